@@ -24,7 +24,7 @@ from service.metrics.common.contract import Item, Metric, MetricOptions, Score, 
 from service.metrics.common.model_calls import Models
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 Outcome = CallResult  # its name until version 0.2, for plug-ins written before
 

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 from models.core.calls import RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 ROLE = "aesthetic"
 

@@ -24,7 +24,7 @@ from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Ta
 from service.metrics.objects.templates import task_of
 from service.metrics.objects.trainers import FORMAT
 from service.observability.notes import Code, Note
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 Threshold = Annotated[float, Field(ge=0.05, le=1)]  # less would be any region of a picture
 OF_ANOTHER = Note(Code.METADATA_OF_ANOTHER_PROMPT, "options.geneval are the metadata of another prompt")

@@ -17,7 +17,7 @@ from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import cut
 from service.metrics.rubrics.rubric import GRADES, RUBRICS, VALUES, Labels, Rubric
 from service.observability.notes import Code, Note
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 LOW_MASS = 0.5  # of all labels together; below it the model would answer something else
 

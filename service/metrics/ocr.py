@@ -13,7 +13,7 @@ from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.words import typed
 from service.observability.notes import Code, Note
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 QUOTED = re.compile(r'["＂]([^"＂]*)["＂]|“([^“”]*)”|„([^„“”]*)[“”]|«([^«»]*)»')
 QUOTE = re.compile('["＂“”„«»]')

@@ -11,7 +11,7 @@ from service.core.fields import SLOT, TextOrTemplate
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.observability.notes import Code, Note
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 CUT = Note(Code.QUESTION_TRUNCATED, "the question was cut at the model's length")
 

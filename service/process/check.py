@@ -9,7 +9,7 @@ from models.core.settings import ALL, DeviceSettings, LocalSettings
 from models.families.registry import families
 from service.core.settings.tree import Settings
 from service.process.launching import batch_ms, processes
-from service.serving.batcher.cpu_policy import all_cores, loaded_torch
+from service.serving.batcher.device import all_cores, loaded_torch
 from service.serving.loading import is_placed
 from service.web.auth.keys import Keys
 

@@ -32,6 +32,6 @@ def deploy(settings: Settings) -> int:
 def build(arguments: Mapping[str, str]) -> Any:
     """Build the application of the profile `config`, for a config file of Ray Serve."""
     configure_logging()
-    from service.serving.ray.application import application
+    from service.serving.ray.deploy import application
 
     return application(load_settings(Path(arguments["config"])))

@@ -31,8 +31,8 @@ from service.questions.sets import QuestionSet, check, without_zero
 from service.questions.stores.contract import LeaseLost, Store
 from service.questions.style import Style, Written
 from service.questions.styles.reading import without_wrapping
+from service.serving.admission import Demand
 from service.serving.context import CacheStatus, Context
-from service.serving.demand import Demand
 from service.serving.handle import Handle
 
 DECODING = "greedy"

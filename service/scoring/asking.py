@@ -11,9 +11,9 @@ from service.core.concurrency.turns import one_caller
 from service.core.errors import DeadlineExceeded
 from service.images.loader import ImageLoader, ImageRef
 from service.scoring.repeated import raise_if_changed, repeated
+from service.serving.admission import Demand
 from service.serving.backends.prepare import not_decoded
 from service.serving.context import Context
-from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
 

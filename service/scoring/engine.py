@@ -31,8 +31,8 @@ from service.scoring.metric_scorer import MetricScorer, error_of
 from service.scoring.repeated import raise_if_changed, repeated
 from service.scoring.report import ItemReport, MetricResult, Report, unknown_words, used_demos, vocabularies
 from service.scoring.workload import Workload, workload
+from service.serving.admission import Demand
 from service.serving.context import CacheStatus, Context
-from service.serving.demand import Demand
 from service.serving.handle import Handle, used
 from service.serving.runtime import Runtime
 

@@ -6,10 +6,9 @@ from math import ceil
 from service.core.errors import BadImage
 from service.metrics.common.contract import Metric
 from service.scoring.frames import ItemPlan
+from service.serving.admission import Demand, Reservation
 from service.serving.context import Context
-from service.serving.demand import Demand
 from service.serving.handle import Handle
-from service.serving.reservation import Reservation
 
 BATCHES = 3  # of the slowest model: one runs, one waits, and one is being prepared
 LEAST = 2  # frames, so that one is decoded while the model works on the other

@@ -18,11 +18,11 @@ from service.core.concurrency.tasks import Tasks
 from service.core.errors import Draining, ModelChanged, ModelFault, ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing.span import Span
+from service.serving.admission import Demand
 from service.serving.backends.prepare import decoding_s, images_in_use
 from service.serving.cache.memory import Cache
 from service.serving.context import Context
 from service.serving.contract import Backend
-from service.serving.demand import Demand
 from service.serving.job import Job, Result
 
 log = logging.getLogger("scoregate.models")

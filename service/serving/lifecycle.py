@@ -10,13 +10,12 @@ from service.core.concurrency.tasks import Tasks
 from service.core.errors import Conflict, Invalid, ModelFault, NotFound, NotReady, ScoregateError
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
-from service.serving.batcher.execution_slot import is_out_of_memory
+from service.serving.batcher.device import is_out_of_memory
+from service.serving.contract import LOADED, RETRY_S, State
 from service.serving.handle import Handle
-from service.serving.presence import LOADED, RETRY_S, State
 from service.serving.runtime import Runtime
 
 log = logging.getLogger("scoregate.models")
-
 Action = Literal["load", "offload", "unload"]
 
 

@@ -1,19 +1,68 @@
-"""Loading of the configured models."""
+"""Loading of the configured models, and the identity of what was loaded."""
 
+import hashlib
+import json
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-from models.core.contract import CheckpointAway
+from models.core.arithmetic import ARITHMETIC
+from models.core.contract import CheckpointAway, ModelInfo
 from models.core.family import BYTES, Loaded, named
-from models.core.settings import LocalSettings, ModelSettings, RemoteSettings
-from models.families.registry import families
+from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
+from models.families.registry import families, packages
+from service import __version__
 from service.core.settings.environment import read_secret
 from service.core.settings.tree import Settings
-from service.serving.batcher.cpu_policy import compute_on_one_core
+from service.serving.batcher.device import compute_on_one_core
 
+DIGITS = 16
 log = logging.getLogger("scoregate.loading")
-
 COMMIT_LENGTH = 40
+
+
+def with_recipe(info: ModelInfo, table: ModelSettings) -> ModelInfo:
+    """Return *info* with the digest of the recipe, and the name of its GPU."""
+    content = json.dumps(recipe(info, table), sort_keys=True).encode()
+    digest = hashlib.sha256(content).hexdigest()[:DIGITS]
+    return replace(info, recipe=digest, hardware=hardware(info.device))
+
+
+def hardware(device: str) -> str:
+    """Return the name of a GPU of this process; empty for other devices."""
+    if not device.startswith("cuda"):
+        return ""
+    import torch  # loaded, since a model is on it
+
+    return torch.cuda.get_device_name(device) if torch.cuda.is_available() else ""
+
+
+def recipe(info: ModelInfo, table: ModelSettings) -> dict[str, Any]:
+    """
+    Return everything that an outcome depends on, apart from the call.
+
+    An option is included unless it is declared as `NOT_IN_RECIPE`, so a missing declaration may cost a
+    repeated computation, but never a wrong score.
+    """
+    return {
+        "service": __version__,
+        "arithmetic": ARITHMETIC,
+        "package": packages().get(table.family, ""),
+        "family": info.family,
+        "id": info.id,
+        "revision": info.revision,
+        "files": info.files,
+        "dtype": info.dtype,
+        "options": options(table),
+    }
+
+
+def options(table: ModelSettings) -> dict[str, Any]:
+    """Return the options of *table* that may change an output."""
+    fields = type(table).model_fields
+    outside = {name for name, field in fields.items() if NOT_IN_RECIPE in field.metadata}
+    return table.model_dump(mode="json", exclude=outside)
 
 
 def load_models(settings: Settings) -> dict[str, Loaded]:

@@ -11,8 +11,7 @@ from service.core.redis.client import RedisClient
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.serving.backends.local import LocalBackend
-from service.serving.batcher.cpu_policy import CpuPolicy, all_cores
-from service.serving.batcher.device import Device
+from service.serving.batcher.device import CpuPolicy, Device, all_cores
 from service.serving.batcher.pool import LocalModel, Pool
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.runtime import Runtime, queue_of

@@ -17,13 +17,12 @@ from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
-from service.serving.batcher.batch import Shares
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.queue import Queue, Shares
 from service.serving.cache.memory import Cache, OutcomeCache
 from service.serving.cache.redis import RedisCache
 from service.serving.contract import Backend
 from service.serving.handle import Handle
-from service.serving.recipe import with_recipe
+from service.serving.loading import with_recipe
 
 
 class Runtime(ABC):

@@ -24,7 +24,7 @@ from service.observability.tracing.tracer import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.scoring.engine import Engine
-from service.serving.batcher.cpu_policy import compute_on_one_core
+from service.serving.batcher.device import compute_on_one_core
 from service.serving.lifecycle import Lifecycle
 from service.serving.local import LocalRuntime
 from service.serving.runtime import Runtime

@@ -14,8 +14,8 @@ from service.core.fields import WHOLE, Strict
 from service.metrics.common.model_calls import Models
 from service.observability.notes import Code, Note
 from service.questions.style import Style
+from service.serving.admission import Demand
 from service.serving.context import CacheStatus
-from service.serving.demand import Demand
 
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
 MAX_FRAMES = 64  # of an item that are scored

@@ -13,8 +13,8 @@ from service.observability.notes import Code, Note
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
+from service.serving.admission import Demand
 from service.serving.context import CacheStatus, Context
-from service.serving.demand import Demand
 from service.serving.handle import Handle
 
 CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at CLIP's context length, or at <|endoftext|> in it")

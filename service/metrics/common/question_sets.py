@@ -13,8 +13,8 @@ from service.metrics.common.words import Word, words
 from service.observability.notes import Code, Note
 from service.questions.given import GivenQuestion
 from service.questions.sets import QuestionSet
+from service.serving.admission import Demand
 from service.serving.context import CacheStatus
-from service.serving.demand import Demand
 
 USUAL_QUESTIONS = 8  # of a set
 CUT = Note(Code.QUESTION_TRUNCATED, "a question was cut at the model's length")

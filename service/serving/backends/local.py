@@ -13,18 +13,41 @@ from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Invalid, NotReady, ScoregateError
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import QueuedBackend
-from service.serving.backends.weights import bytes_of, drop, offload
+from service.serving.batcher.device import loaded_torch
 from service.serving.batcher.pool import LocalModel, Pool
+from service.serving.contract import RETRY_S
 from service.serving.job import Job
-from service.serving.loading import check_loadable, load_model
-from service.serving.presence import RETRY_S
-from service.serving.recipe import with_recipe
+from service.serving.loading import check_loadable, load_model, with_recipe
 
 LOAD_S = 3600.0  # longest load that an operator's request starts, a download included
-
 log = logging.getLogger("scoregate.models")
-
 T = TypeVar("T")
+
+
+def bytes_of(copies: Mapping[str, Model]) -> int:
+    """Return the memory of *copies* on their devices, in bytes."""
+    if loaded_torch() is None:
+        return 0
+    from models.core.offload import device_bytes
+
+    return sum(device_bytes(copy, device or "cpu") for device, copy in copies.items())
+
+
+def offload(copy: Model) -> Callable[[], None]:
+    """Move the weights of *copy* to the host's memory, and return what brings them back."""
+    if loaded_torch() is None:
+        return lambda: None
+    from models.core.offload import Offloaded
+
+    return Offloaded(copy).restore
+
+
+def drop(copy: Model) -> None:
+    """Free the weights of *copy*, which is of no more use."""
+    if loaded_torch() is not None:
+        from models.core.offload import Offloaded
+
+        Offloaded(copy, keep=False)
 
 
 class LocalBackend(QueuedBackend):

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from service.serving.admission import Demand, Reservation
 from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
-from service.serving.demand import Demand
-from service.serving.reservation import Reservation
 
 
 class QueuedBackend(Backend):

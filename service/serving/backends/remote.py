@@ -27,12 +27,10 @@ from service.core.errors import (
 )
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.observability.instruments import Instruments
-from service.serving.backends.joined import Joined
-from service.serving.backends.last_calls import LastCalls
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import QueuedBackend
-from service.serving.backends.trust import Trust
-from service.serving.backends.upstream import NO_ROUTE, Unreachable, Upstream, explained
+from service.serving.backends.trust import LastCalls, Trust
+from service.serving.backends.upstream import NO_ROUTE, Joined, Unreachable, Upstream, explained
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job

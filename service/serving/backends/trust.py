@@ -1,14 +1,14 @@
-"""Checks of a served model by known calls."""
+"""Whether a served model is trusted: its answers to known calls, and its last calls."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from typing import Any
 
-from models.core.contract import ModelError, UpstreamError
+from models.core.contract import ModelError, Prepared, UpstreamError
 from models.core.known import alike, changed
 from service.core.concurrency.single_flight import SingleFlight
 from service.core.errors import NotReady
-from service.serving.backends.upstream import ServerFailed
+from service.serving.backends.upstream import OF_THE_CALL, ServerFailed
 
 AGAIN_S = 60.0  # a server may be put to sleep and woken up between two checks
 SAME = (
@@ -20,6 +20,8 @@ OTHER = (
     "gives known questions other numbers than before, as after a sleep that spoilt a cache; "
     "restart its server, or this service if the model was changed on purpose"
 )
+IN_A_ROW = 3  # failed answers, each of which may be its own call's fault
+AGAIN_S, MOST_S = 5.0, 60.0  # until the failed call is retried, doubled with each retry
 
 
 class Trust:
@@ -96,3 +98,42 @@ class Trust:
             return UNSTEADY
         self._before = self._before or [first, second]
         return OTHER if any(map(changed, self._before, outcomes)) else ""
+
+
+class LastCalls:
+    """
+    Why a model failed its last calls, until one works again.
+
+    A server that does not answer fails all calls, so one is enough.  The last failed call is retried,
+    since callers that read the reason may send nothing more.
+
+    Attributes:
+        reason: in a few words that follow the model's name; empty if the last call worked.
+    """
+
+    def __init__(self) -> None:
+        self.worked()
+
+    def worked(self) -> None:
+        """Note a call that was answered, and forget earlier failures."""
+        self._failed = 0
+        self._last: Prepared | None = None
+        self._next, self._again_s = inf, AGAIN_S
+        self.reason = ""
+
+    def failed(self, call: Prepared, error: UpstreamError, now: float) -> None:
+        """Note a call that failed."""
+        self._failed += 1
+        self._last = call
+        of_the_server = isinstance(error, ServerFailed) and error.status not in OF_THE_CALL
+        if of_the_server or self._failed >= IN_A_ROW:
+            self._next = self._next if self.reason else now
+            calls = "call" if self._failed == 1 else f"{self._failed} calls"
+            self.reason = f"failed its last {calls}: {error}"
+
+    def take_due(self, now: float) -> Prepared | None:
+        """Return the call to retry now, if one is due, and schedule its next retry."""
+        if not self.reason or now < self._next:
+            return None
+        self._next, self._again_s = now + self._again_s, min(MOST_S, 2 * self._again_s)
+        return self._last

@@ -11,10 +11,10 @@ from math import inf
 from typing import Any, Generic, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving.batcher.pending import Group
+from service.serving.admission import Demand
+from service.serving.batcher.cost_model import Group
 from service.serving.batcher.queue import Queue
 from service.serving.contract import AdmissionForecast, WorkEstimate
-from service.serving.demand import Demand
 from service.serving.job import Job
 
 M = TypeVar("M")  # the model; not used in here

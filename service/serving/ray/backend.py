@@ -23,20 +23,14 @@ from service.core.errors import (
 )
 from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
+from service.serving.admission import Demand, Reservation
 from service.serving.backends.prepare import prepare_all
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import RunningBatch
 from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
-from service.serving.demand import Demand
 from service.serving.job import Job, Result
-from service.serving.ray.contract import Answer, Deployment, Described, Lost, Sent
-from service.serving.ray.presence import Presence
-from service.serving.ray.replica_queue import ReplicaQueue, abandon
-from service.serving.ray.replica_queues import ReplicaQueues
-from service.serving.ray.returned import returned
-from service.serving.ray.sending import Sending
-from service.serving.ray.work import Work
-from service.serving.reservation import Reservation
+from service.serving.ray.groups import Answer, Deployment, Described, Lost, Sending, Sent, Work
+from service.serving.ray.replicas import Presence, ReplicaQueue, ReplicaQueues, abandon, returned
 
 log = logging.getLogger("scoregate.ray")
 

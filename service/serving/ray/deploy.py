@@ -1,21 +1,114 @@
-"""Deployment of the application on the cluster that this process is connected to."""
+"""The deployment of models on a cluster."""
 
 import logging
 import time
+from typing import Any
 
 import ray
 from ray import serve
 from ray._private.state import available_resources_per_node
-from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview, DeploymentStatusOverview
+from ray.serve.config import AutoscalingConfig, RequestRouterConfig
+from ray.serve.handle import DeploymentHandle
+from ray.serve.schema import (
+    ApplicationStatus,
+    ApplicationStatusOverview,
+    DeploymentStatusOverview,
+    LoggingConfig,
+)
 
+from models.core.settings import ModelSettings, PlacedSettings
 from service.core.settings import SettingsError
-from service.core.settings.tree import Settings
-from service.serving.ray.application import APPLICATION, application
-from service.serving.ray.packing import has_room, unplaced
+from service.core.settings.tree import PLACING, Settings
+from service.serving.loading import is_placed
+from service.serving.ray.groups import gpus, has_room, unplaced
+from service.serving.ray.replica import Replica
 
+APPLICATION = "scoregate"
+ROUTER = "service.serving.ray.router.ByName"
+
+# Ray's queue is first come, first served.  Without a limit it stays empty, and our lanes decide.
+MAX_ONGOING_REQUESTS = 100_000
 log = logging.getLogger("scoregate.ray")
-
 POLL_S, LOG_EVERY_S = 0.25, 15.0
+
+
+class Models:
+    """The ingress deployment that Serve requires.  It is never called."""
+
+    def __init__(self, **models: DeploymentHandle) -> None:
+        self._models = models
+
+
+def application(settings: Settings, *, surge: bool = False) -> serve.Application:
+    """
+    Return a deployment for each model that Ray places.
+
+    Args:
+        surge: in an update, start the new replicas before the old ones stop.  Ray waits for room for them.
+
+    Raises:
+        SettingsError: there is no such model.
+    """
+    placed = {name: table for name, table in settings.models.items() if is_placed(settings, table)}
+    if settings.runtime.kind != "ray":
+        raise SettingsError('runtime.kind is not "ray"')
+    if not placed:
+        raise SettingsError("models: none of them is loaded from a checkpoint, so Ray has nothing to place")
+    models = {name: deployment(name, table, settings, surge=surge) for name, table in placed.items()}
+    ingress = serve.deployment(Models).options(name="models", ray_actor_options={"num_cpus": 0})
+    return ingress.bind(**models)
+
+
+def deployment(name: str, table: ModelSettings, settings: Settings, *, surge: bool) -> serve.Application:
+    """Return the deployment of one model."""
+    placed = PlacedSettings.of(table)
+    options: dict[str, Any] = {"num_replicas": placed.replicas}
+    if autoscaling := placed.autoscaling:
+        options = {
+            "autoscaling_config": AutoscalingConfig(
+                min_replicas=autoscaling.min_replicas,
+                max_replicas=autoscaling.max_replicas,
+                target_ongoing_requests=autoscaling.target_groups,
+            )
+        }
+    return (
+        serve.deployment(Replica)
+        .options(
+            name=name,
+            **options,
+            max_ongoing_requests=MAX_ONGOING_REQUESTS,
+            ray_actor_options={"num_gpus": gpus(table), "num_cpus": placed.num_cpus},
+            graceful_shutdown_timeout_s=settings.server.grace_s,
+            graceful_shutdown_wait_loop_s=0.2,
+            max_surge_percent=100 if surge else 0,
+            health_check_period_s=5,
+            request_router_config=RequestRouterConfig(request_router_class=ROUTER),
+            logging_config=LoggingConfig(enable_access_log=False, log_level="WARNING"),
+        )
+        .bind(name, tables_of(name, settings))
+    )
+
+
+def tables_of(name: str, settings: Settings) -> dict[str, Any]:
+    """
+    Return the settings that a replica needs.
+
+    Ray replaces replicas if this changes, so it contains no secret, and nothing about their number.
+    """
+    tables: dict[str, Any] = settings.model_dump(
+        mode="json",
+        exclude_unset=True,
+        include={
+            "models": {name: True},
+            "queue": {"weights", "ageing_s", "max_cost"},
+            "server": {"stall_s"},
+            "images": {"decode_workers"},
+            "runtime": {"kind"},
+        },
+    )
+    table = tables["models"][name]
+    tables["models"][name] = {key: table[key] for key in table if key not in {*PLACING} - {"num_cpus"}}
+    return tables
 
 
 def deploy(settings: Settings) -> None:

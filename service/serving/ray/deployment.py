@@ -11,8 +11,8 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
 from service.serving.ray import running
-from service.serving.ray.application import APPLICATION
-from service.serving.ray.contract import Answer, Described, Lost, Sent
+from service.serving.ray.deploy import APPLICATION
+from service.serving.ray.groups import Answer, Described, Lost, Sent
 
 LARGE = 2**20  # bytes of images: above it Ray's object store is faster than a message (ADR 0025)
 

@@ -17,15 +17,12 @@ from service.core.settings.tree import Settings
 from service.observability.logs import configure_logging
 from service.serving.backends.local import LocalBackend
 from service.serving.backends.prepare import decoding_s
-from service.serving.batcher.cpu_policy import CpuPolicy, compute_on_one_core
-from service.serving.batcher.device import Device
+from service.serving.batcher.device import CpuPolicy, Device, compute_on_one_core
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.job import Job, Result
-from service.serving.loading import load_model
-from service.serving.ray.contract import Answer, Described, Sent
-from service.serving.ray.work import Recorder
-from service.serving.recipe import with_recipe
+from service.serving.loading import load_model, with_recipe
+from service.serving.ray.groups import Answer, Described, Recorder, Sent
 from service.serving.runtime import queue_of
 
 

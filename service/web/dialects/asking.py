@@ -10,7 +10,7 @@ from service.core.concurrency.disconnect import while_connected
 from service.core.errors import NotFound, ScoregateError
 from service.core.lanes import BULK
 from service.images.loader import ImageRef
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 from service.serving.handle import Handle
 from service.web.caller import context_of, header_timeout
 from service.web.dialects.decisions.questions import Question, Reading

@@ -10,8 +10,7 @@ from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import Text
 from service.core.errors import DeadlineExceeded, Draining, ModelFault
 from service.observability.instruments import Instruments
-from service.serving.batcher.cpu_policy import CpuPolicy
-from service.serving.batcher.device import Device
+from service.serving.batcher.device import CpuPolicy, Device
 from service.serving.batcher.pool import LocalModel, Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel

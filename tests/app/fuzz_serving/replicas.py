@@ -27,8 +27,7 @@ from service.serving.context import Context
 from service.serving.handle import Handle
 from service.serving.job import Result
 from service.serving.ray.backend import ReplicatedBackend
-from service.serving.ray.contract import Answer, Described, Lost
-from service.serving.ray.work import Work
+from service.serving.ray.groups import Answer, Described, Lost, Work
 from tests.app.fuzz_serving.findings import Findings
 from tests.support.instruments import unread
 

@@ -4,7 +4,7 @@ import pytest
 
 from service.core.lanes import LANES
 from service.metrics.common.registry import own
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,7 @@ import torch
 
 from service.core.concurrency.cpu_threads import cpu_threads
 from service.serving.batcher.cost_model import CostModel
-from service.serving.batcher.cpu_policy import compute_on_one_core
-from service.serving.batcher.execution_slot import is_out_of_memory
+from service.serving.batcher.device import compute_on_one_core, is_out_of_memory
 from tests.support.devices import Words, device, learns, outcomes_of, put, until_idle
 from tests.support.fakes import HELD_S
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 LOADED = """
-from service.serving.batcher.cpu_policy import all_cores
+from service.serving.batcher.device import all_cores
 from service.serving.loading import load_models
 from service.core.settings.tree import Settings
 

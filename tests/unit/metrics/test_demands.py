@@ -4,7 +4,7 @@ import pytest
 
 from service.metrics.common.registry import own
 from service.questions.given import YesNoQuestion
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 PROMPT = "a dog and a cat"
 

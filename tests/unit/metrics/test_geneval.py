@@ -6,7 +6,7 @@ from service.core.errors import NoTask
 from service.metrics.geneval import GenEvalOptions, details, metric, task_for
 from service.metrics.objects.checks import Verdict
 from service.metrics.objects.rewards import Reward
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 
 def test_it_asks_the_detector_once_and_clip_for_each_object_whose_colour_matters():

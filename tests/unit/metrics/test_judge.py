@@ -13,7 +13,7 @@ from service.metrics.common.contract import Item
 from service.metrics.judge import JudgeOptions, demand_of, essential, judge, known, mean, unsure
 from service.metrics.rubrics.rubric import RUBRICS, VALUES, read
 from service.observability.notes import Code
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 DIGITS = VALUES["1-5"]
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from service.core.errors import LaneFull, Overloaded, TooLarge
+from service.serving.admission import Demand
 from service.serving.batcher.cost_model import CostModel
-from service.serving.demand import Demand
 from tests.support.handles import asking, call, context, held, serving, until
 
 pytestmark = pytest.mark.anyio

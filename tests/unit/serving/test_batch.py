@@ -6,7 +6,7 @@ from collections import deque
 import pytest
 
 from models.core.contract import Prepared
-from service.serving.batcher.batch import Shares, take_batch
+from service.serving.batcher.queue import Shares, take_batch
 from service.serving.job import Job
 
 pytestmark = pytest.mark.anyio

@@ -5,10 +5,8 @@ import threading
 
 import pytest
 
-from service.serving.batcher import cpu_policy, execution_slot
-from service.serving.batcher.cpu_policy import CpuPolicy
-from service.serving.batcher.device import Device
-from service.serving.batcher.execution_slot import ExecutionSlot
+from service.serving.batcher import device
+from service.serving.batcher.device import CpuPolicy, Device, ExecutionSlot
 
 
 class Torch:
@@ -36,14 +34,14 @@ class Torch:
 @pytest.fixture
 def torch(monkeypatch):
     loaded = Torch(6)
-    for module in (cpu_policy, execution_slot):
+    for module in (device,):
         monkeypatch.setattr(module, "loaded_torch", lambda: loaded)
     return loaded
 
 
 @pytest.fixture
 def without_torch(monkeypatch):
-    for module in (cpu_policy, execution_slot):
+    for module in (device,):
         monkeypatch.setattr(module, "loaded_torch", lambda: None)
 
 
@@ -54,24 +52,24 @@ class Model:
 
 def test_all_cores_are_those_before_any_thread_was_given_fewer(torch):
     """However many this thread computes with by now."""
-    cpu_policy.compute_on_one_core()
+    device.compute_on_one_core()
 
-    assert (1, 6) == (torch.threads, cpu_policy.all_cores())
+    assert (1, 6) == (torch.threads, device.all_cores())
 
 
 def test_a_batch_is_computed_with_the_cores_that_it_is_given(torch):
     """The answers are the model's."""
-    assert ["scored a", "scored b"] == cpu_policy.compute(3, Model(), ["a", "b"])
+    assert ["scored a", "scored b"] == device.compute(3, Model(), ["a", "b"])
     assert 3 == torch.threads
 
 
 @pytest.mark.usefixtures("without_torch")
 def test_without_torch_there_is_one_core_and_a_batch_is_computed_all_the_same():
     """As in a gateway, whose models are all elsewhere."""
-    cpu_policy.compute_on_one_core()
+    device.compute_on_one_core()
 
-    assert 1 == cpu_policy.all_cores()
-    assert ["scored a"] == cpu_policy.compute(3, Model(), ["a"])
+    assert 1 == device.all_cores()
+    assert ["scored a"] == device.compute(3, Model(), ["a"])
 
 
 @pytest.mark.anyio
@@ -109,11 +107,11 @@ def test_a_batch_that_runs_alone_is_on_the_first_slot_of_a_cpu():
 )
 def test_a_smaller_batch_may_succeed_where_memory_ran_out(torch, exc, expected):
     """Of the machine, or of its device."""
-    assert expected is execution_slot.is_out_of_memory(exc)
+    assert expected is device.is_out_of_memory(exc)
 
 
 @pytest.mark.usefixtures("without_torch")
 def test_memory_runs_out_without_torch_too():
     """Any other error stays one."""
-    assert execution_slot.is_out_of_memory(MemoryError())
-    assert not execution_slot.is_out_of_memory(ValueError())
+    assert device.is_out_of_memory(MemoryError())
+    assert not device.is_out_of_memory(ValueError())

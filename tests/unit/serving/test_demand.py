@@ -1,6 +1,6 @@
 """What requests ask of a model adds up."""
 
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 
 
 def test_demands_add_up_in_calls_and_in_characters():

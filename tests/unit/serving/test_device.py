@@ -6,8 +6,8 @@ import pytest
 
 from models.families.fake import chance
 from service.core.errors import DeadlineExceeded, Draining
+from service.serving.admission import Demand
 from service.serving.batcher.cost_model import CostModel
-from service.serving.demand import Demand
 from tests.support.devices import Words, device, holding, outcomes_of, put, submitted
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from models.core.contract import ModelError, ModelInfo, Prepared, RemoteModel, UpstreamError
-from service.serving.backends.joined import Joined
+from service.serving.backends.upstream import Joined
 
 pytestmark = pytest.mark.anyio
 

@@ -12,11 +12,10 @@ from models.core.settings import RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import DeadlineExceeded, Draining, LaneFull, Overloaded
 from service.core.lanes import LANES
+from service.serving.admission import Demand
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
-from service.serving.batcher.batch import Shares
-from service.serving.batcher.queue import Queue
-from service.serving.demand import Demand
+from service.serving.batcher.queue import Queue, Shares
 from service.serving.handle import Handle
 from service.serving.job import Job
 from tests.support.devices import until_idle

@@ -3,7 +3,7 @@
 import pytest
 
 from models.core.contract import Prepared, UpstreamError
-from service.serving.backends.last_calls import AGAIN_S, IN_A_ROW, MOST_S, LastCalls
+from service.serving.backends.trust import AGAIN_S, IN_A_ROW, MOST_S, LastCalls
 from service.serving.backends.upstream import ServerFailed, Unreachable
 
 CALL, OTHER = Prepared(1, "a call"), Prepared(1, "another")

@@ -7,8 +7,7 @@ import pytest
 
 from service.core.errors import Draining
 from service.observability.instruments import Instruments
-from service.serving.batcher.cpu_policy import CpuPolicy
-from service.serving.batcher.device import Device
+from service.serving.batcher.device import CpuPolicy, Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel

@@ -5,9 +5,8 @@ import weakref
 import pytest
 
 from models.core.contract import Prepared
-from service.serving.batcher.batch import Shares
-from service.serving.batcher.queue import Queue
-from service.serving.demand import Demand
+from service.serving.admission import Demand
+from service.serving.batcher.queue import Queue, Shares
 from service.serving.job import Job
 
 pytestmark = pytest.mark.anyio

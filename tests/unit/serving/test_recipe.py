@@ -10,9 +10,9 @@ from models.core.contract import ModelInfo
 from models.core.settings import NOT_IN_RECIPE, LocalSettings
 from models.families.registry import families
 from service.core.settings.tree import Settings
-from service.serving import recipe as recipes
-from service.serving.ray.contract import Described
-from service.serving.recipe import options, with_recipe
+from service.serving import loading as recipes
+from service.serving.loading import options, with_recipe
+from service.serving.ray.groups import Described
 
 INFO = ModelInfo("vqa", "clip_flant5", "m", "1", "float32", "cpu")
 SERVED = {"family": "openai_vlm", "base_url": "http://a/v1", "model": "m"}

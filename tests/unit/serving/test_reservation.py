@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.serving.reservation import Reservation, Reservations
+from service.serving.admission import Reservation, Reservations
 
 
 def test_each_part_that_begins_gives_back_its_share():

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from models.core.contract import Prepared
+from service.serving.admission import Demand
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
-from service.serving.demand import Demand
 from service.serving.job import Job
 
 

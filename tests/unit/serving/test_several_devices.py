@@ -6,9 +6,9 @@ from itertools import count
 import pytest
 
 from models.core.contract import Prepared
+from service.serving.admission import Demand
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
-from service.serving.demand import Demand
 from service.serving.job import Job
 
 FIXED_S, PER_CALL_S = 0.02, 0.01

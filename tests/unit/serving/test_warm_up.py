@@ -10,7 +10,7 @@ from models.core.contract import ModelError
 from models.core.outcomes import Reward
 from service.core.errors import ModelFault
 from service.core.settings import NotYet
-from service.serving.batcher.warm_up import warm_up
+from service.serving.batcher.device import warm_up
 from tests.support.devices import device
 from tests.support.fakes import FakeVqa
 

@@ -8,10 +8,9 @@ import pytest
 from models.core.outcomes import Likelihood
 from service.core.errors import Draining, LaneFull, ModelFault
 from service.scoring.workload import Workload
-from service.serving.demand import Demand
+from service.serving.admission import Demand
 from service.serving.job import Result
-from service.serving.ray.contract import Answer
-from service.serving.ray.work import Work
+from service.serving.ray.groups import Answer, Work
 from tests.support.handles import asking, call, context
 from tests.unit.serving.ray.replicas import BATCH, RAN_S, about, asked, known, sent, settled
 

@@ -8,8 +8,7 @@ from models.core.outcomes import Likelihood
 from service.core.errors import DeadlineExceeded, ModelChanged
 from service.serving.cache.memory import OutcomeCache
 from service.serving.job import Result
-from service.serving.ray.contract import Answer
-from service.serving.ray.work import Work
+from service.serving.ray.groups import Answer, Work
 from tests.support.handles import asking, call
 from tests.unit.serving.ray.replicas import about, answered, asked, known, sent, settled
 

@@ -15,9 +15,8 @@ from service.serving.backends.local import LocalBackend
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.ray.contract import Described, Sent
+from service.serving.ray.groups import Described, Recorder, Sent
 from service.serving.ray.replica import Replica
-from service.serving.ray.work import Recorder
 from tests.support.fakes import FakeVqa
 from tests.support.handles import TABLE, until
 

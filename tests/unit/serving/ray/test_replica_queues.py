@@ -9,9 +9,8 @@ from service.core.errors import DeadlineExceeded, Fault, Invalid, LaneFull, Scor
 from service.core.settings.tree import Settings
 from service.serving.batcher.queue import Queue
 from service.serving.job import Job
-from service.serving.ray.contract import Described
-from service.serving.ray.packing import has_room, unplaced
-from service.serving.ray.replica_queue import ReplicaQueue, choose
+from service.serving.ray.groups import Described, has_room, unplaced
+from service.serving.ray.replicas import ReplicaQueue, choose
 
 DIGESTS = [f"image {n}" for n in range(300)]
 

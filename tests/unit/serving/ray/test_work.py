@@ -3,8 +3,8 @@
 import pytest
 
 from service.observability.instruments import Instruments
-from service.serving.ray import work
-from service.serving.ray.work import Recorder, Work
+from service.serving.ray import groups
+from service.serving.ray.groups import Recorder, Work
 from tests.support.handles import asking, call
 from tests.support.spans import Recorded
 from tests.unit.serving.ray.replicas import WAITED_S, answered, asked, known, sent
@@ -104,7 +104,7 @@ async def test_a_batch_on_a_replica_has_a_span_in_the_trace_of_its_request():
 def test_a_replica_sends_each_batch_once(monkeypatch):
     """To the gateway that it answers next, with the memory of its GPUs then."""
     sizes = [("cuda:0", "allocated", 3), ("cuda:1", "allocated", 4)]
-    monkeypatch.setattr(work, "gpu_memory", lambda: sizes)
+    monkeypatch.setattr(groups, "gpu_memory", lambda: sizes)
     recorder = Recorder("vqa")
     recorder.count_batch("vqa", 3, 0.5)
     recorder.count_batch("vqa", 1, 0.25)

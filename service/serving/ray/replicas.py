@@ -1,0 +1,309 @@
+"""The replicas of a model as a gateway sees them, and the jobs that wait for each."""
+
+import asyncio
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from math import ceil, inf
+from time import monotonic
+from typing import Any, Self
+
+from models.core.contract import ModelInfo
+from service.core.concurrency.promise import Promise
+from service.core.concurrency.tasks import Tasks
+from service.core.lanes import LANES
+from service.serving.admission import Demand, Reservations
+from service.serving.batcher.pool import add_batch_span
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.contract import AdmissionForecast, WorkEstimate
+from service.serving.job import Job, Result
+from service.serving.ray.groups import Answer, Deployment, Described, Lost
+
+RETRY_S = 1.0  # until a replica that did not answer is called again
+GROUPS = 2  # sent to one replica at a time: one that it works on, and the next
+RECOVERY_S = 10.0  # in which a replica usually restarts
+
+
+class Presence:
+    """
+    Gets the description of each new replica.
+
+    Args:
+        came: called with a replica that may be used from now on.
+        went: called with the id of a replica that has ended.
+    """
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        came: Callable[[Described], None],
+        went: Callable[[str], None],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._deployment, self._came, self._went, self._sleep = deployment, came, went, sleep
+        self._running: set[str] = set()
+        self._describing = Tasks()
+
+    async def __aenter__(self) -> Self:
+        """Watch the replicas."""
+        loop = asyncio.get_running_loop()
+
+        def changed(ids: Sequence[str]) -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._changed, frozenset(ids))
+
+        self._unlisten = self._deployment.listen(changed)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Stop watching."""
+        self._unlisten()
+        self._running = set()
+        await self._describing.cancel()
+
+    def lost(self, id: str) -> None:
+        """Get the description of a replica that did not answer again, while it runs by Serve."""
+        self._describing.start(self._join(id))
+
+    def _changed(self, ids: frozenset[str]) -> None:
+        before, self._running = self._running, set(ids)
+        for id in before - ids:
+            self._went(id)
+        for id in ids - before:
+            self._describing.start(self._join(id))
+
+    async def _join(self, id: str) -> None:
+        while id in self._running:
+            with suppress(Lost):
+                described = await self._deployment.describe(id)
+                if described.id == id and id in self._running:
+                    self._came(described)
+                    return
+            await self._sleep(RETRY_S)
+
+
+class ReplicaQueue:
+    """
+    One replica, and the calls that wait for it in this gateway.
+
+    Attributes:
+        due: sending has been scheduled.
+        sent: groups that it has not answered.
+        over: it has ended, and so have the groups that it did not answer.
+    """
+
+    def __init__(self, described: Described, queue: Queue, now: float) -> None:
+        self.described, self.id, self.queue = described, described.id, queue
+        self.resident: HostedModel[None] = HostedModel(self.id, None, queue)
+        self.scheduler = Scheduler([self.resident], now, ahead=GROUPS - 1)
+        self.due, self.over = False, False
+        self.sent: set[asyncio.Task[Any]] = set()
+
+    def give_up(self) -> None:
+        """End the groups that it did not answer; a connection to a node that vanished reports nothing."""
+        self.over = True
+        for task in self.sent:
+            task.cancel()
+
+    def takes_more(self, now: float) -> bool:
+        """
+        Return True if another group may be sent.
+
+        A second group is sent if it is full, or when the first one should have ended: its answer is on the
+        way then, and the replica would be idle until the next group arrives.  Until then the group grows.
+        """
+        return self.scheduler.has_slot and (self.queue.fills_a_batch or not self.scheduler.ends_in_s(now))
+
+    @property
+    def waiting(self) -> int:
+        """Number of calls that wait for it here."""
+        return sum(self.queue.depth(lane) for lane in LANES)
+
+    def put(self, call: Job) -> None:
+        """Queue *call*."""
+        self.scheduler.put(self.resident, call)
+
+    def stalled_s(self, now: float) -> float:
+        """Return the seconds since it last answered while its calls wait or run; 0 if it is idle."""
+        return self.scheduler.stalled_s(now)
+
+    @property
+    def load(self) -> int:
+        """Number of calls of this gateway that it has not answered yet."""
+        return self.waiting + sum(len(batch.calls) for batch in self.scheduler.running)
+
+
+def choose(replicas: Sequence[ReplicaQueue], digest: str, slack: int) -> ReplicaQueue:
+    """
+    Return the replica for a call with the image *digest*.
+
+    Calls with one image get one replica, so that its features are computed once, and few images move when
+    replicas start and end (rendezvous hashing).  A replica with *slack* calls more than the least loaded
+    one is skipped.  Calls without an image get the least loaded one.
+    """
+    least = min(replicas, key=lambda replica: replica.load)
+    if not digest:
+        return least
+    ranked = sorted(replicas, key=lambda replica: rank(replica.id, digest))
+    return next(replica for replica in ranked if replica.load <= least.load + slack)
+
+
+def rank(id: str, digest: str) -> bytes:
+    """Return a hash of both."""
+    return hashlib.blake2b(f"{id} {digest}".encode(), digest_size=8).digest()
+
+
+def abandon(task: asyncio.Task[Any], calls: Sequence[Job], result: Promise[Result]) -> None:
+    """Cancel a group whose calls are all done or cancelled."""
+    if all(call.result.done() for call in calls):
+        task.cancel()
+
+
+class ReplicaQueues:
+    """
+    A queue for each replica.  During an update, while replicas have two models, the model of most
+    replicas is in use.
+
+    Args:
+        make_queue: makes an empty queue for a replica; with `alone` for one that takes calls one by one.
+
+    Attributes:
+        model, info: the model in use; not set before the first replica.
+        cost: usual tokens of a call.
+    """
+
+    info: ModelInfo
+    cost: int
+
+    def __init__(self, make_queue: Callable[..., Queue], clock: Callable[[], float]) -> None:
+        self._make_queue, self._clock = make_queue, clock
+        self._all: dict[str, ReplicaQueue] = {}
+        self._removed = -inf  # time of the last removal
+        self.model = ""
+
+    def add(self, replica: Described) -> ReplicaQueue | None:
+        """Add a replica; return None if it is there already."""
+        if replica.id in self._all:
+            return None
+        queue = self._make_queue(alone=replica.info.generates)
+        queue.finished(replica.cost, replica.seconds)
+        added = self._all[replica.id] = ReplicaQueue(replica, queue, self._clock())
+        self.cost = replica.cost
+        return added
+
+    def remove(self, id: str) -> ReplicaQueue | None:
+        """Remove and return a replica; None if there is none with *id*."""
+        self._removed = self._clock()
+        return self._all.pop(id, None)
+
+    def holds(self, replica: ReplicaQueue) -> bool:
+        """Return True if *replica* has not been removed."""
+        return self._all.get(replica.id) is replica
+
+    def settle(self) -> bool:
+        """Choose the model in use, of two equals the present one.  Return True if it was replaced."""
+        before, models = self.model, Counter(replica.described.model for replica in self._all.values())
+        if not models:
+            return False
+        self.model = max(models, key=lambda each: (models[each], each == before))
+        self.info = self.in_use[0].described.info
+        return before not in ("", self.model)
+
+    @property
+    def in_use(self) -> list[ReplicaQueue]:
+        """The replicas of the model in use."""
+        return [replica for replica in self._all.values() if replica.described.model == self.model]
+
+    def emptied(self) -> list[Job]:
+        """Remove and return all waiting calls."""
+        return [call for replica in self._all.values() for call in replica.queue.take_all(self._clock())]
+
+    def depth(self, lane: str) -> int:
+        """Return the number of calls that wait in *lane*."""
+        return sum(replica.queue.depth(lane) for replica in self._all.values())
+
+    def for_call(self, digest: str) -> ReplicaQueue | None:
+        """Return the replica for a call with that image; None if no replica runs."""
+        replicas = self.in_use
+        return (
+            choose(replicas, digest, max(1, replicas[0].queue.full_batch(self.cost) // 2))
+            if replicas
+            else None
+        )
+
+    def relieve(self, replica: ReplicaQueue) -> None:
+        """Move a batch to an idle *replica* from the one with the most waiting calls, if that one is busy."""
+        replicas = self.in_use
+        busiest = max(replicas, key=lambda each: each.waiting, default=replica)
+        if replica in replicas and not busiest.takes_more(self._clock()):
+            for call in busiest.queue.take(self._clock()):
+                replica.put(call)
+
+    # --- predictions for a demand that all replicas share -----------------------------------------
+
+    def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
+        """Implement `Backend.forecast`."""
+        replicas, now = self.in_use, self._clock()
+        if not replicas:
+            gone_s = now - self._removed
+            return AdmissionForecast(gone_s >= RECOVERY_S, max(0.0, RECOVERY_S - gone_s), 0.0, RECOVERY_S)
+        part = part_of(demand, replicas)
+        each = [replica.scheduler.forecast(replica.resident, lane, part, now) for replica in replicas]
+        return AdmissionForecast(
+            full=all(one.full for one in each),
+            wait_s=sum(one.wait_s for one in each) / len(each),
+            run_s=max(one.run_s for one in each),
+            drain_s=max(one.drain_s for one in each),
+            batches=max(one.batches for one in each),
+            too_much=all(one.too_much for one in each),
+        )
+
+    def estimate(self, demand: Demand) -> WorkEstimate:
+        """Implement `Backend.estimate`."""
+        replicas, unknown = self.in_use, WorkEstimate(0.0, 1.0)  # if no replica runs
+        part = part_of(demand, replicas)
+        return max(
+            (replica.scheduler.estimate(replica.resident, part) for replica in replicas), default=unknown
+        )
+
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservations:
+        """Implement `Backend.reserve`."""
+        replicas = self.in_use
+        part = part_of(demand, replicas)
+        return Reservations([replica.queue.reserve(lane, part, parts) for replica in replicas])
+
+
+def part_of(demand: Demand, replicas: Sequence[ReplicaQueue]) -> Demand:
+    """Return the part of *demand* for one of *replicas*."""
+    parts = max(1, len(replicas))
+    return replace(demand, calls=max(1, ceil(demand.calls / parts)), characters=demand.characters // parts)
+
+
+def returned(
+    model: str, replica: ReplicaQueue, batch: RunningBatch[None], answer: Answer, now: float
+) -> list[Result]:
+    """
+    Return the result of each call of a group, with its batch's span, and the way there and back as waiting.
+
+    The replica's queue learns from the replica's own batches: a group's time includes the wait for the one
+    before it.  The clocks of two machines differ, so a batch's span ends when its answer arrives.
+    """
+    served: dict[float, list[Job]] = defaultdict(list)  # by duration, which no two batches share
+    for call, result in zip(batch.calls, answer.results, strict=True):
+        if result.ran_s:
+            served[result.ran_s].append(call)
+    spans, ended, took_s = dict[float, str](), monotonic(), now - batch.began
+    for ran_s, calls in served.items():
+        replica.queue.finished(sum(call.prepared.cost for call in calls), ran_s)
+        spans[ran_s] = add_batch_span(calls, model, replica.described.device, ended - ran_s, ended)
+    return [
+        replace(
+            each,
+            waited_s=max(each.waited_s, took_s - each.ran_s - each.decoded_s - each.prepared_s),
+            batch=spans.get(each.ran_s, ""),
+        )
+        for each in answer.results
+    ]
