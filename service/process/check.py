@@ -98,9 +98,8 @@ def threads(settings: Settings) -> str:
     line = f"Threads: {settings.images.decode_workers} for each lane decode pictures."
     if loaded_torch() is None:  # no model computes here
         return line
-    few = {1: "one core", 2: "2 cores, or two batches in parallel with one core each"}
-    many = f"{all_cores()} cores, less those that decode meanwhile, which are at most half"
-    return f"{line} Batches on a CPU compute with {few.get(all_cores(), many)}."
+    many = f"{all_cores()} cores, small ones with one" if all_cores() > 1 else "one core"
+    return f"{line} Batches on a CPU compute with {many}."
 
 
 class Card:

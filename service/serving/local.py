@@ -11,7 +11,7 @@ from service.core.redis.client import RedisClient
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.serving.backends.local import LocalBackend
-from service.serving.batcher.device import CpuPolicy, Device, all_cores
+from service.serving.batcher.device import Device, all_cores
 from service.serving.batcher.pool import LocalModel, Pool
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.runtime import Runtime, queue_of
@@ -69,7 +69,7 @@ class LocalRuntime(Runtime):
         pool = Pool(
             residents,
             self._instruments,
-            devices=[Device(name, CpuPolicy(cores) if name == "cpu" else None) for name in names],
+            devices=[Device(name, cores if name == "cpu" else 1) for name in names],
             on_broken=self._on_broken,
         )
         await self._stack.enter_async_context(pool)

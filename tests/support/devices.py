@@ -4,7 +4,7 @@ import asyncio
 
 from models.core.contract import Prepared
 from service.observability.instruments import Instruments
-from service.serving.batcher.device import CpuPolicy, Device
+from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
@@ -18,7 +18,7 @@ def device(*models, instruments=None, **options):
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **options.pop("limits", {})}
     residents = [HostedModel(f"m{n}", model, Queue(**limits)) for n, model in enumerate(models)]
     if cores := options.pop("cores", None):
-        options["devices"] = [Device("", CpuPolicy(cores))]
+        options["devices"] = [Device("", cores)]
     names = [resident.name for resident in residents]
     return Pool(residents, instruments or unread(*names), **options), *residents
 

@@ -1,7 +1,6 @@
 """A device: its threads, the cores that batches get on a CPU, and the first calls of a model."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from math import inf
 from typing import Any
@@ -12,96 +11,13 @@ from models.core.reason import in_short
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.imported import imported
 from service.core.errors import ModelFault
-from service.core.lanes import LANES
+from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
 from service.serving.batcher.scheduler import HostedModel, RunningBatch
 
-SMALL = 4  # calls; on two cores a batch of fewer is as fast with one thread, and its p99 is half
-SHORT_S = 0.05  # small batches that take longer keep all threads: that was not measured
-
-
-class CpuPolicy:
-    """
-    The cores of a device, and the rule by which batches get them.
-
-    | batch | threads |
-    |---|---|
-    | runs alone | all |
-    | small, short, and alone on two cores | 1 |
-    | full, on two cores, while another full one waits | 1 for each of the two |
-    | alone, while decoding takes over half of its time | all but 1 for each group decoded, at least half |
-    | interactive, at the same time as bulk batches | 1 |
-
-    Only reentrant models run at the same time.  With one core, one batch runs at a time.
-    """
-
-    def __init__(self, cores: int) -> None:
-        self._cores = self._free = cores
-        self._half = -(-cores // 2)
-
-    @property
-    def slots(self) -> list[int]:
-        """Threads of each execution slot; only the first ever has more than one."""
-        urgent, second = self._cores > 1, self._cores == 2
-        return [self._cores, *[1] * (urgent + second)]
-
-    def may_begin(self, resident: HostedModel[Model], *, first: bool, urgent: bool) -> bool:
-        """
-        Return True if the next batch of *resident* may begin now.
-
-        A batch that runs alone uses the first slot, so no other slot has OpenMP's helper threads, see
-        `compute_on_one_core`.  Two batches that are not full would take longer than one.
-
-        Args:
-            first: on the first slot.
-            urgent: interactive calls wait only for bulk calls.
-        """
-        if self._free == self._cores:
-            return first
-        if not resident.model.info.reentrant:
-            return False
-        return urgent or bool(self._free and resident.queue.fills_a_batch)
-
-    @contextmanager
-    def assign(
-        self, batch: RunningBatch[Model], residents: Sequence[HostedModel[Model]]
-    ) -> Iterator[tuple[int, float]]:
-        """
-        Reserve cores for *batch*.  Yields its number of threads and its share of the device.
-
-        Args:
-            residents: the models of the device, some of whose calls may be being decoded.
-        """
-        divided = self._cores == 2 and batch.resident.model.info.reentrant
-        if self._free < self._cores:
-            threads, taken = 1, self._free
-        else:
-            threads = self._threads_alone(batch, residents, divided)
-            taken = threads if divided else self._cores
-            if self._cores == 2 and len(batch.calls) < SMALL and predicted_s(batch) < SHORT_S:
-                threads = 1
-        self._free -= taken
-        try:
-            yield threads, taken / self._cores
-        finally:
-            self._free += taken
-
-    def _threads_alone(
-        self, batch: RunningBatch[Model], residents: Sequence[HostedModel[Model]], divided: bool
-    ) -> int:
-        """Return the cores of a batch that begins alone."""
-        if divided and batch.resident.queue.fills_a_batch:
-            return self._half
-        pending = [each.queue.pending for each in residents]
-        if sum(each.takes_s for each in pending) <= predicted_s(batch) / 2:
-            return self._cores
-        return max(self._half, self._cores - sum(each.under_way for each in pending))
-
-
-def predicted_s(batch: RunningBatch[Model]) -> float:
-    """Return the predicted seconds of *batch*."""
-    return batch.resident.queue.cost_model.run_s(sum(call.prepared.cost for call in batch.calls))
+SMALL = 4  # calls; a batch of fewer is as fast with one thread, and its p99 is half
+SHORT_S = 0.05  # predicted; what takes longer gains from all threads
 
 
 def loaded_torch() -> Any:
@@ -172,34 +88,54 @@ class Device:
     """
     One device of a pool.
 
+    On a CPU with several cores, a batch of few calls that takes little time computes with one thread, and
+    others with all.  Interactive calls that wait for a batch of bulk calls run next to it on a second slot,
+    with one thread; while they wait or run, bulk batches that begin leave them a core.
+
     Args:
-        cpu: the rule for a CPU with several cores; without one, as on a GPU, there is one batch at a time.
+        cores: of a CPU; a GPU has one batch at a time, whose thread computes nothing itself.
 
     Attributes:
         name: the device's name in torch, by which models have their copies.
-        slots: the threads that run its batches.
+        slots: the threads that run its batches; only the first ever has helpers, see `compute_on_one_core`.
         fault: why it was taken out; empty while it serves.
     """
 
-    def __init__(self, name: str = "", cpu: CpuPolicy | None = None) -> None:
-        self.name, self._cpu, self.fault = name, cpu, ""
-        self.slots = [ExecutionSlot(threads) for threads in (cpu.slots if cpu else [1])]
+    def __init__(self, name: str = "", cores: int = 1) -> None:
+        self.name, self._cores, self.fault = name, cores, ""
+        self.slots = [ExecutionSlot(threads) for threads in ([cores, 1] if cores > 1 else [1])]
 
     def may_begin(self, resident: HostedModel[Model], slot: ExecutionSlot, *, urgent: bool) -> bool:
-        """Return True if the next batch of *resident* may begin on *slot*; see `CpuPolicy.may_begin`."""
-        first = slot is self.slots[0]
-        return self._cpu is None or self._cpu.may_begin(resident, first=first, urgent=urgent)
+        """
+        Return True if the next batch of *resident* may begin on *slot*.
 
-    @contextmanager
-    def assign(
+        Args:
+            urgent: interactive calls wait only for bulk calls.
+        """
+        if slot is self.slots[0]:
+            return self._idle(self.slots[1:]) or resident.model.info.reentrant
+        return urgent and resident.model.info.reentrant
+
+    def _idle(self, slots: Sequence[ExecutionSlot]) -> bool:
+        return all(slot.since == inf for slot in slots)
+
+    def give_threads(
         self, batch: RunningBatch[Model], slot: ExecutionSlot, residents: Sequence[HostedModel[Model]]
-    ) -> Iterator[float]:
-        """Reserve the cores of *batch* while the context is open.  Yields its share of the device."""
-        if self._cpu is None:
-            yield 1.0
-            return
-        with self._cpu.assign(batch, residents) as (slot.threads, share):
-            yield share
+    ) -> float:
+        """
+        Set the threads of *slot* for *batch*; return its share of the device.
+
+        A batch on the second slot shares the cores of another one, so its time says nothing about the model.
+        """
+        if slot is not self.slots[0]:
+            return 0.0
+        slot.threads = self._cores
+        if len(batch.calls) < SMALL and batch.run_s < SHORT_S:
+            slot.threads = 1
+        elif batch.lane == BULK and self._cores > 1:
+            waits = any(each.queue.depth(INTERACTIVE) for each in residents)
+            slot.threads -= waits or not self._idle(self.slots[1:])
+        return 1.0
 
     def stalled_for(self, now: float) -> float:
         """Return the seconds since the oldest running batch began or was answered in part; 0 if idle."""

@@ -290,10 +290,10 @@ class Pool:
         return device.may_begin(resident, slot, urgent=urgent)
 
     async def _run_batch(self, batch: RunningBatch[Model], device: Device, slot: ExecutionSlot) -> None:
-        slot.since, share = self.clock(), 1.0
+        share = device.give_threads(batch, slot, self.residents)
+        slot.since = self.clock()
         try:
-            with device.assign(batch, slot, self.residents) as share:
-                await self._runner.score(batch, batch.calls, slot, share)
+            await self._runner.score(batch, batch.calls, slot, share)
         except Broken as exc:
             self._take_out(device, batch, exc)
         except BaseException:  # no caller may wait forever

@@ -17,7 +17,7 @@ from service.core.settings.tree import Settings
 from service.observability.logs import configure_logging
 from service.serving.backends.local import LocalBackend
 from service.serving.backends.prepare import decoding_s
-from service.serving.batcher.device import CpuPolicy, Device, compute_on_one_core
+from service.serving.batcher.device import Device, compute_on_one_core
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.job import Job, Result
@@ -53,7 +53,7 @@ class Replica:
         queue = queue_of(table, settings.queue, alone=model.info.generates)
         resident = HostedModel(name, model, queue)
         cores = max(1, int(PlacedSettings.of(table).num_cpus))
-        device = Device("", CpuPolicy(cores) if model.info.device == "cpu" else None)
+        device = Device("", cores if model.info.device == "cpu" else 1)
         self._pool = Pool(
             [resident],
             self._work,

@@ -10,7 +10,7 @@ from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import Text
 from service.core.errors import DeadlineExceeded, Draining, ModelFault
 from service.observability.instruments import Instruments
-from service.serving.batcher.device import CpuPolicy, Device
+from service.serving.batcher.device import Device
 from service.serving.batcher.pool import LocalModel, Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
@@ -80,7 +80,7 @@ class Traffic:
         self.pool = Pool(
             self.residents,
             Instruments(names),
-            devices=[Device(name, CpuPolicy(dice.choice([1, 2, 4])) if cpu else None) for name in used],
+            devices=[Device(name, dice.choice([1, 2, 4]) if cpu else 1) for name in used],
             on_broken=self.broken.append,
         )
 

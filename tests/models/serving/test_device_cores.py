@@ -1,14 +1,12 @@
 """A device's cores: how many a batch has, and what runs beside it."""
 
-from contextlib import AsyncExitStack
 from dataclasses import replace
-from threading import Barrier
+from threading import Event
 
 import pytest
 import torch
 
 from service.core.concurrency.cpu_threads import cpu_threads
-from service.serving.batcher.cost_model import CostModel
 from service.serving.batcher.device import compute_on_one_core, is_out_of_memory
 from tests.support.devices import Words, device, learns, outcomes_of, put, until_idle
 from tests.support.fakes import HELD_S
@@ -17,31 +15,16 @@ pytestmark = pytest.mark.anyio
 
 
 class Counting(Words):
-    """
-    Answers with the number of cores that it computes with.
-
-    Attributes:
-        together: batches that wait for each other, where it is not None; a call "busy" waits for `hold`.
-    """
+    """Answers with the number of cores that it computes with; a call "busy" waits for `hold`."""
 
     def __init__(self, *, reentrant=True):
         super().__init__()
         self.info = replace(self.info, reentrant=reentrant)
-        self.together = None
 
     def score(self, batch):
-        if self.together:
-            self.together.wait(HELD_S)
         if "busy" in [prepared.data for prepared in batch]:
             self.hold.wait(HELD_S)
         return [torch.get_num_threads() for _ in batch]
-
-
-def decodes(resident, *, seconds):
-    """A call of *resident* was prepared in so many."""
-    for _ in range(50):
-        group = resident.queue.pending.begin("bulk", 1, 0.0)
-        resident.queue.pending.end(group, seconds)
 
 
 async def test_nobody_but_the_device_computes_on_more_than_one_core():
@@ -54,7 +37,7 @@ async def test_nobody_but_the_device_computes_on_more_than_one_core():
             assert 1 == torch.get_num_threads()
 
 
-@pytest.mark.parametrize(("reentrant", "expected"), [(True, [1, 1, 2] * 2), (False, [2] * 2)])
+@pytest.mark.parametrize(("reentrant", "expected"), [(True, [1, 2] * 2), (False, [2] * 2)])
 async def test_a_model_is_warmed_up_where_it_will_run_and_the_pace_is_that_of_all_cores(reentrant, expected):
     """The last run is the one that the first prediction comes from."""
     model, seen = Counting(reentrant=reentrant), []
@@ -65,50 +48,12 @@ async def test_a_model_is_warmed_up_where_it_will_run_and_the_pace_is_that_of_al
         assert expected == seen
 
 
-@pytest.mark.parametrize("reentrant", [True, False])
-@pytest.mark.parametrize(
-    ("seconds", "groups", "cores"), [(11, 1, 5), (9, 1, 6), (11, 3, 3), (11, 4, 3), (1, 3, 6)]
-)
-async def test_a_batch_leaves_cores_where_decoding_takes_half_of_its_time(reentrant, seconds, groups, cores):
-    """One for each group that is decoded, at most half; with less to decode they would be idle."""
-    served, resident = device(Counting(reentrant=reentrant), cores=6)
-    async with served, AsyncExitStack() as stack:
-        learns(resident, fixed=20.0)
-        decodes(resident, seconds=seconds)
-        for _ in range(groups):
-            stack.enter_context(served.expecting(resident, "bulk", 1))
-
-        assert [cores] * 8 == await outcomes_of(put(served, resident, *range(8)))
-
-
-async def test_decoding_for_just_half_of_a_batchs_time_leaves_it_all_cores():
-    """Here a call takes 10 s to decode, and eight of them 20 s to score."""
-    served, resident = device(Counting(), cores=4)
-    async with served:
-        resident.queue.cost_model = CostModel()
-        resident.queue.finished(cost=8, seconds=20.0)
-        decodes(resident, seconds=10)
-        with served.expecting(resident, "bulk", 1):
-            assert [4] * 8 == await outcomes_of(put(served, resident, *range(8)))
-
-
-async def test_two_full_batches_run_at_once_with_half_of_the_cores_each():
-    """What is left is run by all of them."""
-    model = Counting()
-    served, resident = device(model, cores=2)
-    async with served:
-        model.together = Barrier(2)
-        assert [1] * 16 == await outcomes_of(put(served, resident, *range(16)))
-        model.together = None
-        assert [2] * 7 == await outcomes_of(put(served, resident, *range(7)))
-
-
 @pytest.mark.parametrize(
     ("cores", "calls", "fixed", "threads"),
-    [(2, 3, 0.001, 1), (2, 4, 0.001, 2), (2, 3, 0.1, 2), (4, 3, 0.001, 4)],
+    [(2, 3, 0.001, 1), (2, 4, 0.001, 2), (2, 3, 0.1, 2), (4, 3, 0.001, 1)],
 )
-async def test_a_small_short_batch_has_one_of_two_threads(cores, calls, fixed, threads):
-    """It is as fast so, and waits for nothing; more cores and long batches were not measured."""
+async def test_a_small_short_batch_has_one_thread(cores, calls, fixed, threads):
+    """It is as fast so, and waits for nothing; long ones have all."""
     served, resident = device(Counting(), cores=cores)
     async with served:
         learns(resident, fixed=fixed)
@@ -133,39 +78,42 @@ async def test_urgent_calls_run_beside_batches_of_bulk_calls(cores):
         await outcomes_of([*busy, bulk])
 
 
-async def test_batches_at_once_are_charged_for_their_share_of_the_device():
-    """Two of ten seconds each, with half of the cores: ten seconds of the device."""
-    now = 0.0
-    model = Counting()
-    served, resident = device(model, cores=2, clock=lambda: now)
+@pytest.mark.parametrize(("lane", "threads"), [("bulk", 3), ("interactive", 4)])
+async def test_a_bulk_batch_leaves_a_core_while_interactive_calls_wait(lane, threads):
+    """Here of another model; interactive batches have all cores."""
+    served, first, second = device(Counting(), Counting(), cores=4)
+    second.paused = True
     async with served:
-        model.hold.clear()
-        busy = put(served, resident, *["busy"] * 16)
-        await until_idle()
-        now = 10.0
-        model.hold.set()
-        await outcomes_of(busy)
-
-    assert {10.0} == {(await call.result).ran_s for call in busy}
-    assert pytest.approx(10.0) == resident.charged
+        urgent = put(served, second, "urgent", lane="interactive")
+        assert [threads] * 8 == await outcomes_of(put(served, first, *range(8), lane=lane))
+        served.resume(second)
+        await outcomes_of(urgent)
 
 
-async def test_nothing_begins_beside_a_batch_that_leaves_cores_to_decoding():
-    """Only two cores are divided; the next full batch waits for all that this one could have had."""
-    model = Counting()
+async def test_a_bulk_batch_leaves_a_core_while_an_interactive_batch_runs():
+    """It began next to an earlier bulk batch, which has ended meanwhile."""
+    model, ends = Counting(), {"first": Event(), "urgent": Event()}
+    score = model.score
+
+    def held(batch):
+        for prepared in batch:
+            if prepared.data in ends:
+                ends[prepared.data].wait(HELD_S)
+        return score(batch)
+
     served, resident = device(model, cores=4)
     async with served:
-        learns(resident, fixed=20.0)
-        decodes(resident, seconds=11)
-        with served.expecting(resident, "bulk", 1):
-            model.hold.clear()
-            calls = put(served, resident, *["busy"] * 16)
-            await until_idle()
-            running = [call.running for call in calls]
-            model.hold.set()
-            await outcomes_of(calls)
-
-    assert [True] * 8 + [False] * 8 == running
+        model.score = held
+        first = put(served, resident, *["first"] * 8)
+        await until_idle()
+        urgent = put(served, resident, "urgent", lane="interactive")
+        after = put(served, resident, *range(8))
+        await until_idle()
+        ends["first"].set()
+        assert [4] * 8 == await outcomes_of(first)
+        assert [3] * 8 == await outcomes_of(after)
+        ends["urgent"].set()
+        assert [1] == await outcomes_of(urgent)
 
 
 async def test_a_batch_that_hangs_is_noticed_although_urgent_calls_beside_it_are_answered():

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from service.serving.batcher import device
-from service.serving.batcher.device import CpuPolicy, Device, ExecutionSlot
+from service.serving.batcher.device import Device, ExecutionSlot
 
 
 class Torch:
@@ -96,9 +96,9 @@ async def test_a_slot_has_one_thread_which_begins_with_one_core(torch):
 
 def test_a_batch_that_runs_alone_is_on_the_first_slot_of_a_cpu():
     """The only one whose thread has helpers.  A GPU has one slot, whose thread computes nothing itself."""
-    cpu, gpu = Device("cpu", CpuPolicy(2)), Device("cuda:0")
+    cpu, gpu = Device("cpu", 2), Device("cuda:0")
 
-    assert [True, False, False] == [cpu.may_begin(None, slot, urgent=True) for slot in cpu.slots]
+    assert [True, False] == [cpu.may_begin(None, slot, urgent=False) for slot in cpu.slots]
     assert [1] == [slot.threads for slot in gpu.slots]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from service.core.errors import Draining
 from service.observability.instruments import Instruments
-from service.serving.batcher.device import CpuPolicy, Device
+from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
@@ -84,7 +84,7 @@ async def test_interactive_calls_run_next_to_a_bulk_batch_of_a_cpu_without_bulk_
     model = Words()
     model.info = replace(model.info, reentrant=True)
     resident = HostedModel("m0", model, Queue(max_items=4, max_cost=1000, max_waiting=10_000))
-    async with Pool([resident], Instruments(["m0"]), devices=[Device("", CpuPolicy(3))]) as served:
+    async with Pool([resident], Instruments(["m0"]), devices=[Device("", 3)]) as served:
         busy = await holding(model, served, resident)
         bulk, urgent = put(served, resident, "bulk"), put(served, resident, "a", "b", lane="interactive")
         await until_idle()

@@ -84,8 +84,8 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     ("cores", "told"),
     [
         (1, "one core."),
-        (2, "2 cores, or two batches in parallel with one core each."),
-        (4, "4 cores, less those that decode meanwhile, which are at most half."),
+        (2, "2 cores, small ones with one."),
+        (4, "4 cores, small ones with one."),
     ],
 )
 def test_the_cores_of_batches_are_told(monkeypatch, cores, told):
