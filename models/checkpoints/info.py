@@ -33,8 +33,10 @@ def info_of(
         weights: files of the weights, by default those of transformers.
         more: other fields of `ModelInfo`.
     """
-    paths = [directory / name for name in files]
-    content = content_of(directory, [*paths, *(weight_files(directory) if weights is None else weights)])
+    content = ""
+    if not is_dry():
+        paths = [directory / name for name in files]
+        content = content_of(directory, [*paths, *(weight_files(directory) if weights is None else weights)])
     return ModelInfo(
         role=family.role,
         family=family.name,

@@ -62,7 +62,7 @@ async def test_imagereward_is_the_number_of_the_authors_package(client):
     assert [row["score"] for row in rows] == pytest.approx(found, rel=0, abs=1e-5)
     assert {"reward": found[0]} == answer["results"][0]["details"]["imagereward"]
     assert {f"item {place}, imagereward: the prompt was cut at ImageReward's 35 tokens" for place in cut} == {
-        *answer["warnings"]
+        warning for warning in answer["warnings"] if "was cut" in warning
     }
 
 

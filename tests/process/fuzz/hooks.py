@@ -64,6 +64,8 @@ def mended(value: Any) -> Any:
             return {"data": ""}
         case {"references": _, **others} | {"source": _, **others} if "prompt" in value:
             return mended(others)
+        case {"start": int() | float() as start, "end": int() | float() as end, **others} if end <= start:
+            return {"start": start, **mended(others)}
         case {"prompts": list(prompts), **others}:
             return {"prompts": [(THING + prompt)[:4000] for prompt in prompts], **mended(others)}
         case {"options": dict(options), **others}:
