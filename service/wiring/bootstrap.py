@@ -20,7 +20,7 @@ from service.metrics.common.contract import Metric
 from service.metrics.common.registry import metrics
 from service.metrics.common.styles import styled
 from service.observability.instruments import Instruments
-from service.observability.tracing.tracer import open_tracer
+from service.observability.tracing import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.scoring.engine import Engine

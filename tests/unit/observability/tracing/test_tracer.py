@@ -4,8 +4,7 @@ import pytest
 from opentelemetry import trace
 
 from service.core.settings import SettingsError, sections
-from service.observability.tracing.span import Span
-from service.observability.tracing.tracer import open_tracer
+from service.observability.tracing import Span, open_tracer
 from service.wiring.load import load_settings
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -1,13 +1,15 @@
-"""Spans of a request, by OpenTelemetry's API; without a collector they record nothing."""
+"""Tracing by OpenTelemetry's API: the tracer of the settings, and the spans of a request."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from time import monotonic, time_ns
 from typing import Self
 
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from service.core.settings import SettingsError
 
 Attribute = str | int | float
 
@@ -19,6 +21,28 @@ CONVENTIONS = {
     "route": "http.route",
     "status": "http.response.status_code",
 }
+
+
+@asynccontextmanager
+async def open_tracer(otlp_endpoint: str) -> AsyncIterator[trace.Tracer]:
+    """
+    Open a tracer that sends to the collector at *otlp_endpoint*; one without effect if that is empty.
+
+    Raises:
+        SettingsError: OpenTelemetry rejects the value of one of its own variables.
+    """
+    if not otlp_endpoint:
+        yield trace.NoOpTracer()
+        return
+    async with AsyncExitStack() as stack:
+        try:  # some variables are read by the import
+            from service.observability.otlp import exporting_tracer
+
+            tracer = await stack.enter_async_context(exporting_tracer(otlp_endpoint))
+        except ValueError as exc:
+            line = f"telemetry.otlp_endpoint: OpenTelemetry rejects one of its variables, OTEL_*: {exc}"
+            raise SettingsError(line) from exc
+        yield tracer
 
 
 class Span:
