@@ -5,9 +5,8 @@ from typing import Literal, NamedTuple
 
 from models.images.image import Image
 from service.core.fields import Template
+from service.metrics.common.answers import Dependencies, moot, said_yes
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.dependencies import Dependencies, moot
-from service.metrics.common.generated import said_yes
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,

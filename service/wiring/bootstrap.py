@@ -14,11 +14,9 @@ from service.core.redis.client import RedisClient
 from service.core.settings.tree import Settings
 from service.images.byte_budget import ByteBudget
 from service.images.loader import ImageLoader
-from service.metrics.common.assignment import assign
 from service.metrics.common.composites import Composite, composites
 from service.metrics.common.contract import Metric
-from service.metrics.common.registry import metrics
-from service.metrics.common.styles import styled
+from service.metrics.common.registry import assign, metrics, styled
 from service.observability.instruments import Instruments
 from service.observability.tracing import open_tracer
 from service.questions.stores.opening import opened_store

@@ -11,9 +11,9 @@ from typing_extensions import TypedDict
 from service.core.errors import ScoregateError
 from service.core.settings import SettingsError
 from service.core.settings.tree import PartSettings, Settings
-from service.metrics.common.assignment import Assignment
 from service.metrics.common.contract import NAME, Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
+from service.metrics.common.registry import Assignment
 from service.serving.context import WORST_FIRST
 
 Parts = Mapping[str, "Part"]

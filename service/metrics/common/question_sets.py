@@ -9,7 +9,7 @@ from models.core.contract import CHOICE_QUESTION
 from service.core.errors import Invalid
 from service.metrics.common.contract import Item
 from service.metrics.common.model_calls import Models
-from service.metrics.common.words import Word, words
+from service.metrics.common.texts import Word, words
 from service.observability.notes import Code, Note
 from service.questions.given import GivenQuestion
 from service.questions.sets import QuestionSet

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from service.metrics.text_accuracy import WordAccuracy, about_gaps, about_words, word_accuracy, words_of
+from service.metrics.common.texts import WordAccuracy, about_gaps, about_words, word_accuracy, words_of
 
 
 @pytest.mark.parametrize(

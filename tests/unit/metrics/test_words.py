@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.metrics.common.words import stem, words
+from service.metrics.common.texts import stem, words
 
 
 def scores(prompt, *scored):
