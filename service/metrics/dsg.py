@@ -159,6 +159,5 @@ metric = Metric(
     formula="mean over the questions of [yes, and no direct parent answered no]",
     paper="Cho et al. 2024, arXiv 2310.18235",
     without={"questions": GIVEN_SETS},
-    style=DSG,
-    style_of=style_of,
+    style=style_of,
 )

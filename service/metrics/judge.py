@@ -134,9 +134,9 @@ def essential() -> dict[str, list[LabelCall]]:
     return {"vqa": [LabelCall(PICTURE, rubric.text(TEXTS[0], kind), tuple(VALUES[kind])) for kind in VALUES]}
 
 
-def uses_of(options: JudgeOptions) -> tuple[Beside, ...]:
-    """Return the other images that the rubric uses."""
-    return RUBRICS[options.template].uses
+def uses_of(options: JudgeOptions | None) -> tuple[Beside, ...]:
+    """Return the other images that the rubric uses, or those of all rubrics."""
+    return RUBRICS[options.template].uses if options else (REFERENCES, SOURCE)
 
 
 metric = Metric(
@@ -150,6 +150,5 @@ metric = Metric(
     range=(1, GRADES),
     formula="Σ P(label)·value / Σ P(label)",
     paper="Ku et al. 2023, arXiv 2312.14867; Eldesokey et al. 2026, arXiv 2605.13223",
-    uses=(REFERENCES, SOURCE),
-    uses_of=uses_of,
+    uses=uses_of,
 )

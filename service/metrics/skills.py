@@ -233,6 +233,5 @@ metric = Metric(
         "questions": GIVEN_SETS,
         "ocr": "text as the VQA model sees it",
     },
-    style=STYLE,
-    style_of=style_of,
+    style=style_of,
 )

@@ -165,6 +165,5 @@ metric = Metric(
     formula="mean over the questions of [the likeliest choice is the expected answer]",
     paper="Hu et al. 2023, arXiv 2303.11897",
     without={"questions": GIVEN_SETS, "embedding": 'answers "choices", and not "free_form"'},
-    style=TIFA,
-    style_of=style_of,
+    style=style_of,
 )

@@ -118,9 +118,11 @@ class MetricCatalog:
         Args:
             options: by metric; they may change the style.
         """
-        metrics = [m for m in self._known.values() if m.style and name in (m.name, m.style.name, *m.styles)]
+        metrics = [
+            m for m in self._known.values() if m.style and name in (m.name, m.style_of().name, *m.styles)
+        ]
         metric = min(metrics, key=lambda metric: metric.name != name)  # the style's own, if there is one
-        style = metric.styles.get(name) or metric.style_with(
+        style = metric.styles.get(name) or metric.style_of(
             options.get(metric.name) or self.defaults[metric.name]
         )
         return style, self._runtime.handle(metric.name, "questions")

@@ -81,7 +81,7 @@ class ItemPlan:
         metrics: Mapping[str, Metric],
     ) -> None:
         self.item, self.options = item, options
-        self.uses = {name: metrics[name].uses_with(chosen) for name, chosen in options.items()}
+        self.uses = {name: metrics[name].uses_of(chosen) for name, chosen in options.items()}
         self.inputs = {
             name: inputs_of(item, name, chosen, self.uses[name]) for name, chosen in options.items()
         }

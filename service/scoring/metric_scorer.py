@@ -61,7 +61,7 @@ class MetricScorer:
         """Call a metric; one without a model runs on a CPU thread, since it would block the event loop."""
         metric = self.catalog.configured[name]
         parts = partial(self._score_parts, context)
-        style = metric.style_with(options) if metric.style else None
+        style = metric.style_of(options) if metric.style else None
         models = Models(partial(self.handle, metric.name), self.writer, context, parts, style)
         score = metric.score(item, models, options)
         if not metric.computes:

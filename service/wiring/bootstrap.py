@@ -77,7 +77,7 @@ class Service:
         self.settings = settings
         asking = styled(metrics(), settings)
         self.metrics = {**asking, **composites(asking, settings, assigned)}
-        ranges = {name: each.range for name, each in self.metrics.items()}
+        ranges = {name: each.range_of() for name, each in self.metrics.items()}
         self.instruments = Instruments(settings.models, ranges)
         self.redis = {
             cache: RedisClient(

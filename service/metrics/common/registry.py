@@ -94,12 +94,10 @@ def chosen_models(metrics: Mapping[str, Metric], name: str, settings: Settings) 
 
 def styled(metrics: Mapping[str, Metric], settings: Settings) -> dict[str, Metric]:
     """Return *metrics*, those with question sets with the profile's styles.  Raises `SettingsError`."""
-    own = [metric.style.name for metric in metrics.values() if metric.style]
-    found = styles_of(settings.questions.styles, {*metrics, *own})
+    own = {name: metric.style_of().name for name, metric in metrics.items() if metric.style}
+    found = styles_of(settings.questions.styles, {*metrics, *own.values()})
     return {
-        name: with_styles(metric, found[metric.style.name])
-        if metric.style and metric.style.name in found
-        else metric
+        name: with_styles(metric, found[own[name]]) if own.get(name) in found else metric
         for name, metric in metrics.items()
     }
 
@@ -108,7 +106,7 @@ def with_styles(metric: Metric, styles: Mapping[str, Style]) -> Metric:
     """Return *metric* with the option `style`, the name of one of *styles*."""
 
     def compatible(options: Any) -> Any:
-        if options.style and metric.style_with(options) is not metric.style:
+        if options.style and metric.style_of(options) is not metric.style_of():
             raise ValueError("style: cannot be combined with an option that changes the metric's own style")
         return options
 
@@ -121,10 +119,10 @@ def with_styles(metric: Metric, styles: Mapping[str, Style]) -> Metric:
     }
 
     def style_of(options: Any) -> Style:
-        return styles[options.style] if options.style else metric.style_with(options)
+        return styles[options.style] if options.style else metric.style_of(options)
 
     options = cast(type[MetricOptions], create_model(metric.options.__name__, **fields))
-    return replace(metric, options=options, style_of=style_of, styles=styles)
+    return replace(metric, options=options, style=style_of, styles=styles)
 
 
 @dataclass(frozen=True, slots=True)
