@@ -40,6 +40,15 @@ class MetricCatalog:
             for name, metric in known.items()
             if all(runtime.handle(part.name, role) for part in self._parts(name) for role in part.roles)
         }
+        self._handles = {
+            name: [
+                handle
+                for part in self._parts(name)
+                for role in part.all_roles
+                if (handle := runtime.handle(part.name, role))
+            ]
+            for name in self.configured
+        }
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -104,12 +113,11 @@ class MetricCatalog:
 
     def handles(self, metrics: Sequence[str]) -> dict[str, Handle]:
         """Return the handles of the models that *metrics* may use, by name.  Raises `UnknownMetric`."""
+        served = self.metrics
         for name in metrics:
-            if reason := self.absent(name):
-                raise UnknownMetric(reason)
-        parts = [part for name in metrics for part in self._parts(name)]
-        used = [self._runtime.handle(metric.name, role) for metric in parts for role in metric.all_roles]
-        return {handle.name: handle for handle in used if handle is not None}
+            if name not in served:
+                raise UnknownMetric(self.absent(name))
+        return {handle.name: handle for name in metrics for handle in self._handles[name]}
 
     def style(self, name: str, options: Mapping[str, MetricOptions]) -> tuple[Style, Handle | None]:
         """

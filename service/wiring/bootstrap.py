@@ -21,6 +21,7 @@ from service.observability.instruments import Instruments
 from service.observability.tracing import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
+from service.scoring.asking import Asker
 from service.scoring.engine import Engine
 from service.serving.batcher.cpu_policy import compute_on_one_core
 from service.serving.lifecycle import Lifecycle
@@ -65,6 +66,7 @@ class Service:
 
     questions: QuestionWriter
     engine: Engine
+    asker: Asker
     lifecycle: Lifecycle
 
     def __init__(
@@ -134,6 +136,7 @@ class Service:
             self.engine = Engine(
                 self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
             )
+            self.asker = Asker(self.runtime, self.pictures, self.questions)
             self.lifecycle = Lifecycle(self.runtime, self.instruments)
             starting.push_async_callback(self.lifecycle.aclose)  # first: no change may follow
             self._stack = starting.pop_all()

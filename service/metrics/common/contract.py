@@ -1,7 +1,7 @@
 """The contract of metrics: declaration, options, item and score."""
 
 import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import iscoroutinefunction
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
@@ -46,6 +46,8 @@ class MetricOptions(Strict):
 
     def unused(self) -> tuple[Note, ...]:
         """Return a warning for each option without effect, unless it has its default value."""
+        if not self.model_fields_set:
+            return ()
         defaults = type(self).model_fields
         return tuple(
             Note(Code.OPTION_UNUSED, f"the option {name} has no effect with this {reason}")
@@ -96,9 +98,9 @@ class Score:
         coded = (each if isinstance(each, Note) else Note(Code.OF_THE_METRIC, each) for each in self.warnings)
         return tuple(dict.fromkeys(coded))
 
-    def noted(self, notes: tuple[Note, ...]) -> "Score":
+    def noted(self, notes: Iterable[Note]) -> "Score":
         """Return the score with *notes* before its warnings."""
-        return replace(self, warnings=(*notes, *self.warnings)) if notes else self
+        return replace(self, warnings=(*notes, *self.warnings))
 
 
 @dataclass(frozen=True, slots=True)
