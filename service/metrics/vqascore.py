@@ -72,9 +72,10 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
     "Revisiting the Role of Language Priors in Vision-Language Models").  Tables 13 and 14 of the VQAScore
     paper compare questions and answers; `output: "negative_no"` is the latter's -P("No").
     """
-    question = (options.question or models.vqa.question).replace(SLOT, item.prompt)
+    vqa = models.vqa
+    question = (options.question or vqa.question).replace(SLOT, item.prompt)
     expected = options.answer.replace(SLOT, item.prompt)
-    [answer] = await models.vqa.ask(item.image, [question], expected)
+    [answer] = await vqa.ask(item.image, [question], expected)
     details: VqaScoreDetails = {
         "question": question,
         "answer": expected,

@@ -251,7 +251,7 @@ class Instruments:
             self.scores.labels(metric, result_of(outcome)).inc()
         else:
             self.scores.labels(metric, "ok").inc()
-            self.score.observe(metric, outcome)
+            self.score.of[metric].observe(outcome)
 
     def count_batch(self, model: str, size: int, seconds: float) -> None:
         """Count a batch of *size* calls."""
@@ -327,21 +327,18 @@ def result_of(error: ScoregateError) -> str:
 
 
 class ScoreHistograms(Collector):
-    """One Prometheus histogram of scores, with buckets for each metric's range."""
+    """
+    One Prometheus histogram of scores, with buckets for each metric's range.
+
+    Attributes:
+        of: the series of each metric.
+    """
 
     def __init__(self, name: str, documentation: str, ranges: Mapping[str, tuple[float, float]]) -> None:
         self._name, self._documentation = name, documentation
-        self._of = {metric: self._histogram(metric, *ends) for metric, ends in ranges.items()}
-
-    def _histogram(self, metric: str, least: float, largest: float) -> Histogram:
-        buckets = score_buckets(least, largest)
-        histogram = Histogram(self._name, self._documentation, ("metric",), registry=None, buckets=buckets)
-        histogram.labels(metric)
-        return histogram
-
-    def observe(self, metric: str, score: float) -> None:
-        """Count one *score*."""
-        self._of[metric].labels(metric).observe(score)
+        made = partial(Histogram, name, documentation, ("metric",), registry=None)
+        self._of = {metric: made(buckets=score_buckets(*ends)) for metric, ends in ranges.items()}
+        self.of = {metric: histogram.labels(metric) for metric, histogram in self._of.items()}
 
     def collect(self) -> Iterator[Metric]:
         """Yield the histograms of all metrics as one Prometheus metric."""

@@ -63,8 +63,7 @@ class Engine:
         cpu: Mapping[str, FairThreads],
         demo: Collection[str] = (),
     ) -> None:
-        self._known, self._runtime, self._writer = known, runtime, writer
-        self._images, self._cpu, self._demo = images, cpu, demo
+        self._writer, self._images, self._cpu, self._demo = writer, images, cpu, demo
         self.catalog = MetricCatalog(known, runtime)
 
     @property
@@ -75,7 +74,7 @@ class Engine:
     def admit(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> None:
         """Check admission without charging quota.  Same errors as `score`."""
         self.catalog.handles(metrics)
-        self._plan(items, metrics, context.lane).work.admit(context)
+        Plan(items, metrics, self.catalog, context.lane).work.admit(context)
 
     async def score(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> Report:
         """
@@ -104,10 +103,10 @@ class Engine:
         context.since = monotonic()
         handles = self.catalog.handles(metrics)
         with one_caller(context.caller), used(handles.values(), context):
-            plan = self._plan(items, metrics, context.lane)
+            plan = Plan(items, metrics, self.catalog, context.lane)
             plan.work.admit(context)  # before any picture is opened: a full service fetches and opens none
             if plan.films and await self._images.count_frames(plan.films, context):
-                plan = self._plan(items, metrics, context.lane)
+                plan = Plan(items, metrics, self.catalog, context.lane)
                 plan.work.admit(context)  # again, with the work of all frames
                 plan.keep_frames()
             context.charge(len(items) * len(metrics))
@@ -117,9 +116,6 @@ class Engine:
         raise_if_changed(chain.from_iterable(input.results.values() for input in plan.inputs))
         with context.span.child("fold"):
             return await self._report(plan, handles, context)
-
-    def _plan(self, items: Sequence[UnopenedItem], metrics: Sequence[str], lane: str) -> Plan:
-        return Plan(items, metrics, self._known, self.catalog.defaults, lane, self._runtime.handle)
 
     async def _report(self, plan: Plan, handles: Mapping[str, Handle], context: Context) -> Report:
         """Return the report of a scored plan, and count it in the Prometheus metrics."""
@@ -195,7 +191,7 @@ class Engine:
         metric = self.catalog.configured[name]
         parts = partial(self._score_parts, context)
         style = metric.style_of(options) if metric.style else None
-        models = Models(partial(self._runtime.handle, name), self._writer, context, parts, style)
+        models = Models(partial(self.catalog.handle, name), self._writer, context, parts, style)
         score = metric.score(item, models, options)
         if not metric.computes:
             return score

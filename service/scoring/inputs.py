@@ -25,14 +25,14 @@ async def opened(
 
     Raises a subclass of `BadImage` that names the frame, reference or source.
     """
-    prompt, others = input.item.prompt, input.others
-    if len(input.frames) == 1 and not others:
+    prompt = input.item.prompt
+    if len(input.frames) == 1 and not input.references and input.source is None:
         [frame] = input.frames
         ref = input.file(frame)
         async with loader.open(ref, context) as image:
             yield Item(shown(frame, image), prompt), [*notes(input, {ref: image})]
         return
-    files = [input.file(frame) for frame in input.frames]
+    others, files = input.others, [input.file(frame) for frame in input.frames]
     named = [*zip(files, map(input.place, input.frames), strict=True), *others]
     async with AsyncExitStack() as stack:
         read = await loader.read_together(dict(reversed(named)), stack, context)

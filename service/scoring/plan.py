@@ -1,13 +1,14 @@
 """The plan of a request: its items, the images that each metric scores, and the work that they mean."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
 from service.core.errors import BadImage, Fault, ImageTooLarge, Invalid, NoFrames, ScoregateError
 from service.core.fields import Orient
 from service.images.loader import ONE_FRAME, ImageRef
-from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions, Score
+from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, MetricOptions, Score
+from service.scoring.catalog import MetricCatalog
 from service.serving.context import Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
@@ -18,8 +19,6 @@ ROUNDING_S = 1e-9  # of a frame's time
 BATCHES = 3  # of the slowest model: one runs, one waits, and one is being prepared
 LEAST = 2  # frames, so that one is decoded while the model works on the other
 COMPUTED = 32  # frames, if no model is used
-
-Handles = Callable[[str, str], Handle | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +142,7 @@ class Plan:
 
     Args:
         names: of the metrics to be scored.
-        known: all declared metrics, by name.
-        defaults: their default options.
-        handles: returns the model of a metric in a role.
+        lane: of its calls.
 
     Attributes:
         by_metric: for each item, in order, the inputs of each metric.
@@ -161,10 +158,8 @@ class Plan:
         self,
         items: Sequence[UnopenedItem],
         names: Sequence[str],
-        known: Mapping[str, Metric],
-        defaults: Mapping[str, MetricOptions],
+        catalog: MetricCatalog,
         lane: str,
-        handles: Handles,
     ) -> None:
         self.items = items
         self.by_metric: list[dict[str, Inputs]] = []
@@ -174,15 +169,15 @@ class Plan:
         for item in items:
             of_item, distinct, used = dict[str, Inputs](), dict[object, Input](), set[str]()
             for name in names:
-                metric, options = known[name], item.options.get(name) or defaults[name]
+                metric, options = catalog.known[name], item.options.get(name) or catalog.defaults[name]
                 uses = metric.uses_of(options)
                 used.update(uses)
                 inputs = of_item[name] = self._inputs(item, name, options, uses, distinct)
                 if isinstance(inputs, BadImage):
                     continue
                 for part, chosen in metric.asks(options).items():
-                    for role, demand in known[part].demand(item.prompt, chosen).items():
-                        if demand.calls and (handle := handles(part, role)):
+                    for role, demand in catalog.known[part].demand(item.prompt, chosen).items():
+                        if demand.calls and (handle := catalog.handle(part, role)):
                             more = demand * len(inputs)
                             demands[handle] = demands[handle] + more if handle in demands else more
             self.by_metric.append(of_item)
@@ -266,27 +261,29 @@ def sampled(frames: Sequence[Frame], count: int) -> list[Frame]:
     return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]
 
 
+@dataclass(eq=False, slots=True)
 class Workload:
     """
     The demands of one request.
 
     As a context manager, it reserves space in the lanes for work that was admitted and has not begun.
 
-    Args:
+    Attributes:
         demands: for each model that the request needs.
         frames: the number of inputs; a grid counts as one.
         lane: of its calls.
     """
 
-    def __init__(self, demands: Mapping[Handle, Demand], frames: int, lane: str) -> None:
-        self._demands, self._frames, self._lane = demands, frames, lane
-        self._reservations: Sequence[Reservation] = ()
+    demands: Mapping[Handle, Demand]
+    frames: int
+    lane: str
+    _reservations: Sequence[Reservation] = ()
 
     def __enter__(self) -> "Workload":
-        if self._frames > 1:  # a single one begins immediately
+        if self.frames > 1:  # a single one begins immediately
             self._reservations = [
-                handle.backend.reserve(self._lane, demand, self._frames)
-                for handle, demand in self._demands.items()
+                handle.backend.reserve(self.lane, demand, self.frames)
+                for handle, demand in self.demands.items()
             ]
         return self
 
@@ -296,7 +293,7 @@ class Workload:
 
     def admit(self, context: Context) -> None:
         """Raise `LaneFull`, `Overloaded` or `TooLarge` if a model cannot take the request."""
-        for handle, demand in self._demands.items():
+        for handle, demand in self.demands.items():
             handle.admit(context, demand)
 
     def begin_frame(self) -> None:
@@ -311,7 +308,7 @@ class Workload:
         Enough to keep the batches of the slowest model full, by its recent batches.  More would only hold
         memory and delay others.
         """
-        if not self._demands:
+        if not self.demands:
             return COMPUTED
-        slowest = max(handle.backend.estimate(demand) for handle, demand in self._demands.items())
-        return max(LEAST, ceil(BATCHES * self._frames / slowest.batches))
+        slowest = max(handle.backend.estimate(demand) for handle, demand in self.demands.items())
+        return max(LEAST, ceil(BATCHES * self.frames / slowest.batches))

@@ -154,6 +154,7 @@ class Metric:
         default: True for the metric of requests that name none.
         reads_prompt: True if the score depends on the prompt.
         trainers: the format of trainers' own entries.
+        all_roles: of required and optional models.
     """
 
     name: str
@@ -178,9 +179,11 @@ class Metric:
     default: bool = False
     reads_prompt: bool = True
     trainers: TrainerFormat[Any] | None = None
+    all_roles: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Raise `TypeError` or `ValueError` for an invalid declaration."""
+        object.__setattr__(self, "all_roles", (*self.roles, *self.may_use))
         if not NAME.fullmatch(self.name):
             raise ValueError(f"the name of a metric must match {NAME.pattern}")
         if not iscoroutinefunction(self.score):
@@ -199,11 +202,6 @@ class Metric:
         least, largest = self.range_of()
         if not least < largest:
             raise ValueError(f"the range of {self.name} must be (least, largest)")
-
-    @property
-    def all_roles(self) -> tuple[str, ...]:
-        """The roles of required and optional models."""
-        return (*self.roles, *self.may_use)
 
     @property
     def lower_is_better(self) -> bool:
