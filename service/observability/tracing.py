@@ -120,6 +120,8 @@ class Span:
 
     def note(self, **attributes: Attribute) -> None:
         """Set attributes; `error`, a code, also marks the span as failed."""
+        if not self.recording:
+            return
         self._span.set_attributes(named(attributes))
         if "error" in attributes:
             self._span.set_status(trace.StatusCode.ERROR)
