@@ -54,12 +54,12 @@ def copies(refs: Sequence[ImageRef], read: Mapping[ImageRef, Image]) -> list[Ima
 
 def shown(frame: Frame, image: Image) -> Image:
     """Return *frame* of its file *image*.  Raises `ImageError` if it has fewer."""
-    return image if frame[1] is None or not isinstance(image, FrameStack) else image.frame(frame[1])
+    return image if frame.number is None or not isinstance(image, FrameStack) else image.frame(frame.number)
 
 
 def notes(input: Input, read: Mapping[ImageRef, Image]) -> Iterator[Note]:
     """Yield a note for each content of a file that is not scored, such as more frames."""
-    named = [("the image", input.file(frame), frame[1] is None) for frame in input.frames]
+    named = [("the image", input.file(frame), frame.number is None) for frame in input.frames]
     named += [("a reference", ref, True) for ref in input.references]
     named += [("the source", input.source, True)] if input.source else []
     for name, ref, still in named:

@@ -1,13 +1,14 @@
 """The plan of a request: its items, the images that each metric scores, and the work that they mean."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from typing import NamedTuple
 
 from service.core.errors import BadImage, Fault, ImageTooLarge, Invalid, NoFrames, ScoregateError
 from service.core.fields import Orient
 from service.images.loader import ONE_FRAME, ImageRef
-from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, MetricOptions, Score
+from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions, Score
 from service.scoring.catalog import MetricCatalog
 from service.serving.context import Context
 from service.serving.demand import Demand
@@ -86,8 +87,11 @@ class UnopenedItem:
         return self.frames[0].orient
 
 
-Frame = tuple[int, int | None]
-"""A frame of an item: the index of its file, and its number in it if the file counts as its frames."""
+class Frame(NamedTuple):
+    """A frame of an item: the index of its file, and its number in that if the file counts as its frames."""
+
+    file: int
+    number: int | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -113,16 +117,15 @@ class Input:
 
     def file(self, frame: Frame) -> ImageRef:
         """Return the file of *frame*; of one that counts as its frames, the frame stack."""
-        image = self.item.frames[frame[0]]
-        return image if frame[1] is None or image.film is None else image.film
+        image = self.item.frames[frame.file]
+        return image if frame.number is None or image.film is None else image.film
 
     def place(self, frame: Frame) -> str:
         """Return the name of *frame* in errors, such as "frame 3"; empty if the item has one image."""
-        index, number = frame
-        place = f"frame {index}" if len(self.item.frames) > 1 else ""
-        if number is None or self.file(frame).times is ONE_FRAME:
+        place = f"frame {frame.file}" if len(self.item.frames) > 1 else ""
+        if frame.number is None or self.file(frame).times is ONE_FRAME:
             return place
-        return f"{place}, its frame {number}" if place else f"frame {number}"
+        return f"{place}, its frame {frame.number}" if place else f"frame {frame.number}"
 
     @property
     def others(self) -> list[tuple[ImageRef, str]]:
@@ -173,13 +176,10 @@ class Plan:
                 uses = metric.uses_of(options)
                 used.update(uses)
                 inputs = of_item[name] = self._inputs(item, name, options, uses, distinct)
-                if isinstance(inputs, BadImage):
-                    continue
-                for part, chosen in metric.asks(options).items():
-                    for role, demand in catalog.known[part].demand(item.prompt, chosen).items():
-                        if demand.calls and (handle := catalog.handle(part, role)):
-                            more = demand * len(inputs)
-                            demands[handle] = demands[handle] + more if handle in demands else more
+                if not isinstance(inputs, BadImage):
+                    for handle, demand in demands_of(metric, options, item.prompt, catalog):
+                        more = demand * len(inputs)
+                        demands[handle] = demands[handle] + more if handle in demands else more
             self.by_metric.append(of_item)
             self.inputs += distinct.values()
             unused += [
@@ -214,10 +214,10 @@ class Plan:
                 given += len(film.times) - 1
                 lasts = max(lasts, film.times[-1])
                 numbers = [0] if film.times is ONE_FRAME else item.clip.frames(film.times)
-                frames += [(index, number) for number in numbers]
+                frames += [Frame(index, number) for number in numbers]
             else:
                 given += 1
-                frames.append((index, None))
+                frames.append(Frame(index))
         samples = options.samples
         if samples is None and item.clip.fps is None and any(image.video for image in item.frames):
             samples = VIDEO_FRAMES
@@ -245,10 +245,20 @@ class Plan:
         used: dict[ImageRef, set[int]] = {}
         for input in self.inputs:
             for frame in input.frames:
-                if frame[1] is not None:
-                    used.setdefault(input.file(frame), set()).add(frame[1])
+                if frame.number is not None:
+                    used.setdefault(input.file(frame), set()).add(frame.number)
         for film, numbers in used.items():
             film.keep(numbers)
+
+
+def demands_of(
+    metric: Metric, options: MetricOptions, prompt: str, catalog: MetricCatalog
+) -> Iterator[tuple[Handle, Demand]]:
+    """Yield the models that *metric* or its parts need for an image, each with the demand on it."""
+    for part, chosen in metric.asks(options).items():
+        for role, demand in catalog.known[part].demand(prompt, chosen).items():
+            if demand.calls and (handle := catalog.handle(part, role)):
+                yield handle, demand
 
 
 def sampled(frames: Sequence[Frame], count: int) -> list[Frame]:

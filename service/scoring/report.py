@@ -207,7 +207,7 @@ def mean(results: Sequence[MetricResult], inputs: Sequence[Input]) -> MetricResu
         [frame] = input.frames
         if isinstance(result, ScoregateError):
             return result.of_part(input.place(frame))
-        number = frame[1]  # of an animation
+        number = frame.number  # in an animation
         at = {} if number is None else {"frame": number, "time_s": input.file(frame).times[number]}
         scores.append(result)
         frames.append({"score": result.value, **at, **result.details})
