@@ -17,7 +17,7 @@ from service.core.concurrency.promise import Promise, all_done
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import Draining, ModelChanged, ModelFault, ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
-from service.observability.tracing.span import Span
+from service.observability.tracing import Span
 from service.serving.admission import Demand
 from service.serving.backends.prepare import decoding_s, images_in_use
 from service.serving.cache.memory import Cache

@@ -13,7 +13,7 @@ from models.core.known import same
 from models.core.outcomes import CallResult
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.observability.instruments import Instruments
-from service.observability.tracing.span import Span
+from service.observability.tracing import Span
 from service.serving.batcher.device import (
     Device,
     ExecutionSlot,

@@ -10,8 +10,7 @@ from models.core.contract import ModelInfo, Prepared
 from models.core.settings import ModelSettings, PlacedSettings
 from models.images.image import Image
 from service.core.settings.tree import Settings
-from service.observability.collectors import gpu_memory
-from service.observability.instruments import Instruments
+from service.observability.instruments import Instruments, gpu_memory
 from service.serving.job import Result
 from service.serving.loading import is_placed
 

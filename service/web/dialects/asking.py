@@ -35,7 +35,7 @@ async def readings(
         ScoregateError: the first error of a question.
     """
     service = service_of(request)
-    asker = service.engine.asker
+    asker = service.asker
     handle = chosen(asker.models, model)
     context = context_of(service, request, header_timeout(request) or round(timeout_s * 1000), BULK)
     request.state.items = len(questions)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from service.core.concurrency.together import side_by_side
 from service.core.errors import DeadlineExceeded, ScoregateError, bare
 from service.scoring.engine import Engine
-from service.scoring.items import UnopenedItem
+from service.scoring.plan import UnopenedItem
 from service.scoring.report import MetricResult
 from service.serving.context import Context, free
 from service.web.dialects.failures import is_temporary

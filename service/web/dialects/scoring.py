@@ -13,8 +13,8 @@ from service.core.lanes import BULK
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Encoded, Url
 from service.metrics.common.contract import Metric, MetricOptions
-from service.metrics.common.rewards import rewards
-from service.scoring.items import UnopenedItem
+from service.metrics.common.registry import rewards
+from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
 from service.web.caller import context_of, header_timeout
 from service.web.dialects.deadline_retry import DeadlineRetry, Outcomes

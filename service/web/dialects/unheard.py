@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Iterable
 
-from service.observability.notes import Code, Warned
+from service.observability.notes import Code
+from service.scoring.report import Warned
 
 log = logging.getLogger("scoregate.dialects")
 

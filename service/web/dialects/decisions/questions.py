@@ -13,7 +13,7 @@ from models.core.outcomes import Choices, Likelihood
 from models.images.image import Image
 from service.core.errors import CallRefused, Invalid
 from service.core.fields import SLOT
-from service.metrics.common.choices import YES_NO_QUESTION
+from service.metrics.common.answers import YES_NO_QUESTION
 
 MAX_TEXT = 16_000  # characters of one question, with the text of the request's input
 MAX_TEXTS = 512_000  # of all questions; as many as 128 prompts of `/score` may have
