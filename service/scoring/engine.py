@@ -134,31 +134,35 @@ class Engine:
 
     async def _score_input(self, input: Input, work: Workload, context: Context) -> None:
         """Set the result of each metric of *input*; all fail if an image cannot be opened."""
-        work.begin_frame()
         context, fault = context.for_one_frame(), ScoregateError()
         if asyncio.get_running_loop().time() >= context.deadline:  # while others were scored
             input.results = dict.fromkeys(input.metrics, DeadlineExceeded(stage="queue"))
             return
         try:
-            async with (
-                asyncio.timeout_at(context.deadline) as opening,
-                opened(input, self._images, context) as (item, notes),
-            ):
-                opening.reschedule(None)  # from here on each metric has the deadline itself
-                results = await side_by_side(
-                    [self._score_metric(name, item, each, context) for name, each in input.metrics.items()]
-                )
-                if item.references or item.source:
-                    results = [await self._located(each, input, item, context) for each in results]
-                if notes:
-                    results = [each.noted(notes) if isinstance(each, Score) else each for each in results]
-                input.results = dict(zip(input.metrics, results, strict=True))
-                return
+            with work.frame() as context.queued:
+                input.results = await self._results(input, context)
+            return
         except TimeoutError:
             fault = DeadlineExceeded(stage="decode")
         except (ScoregateError, ImageError) as exc:
             fault = error_of(exc)
         input.results = dict.fromkeys(input.metrics, fault)
+
+    async def _results(self, input: Input, context: Context) -> dict[str, MetricResult]:
+        """Return each metric's result.  Raises `TimeoutError`, and why an image cannot be opened."""
+        async with (
+            asyncio.timeout_at(context.deadline) as opening,
+            opened(input, self._images, context) as (item, notes),
+        ):
+            opening.reschedule(None)  # from here on each metric has the deadline itself
+            results = await side_by_side(
+                [self._score_metric(name, item, each, context) for name, each in input.metrics.items()]
+            )
+            if item.references or item.source:
+                results = [await self._located(each, input, item, context) for each in results]
+            if notes:
+                results = [each.noted(notes) if isinstance(each, Score) else each for each in results]
+            return dict(zip(input.metrics, results, strict=True))
 
     async def _located(
         self, result: MetricResult, input: Input, item: Item, context: Context

@@ -1,6 +1,7 @@
 """The plan of a request: its items, the images that each metric scores, and the work that they mean."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple
@@ -286,18 +287,17 @@ class Workload:
     demands: Mapping[Handle, Demand]
     frames: int
     lane: str
-    _reservations: Sequence[Reservation] = ()
+    _reservations: Mapping[str, Reservation] = field(default_factory=dict)
 
     def __enter__(self) -> "Workload":
-        if self.frames > 1:  # a single one begins immediately
-            self._reservations = [
-                handle.backend.reserve(self.lane, demand, self.frames)
-                for handle, demand in self.demands.items()
-            ]
+        self._reservations = {
+            handle.name: handle.backend.reserve(self.lane, demand, self.frames)
+            for handle, demand in self.demands.items()
+        }
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for reservation in self._reservations:
+        for reservation in self._reservations.values():
             reservation.close()
 
     def admit(self, context: Context) -> None:
@@ -305,10 +305,20 @@ class Workload:
         for handle, demand in self.demands.items():
             handle.admit(context, demand)
 
-    def begin_frame(self) -> None:
-        """Release the reservation of one frame, whose calls are queued now."""
-        for reservation in self._reservations:
-            reservation.begin_part()
+    @contextmanager
+    def frame(self) -> Iterator[Callable[[str], None]]:
+        """Yield what releases a frame's reservation on a model, whose queue counts its calls by then."""
+        left = dict(self._reservations)
+
+        def queued(name: str) -> None:
+            if reservation := left.pop(name, None):
+                reservation.begin_part()
+
+        try:
+            yield queued
+        finally:
+            for name in tuple(left):
+                queued(name)
 
     def at_once(self) -> int:
         """

@@ -21,6 +21,10 @@ def free(pairs: int) -> None:
     """Charge no quota."""
 
 
+def ignore(name: str) -> None:
+    """Release no reservation."""
+
+
 @dataclass(eq=False, slots=True)
 class Request:
     """
@@ -50,6 +54,7 @@ class Context:
         slowest: per stage, the maximum time of an item or call of this request, in seconds.
         charge: called with the number of (item, metric) pairs when the request is admitted; raises
             `QuotaExceeded` or `LargerThanQuota`.
+        queued: called with the name of a model when the queue counts the calls of one frame.
         caller: the name of its API key; None without one.  Callers take turns.
         request: the same object in all copies; of shared work, its own.
     """
@@ -66,6 +71,7 @@ class Context:
     began: float = field(default_factory=monotonic)
     since: float = field(default_factory=monotonic)
     charge: Callable[[int], None] = free
+    queued: Callable[[str], None] = ignore
     caller: str | None = None
     request: Request = field(default_factory=Request)
     _promotions: set[Callable[[], None]] = field(default_factory=set)

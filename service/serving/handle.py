@@ -128,6 +128,8 @@ class Handle:
                 context.looked_up("scores", status)
         if new:
             self._start(new, context)
+        else:
+            context.queued(self.name)
         await self._wait([*jobs.values()], context)
         for index, job in jobs.items():
             outcomes[index] = job.result.result().outcome
@@ -182,6 +184,7 @@ class Handle:
                 job.prepared_s = prepared_s
                 if not job.result.done():  # else all callers have left
                     self._queue(job, made)
+            context.queued(self.name)
         except Exception as exc:
             fault = ModelFault(f"the model {self.name} failed to prepare this call")
             log.error("group not prepared", extra={"model": self.name}, exc_info=exc)

@@ -140,8 +140,8 @@ class Queue:
         return self._count[lane]
 
     def is_full(self, lane: str, reserved: float = 0.0) -> bool:
-        """Return True if *lane* admits nothing more, with *reserved* tokens and pending calls as waiting."""
-        return self._waiting_cost(lane) + reserved >= self._max_waiting
+        """Return True if *lane* admits nothing more, with *reserved* tokens counted as waiting."""
+        return self._cost[lane] + reserved >= self._max_waiting
 
     @property
     def most_at_once(self) -> float:
@@ -188,11 +188,7 @@ class Queue:
 
     def drain_s(self, lane: str) -> float:
         """Return the predicted seconds for all calls in *lane*, including those that are being prepared."""
-        return self.takes_s(self._waiting_cost(lane))
-
-    def _waiting_cost(self, lane: str) -> float:
-        """Return the tokens of all calls in *lane*, including those that are being prepared."""
-        return self._cost[lane] + self.pending.calls(lane) * self._typical_cost
+        return self.takes_s(self._cost[lane] + self.pending.calls(lane) * self._typical_cost)
 
     @property
     def waiting(self) -> str:
