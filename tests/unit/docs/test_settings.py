@@ -1,4 +1,4 @@
-"""docs/configuration.md: every setting with its variable and default, and profiles that can be used."""
+"""docs/configuration.md: every setting with its default, and profiles that can be used."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from service.core.settings import SettingsError
 from service.core.settings.questions import StyleSettings
 from service.core.settings.tree import PartSettings, Settings
 from service.wiring.load import load_settings
-from tests.support.pages import fences, named_rows, page, rows, section
+from tests.support.pages import fences, named_rows, page, section
 
 PAGE = "configuration.md"
 MODEL = ("models", "NAME")
@@ -88,15 +88,18 @@ def everything() -> set[tuple[str, str]]:
     return found | {("metrics.METRIC.ROLE", "not set"), ("metrics.METRIC.model", "not set")}
 
 
-def test_every_setting_is_documented_and_no_other():
-    """Name, variable and default stand in a table of docs/configuration.md as they are in the code."""
-    expected = {
-        (f"`{place}`", f"`SCOREGATE_{place.upper().replace('.', '__')}`", default)
-        for place, default in everything()
-    }
-    documented = {tuple(cells[:3]) for cells in named_rows(page(PAGE)) if "SCOREGATE_" in cells[1]}
+def settings_rows(text: str) -> list[list[str]]:
+    """The rows of tables with the columns setting, default and meaning."""
+    return [
+        [name.strip("`"), *more]
+        for name, *more in named_rows(text)
+        if len(more) == 2 and name.strip("`").partition(".")[0] in Settings.model_fields
+    ]
 
-    assert expected == documented
+
+def test_every_setting_is_documented_and_no_other():
+    """Name and default stand in a table of docs/configuration.md as they are in the code."""
+    assert everything() == {(name, default) for name, default, _ in settings_rows(page(PAGE))}
 
 
 @pytest.mark.parametrize(
@@ -105,26 +108,26 @@ def test_every_setting_is_documented_and_no_other():
 def test_each_family_has_the_settings_below_its_heading(settings, heading):
     """What several families share stands once, below a heading of its own."""
     text = section(PAGE, heading).split("\n### ")[0]
-    documented = {cells[0].strip("`"): cells[2] for cells in named_rows(text) if "SCOREGATE_" in cells[1]}
+    documented = {name: default for name, default, _ in settings_rows(text)}
 
     assert of_models(settings) == documented
 
 
 def test_every_family_is_listed_with_its_role_and_the_tables_that_hold_for_it():
-    """The table of families says where each one's settings are."""
-    listed = {
-        cells[0].strip("`"): cells for cells in named_rows(section(PAGE, "## models.NAME")) if len(cells) == 4
-    }
-    families = {family.name: family for family in OWN}
-    known = {name: cells for name, cells in listed.items() if name in families}
+    """The table of docs/models.md says where each one's settings are; the fake is no choice there."""
+    table = page("models.md").split("\n## ", 1)[0]
+    listed = {cells[1].strip("`"): cells for cells in named_rows(table)}
+    families = {family.name: family for family in OWN if family.role}
 
-    assert families.keys() == known.keys()
+    assert families.keys() == listed.keys()
     for name, family in families.items():
-        _, role, _, more = known[name]
-        assert role == (f"`{family.role}`" if family.role else "any")
+        role, _, _, tables = listed[name]
+        assert role == f"`{family.role}`"
         classes = [cls for cls in family.settings.__mro__ if cls in HEADINGS and cls is not ModelSettings]
-        headings = [HEADINGS[cls].lstrip("# ") for cls in reversed(classes)]
-        assert [heading.lower() for heading in headings] == re.findall(r"\[(.*?)\]", more.lower())
+        shared = [cls for cls in classes if cls in SHARED][1:]  # which the heading of the first one names
+        headings = [HEADINGS[cls].lstrip("# ") for cls in reversed(classes) if cls not in shared]
+        anchors = [heading.lower().replace(" ", "-") for heading in headings]
+        assert anchors == re.findall(r"configuration\.md#([\w-]+)\)", tables)
 
 
 def test_the_settings_that_are_no_part_of_a_recipe_are_listed():
@@ -174,11 +177,3 @@ def test_the_variables_shown_are_settings():
 
     assert lines
     assert load_settings(None, dict(lines)).models
-
-
-def test_every_family_is_in_the_table_of_the_models_page():
-    """Role and name, as docs/models.md has them; the fake is for tests, and no choice there."""
-    table = page("models.md").split("\n## ", 1)[0]
-    documented = {(cells[0].strip("`"), cells[1].strip("`")) for cells in rows(table) if "`" in cells[0]}
-
-    assert {(family.role, family.name) for family in OWN if family.role} == documented
