@@ -9,7 +9,7 @@ from starlette.requests import Request
 from service.core.fields import Prompt
 from service.core.settings.dialects import MOST_PICTURES
 from service.web.dialects.scoring import Dialects
-from service.web.routing import service_of
+from service.web.endpoints import service_of
 from service.web.server import body
 from service.web.server.body import B
 

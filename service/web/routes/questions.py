@@ -8,10 +8,9 @@ from service.core.concurrency.disconnect import while_connected
 from service.core.errors import ScoregateError
 from service.questions.sets import QuestionSet
 from service.scoring.report import most_telling
-from service.web.caller import context_of
+from service.web.endpoints import context_of, json_response, requests_of, service_of
 from service.web.openapi import TIMEOUT, TRACE, documented
 from service.web.problems import entry
-from service.web.routing import json_response, requests_of, service_of
 from service.web.server import body
 from service.web.wire.requests import QuestionsRequest
 from service.web.wire.responses import QuestionEntry, QuestionsAnswer, SetEntry

@@ -12,10 +12,18 @@ from service.scoring.clip import Clip
 from service.scoring.engine import Engine
 from service.scoring.items import UnopenedItem
 from service.scoring.ranking import Cascade, Rule
-from service.web.images import ImageData, ImagePart, ImageUrl, WireImage
 from service.web.problems import MAX_FAULTS
-from service.web.wire.clip import Clipped
-from service.web.wire.requests import Options, RankRequest, ScoreRequest, WireItem
+from service.web.wire.requests import (
+    Clipped,
+    ImageData,
+    ImagePart,
+    ImageUrl,
+    Options,
+    RankRequest,
+    ScoreRequest,
+    WireImage,
+    WireItem,
+)
 
 Parts = Mapping[str, bytes]
 OnePicture = Base64 | ImageData | ImagePart | ImageUrl

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from service.core.settings import SettingsError
-from service.web.auth import keys
-from service.web.auth.keys import Key, KeyFile, Keys
+from service.web import keys
+from service.web.keys import Key, KeyFile, Keys
 
 pytestmark = pytest.mark.anyio
 

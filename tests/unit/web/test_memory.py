@@ -8,7 +8,7 @@ import pytest
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.settings.sections import Server
 from service.images.byte_budget import ByteBudget
-from service.web.server.incoming import Bodies
+from service.web.server.body import Bodies
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,7 @@ import asyncio
 import h11
 import pytest
 
-from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Reader
-from service.web.server.transport import Transport
+from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Reader, Transport
 from tests.support.raw import chunked, head
 
 pytestmark = pytest.mark.anyio

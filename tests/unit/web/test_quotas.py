@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.errors import LargerThanQuota, QuotaExceeded
-from service.web.auth.keys import Key
-from service.web.auth.quotas import Quotas
+from service.web.keys import Key, Quotas
 
 
 def key(quota, name="k"):

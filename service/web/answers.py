@@ -1,4 +1,4 @@
-"""Provenance in responses: what scores were computed with."""
+"""Parts of responses that are built from a report: provenance, ids of question sets, and warnings."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,8 +10,17 @@ from service.core.fields import Orient
 from service.metrics.common.composites import Composite
 from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.observability.build import commit, libraries
+from service.observability.notes import Warned
 from service.scoring.report import Report
-from service.web.wire.provenance import PartEntry, Preprocessing, Provenance, ServiceBuild, UsedModel
+from service.web.wire.responses import (
+    PartEntry,
+    Preprocessing,
+    Provenance,
+    ServiceBuild,
+    UsedModel,
+    WarningCode,
+    Warnings,
+)
 
 
 def provenance_of(
@@ -100,3 +109,24 @@ def sets_in(place: str, details: Any) -> Iterator[tuple[str, str]]:
         frames = details.get("frames")
         first = frames[0] if isinstance(frames, list) and frames else details.get("grid")
         yield from sets_in(place, first)
+
+
+def warnings_of(report: Report) -> Warnings:
+    """Return two fields of a response, with the same length; none without warnings."""
+    warned = report.warnings
+    if not warned:
+        return {}
+    return {
+        "warnings": [each.sentence for each in warned],
+        "warning_codes": [code_of(each) for each in warned],
+    }
+
+
+def code_of(warned: Warned) -> WarningCode:
+    """Return the machine-readable form of a warning."""
+    code: WarningCode = {"code": warned.note.code}
+    if warned.item is not None:
+        code["item"] = warned.item
+    if warned.metric is not None:
+        code["metric"] = warned.metric
+    return code
