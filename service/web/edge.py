@@ -7,10 +7,10 @@ The edge: what every request passes before and after its endpoint, as plain ASGI
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from time import monotonic
-from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -33,7 +33,7 @@ from service.observability.tracing.span import NO_SPAN, Span
 from service.web.keys import KeyFile
 from service.web.problems import ErrorFormat, response_to
 from service.web.routes import pages
-from service.web.server.body import Bodies
+from service.web.server.body import Bodies, Body
 from service.wiring.bootstrap import Service
 
 IDS = Random()  # seeded by the system; an id need not be a secret
@@ -109,7 +109,13 @@ class Edge:
         state = scope.setdefault("state", {})
         if head := scope["method"] == "HEAD":  # the response of GET, without its body
             scope = {**scope, "method": "GET"}
-        state |= {"request_id": request_id, "began": began, "span": self._span(scope, headers, began)}
+        state |= {"request_id": request_id, "began": began, "span": NO_SPAN}
+        if self._instruments.routes.get(scope["path"]):  # it calls models
+            name = f"{scope['method']} {scope['path']}"
+            traceparent = headers.get("traceparent", "")
+            state["span"] = Span.of_request(self._service.tracer, name, traceparent, began)
+        # With both, a proxy may have read another body, and bytes after it cannot be trusted.
+        two_lengths = "content-length" in headers and "transfer-encoding" in headers
         status = 0
 
         async def send_marked(message: Message) -> None:
@@ -118,16 +124,16 @@ class Edge:
                 status = message["status"]
                 answer = MutableHeaders(scope=message)
                 mark(answer, request_id)
-                if has_two_lengths(headers):
+                if two_lengths:
                     answer["Connection"] = "close"
             elif head:
                 message["body"] = b""
             await send(message)
 
         try:
-            with self._bodies.coming(state) as body:
-                await self._admit(scope, headers)
-                await self._app(scope, lambda: body.receive(receive), send_marked)
+            with Body(self._bodies, state) as body:
+                await self._admit(scope, headers, two_lengths)
+                await self._app(scope, partial(body.receive, receive), send_marked)
         except CallerGone:
             status = 499
         except (Exception, asyncio.CancelledError) as exc:
@@ -140,22 +146,16 @@ class Edge:
         finally:
             self._note(scope, status, monotonic() - began)
 
-    def _span(self, scope: Scope, headers: Headers, began: float) -> Span:
-        """Start the span of a request, if its route calls models."""
-        if not self._instruments.routes.get(scope["path"]):
-            return NO_SPAN
-        name = f"{scope['method']} {scope['path']}"
-        return Span.of_request(self._service.tracer, name, headers.get("traceparent", ""), began)
-
-    async def _admit(self, scope: Scope, headers: Headers) -> None:
-        if self._service.draining and scope["path"] not in OPEN:
-            raise Draining
-        if scope["path"] not in OPEN and (keys := await self._keys.keys()):
-            caller = keys.of(headers)
-            if caller is None:
-                raise Unauthorized
-            scope["state"] |= {"key": caller.name, "caller": caller}
-        if has_two_lengths(headers):
+    async def _admit(self, scope: Scope, headers: Headers, two_lengths: bool) -> None:
+        if scope["path"] not in OPEN:
+            if self._service.draining:
+                raise Draining
+            if keys := await self._keys.keys():
+                caller = keys.of(headers)
+                if caller is None:
+                    raise Unauthorized
+                scope["state"] |= {"key": caller.name, "caller": caller}
+        if two_lengths:
             raise Malformed("a request must not have both Content-Length and Transfer-Encoding")
         declared = headers.get("content-length", "")
         if DIGITS.fullmatch(declared) and (len(declared) > 18 or int(declared) > self._bodies.limit):
@@ -175,36 +175,24 @@ class Edge:
         return ScoregateError()
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count the request, end its span, and write its line of the access log."""
+        state, lane = scope["state"], NO_LANE
         route = getattr(scope.get("route"), "path", "other")
-        fields = {name: scope["state"].get(name) for name in ("request_id", "key", "items")}
-        lane = NO_LANE
-        if context := scope["state"].get("context"):
-            fields |= {"lane": (lane := context.lane), "stages": context.stages_ms()}
+        fields = {"route": route, "code": status, "ms": round(1000 * seconds, 2)}
+        fields |= {name: state[name] for name in ("request_id", "key", "items") if name in state}
+        if context := state.get("context"):
+            lane = fields["lane"] = context.lane
+            fields["stages"] = context.stages_ms()
         self._instruments.count_request(route, status, seconds, lane)
-        known = {name: value for name, value in fields.items() if value is not None}
-        end(scope["state"]["span"], scope["method"], route, status, known)
-        log.info(
-            "request",
-            extra={"route": route, "code": status, "ms": round(1000 * seconds, 2), **known},
-        )
-
-
-def end(span: Span, method: str, route: str, status: int, fields: Mapping[str, Any]) -> None:
-    """End the span of a request, with the fields of the access log."""
-    if not span.recording:
-        return
-    named = {name: fields[name] for name in ("request_id", "items", "lane") if name in fields}
-    failed = {"error": str(status)} if status >= 500 else {}
-    span.note(method=method, route=route, status=status, **named, **failed)
-    span.end()
+        if (span := state["span"]).recording:
+            named = {name: fields[name] for name in ("request_id", "items", "lane") if name in fields}
+            failed = {"error": str(status)} if status >= 500 else {}
+            span.note(method=scope["method"], route=route, status=status, **named, **failed)
+            span.end()
+        log.info("request", extra=fields)
 
 
 def allow_of(exc: BaseException) -> dict[str, str]:
     """Return the header of a 405; Starlette gives the methods in the order of a set."""
     allowed = (exc.headers or {}).get("Allow") if isinstance(exc, HTTPException) else None
     return {"Allow": ", ".join(sorted(allowed.split(", ")))} if allowed else {}
-
-
-def has_two_lengths(headers: Headers) -> bool:
-    """Return True if a proxy may have read another body, so that bytes after it cannot be trusted."""
-    return "content-length" in headers and "transfer-encoding" in headers

@@ -3,14 +3,13 @@
 import asyncio
 import json
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from service.core.concurrency.budget import Budget
@@ -51,18 +50,15 @@ class Pace:
     """
 
     def __init__(self, window_s: float, now: float) -> None:
-        self._window_s = window_s
-        self._begin(now)
-
-    def _begin(self, now: float) -> None:
-        self.deadline = now + self._window_s
-        self._missing = LEAST_BYTES_PER_S * self._window_s
+        self._window_s, self._missing = window_s, 0.0
+        self.came(0, now)
 
     def came(self, size: int, now: float) -> None:
         """Count *size* bytes that arrived; enough of them start the next window."""
         self._missing -= size
         if self._missing <= 0:
-            self._begin(now)
+            self.deadline = now + self._window_s
+            self._missing = LEAST_BYTES_PER_S * self._window_s
 
 
 class Bodies:
@@ -74,10 +70,10 @@ class Bodies:
     keep others out.
 
     Args:
-        memory: the budget.
         parser: a thread for large ones.
 
     Attributes:
+        memory: the budget.
         parsing: admits one body at a time to the parser.
         limit: bytes of one body.
         timeout_s: seconds without progress.
@@ -86,26 +82,10 @@ class Bodies:
     def __init__(self, limits: Server, memory: ByteBudget, parser: FairThreads) -> None:
         self.limit = limits.body_limit_mb * 2**20
         self.timeout_s = limits.body_timeout_s
-        self._memory, self.parser, self.parsing = memory, parser, Budget(1)
+        self.memory, self.parser, self.parsing = memory, parser, Budget(1)
         self._most = max(min(limits.unfinished_bodies_mb * 2**20, memory.total // 2), self.limit)
         self._coming: dict[Body, int] = {}  # the bytes of each, in the order in which they began
         self._held = 0
-
-    @contextmanager
-    def coming(self, state: MutableMapping[str, Any]) -> Iterator["Body"]:
-        """
-        Hold the body of one request while the context is open.
-
-        Args:
-            state: the request's state, which gets the body under `BODY`, and may have `BROKEN`.
-        """
-        with self._memory.share() as share:
-            state[BODY] = body = Body(self, share, state)
-            try:
-                yield body
-            finally:
-                self.remove(body)
-                del state[BODY]  # to avoid a reference cycle
 
     def add(self, body: "Body", size: int) -> None:
         """Count *size* more bytes of a body; the oldest body may be refused for them."""
@@ -127,14 +107,28 @@ class Bodies:
 
 
 class Body:
-    """One body, message by message."""
+    """
+    One body, message by message; it is held while the context is open.
 
-    def __init__(self, bodies: Bodies, share: Share, state: MutableMapping[str, Any]) -> None:
-        self._bodies, self._share, self._state = bodies, share, state
+    Args:
+        state: the request's state, which gets the body under `BODY`, and may have `BROKEN`.
+    """
+
+    def __init__(self, bodies: Bodies, state: MutableMapping[str, Any]) -> None:
+        self._bodies, self._share, self._state = bodies, Share(bodies.memory), state
         self._pace = Pace(bodies.timeout_s, asyncio.get_running_loop().time())
         self._refusal: ScoregateError | None = None
         self._waiting: asyncio.Timeout | None = None
         self._ended = False
+
+    def __enter__(self) -> Self:
+        self._state[BODY] = self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bodies.remove(self)
+        self._share.shrink(self._share.size)
+        del self._state[BODY]  # to avoid a reference cycle
 
     async def receive(self, receive: Receive) -> Message:
         """
@@ -149,10 +143,27 @@ class Body:
         """
         if self._ended:  # the next message is the disconnect, which has no deadline
             return await receive()
-        message = await self._next(receive)
+        if self._refusal:
+            raise self._why()
+        self._bodies.add(self, 0)
+        try:
+            async with asyncio.timeout_at(self._pace.deadline) as self._waiting:
+                message = await receive()
+        except TimeoutError as exc:
+            raise self._why() from exc
+        finally:
+            self._waiting = None
         if broken := self._state.get(BROKEN):
             raise Malformed(broken)
-        self._came(len(message.get("body", b"")), ended=not message.get("more_body"))
+        size, self._ended = len(message.get("body", b"")), not message.get("more_body")
+        if self._share.size + size > self._bodies.limit:
+            raise TooLarge(f"the body is larger than {self._bodies.limit} bytes")
+        self._share.grow(size)
+        if self._ended:
+            self._bodies.remove(self)
+        else:
+            self._pace.came(size, asyncio.get_running_loop().time())
+            self._bodies.add(self, size)
         return message
 
     async def parsed(self, parse: Callable[[Raw], T], body: Raw) -> T:
@@ -174,37 +185,11 @@ class Body:
         if self._waiting is not None and not self._waiting.expired():
             self._waiting.reschedule(-1)
 
-    async def _next(self, receive: Receive) -> Message:
-        if self._refusal:
-            raise self._why()
-        self._bodies.add(self, 0)
-        try:
-            async with asyncio.timeout_at(self._pace.deadline) as self._waiting:
-                return await receive()
-        except TimeoutError as exc:
-            raise self._why() from exc
-        finally:
-            self._waiting = None
-
     def _why(self) -> ScoregateError:
         """Return the reason for the end, and drop it: an error keeps its frames, and these the bytes."""
         refusal, self._refusal = self._refusal, None
-        return refusal or RequestTimeout(self._too_slow())
-
-    def _came(self, size: int, *, ended: bool) -> None:
-        self._ended = ended
-        if self._share.size + size > self._bodies.limit:
-            raise TooLarge(f"the body is larger than {self._bodies.limit} bytes")
-        self._share.grow(size)
-        if ended:
-            self._bodies.remove(self)
-        else:
-            self._pace.came(size, asyncio.get_running_loop().time())
-            self._bodies.add(self, size)
-
-    def _too_slow(self) -> str:
-        pace = f"{LEAST_BYTES_PER_S} bytes per second"
-        return f"the body came too slowly: less than {pace} within {self._bodies.timeout_s:g} s"
+        pace = f"less than {LEAST_BYTES_PER_S} bytes per second within {self._bodies.timeout_s:g} s"
+        return refusal or RequestTimeout(f"the body came too slowly: {pace}")
 
 
 B = TypeVar("B", bound=BaseModel)
@@ -223,9 +208,9 @@ FORM = "application/x-www-form-urlencoded"
 CURL = ". For curl with JSON use --json, or add -H 'Content-Type: application/json'"  # its -d sends FORM
 
 
-async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Parts]:
+def read(request: Request, wire: type[B], limits: Server) -> Awaitable[tuple[B, Parts]]:
     """Read and check the body, and return it with its file parts.  Raises as `read_as`."""
-    return await read_as(request, wire, limits, lambda content: content)
+    return read_as(request, wire, limits, lambda content: content)
 
 
 async def read_as(
@@ -277,11 +262,13 @@ async def chunks(request: Request) -> AsyncIterator[bytes]:
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.strip().lower() not in ("", "identity"):
         raise UnsupportedMediaType("the body has a Content-Encoding, and none is read here; send it as it is")
-    try:
-        async for chunk in request.stream():
-            yield chunk
-    except ClientDisconnect as exc:
-        raise CallerGone from exc
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise CallerGone
+        yield message.get("body", b"")
+        more = message.get("more_body", False)
 
 
 async def whole(request: Request) -> bytearray:

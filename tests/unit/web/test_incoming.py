@@ -10,7 +10,7 @@ from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Draining, Overloaded, RequestTimeout
 from service.core.settings.sections import Server
 from service.images.byte_budget import ByteBudget
-from service.web.server.body import LEAST_BYTES_PER_S, Bodies, Pace
+from service.web.server.body import LEAST_BYTES_PER_S, Bodies, Body, Pace
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +55,7 @@ class Caller:
 
 async def read(bodies, caller):
     """All messages of a body."""
-    with bodies.coming({}) as body:
+    with Body(bodies, {}) as body:
         while (await body.receive(caller.receive)).get("more_body"):
             pass
 
@@ -89,7 +89,7 @@ async def test_nothing_of_a_body_that_was_refused_is_kept():
 
     gc.disable()
     try:
-        with bodies.coming({}) as body:
+        with Body(bodies, {}) as body:
             first = asyncio.create_task(refused(Bytes(MB)))
             await asyncio.sleep(0)
             await body.receive(Caller(bytes(MB)).receive)
@@ -105,7 +105,7 @@ async def test_all_that_are_coming_can_be_refused_and_those_that_have_come_are_n
     """Whether something of them has come or not."""
     bodies = bodies_of(Server())
     coming = [asyncio.create_task(read(bodies, caller)) for caller in (Caller(), Caller(b"{"))]
-    with bodies.coming({}) as ended:
+    with Body(bodies, {}) as ended:
         await ended.receive(Caller(b"{}", more=False).receive)
         await asyncio.sleep(0)
         bodies.refuse_all(Draining())

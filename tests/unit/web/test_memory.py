@@ -8,7 +8,7 @@ import pytest
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.settings.sections import Server
 from service.images.byte_budget import ByteBudget
-from service.web.server.body import Bodies
+from service.web.server.body import Bodies, Body
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ async def test_large_bodies_are_parsed_one_at_a_time():
         bodies = Bodies(Server(), ByteBudget(64 * MB), parser)
 
         async def one(size):
-            with bodies.coming({}) as body:
+            with Body(bodies, {}) as body:
                 return await body.parsed(parse, bytes(size))
 
         tasks = [asyncio.create_task(one(size)) for size in (2 * MB, 3 * MB)]
