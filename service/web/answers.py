@@ -1,6 +1,7 @@
 """Parts of responses that are built from a report: provenance, ids of question sets, and warnings."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from models.core.arithmetic import ARITHMETIC
@@ -10,7 +11,6 @@ from service.core.fields import Orient
 from service.metrics.common.composites import Composite
 from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.observability.build import commit, libraries
-from service.observability.notes import Warned
 from service.scoring.report import Report
 from service.web.wire.responses import (
     PartEntry,
@@ -40,16 +40,16 @@ def provenance_of(
         "preprocessing": preprocessing(orient),
         "libraries": libraries(),
     }
-    composites = {name: parts_of(metrics[name]) for name in options}
-    if found := {name: parts for name, parts in composites.items() if parts}:
-        content["composites"] = found
+    composites = {
+        name: parts_of(metric) for name in options if isinstance(metric := metrics[name], Composite)
+    }
+    if composites:
+        content["composites"] = composites
     return content
 
 
-def parts_of(metric: Metric) -> dict[str, PartEntry]:
-    """Return the parts of a composite, with the options that differ from their defaults; else nothing."""
-    if not isinstance(metric, Composite):
-        return {}
+def parts_of(metric: Composite) -> dict[str, PartEntry]:
+    """Return the parts of a composite, with the options that differ from their defaults."""
     return {
         name: {
             "weight": part.weight,
@@ -61,6 +61,7 @@ def parts_of(metric: Metric) -> dict[str, PartEntry]:
     }
 
 
+@cache
 def build() -> ServiceBuild:
     """Return the service's version, and its commit if known."""
     content: ServiceBuild = {"version": __version__}
@@ -69,6 +70,7 @@ def build() -> ServiceBuild:
     return content
 
 
+@cache
 def preprocessing(orient: Orient) -> Preprocessing:
     """Return how pictures become pixels: *orient*, and the version of our arithmetic."""
     return {"arithmetic": ARITHMETIC, "orient": orient}
@@ -116,17 +118,11 @@ def warnings_of(report: Report) -> Warnings:
     warned = report.warnings
     if not warned:
         return {}
-    return {
-        "warnings": [each.sentence for each in warned],
-        "warning_codes": [code_of(each) for each in warned],
-    }
-
-
-def code_of(warned: Warned) -> WarningCode:
-    """Return the machine-readable form of a warning."""
-    code: WarningCode = {"code": warned.note.code}
-    if warned.item is not None:
-        code["item"] = warned.item
-    if warned.metric is not None:
-        code["metric"] = warned.metric
-    return code
+    codes: list[WarningCode] = []
+    for each in warned:
+        codes.append({"code": each.note.code})
+        if each.item is not None:
+            codes[-1]["item"] = each.item
+        if each.metric is not None:
+            codes[-1]["metric"] = each.metric
+    return {"warnings": [each.sentence for each in warned], "warning_codes": codes}

@@ -36,6 +36,11 @@ from service.web.routes import pages
 from service.web.server.body import Bodies, Body
 from service.wiring.bootstrap import Service
 
+log = logging.getLogger("scoregate.access")
+
+DIGITS = re.compile(r"[0-9]+")
+OPEN = {"/livez", "/readyz", *pages.PATHS}  # paths that need no key
+
 IDS = Random()  # seeded by the system; an id need not be a secret
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 SECURITY = (
@@ -45,38 +50,6 @@ SECURITY = (
 )
 SENT = ("Authorization", "X-API-Key", "Content-Type", "X-Request-Id", "X-Request-Timeout-Ms", "traceparent")
 READ = ("X-Request-Id", "Retry-After", "Server-Timing", "WWW-Authenticate")
-
-
-def request_id_of(headers: Headers) -> str:
-    """Return the request's own id if it is valid, or a new one."""
-    given = headers.get("x-request-id", "")
-    return given if REQUEST_ID.fullmatch(given) else f"{IDS.getrandbits(128):032x}"
-
-
-def mark(answer: MutableHeaders, request_id: str) -> None:
-    """Add the headers of every response; the playground has set its own policy."""
-    given = {name for name, _ in answer.raw}
-    answer.raw.append((b"x-request-id", request_id.encode()))
-    answer.raw.extend(header for header in SECURITY if header[0] not in given)
-
-
-class Cors(CORSMiddleware):
-    """CORS middleware for *origins*; preflight requests need no key."""
-
-    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
-        super().__init__(app, origins, ("GET", "POST"), SENT, expose_headers=READ)
-
-    def preflight_response(self, request_headers: Headers) -> Response:
-        """Answer a browser's preflight request."""
-        response = super().preflight_response(request_headers)
-        mark(response.headers, request_id_of(request_headers))
-        return response
-
-
-log = logging.getLogger("scoregate.access")
-
-DIGITS = re.compile(r"[0-9]+")
-OPEN = {"/livez", "/readyz", *pages.PATHS}  # paths that need no key
 
 
 class Edge:
@@ -196,3 +169,29 @@ def allow_of(exc: BaseException) -> dict[str, str]:
     """Return the header of a 405; Starlette gives the methods in the order of a set."""
     allowed = (exc.headers or {}).get("Allow") if isinstance(exc, HTTPException) else None
     return {"Allow": ", ".join(sorted(allowed.split(", ")))} if allowed else {}
+
+
+def request_id_of(headers: Headers) -> str:
+    """Return the request's own id if it is valid, or a new one."""
+    given = headers.get("x-request-id", "")
+    return given if REQUEST_ID.fullmatch(given) else f"{IDS.getrandbits(128):032x}"
+
+
+def mark(answer: MutableHeaders, request_id: str) -> None:
+    """Add the headers of every response; the playground has set its own policy."""
+    given = {name for name, _ in answer.raw}
+    answer.raw.append((b"x-request-id", request_id.encode()))
+    answer.raw.extend(header for header in SECURITY if header[0] not in given)
+
+
+class Cors(CORSMiddleware):
+    """CORS middleware for *origins*; preflight requests need no key."""
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
+        super().__init__(app, origins, ("GET", "POST"), SENT, expose_headers=READ)
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Answer a browser's preflight request."""
+        response = super().preflight_response(request_headers)
+        mark(response.headers, request_id_of(request_headers))
+        return response

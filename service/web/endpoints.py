@@ -16,6 +16,8 @@ from service.web.keys import ANYONE
 from service.web.wire.requests import Requests
 from service.wiring.bootstrap import Service
 
+TIMEOUT_HEADER = "x-request-timeout-ms"
+
 SERVER_TIMING = "Server-Timing"
 
 
@@ -47,9 +49,6 @@ def json_response(content: Any, status: int = 200, headers: dict[str, str] | Non
     )
 
 
-TIMEOUT_HEADER = "x-request-timeout-ms"
-
-
 def context_of(service: Service, request: Request, timeout_ms: int | None, lane: str | None) -> Context:
     """
     Build the context of a request.  Its timeout counts from the request's first byte.
@@ -67,7 +66,6 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
     key = getattr(state, "caller", ANYONE)
     in_header = header_timeout(request)
     timeout_ms = timeout_ms or in_header or service.settings.server.default_timeout_ms
-    loop = asyncio.get_running_loop()
     context = Context(
         state.request_id,
         0.0,
@@ -78,8 +76,9 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
         charge=charge_of(request),
         caller=key.name or None,
     )
-    context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
-    context.spent("receive", context.elapsed())
+    receiving_s = context.elapsed()
+    context.deadline = asyncio.get_running_loop().time() + timeout_ms / 1000 - receiving_s
+    context.spent("receive", receiving_s)
     state.context = context
     return context
 

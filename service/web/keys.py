@@ -7,7 +7,7 @@ import logging
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, time
@@ -29,6 +29,8 @@ AGAIN_S = 1.0  # between two checks of the file
 READ_S = 2.0  # for reading the file; a network folder may hang
 SETTLED_S = 2.0  # a file that changed this recently may change again with the same modification time
 MAX_BYTES = 2**20  # some 10,000 keys
+MINUTE_S = 60.0
+ROUNDING = 1e-6  # pairs; so a request after exactly `retry_after_s` is admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +81,17 @@ TABLES: TypeAdapter[dict[str, KeyTable]] = TypeAdapter(
 )
 
 
-class Keys:
+class Keys(tuple[Key, ...]):
     """The keys of this service; without any, every caller is served."""
 
-    def __init__(self, keys: Iterable[Key]) -> None:
-        self._keys = list(keys)
+    __slots__ = ()
 
     @classmethod
     def read(cls, path: Path | None) -> "Keys":
         """Read a TOML file with a table for each key.  Raises `SettingsError`."""
         try:
             if path is None:
-                return cls([])
+                return cls()
             return cls.of_tables(tomllib.loads(content_of(path).decode("utf-8-sig")))
         except OSError as exc:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc
@@ -119,9 +120,6 @@ class Keys:
             for name, table in checked.items()
         )
 
-    def __bool__(self) -> bool:
-        return bool(self._keys)
-
     def of(self, headers: Mapping[str, str]) -> Key | None:
         """Return the key in a request's headers, if it is one of these."""
         scheme, _, credentials = headers.get("authorization", "").partition(" ")
@@ -129,7 +127,7 @@ class Keys:
         if not key:
             return None
         digest = hashlib.sha256(key.encode()).digest()
-        same = [known for known in self._keys if hmac.compare_digest(known.digest, digest)]
+        same = [known for known in self if hmac.compare_digest(known.digest, digest)]
         return same[0] if same else None
 
 
@@ -199,10 +197,6 @@ class KeyFile:
         keys = Keys.read(path)
         self._stamp = stamp if time() - status.st_mtime > SETTLED_S else None
         return keys
-
-
-MINUTE_S = 60.0
-ROUNDING = 1e-6  # pairs; so a request after exactly `retry_after_s` is admitted
 
 
 class Quotas:

@@ -15,6 +15,8 @@ from service.core.fields import BRANCHES
 from service.observability.instruments import Instruments
 from service.web.wire.responses import ErrorEntry, FaultEntry, Problem
 
+Place = Sequence[str | int]
+
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
 MAX_NAME = 64
@@ -142,9 +144,6 @@ def pointer(place: Sequence[str | int]) -> str:
     """Build a JSON pointer from a location; long names (of unknown fields) are cut."""
     parts = [str(part)[:MAX_NAME] for part in place]
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
-
-
-Place = Sequence[str | int]
 
 
 def models_at(annotation: Any, place: Place) -> Iterator[type[BaseModel]]:

@@ -36,7 +36,7 @@ def dialects_of(request: Request) -> Dialects:
 
 
 async def read(request: Request, wire: type[B]) -> B:
-    """Read and check the JSON body.  Raises as `service.web.server.body.read`."""
+    """Read and check the JSON body.  Raises as `service.web.server.body.read_body`."""
     return await read_as(request, wire, lambda content: content)
 
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from service.core.fields import MAX_PROMPT, Revision, Strict
 from service.core.lanes import LANES
 from service.core.settings.sections import MAX_TIMEOUT_MS
+from service.metrics.common.composites import Composite
 from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
 from service.observability.build import libraries
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
@@ -15,8 +16,7 @@ from service.serving.lifecycle import Action, Change
 from service.web.answers import build, parts_of, preprocessing
 from service.web.endpoints import check_operator, json_response, service_of
 from service.web.openapi import TEXT, Json, documented
-from service.web.server import body
-from service.web.server.body import MAX_VALUES
+from service.web.server.body import MAX_VALUES, read_body
 from service.web.wire.requests import MAX_RANKED
 from service.web.wire.responses import MetricEntry, ModelEntry, ModelsAnswer
 from service.wiring.bootstrap import READY, Service
@@ -86,8 +86,8 @@ def described(metric: Metric, service: Service) -> MetricEntry:
     absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]
     if only := [text for role, text in (metric.without or {}).items() if role in absent]:
         entry["only"] = "; ".join(only)
-    if parts := parts_of(metric):
-        entry["parts"] = parts
+    if isinstance(metric, Composite):
+        entry["parts"] = parts_of(metric)
     return entry
 
 
@@ -139,7 +139,7 @@ class LoadRequest(Strict):
 async def load(request: Request) -> Response:
     """Bring a model back, or load another revision of it; check its example, and serve it."""
     check_operator(request)
-    wanted, _ = await body.read(request, LoadRequest, service_of(request).settings.server)
+    wanted, _ = await read_body(request, LoadRequest, service_of(request).settings.server)
     return await change(request, "load", wanted.revision or "")
 
 

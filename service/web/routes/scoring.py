@@ -21,7 +21,7 @@ from service.web.endpoints import (
 )
 from service.web.openapi import TIMEOUT, TRACE, documented
 from service.web.problems import entry
-from service.web.server import body
+from service.web.server.body import read_body
 from service.web.wire.requests import RankRequest, ScoreRequest
 from service.web.wire.responses import PlaceEntry, RankAnswer, Result, ScoreAnswer
 from service.web.wire.translate import check_served, items_of, options_of, rule_of
@@ -42,8 +42,9 @@ router = APIRouter()
 async def score(request: Request) -> Response:
     """Score images against prompts."""
     service = service_of(request)
-    wanted, parts = await body.read(request, requests_of(request).score, service.settings.server)
-    items = items_of(wanted, parts)
+    wanted, parts = await read_body(request, requests_of(request).score, service.settings.server)
+    options = options_of(wanted.options, wanted.metrics)
+    items = items_of(wanted, options, parts)
     request.state.items = len(items)
     check_served({f"/metrics/{index}": name for index, name in enumerate(wanted.metrics)}, service.engine)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
@@ -51,17 +52,16 @@ async def score(request: Request) -> Response:
     report = await while_connected(request.receive, work)
     report.raise_if_failed()
     timings = context.timings_ms()
-    shared = options_of(wanted.options, wanted.metrics)
     orient = wanted.orient or service.settings.images.orient
     content: ScoreAnswer = {
         "request_id": context.request_id,
         "results": [
-            result(index, item, shared, orient, wanted.explain) for index, item in enumerate(report.items)
+            result(index, item, options, orient, wanted.explain) for index, item in enumerate(report.items)
         ],
         "partial": report.partial,
         **warnings_of(report),
         "models": report.models,
-        "provenance": provenance_of(report, shared, service.metrics, orient),
+        "provenance": provenance_of(report, options, service.metrics, orient),
         "timings_ms": timings,
     }
     return json_response(content, headers=timing_header(timings))
@@ -103,15 +103,15 @@ def result(
 async def rank(request: Request) -> Response:
     """Order pictures by how well they fit a prompt, and accept those above the threshold."""
     service = service_of(request)
-    wanted, parts = await body.read(request, requests_of(request).rank, service.settings.server)
-    items = items_of(wanted.to_score(), parts)
+    wanted, parts = await read_body(request, requests_of(request).rank, service.settings.server)
+    options = options_of(wanted.options, [*wanted.metrics.values()])
+    items = items_of(wanted.to_score(), options, parts)
     request.state.items = len(items)
     check_served(wanted.metrics, service.engine)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     work = ranked(service.engine, items, rule_of(wanted, service.metrics), context)
     outcome = await while_connected(request.receive, work)
     report, timings = outcome.report, context.timings_ms()
-    options = options_of(wanted.options, [*wanted.metrics.values()])
     orient = wanted.orient or service.settings.images.orient
     content: RankAnswer = {
         "request_id": context.request_id,

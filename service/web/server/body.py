@@ -31,6 +31,7 @@ from service.web.problems import invalid
 from service.web.server.multipart import content_of, read_multipart
 from service.web.wire.translate import Parts
 
+B = TypeVar("B", bound=BaseModel)
 T = TypeVar("T")
 Raw = bytes | bytearray
 
@@ -38,6 +39,18 @@ LEAST_BYTES_PER_S = 8 * 2**10
 LARGE = 2**20  # bytes of a body
 BODY = "scoregate.body"  # where a request's state has its body
 BROKEN = "scoregate.broken"  # where a request's state has the reason why its body cannot be read
+
+# Bytes that are parsed on the event loop: at most 12 ms, for question sets that all differ.  A body may hold
+# tens of megabytes of base64.
+SMALL = 64 * 2**10
+
+# Values of one body: above what valid requests hold (128 prompts of 4,000 commas; 128 sets of 64 questions
+# are a tenth of it), and below what takes more than some 50 MB once read.
+MAX_VALUES = 600_000
+WINDOW = 256 * 2**10  # bytes that are scanned in one step
+
+FORM = "application/x-www-form-urlencoded"
+CURL = ". For curl with JSON use --json, or add -H 'Content-Type: application/json'"  # its -d sends FORM
 
 
 class Pace:
@@ -192,23 +205,7 @@ class Body:
         return refusal or RequestTimeout(f"the body came too slowly: {pace}")
 
 
-B = TypeVar("B", bound=BaseModel)
-T = TypeVar("T")
-
-# Bytes that are parsed on the event loop: at most 12 ms, for question sets that all differ.  A body may hold
-# tens of megabytes of base64.
-SMALL = 64 * 2**10
-
-# Values of one body: above what valid requests hold (128 prompts of 4,000 commas; 128 sets of 64 questions
-# are a tenth of it), and below what takes more than some 50 MB once read.
-MAX_VALUES = 600_000
-WINDOW = 256 * 2**10  # bytes that are scanned in one step
-
-FORM = "application/x-www-form-urlencoded"
-CURL = ". For curl with JSON use --json, or add -H 'Content-Type: application/json'"  # its -d sends FORM
-
-
-def read(request: Request, wire: type[B], limits: Server) -> Awaitable[tuple[B, Parts]]:
+def read_body(request: Request, wire: type[B], limits: Server) -> Awaitable[tuple[B, Parts]]:
     """Read and check the body, and return it with its file parts.  Raises as `read_as`."""
     return read_as(request, wire, limits, lambda content: content)
 
@@ -292,11 +289,6 @@ async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw, small: 
     return await held.parsed(parse, body)
 
 
-def parse(body: Raw, wire: type[B]) -> B:
-    """Check *body* against the wire type."""
-    return checked(load(body), wire)
-
-
 def checked(content: Any, wire: type[B]) -> B:
     """Return *content* as the wire type.  Raises `Invalid`."""
     try:
@@ -305,9 +297,9 @@ def checked(content: Any, wire: type[B]) -> B:
         raise invalid(exc, content, wire) from exc
 
 
-def load(body: Raw) -> Any:
+def parse(body: Raw, wire: type[B]) -> B:
     """
-    Parse the JSON of *body*.
+    Parse the JSON of *body*, and check it against the wire type.
 
     pydantic's parser refuses NaN, deep nesting and lone surrogates, and does not copy refused content.  A
     body with a lone surrogate is parsed again by the standard library, so that validation can name the
@@ -318,14 +310,15 @@ def load(body: Raw) -> Any:
     if len(body) > MAX_VALUES and holds_too_many(body):
         raise TooLarge(f"the JSON holds more than {MAX_VALUES} values")
     try:
-        return from_json(body, allow_inf_nan=False)
+        content = from_json(body, allow_inf_nan=False)
     except ValueError as exc:
-        if "surrogate" in str(exc) or "hex escape" in str(exc):
-            try:
-                return json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=refuse)
-            except (ValueError, RecursionError):
-                pass
-        raise Malformed(f"not JSON: {exc}") from exc
+        if not ("surrogate" in str(exc) or "hex escape" in str(exc)):
+            raise Malformed(f"not JSON: {exc}") from exc
+        try:
+            content = json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=refuse)
+        except (ValueError, RecursionError):
+            raise Malformed(f"not JSON: {exc}") from exc
+    return checked(content, wire)
 
 
 def holds_too_many(body: Raw) -> bool:

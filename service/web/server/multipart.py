@@ -20,6 +20,9 @@ REQUEST = "request"  # the part that holds the JSON
 IMAGE = "image"  # the file parts of a form without JSON; only there may several have this name
 METRICS = "metrics"  # a field of a form without JSON: names, separated by commas
 
+IMAGES, ITEMS = "images", "items"  # lists of the JSON, in whose place a form has files
+TEXTS = ("id", "prompt")  # any other field is JSON, or else a text
+
 MAX_FIELDS = 32  # parts without a filename: twice the fields of a request
 MAX_FIELD_BYTES = 64 * 2**10  # of all fields but `request`, since they are read on the event loop
 MAX_HEADER_BYTES = 4096  # of one part
@@ -246,10 +249,6 @@ def decoded(text: bytes, what: str) -> str:
 def wrong(what: str) -> Malformed:
     """Build the error of a body that cannot be read."""
     return Malformed(f"multipart: {what}")
-
-
-IMAGES, ITEMS = "images", "items"  # lists of the JSON, in whose place a form has files
-TEXTS = ("id", "prompt")  # any other field is JSON, or else a text
 
 
 def content_of(

@@ -33,6 +33,12 @@ from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.images.sources import Base64
 from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
 
+MAX_ITEMS = 128  # unless the settings say otherwise
+MAX_RANKED = 64  # pictures of a ranking
+MAX_FPS = 1_000
+ENOUGH = 1_000  # faults of the entries of a list
+FAULTS = "faults"  # the key of a validation's context that counts the faults of a list's entries
+
 # A text that only its source holds, which frees it after decoding.
 Text = Annotated[
     Base64,
@@ -90,10 +96,6 @@ WireImage = Annotated[
 ]
 
 
-ENOUGH = 1_000  # faults of the entries of a list
-FAULTS = "faults"  # the key of a validation's context that counts the faults of a list's entries
-
-
 def listed(entry: Any, most: int) -> Any:
     """Build the type of a list of 1 to *most* entries; a longer one is refused without reading it."""
 
@@ -121,8 +123,6 @@ def unless_enough_is_wrong(entry: Any, check: ValidatorFunctionWrapHandler, info
         raise
 
 
-MAX_FPS = 1_000
-
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0, le=MAX_FPS)]  # frames a second
 
@@ -140,10 +140,6 @@ class Clipped(Strict):
         if end is not None and end <= (info.data.get("start") or 0):
             raise ValueError("is not after start")
         return end
-
-
-MAX_ITEMS = 128  # unless the settings say otherwise
-MAX_RANKED = 64  # pictures of a ranking
 
 
 def different(names: list[str]) -> list[str]:

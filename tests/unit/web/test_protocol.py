@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 def read(body):
     """The events of a request with a body in chunks."""
-    reader = Reader()
+    reader = Reader(h11.SERVER)
     reader.receive_data(head(Transfer_Encoding="chunked") + body)
     events = []
     while (event := reader.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
