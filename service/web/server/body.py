@@ -28,7 +28,7 @@ from service.core.settings.sections import Server
 from service.images.byte_budget import ByteBudget, Share
 from service.metrics.common.contract import MAX_PICTURES
 from service.web.problems import invalid
-from service.web.server.multipart import content_of, read_multipart
+from service.web.server.multipart import Form, content_of
 from service.web.wire.translate import Parts
 
 B = TypeVar("B", bound=BaseModel)
@@ -231,8 +231,9 @@ async def read_as(
     body: Raw
     if kind == "multipart/form-data":
         max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
-        content_type = request.headers["content-type"]
-        form = await read_multipart(content_type, chunks(request), max_files)
+        form = Form(request.headers["content-type"], max_files)
+        async for chunk in chunks(request):
+            form.feed(chunk)
         sent, parts = form.read()
         if sent is None:
             others = [name for name in parts if name not in form.images]
