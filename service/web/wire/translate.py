@@ -74,7 +74,7 @@ class Pictures:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._shared = dict[tuple[ImagePart | ImageUrl, Orient | None], ImageRef]()
+        self._shared: dict[tuple[ImagePart | ImageUrl, Orient | None], ImageRef] = {}
         self.missing: list[Fault] = []
 
     def of(

@@ -1,7 +1,8 @@
-"""How slow a body may be, and how much of all unfinished ones is held."""
+"""How slow a body may be, how much of unfinished ones is held, and that large ones are parsed one by one."""
 
 import asyncio
 import gc
+import threading
 import weakref
 
 import pytest
@@ -119,3 +120,33 @@ async def test_a_body_without_progress_is_refused():
     """Whoever waits for it learns so."""
     with pytest.raises(RequestTimeout, match=r"within 0\.01 s"):
         await read(bodies_of(Server(body_timeout_s=0.01)), Caller(b"{"))
+
+
+MB = 2**20
+
+
+async def test_large_bodies_are_parsed_one_at_a_time():
+    """What is made of a body is held beside it: the second one waits until the first is done."""
+    begun, go = [], threading.Event()
+
+    def parse(body):
+        begun.append(len(body))
+        assert go.wait(10)
+        return len(body)
+
+    with FairThreads(1, "parser") as parser:
+        bodies = Bodies(Server(), ByteBudget(64 * MB), parser)
+
+        async def one(size):
+            with Body(bodies, {}) as body:
+                return await body.parsed(parse, bytes(size))
+
+        tasks = [asyncio.create_task(one(size)) for size in (2 * MB, 3 * MB)]
+        while not begun:
+            await asyncio.sleep(0.001)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [2 * MB] == begun
+        go.set()
+
+        assert [2 * MB, 3 * MB] == await asyncio.gather(*tasks)
