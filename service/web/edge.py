@@ -7,7 +7,7 @@ The edge: what every request passes before and after its endpoint, as plain ASGI
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
 from time import monotonic
@@ -77,7 +77,10 @@ class Edge:
             await self._app(scope, receive, send)
             return
         began = monotonic()
-        headers = Headers(scope=scope)
+        # The first of each name: Starlette's `Headers` encodes and compares all of them at each look-up.
+        headers = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in reversed(scope["headers"])
+        }
         request_id = request_id_of(headers)
         state = scope.setdefault("state", {})
         if head := scope["method"] == "HEAD":  # the response of GET, without its body
@@ -119,7 +122,7 @@ class Edge:
         finally:
             self._note(scope, status, monotonic() - began)
 
-    async def _admit(self, scope: Scope, headers: Headers, two_lengths: bool) -> None:
+    async def _admit(self, scope: Scope, headers: Mapping[str, str], two_lengths: bool) -> None:
         if scope["path"] not in OPEN:
             if self._service.draining:
                 raise Draining
@@ -171,7 +174,7 @@ def allow_of(exc: BaseException) -> dict[str, str]:
     return {"Allow": ", ".join(sorted(allowed.split(", ")))} if allowed else {}
 
 
-def request_id_of(headers: Headers) -> str:
+def request_id_of(headers: Mapping[str, str]) -> str:
     """Return the request's own id if it is valid, or a new one."""
     given = headers.get("x-request-id", "")
     return given if REQUEST_ID.fullmatch(given) else f"{IDS.getrandbits(128):032x}"

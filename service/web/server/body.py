@@ -186,10 +186,12 @@ class Body:
         Large bodies are parsed one at a time, by one thread: the result is held together with the body until
         the event loop continues, and each thread keeps some of the memory that it has used.
         """
-        if len(body) > LARGE:
+        size, bodies = len(body), [body]
+        del body  # the thread ends its work after the event loop continues, and must not hold the bytes
+        if size > LARGE:
             async with self._bodies.parsing.hold(1):
-                return await self._bodies.parser.run(parse, body)
-        return await on_thread(parse, body)
+                return await self._bodies.parser.run(lambda: parse(bodies.pop()))
+        return await on_thread(lambda: parse(bodies.pop()))
 
     def refuse(self, error: ScoregateError) -> None:
         """End the request with *error*, since its body is incomplete."""
