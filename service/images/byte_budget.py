@@ -1,7 +1,6 @@
 """A bound on the bytes of request bodies and downloaded images in memory."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Self
 
 from service.core.errors import MemoryFull
 
@@ -23,19 +22,10 @@ class ByteBudget:
     def __init__(self, total: int) -> None:
         self.total, self.held = total, 0
 
-    @contextmanager
-    def share(self) -> Iterator["Share"]:
-        """Return an empty share for one request or download; all of it is given back on exit."""
-        share = Share(self)
-        try:
-            yield share
-        finally:
-            share.shrink(share.size)
-
 
 class Share:
     """
-    The bytes that one holder has of a budget.
+    The bytes that one request or download has of a budget, none at first; on exit all are given back.
 
     Attributes:
         size: bytes.
@@ -43,6 +33,12 @@ class Share:
 
     def __init__(self, budget: ByteBudget) -> None:
         self._budget, self.size = budget, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shrink(self.size)
 
     def grow(self, size: int) -> None:
         """Hold *size* bytes more.  Raises `MemoryFull` if they do not fit; then nothing changes."""

@@ -11,7 +11,7 @@ from service.core.settings.tree import Settings
 from service.process.launching import batch_ms, processes
 from service.serving.batcher.device import all_cores, loaded_torch
 from service.serving.loading import is_placed
-from service.web.auth.keys import Keys
+from service.web.keys import Keys
 
 EACH = "cuda"  # each GPU of a machine whose GPUs are not visible here
 CONTEXT_BYTES = 600_000_000  # of CUDA, in each process; estimated

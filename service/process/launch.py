@@ -22,10 +22,9 @@ from service.process.connections import most_connections
 from service.process.ports import AT_ONCE, BACKLOG, Port, all_bound
 from service.process.shutdown import ending_within
 from service.questions.stores.opening import check_store
-from service.web.app import App, create_app
-from service.web.auth.keys import Keys
+from service.web.app import App, create_app, operator_app
 from service.web.dialects.ports import ports
-from service.web.operator import operator_app
+from service.web.keys import Keys
 from service.web.problems import ErrorFormat
 from service.web.server.protocol import Protocol
 from service.wiring.bootstrap import Service

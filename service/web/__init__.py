@@ -1,1 +1,1 @@
-"""HTTP: requests to the engine's inputs, and reports to responses."""
+"""HTTP: the edge, API keys, requests to the engine's inputs, and reports to responses."""

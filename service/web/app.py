@@ -1,36 +1,28 @@
-"""The public API as an ASGI app, and the app class that the dialects' own port shares."""
+"""The public API as an ASGI app, the app class that all ports share, and the operator's port."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
-from starlette.datastructures import State
+from starlette.datastructures import Headers, State
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from service.core.errors import Forbidden, UnsupportedMediaType
+from service.core.settings.hosts import parse
 from service.observability.build import commit
-from service.web.auth.keys import KeyFile
-from service.web.auth.quotas import Quotas
 from service.web.dialects.registry import routers
 from service.web.dialects.scoring import Dialects
-from service.web.edge import Edge
-from service.web.headers import Cors
+from service.web.edge import Cors, Edge
+from service.web.keys import KeyFile, Quotas
 from service.web.problems import ERROR_FORMAT, ErrorFormat
-from service.web.routes import (
-    document,
-    health,
-    lifecycle,
-    metrics,
-    models,
-    playground,
-    questions,
-    rank,
-    score,
-)
-from service.web.server.incoming import Bodies
+from service.web.routes import health, models, pages, questions, scoring
+from service.web.server.body import Bodies
 from service.web.wire.requests import requests_with
 from service.wiring.bootstrap import Service
 
@@ -49,19 +41,19 @@ class App:
         entry: the app with its middleware.
     """
 
-    def __init__(self, service: Service, routers: Iterable[APIRouter], pages: Sequence[Route] = ()) -> None:
+    def __init__(self, service: Service, routers: Iterable[APIRouter], files: Sequence[Route] = ()) -> None:
         self.state = State({"service": service})
         declared = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
         paths = dict.fromkeys(each.path for each in declared)
         endpoints = [route_of(path, [each for each in declared if each.path == path]) for path in paths]
-        self._router = Router([*endpoints, *pages], redirect_slashes=False)
+        self._router = Router([*endpoints, *files], redirect_slashes=False)
         self.routes = self._router.routes
         for each in endpoints:
             service.instruments.add_route(each.path, asks_models="POST" in (each.methods or ()))
         self._by_path = {(method, each.path): each for each in endpoints for method in each.methods or ()}
         self.entry: ASGIApp = self.dispatch
         # Building the OpenAPI document takes as long as many small requests.
-        self.openapi = cache(lambda: document.openapi(service, self.state.requests, declared))
+        self.openapi = cache(lambda: pages.openapi(service, self.state.requests, declared))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
@@ -101,12 +93,12 @@ def route_of(path: str, declared: list[APIRoute]) -> Route:
 def create_app(service: Service) -> App:
     """Build the public API.  Raises `SettingsError` if the file of keys cannot be used."""
     server = service.settings.server
-    shown = [score.router, rank.router, questions.router, *routers(service.settings.dialects.enabled)]
-    shown += [models.router, lifecycle.router, health.router, document.router]
+    shown = [scoring.router, questions.router, *routers(service.settings.dialects.enabled)]
+    shown += [models.router, models.changes, health.router, pages.router]
     if server.metrics_port is None:
-        shown.append(metrics.router)
+        shown.append(health.scraped)
     commit()  # of the code that runs: the checkout may change later
-    app = App(service, shown, playground.routes)
+    app = App(service, shown, pages.routes)
     app.state.requests = requests_with(service.metrics, server.max_items)
     app.state.dialects = Dialects(service)
     app.state.bodies = Bodies(server, service.memory, service.parser)
@@ -116,3 +108,63 @@ def create_app(service: Service) -> App:
     if server.cors_origins:  # outermost, so that pages of other origins can read the edge's errors
         app.entry = Cors(app.entry, origins=server.cors_origins)
     return app
+
+
+def operator_app(service: Service, bodies: Bodies) -> ASGIApp:
+    """Build the app; *bodies* are limited together with the main port's."""
+    metrics, changing = service.instruments.app(), App(service, [models.changes])
+    changing.state.operators = True
+
+    async def own(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "GET":  # or HEAD, which the edge serves as GET
+            check_origin(Headers(scope=scope), service.settings.server.operator_hosts)
+        await changing(scope, receive, send)
+
+    edge = Edge(own, service, KeyFile(None), bodies)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        changes = scope.get("path", "").startswith("/models/")
+        await (edge if changes else metrics)(scope, receive, send)
+
+    return app
+
+
+def check_origin(headers: Headers, hosts: Collection[str]) -> None:
+    """
+    Refuse a change of models that a page of another origin may have sent.
+
+    The port has no keys, and a browser on the operator's machine reaches it.
+
+    Args:
+        hosts: of the port, besides loopback.
+
+    Raises:
+        Forbidden: another `Host`, as of a page whose name was pointed to this address; or a foreign origin.
+        UnsupportedMediaType: no JSON.  A page may send other types without a preflight request.
+    """
+    host = headers.get("host", "")
+    if not is_loopback(name := name_of(host)) and name not in {parse(each)[0] for each in hosts}:
+        raise Forbidden(f"the host {host[:80]!r} is neither loopback nor listed in server.operator_hosts")
+    origins = {each.partition("://")[2] for each in headers.getlist("origin")}
+    if origins - {host} or set(headers.getlist("sec-fetch-site")) - {"same-origin", "none"}:
+        raise Forbidden("a page of another origin must not change models")
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise UnsupportedMediaType(
+            "send a JSON body, such as {}, with the header Content-Type: application/json"
+        )
+
+
+def name_of(host: str) -> str:
+    """Return the name or address in a `Host` header, in lower case; empty if there is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:  # an address in brackets that is none
+        return ""
+
+
+def is_loopback(name: str) -> bool:
+    """Return True for `localhost`, 127.0.0.0/8 and ::1."""
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -7,12 +7,15 @@ The edge: what every request passes before and after its endpoint, as plain ASGI
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from random import Random
 from time import monotonic
-from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.core.concurrency.disconnect import CallerGone
@@ -27,17 +30,26 @@ from service.core.errors import (
 )
 from service.observability.instruments import NO_LANE
 from service.observability.tracing import NO_SPAN, Span
-from service.web.auth.keys import KeyFile
-from service.web.headers import mark, request_id_of
+from service.web.keys import KeyFile
 from service.web.problems import ErrorFormat, response_to
-from service.web.routes import playground
-from service.web.server.incoming import Bodies
+from service.web.routes import pages
+from service.web.server.body import Bodies, Body
 from service.wiring.bootstrap import Service
 
 log = logging.getLogger("scoregate.access")
 
 DIGITS = re.compile(r"[0-9]+")
-OPEN = {"/livez", "/readyz", *playground.PATHS}  # paths that need no key
+OPEN = {"/livez", "/readyz", *pages.PATHS}  # paths that need no key
+
+IDS = Random()  # seeded by the system; an id need not be a secret
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+SECURITY = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+)
+SENT = ("Authorization", "X-API-Key", "Content-Type", "X-Request-Id", "X-Request-Timeout-Ms", "traceparent")
+READ = ("X-Request-Id", "Retry-After", "Server-Timing", "WWW-Authenticate")
 
 
 class Edge:
@@ -65,12 +77,21 @@ class Edge:
             await self._app(scope, receive, send)
             return
         began = monotonic()
-        headers = Headers(scope=scope)
+        # The first of each name: Starlette's `Headers` encodes and compares all of them at each look-up.
+        headers = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in reversed(scope["headers"])
+        }
         request_id = request_id_of(headers)
         state = scope.setdefault("state", {})
         if head := scope["method"] == "HEAD":  # the response of GET, without its body
             scope = {**scope, "method": "GET"}
-        state |= {"request_id": request_id, "began": began, "span": self._span(scope, headers, began)}
+        state |= {"request_id": request_id, "began": began, "span": NO_SPAN}
+        if self._instruments.routes.get(scope["path"]):  # it calls models
+            name = f"{scope['method']} {scope['path']}"
+            traceparent = headers.get("traceparent", "")
+            state["span"] = Span.of_request(self._service.tracer, name, traceparent, began)
+        # With both, a proxy may have read another body, and bytes after it cannot be trusted.
+        two_lengths = "content-length" in headers and "transfer-encoding" in headers
         status = 0
 
         async def send_marked(message: Message) -> None:
@@ -79,16 +100,16 @@ class Edge:
                 status = message["status"]
                 answer = MutableHeaders(scope=message)
                 mark(answer, request_id)
-                if has_two_lengths(headers):
+                if two_lengths:
                     answer["Connection"] = "close"
             elif head:
                 message["body"] = b""
             await send(message)
 
         try:
-            with self._bodies.coming(state) as body:
-                await self._admit(scope, headers)
-                await self._app(scope, lambda: body.receive(receive), send_marked)
+            with Body(self._bodies, state) as body:
+                await self._admit(scope, headers, two_lengths)
+                await self._app(scope, partial(body.receive, receive), send_marked)
         except CallerGone:
             status = 499
         except (Exception, asyncio.CancelledError) as exc:
@@ -101,22 +122,16 @@ class Edge:
         finally:
             self._note(scope, status, monotonic() - began)
 
-    def _span(self, scope: Scope, headers: Headers, began: float) -> Span:
-        """Start the span of a request, if its route calls models."""
-        if not self._instruments.routes.get(scope["path"]):
-            return NO_SPAN
-        name = f"{scope['method']} {scope['path']}"
-        return Span.of_request(self._service.tracer, name, headers.get("traceparent", ""), began)
-
-    async def _admit(self, scope: Scope, headers: Headers) -> None:
-        if self._service.draining and scope["path"] not in OPEN:
-            raise Draining
-        if scope["path"] not in OPEN and (keys := await self._keys.keys()):
-            caller = keys.of(headers)
-            if caller is None:
-                raise Unauthorized
-            scope["state"] |= {"key": caller.name, "caller": caller}
-        if has_two_lengths(headers):
+    async def _admit(self, scope: Scope, headers: Mapping[str, str], two_lengths: bool) -> None:
+        if scope["path"] not in OPEN:
+            if self._service.draining:
+                raise Draining
+            if keys := await self._keys.keys():
+                caller = keys.of(headers)
+                if caller is None:
+                    raise Unauthorized
+                scope["state"] |= {"key": caller.name, "caller": caller}
+        if two_lengths:
             raise Malformed("a request must not have both Content-Length and Transfer-Encoding")
         declared = headers.get("content-length", "")
         if DIGITS.fullmatch(declared) and (len(declared) > 18 or int(declared) > self._bodies.limit):
@@ -136,28 +151,21 @@ class Edge:
         return ScoregateError()
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count the request, end its span, and write its line of the access log."""
+        state, lane = scope["state"], NO_LANE
         route = getattr(scope.get("route"), "path", "other")
-        fields = {name: scope["state"].get(name) for name in ("request_id", "key", "items")}
-        lane = NO_LANE
-        if context := scope["state"].get("context"):
-            fields |= {"lane": (lane := context.lane), "stages": context.stages_ms()}
+        fields = {"route": route, "code": status, "ms": round(1000 * seconds, 2)}
+        fields |= {name: state[name] for name in ("request_id", "key", "items") if name in state}
+        if context := state.get("context"):
+            lane = fields["lane"] = context.lane
+            fields["stages"] = context.stages_ms()
         self._instruments.count_request(route, status, seconds, lane)
-        known = {name: value for name, value in fields.items() if value is not None}
-        end(scope["state"]["span"], scope["method"], route, status, known)
-        log.info(
-            "request",
-            extra={"route": route, "code": status, "ms": round(1000 * seconds, 2), **known},
-        )
-
-
-def end(span: Span, method: str, route: str, status: int, fields: Mapping[str, Any]) -> None:
-    """End the span of a request, with the fields of the access log."""
-    if not span.recording:
-        return
-    named = {name: fields[name] for name in ("request_id", "items", "lane") if name in fields}
-    failed = {"error": str(status)} if status >= 500 else {}
-    span.note(method=method, route=route, status=status, **named, **failed)
-    span.end()
+        if (span := state["span"]).recording:
+            named = {name: fields[name] for name in ("request_id", "items", "lane") if name in fields}
+            failed = {"error": str(status)} if status >= 500 else {}
+            span.note(method=scope["method"], route=route, status=status, **named, **failed)
+            span.end()
+        log.info("request", extra=fields)
 
 
 def allow_of(exc: BaseException) -> dict[str, str]:
@@ -166,6 +174,27 @@ def allow_of(exc: BaseException) -> dict[str, str]:
     return {"Allow": ", ".join(sorted(allowed.split(", ")))} if allowed else {}
 
 
-def has_two_lengths(headers: Headers) -> bool:
-    """Return True if a proxy may have read another body, so that bytes after it cannot be trusted."""
-    return "content-length" in headers and "transfer-encoding" in headers
+def request_id_of(headers: Mapping[str, str]) -> str:
+    """Return the request's own id if it is valid, or a new one."""
+    given = headers.get("x-request-id", "")
+    return given if REQUEST_ID.fullmatch(given) else f"{IDS.getrandbits(128):032x}"
+
+
+def mark(answer: MutableHeaders, request_id: str) -> None:
+    """Add the headers of every response; the playground has set its own policy."""
+    given = {name for name, _ in answer.raw}
+    answer.raw.append((b"x-request-id", request_id.encode()))
+    answer.raw.extend(header for header in SECURITY if header[0] not in given)
+
+
+class Cors(CORSMiddleware):
+    """CORS middleware for *origins*; preflight requests need no key."""
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
+        super().__init__(app, origins, ("GET", "POST"), SENT, expose_headers=READ)
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Answer a browser's preflight request."""
+        response = super().preflight_response(request_headers)
+        mark(response.headers, request_id_of(request_headers))
+        return response

@@ -2,8 +2,8 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -14,7 +14,8 @@ from service.core.errors import Fault, Invalid, ScoregateError
 from service.core.fields import BRANCHES
 from service.observability.instruments import Instruments
 from service.web.wire.responses import ErrorEntry, FaultEntry, Problem
-from service.web.wire.walk import models_at, words_at
+
+Place = Sequence[str | int]
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
@@ -143,3 +144,30 @@ def pointer(place: Sequence[str | int]) -> str:
     """Build a JSON pointer from a location; long names (of unknown fields) are cut."""
     parts = [str(part)[:MAX_NAME] for part in place]
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def models_at(annotation: Any, place: Place) -> Iterator[type[BaseModel]]:
+    """Yield the models that a value at *place*, below a value of the type *annotation*, may be."""
+    return (found for found in types_at(annotation, place) if get_origin(found) is not Literal)
+
+
+def words_at(annotation: Any, place: Place) -> Iterator[str]:
+    """Yield the texts of the literals that a value at *place* may be."""
+    for found in types_at(annotation, place):
+        if get_origin(found) is Literal:
+            yield from (value for value in get_args(found) if isinstance(value, str))
+
+
+def types_at(annotation: Any, place: Place) -> Iterator[Any]:
+    """Yield the models and literals that a value at *place* may be."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not place:
+            yield annotation
+        elif field := annotation.model_fields.get(str(place[0])):
+            yield from types_at(field.annotation, place[1:])
+        return
+    if get_origin(annotation) is Literal and not place:
+        yield annotation
+    entry = bool(place) and isinstance(place[0], int) and get_origin(annotation) is list
+    for argument in get_args(annotation):
+        yield from types_at(argument, place[1:] if entry else place)

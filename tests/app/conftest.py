@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.web.routes import document
+from service.web.routes import pages
 from tests.support.app import fakes, serve, shared_apps
 from tests.support.large_requests import opened
 from tests.support.nothing import collected_alone, loaded, nothing_started
@@ -34,7 +34,7 @@ def _in_process() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def _described_once() -> Iterator[None]:
     """Build the OpenAPI document of equal apps once: it takes as long as many tests."""
-    build, built = document.openapi, {}
+    build, built = pages.openapi, {}
 
     def once(service: Any, requests: Any, routes: Any) -> dict[str, Any]:
         served = getattr(service, "engine", service).metrics
@@ -45,5 +45,5 @@ def _described_once() -> Iterator[None]:
         return built[key][0]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document, "openapi", once)
+        patch.setattr(pages, "openapi", once)
         yield

@@ -170,5 +170,5 @@ def test_patterns_in_calls_and_in_constants_are_found():
 
     assert {
         ("service/web/dialects/chat_judge/prompt.py", "search"),
-        ("service/web/caller.py", "fullmatch"),
+        ("service/web/endpoints.py", "fullmatch"),
     } <= found

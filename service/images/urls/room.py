@@ -57,7 +57,7 @@ class Room:
 @contextmanager
 def room(downloads: Budget, memory: ByteBudget, urgent: bool) -> Iterator[Room]:
     """Return memory for one download, given back on exit."""
-    with memory.share() as share:
+    with Share(memory) as share:
         held = Room(downloads, share, urgent)
         try:
             yield held

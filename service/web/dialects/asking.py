@@ -12,10 +12,9 @@ from service.core.lanes import BULK
 from service.images.loader import ImageRef
 from service.serving.admission import Demand
 from service.serving.handle import Handle
-from service.web.caller import context_of, header_timeout
 from service.web.dialects.decisions.questions import Question, Reading
+from service.web.endpoints import context_of, header_timeout, json_response, service_of
 from service.web.problems import headers_of
-from service.web.routing import json_response, service_of
 
 INVALID = 422  # sent as 400, as by OpenAI, vLLM and SGLang
 

@@ -17,9 +17,9 @@ from service.metrics.common.contract import Score
 from service.web.dialects.failures import answer_to, is_temporary, raise_most_telling
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import Loose, Prompts, dialects_of, read
-from service.web.images import Text
+from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
-from service.web.routing import json_response, service_of
+from service.web.wire.requests import Text
 
 router = APIRouter(include_in_schema=False)
 

@@ -10,8 +10,8 @@ from service.web.dialects.entries import is_picture, picture, side, text
 from service.web.dialects.rerankers import envelope, failed, scored
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import Loose, dialects_of, read
+from service.web.endpoints import json_response
 from service.web.problems import entry, errors_in
-from service.web.routing import json_response
 
 router = APIRouter(include_in_schema=False)
 on_own_port = APIRouter(include_in_schema=False)  # its path is that of the public API on the main port

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from service.web.app import App
-from service.web.auth.keys import KeyFile
 from service.web.dialects.pickled.app import PickleApp, failed
 from service.web.dialects.registry import routers
 from service.web.dialects.scoring import Dialects
 from service.web.edge import Edge
+from service.web.keys import KeyFile
 from service.web.problems import ErrorFormat
 from service.web.routes import health
-from service.web.server.incoming import Bodies
+from service.web.server.body import Bodies
 from service.wiring.bootstrap import Service
 
 

@@ -18,8 +18,8 @@ from service.web.dialects.failures import raise_most_telling
 from service.web.dialects.rerankers import envelope, failed, scored
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import Loose, dialects_of, read
+from service.web.endpoints import json_response, service_of
 from service.web.problems import entry, errors_in
-from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
 

@@ -11,8 +11,8 @@ from service.scoring.report import most_telling
 from service.web.dialects.deadline_retry import Outcomes
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import dialects_of
+from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in, headers_of
-from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
 

@@ -16,10 +16,10 @@ from service.metrics.common.contract import Metric, MetricOptions
 from service.metrics.common.registry import rewards
 from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
-from service.web.caller import context_of, header_timeout
 from service.web.dialects.deadline_retry import DeadlineRetry, Outcomes
 from service.web.dialects.retry_budget import RetryBudget
 from service.web.dialects.unheard import Unheard
+from service.web.endpoints import context_of, header_timeout
 from service.wiring.bootstrap import Service
 
 WINDOWS_AT_ONCE = 2  # of a request: the next one is prepared while the last calls of one run

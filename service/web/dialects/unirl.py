@@ -10,15 +10,14 @@ from service.core.errors import Invalid, ScoregateError, UnknownMetric
 from service.core.fields import Name, Prompt
 from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, most_telling
-from service.web.caller import charge_of
 from service.web.dialects.deadline_retry import Outcomes
 from service.web.dialects.failures import answer_to, is_temporary
 from service.web.dialects.scoring import Dialects, Wanted
 from service.web.dialects.wire import LISTED, Loose, dialects_of, read
-from service.web.images import Text
+from service.web.endpoints import charge_of, json_response, service_of
 from service.web.problems import errors_in
 from service.web.routes.health import health
-from service.web.routing import json_response, service_of
+from service.web.wire.requests import Text
 
 router = APIRouter(prefix="/unirl", include_in_schema=False)
 

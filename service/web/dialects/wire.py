@@ -9,7 +9,7 @@ from starlette.requests import Request
 from service.core.fields import Prompt
 from service.core.settings.dialects import MOST_PICTURES
 from service.web.dialects.scoring import Dialects
-from service.web.routing import service_of
+from service.web.endpoints import service_of
 from service.web.server import body
 from service.web.server.body import B
 
@@ -36,7 +36,7 @@ def dialects_of(request: Request) -> Dialects:
 
 
 async def read(request: Request, wire: type[B]) -> B:
-    """Read and check the JSON body.  Raises as `service.web.server.body.read`."""
+    """Read and check the JSON body.  Raises as `service.web.server.body.read_body`."""
     return await read_as(request, wire, lambda content: content)
 
 

@@ -1,14 +1,16 @@
-"""`GET /livez`, `/readyz` and `/health`: whether the process is alive, ready, and with which metrics."""
+"""`GET /livez`, `/readyz`, `/health` and `/metrics`: probes, what can be scored, and Prometheus metrics."""
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from service.core.errors import NotReady
+from service.observability.instruments import CONTENT_TYPE
 from service.serving.handle import Handle
+from service.web.endpoints import json_response, service_of
 from service.web.openapi import documented
-from service.web.routing import json_response, service_of
 from service.web.wire.responses import HealthAnswer, LiveAnswer, ReadyAnswer
 
-router = APIRouter()
+router, scraped = APIRouter(), APIRouter()
 
 
 @router.get("/livez", **documented(LiveAnswer, key=False))
@@ -59,3 +61,9 @@ async def health(request: Request) -> Response:
 def lost_devices(handle: Handle) -> dict[str, str]:
     """Return the devices that were taken out while others serve the model, each with its fault."""
     return {device: fault for device, fault in handle.backend.devices.items() if fault}
+
+
+@scraped.get("/metrics", response_class=PlainTextResponse, **documented(None))
+async def metrics(request: Request) -> Response:
+    """Return the Prometheus metrics."""
+    return Response(service_of(request).instruments.exposition(), media_type=CONTENT_TYPE)

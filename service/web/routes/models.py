@@ -1,25 +1,27 @@
-"""`GET /models`."""
+"""`GET /models`, and `POST /models/{name}/load`, `/offload` and `/unload`."""
 
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from service.core.fields import MAX_PROMPT
+from service.core.fields import MAX_PROMPT, Revision, Strict
 from service.core.lanes import LANES
 from service.core.settings.sections import MAX_TIMEOUT_MS
+from service.metrics.common.composites import Composite
 from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
 from service.observability.build import libraries
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
 from service.serving.handle import Handle
-from service.web.openapi import documented
-from service.web.provenance import build, parts_of, preprocessing
-from service.web.routing import json_response, service_of
-from service.web.server.body import MAX_VALUES
+from service.serving.lifecycle import Action, Change
+from service.web.answers import build, parts_of, preprocessing
+from service.web.endpoints import check_operator, json_response, service_of
+from service.web.openapi import TEXT, Json, documented
+from service.web.server.body import MAX_VALUES, read_body
 from service.web.wire.requests import MAX_RANKED
 from service.web.wire.responses import MetricEntry, ModelEntry, ModelsAnswer
 from service.wiring.bootstrap import READY, Service
 
-router = APIRouter()
+router, changes = APIRouter(), APIRouter()
 
 
 @router.get("/models", **documented(ModelsAnswer))
@@ -84,8 +86,8 @@ def described(metric: Metric, service: Service) -> MetricEntry:
     absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]
     if only := [text for role, text in (metric.without or {}).items() if role in absent]:
         entry["only"] = "; ".join(only)
-    if parts := parts_of(metric):
-        entry["parts"] = parts
+    if isinstance(metric, Composite):
+        entry["parts"] = parts_of(metric)
     return entry
 
 
@@ -114,3 +116,47 @@ def limits(service: Service) -> dict[str, Any]:
         "image_urls": images.allow_urls,
         "lanes": LANES,
     }
+
+
+NAME: Json = {"name": "name", "in": "path", "required": True, "schema": TEXT}
+STATUSES = [403, 404, 409, 422, 500, 502, 503]
+
+
+class LoadRequest(Strict):
+    """
+    Body of `POST /models/{name}/load`.
+
+    Attributes:
+        revision: of the same checkpoint, in place of the loaded one.
+    """
+
+    revision: Revision | None = None
+
+
+@changes.post(
+    "/models/{name}/load", **documented(Change, LoadRequest, also=[404, 409], never=[504], parameters=[NAME])
+)
+async def load(request: Request) -> Response:
+    """Bring a model back, or load another revision of it; check its example, and serve it."""
+    check_operator(request)
+    wanted, _ = await read_body(request, LoadRequest, service_of(request).settings.server)
+    return await change(request, "load", wanted.revision or "")
+
+
+@changes.post("/models/{name}/offload", **documented(Change, also=STATUSES, parameters=[NAME]))
+async def offload(request: Request) -> Response:
+    """Move the weights of a model to the host's memory."""
+    return await change(request, "offload")
+
+
+@changes.post("/models/{name}/unload", **documented(Change, also=STATUSES, parameters=[NAME]))
+async def unload(request: Request) -> Response:
+    """Drop the weights of a model."""
+    return await change(request, "unload")
+
+
+async def change(request: Request, action: Action, revision: str = "") -> Response:
+    """Change a model, and describe it."""
+    check_operator(request)
+    lifecycle = service_of(request).lifecycle
+    return json_response(await lifecycle.change(request.path_params["name"], action, revision))

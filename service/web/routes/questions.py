@@ -8,11 +8,10 @@ from service.core.concurrency.disconnect import while_connected
 from service.core.errors import ScoregateError
 from service.questions.sets import QuestionSet
 from service.scoring.report import most_telling
-from service.web.caller import context_of
+from service.web.endpoints import context_of, json_response, requests_of, service_of
 from service.web.openapi import TIMEOUT, TRACE, documented
 from service.web.problems import entry
-from service.web.routing import json_response, requests_of, service_of
-from service.web.server import body
+from service.web.server.body import read_body
 from service.web.wire.requests import QuestionsRequest
 from service.web.wire.responses import QuestionEntry, QuestionsAnswer, SetEntry
 from service.web.wire.translate import options_of
@@ -24,7 +23,7 @@ router = APIRouter()
 async def questions(request: Request) -> Response:
     """Write or load the question sets of prompts."""
     service = service_of(request)
-    wanted, _ = await body.read(request, requests_of(request).questions, service.settings.server)
+    wanted, _ = await read_body(request, requests_of(request).questions, service.settings.server)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     style, llm = service.engine.catalog.style(
         wanted.style, options_of(wanted.options, [*service.engine.metrics])

@@ -1,27 +1,44 @@
-"""A request's body to a checked wire type: JSON, or a form that holds JSON or plain fields."""
+"""Request bodies: their memory, their minimum pace, and their way to a checked wire type."""
 
+import asyncio
 import json
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Callable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
+from starlette.types import Message, Receive
 
+from service.core.concurrency.budget import Budget
+from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.disconnect import CallerGone
-from service.core.errors import Malformed, TooLarge, UnsupportedMediaType
+from service.core.concurrency.threads import on_thread
+from service.core.errors import (
+    Malformed,
+    Overloaded,
+    RequestTimeout,
+    ScoregateError,
+    TooLarge,
+    UnsupportedMediaType,
+)
 from service.core.settings.sections import Server
+from service.images.byte_budget import ByteBudget, Share
 from service.metrics.common.contract import MAX_PICTURES
 from service.web.problems import invalid
-from service.web.server.incoming import BODY, Body, Raw
-from service.web.server.multipart import read_multipart
-from service.web.server.plain_form import content_of
+from service.web.server.multipart import Form, content_of
 from service.web.wire.translate import Parts
 
 B = TypeVar("B", bound=BaseModel)
 T = TypeVar("T")
+Raw = bytes | bytearray
+
+LEAST_BYTES_PER_S = 8 * 2**10
+LARGE = 2**20  # bytes of a body
+BODY = "scoregate.body"  # where a request's state has its body
+BROKEN = "scoregate.broken"  # where a request's state has the reason why its body cannot be read
 
 # Bytes that are parsed on the event loop: at most 12 ms, for question sets that all differ.  A body may hold
 # tens of megabytes of base64.
@@ -36,9 +53,163 @@ FORM = "application/x-www-form-urlencoded"
 CURL = ". For curl with JSON use --json, or add -H 'Content-Type: application/json'"  # its -d sends FORM
 
 
-async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Parts]:
+class Pace:
+    """
+    The minimum pace of a body: bytes that must arrive in each window of time.
+
+    Args:
+        window_s: seconds of a window.
+        now: the start of the first window, in seconds.
+    """
+
+    def __init__(self, window_s: float, now: float) -> None:
+        self._window_s, self._missing = window_s, 0.0
+        self.came(0, now)
+
+    def came(self, size: int, now: float) -> None:
+        """Count *size* bytes that arrived; enough of them start the next window."""
+        self._missing -= size
+        if self._missing <= 0:
+            self.deadline = now + self._window_s
+            self._missing = LEAST_BYTES_PER_S * self._window_s
+
+
+class Bodies:
+    """
+    The bodies of all requests, whether they are still arriving or being processed.
+
+    All of them share one budget, and bodies that do not fit are refused.  Unfinished bodies hold half of it
+    at most.  Above that the one that began first is refused, so slow senders cannot fill the memory and
+    keep others out.
+
+    Args:
+        parser: a thread for large ones.
+
+    Attributes:
+        memory: the budget.
+        parsing: admits one body at a time to the parser.
+        limit: bytes of one body.
+        timeout_s: seconds without progress.
+    """
+
+    def __init__(self, limits: Server, memory: ByteBudget, parser: FairThreads) -> None:
+        self.limit = limits.body_limit_mb * 2**20
+        self.timeout_s = limits.body_timeout_s
+        self.memory, self.parser, self.parsing = memory, parser, Budget(1)
+        self._most = max(min(limits.unfinished_bodies_mb * 2**20, memory.total // 2), self.limit)
+        self._coming: dict[Body, int] = {}  # the bytes of each, in the order in which they began
+        self._held = 0
+
+    def add(self, body: "Body", size: int) -> None:
+        """Count *size* more bytes of a body; the oldest body may be refused for them."""
+        self._coming[body] = self._coming.get(body, 0) + size
+        self._held += size
+        while self._held > self._most:
+            next(iter(self._coming)).refuse(
+                Overloaded("unfinished bodies take too much memory, and this one began first")
+            )
+
+    def remove(self, body: "Body") -> None:
+        """Stop counting a body, since it or its request has ended."""
+        self._held -= self._coming.pop(body, 0)
+
+    def refuse_all(self, error: ScoregateError) -> None:
+        """End every request whose body is incomplete."""
+        for body in tuple(self._coming):
+            body.refuse(error)
+
+
+class Body:
+    """
+    One body, message by message; it is held while the context is open.
+
+    Args:
+        state: the request's state, which gets the body under `BODY`, and may have `BROKEN`.
+    """
+
+    def __init__(self, bodies: Bodies, state: MutableMapping[str, Any]) -> None:
+        self._bodies, self._share, self._state = bodies, Share(bodies.memory), state
+        self._pace = Pace(bodies.timeout_s, asyncio.get_running_loop().time())
+        self._refusal: ScoregateError | None = None
+        self._waiting: asyncio.Timeout | None = None
+        self._ended = False
+
+    def __enter__(self) -> Self:
+        self._state[BODY] = self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bodies.remove(self)
+        self._share.shrink(self._share.size)
+        del self._state[BODY]  # to avoid a reference cycle
+
+    async def receive(self, receive: Receive) -> Message:
+        """
+        Return the next message of ASGI's *receive*.
+
+        Raises:
+            RequestTimeout: the body is too slow.
+            TooLarge: the body is over the limit, whatever length was declared.
+            MemoryFull: all requests together hold too much already.
+            Malformed: the body is broken.
+            ScoregateError: the error given to `refuse`.
+        """
+        if self._ended:  # the next message is the disconnect, which has no deadline
+            return await receive()
+        if self._refusal:
+            raise self._why()
+        self._bodies.add(self, 0)
+        try:
+            async with asyncio.timeout_at(self._pace.deadline) as self._waiting:
+                message = await receive()
+        except TimeoutError as exc:
+            raise self._why() from exc
+        finally:
+            self._waiting = None
+        if broken := self._state.get(BROKEN):
+            raise Malformed(broken)
+        size, self._ended = len(message.get("body", b"")), not message.get("more_body")
+        if self._share.size + size > self._bodies.limit:
+            raise TooLarge(f"the body is larger than {self._bodies.limit} bytes")
+        self._share.grow(size)
+        if self._ended:
+            self._bodies.remove(self)
+        else:
+            self._pace.came(size, asyncio.get_running_loop().time())
+            self._bodies.add(self, size)
+        return message
+
+    async def parsed(self, parse: Callable[[Raw], T], body: Raw) -> T:
+        """
+        Call *parse* with the bytes, on a thread.
+
+        Large bodies are parsed one at a time, by one thread: the result is held together with the body until
+        the event loop continues, and each thread keeps some of the memory that it has used.
+        """
+        size, bodies = len(body), [body]
+        del body  # the thread ends its work after the event loop continues, and must not hold the bytes
+        if size > LARGE:
+            async with self._bodies.parsing.hold(1):
+                return await self._bodies.parser.run(lambda: parse(bodies.pop()))
+        return await on_thread(lambda: parse(bodies.pop()))
+
+    def refuse(self, error: ScoregateError) -> None:
+        """End the request with *error*, since its body is incomplete."""
+        self._bodies.remove(self)
+        self._refusal = error
+        if self._waiting is not None and not self._waiting.expired():
+            self._waiting.reschedule(-1)
+
+    def _why(self) -> ScoregateError:
+        """Return the reason for the end, and drop it: an error keeps its frames, and these the bytes."""
+        refusal, self._refusal = self._refusal, None
+        pace = f"less than {LEAST_BYTES_PER_S} bytes per second within {self._bodies.timeout_s:g} s"
+        return refusal or RequestTimeout(f"the body came too slowly: {pace}")
+
+
+def read_body(request: Request, wire: type[B], limits: Server) -> Awaitable[tuple[B, Parts]]:
     """Read and check the body, and return it with its file parts.  Raises as `read_as`."""
-    return await read_as(request, wire, limits, lambda content: content)
+    return read_as(request, wire, limits, lambda content: content)
 
 
 async def read_as(
@@ -62,8 +233,9 @@ async def read_as(
     body: Raw
     if kind == "multipart/form-data":
         max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
-        content_type = request.headers["content-type"]
-        form = await read_multipart(content_type, chunks(request), max_files)
+        form = Form(request.headers["content-type"], max_files)
+        async for chunk in chunks(request):
+            form.feed(chunk)
         sent, parts = form.read()
         if sent is None:
             others = [name for name in parts if name not in form.images]
@@ -90,11 +262,13 @@ async def chunks(request: Request) -> AsyncIterator[bytes]:
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.strip().lower() not in ("", "identity"):
         raise UnsupportedMediaType("the body has a Content-Encoding, and none is read here; send it as it is")
-    try:
-        async for chunk in request.stream():
-            yield chunk
-    except ClientDisconnect as exc:
-        raise CallerGone from exc
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise CallerGone
+        yield message.get("body", b"")
+        more = message.get("more_body", False)
 
 
 async def whole(request: Request) -> bytearray:
@@ -118,11 +292,6 @@ async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw, small: 
     return await held.parsed(parse, body)
 
 
-def parse(body: Raw, wire: type[B]) -> B:
-    """Check *body* against the wire type."""
-    return checked(load(body), wire)
-
-
 def checked(content: Any, wire: type[B]) -> B:
     """Return *content* as the wire type.  Raises `Invalid`."""
     try:
@@ -131,9 +300,9 @@ def checked(content: Any, wire: type[B]) -> B:
         raise invalid(exc, content, wire) from exc
 
 
-def load(body: Raw) -> Any:
+def parse(body: Raw, wire: type[B]) -> B:
     """
-    Parse the JSON of *body*.
+    Parse the JSON of *body*, and check it against the wire type.
 
     pydantic's parser refuses NaN, deep nesting and lone surrogates, and does not copy refused content.  A
     body with a lone surrogate is parsed again by the standard library, so that validation can name the
@@ -144,14 +313,15 @@ def load(body: Raw) -> Any:
     if len(body) > MAX_VALUES and holds_too_many(body):
         raise TooLarge(f"the JSON holds more than {MAX_VALUES} values")
     try:
-        return from_json(body, allow_inf_nan=False)
+        content = from_json(body, allow_inf_nan=False)
     except ValueError as exc:
-        if "surrogate" in str(exc) or "hex escape" in str(exc):
-            try:
-                return json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=refuse)
-            except (ValueError, RecursionError):
-                pass
-        raise Malformed(f"not JSON: {exc}") from exc
+        if not ("surrogate" in str(exc) or "hex escape" in str(exc)):
+            raise Malformed(f"not JSON: {exc}") from exc
+        try:
+            content = json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=refuse)
+        except (ValueError, RecursionError):
+            raise Malformed(f"not JSON: {exc}") from exc
+    return checked(content, wire)
 
 
 def holds_too_many(body: Raw) -> bool:

@@ -7,8 +7,15 @@ private parts of it: `tests/unit/web/test_uvicorn.py` names each of them.
 """
 
 import asyncio
+import fcntl
 import logging
+import socket
+import struct
+import sys
+import termios
 import uuid
+from collections.abc import Callable
+from math import inf
 from typing import Any, cast
 
 import h11
@@ -20,10 +27,9 @@ from uvicorn.server import ServerState
 
 from service.core.errors import Malformed, Overloaded, RequestTimeout, ScoregateError
 from service.observability.instruments import NO_LANE
-from service.web.headers import mark
+from service.web.edge import mark
 from service.web.problems import ErrorFormat, response_to
-from service.web.server.incoming import BROKEN, Pace
-from service.web.server.transport import Transport
+from service.web.server.body import BROKEN, Pace
 from service.wiring.bootstrap import Service
 
 log = logging.getLogger("scoregate.connections")
@@ -32,6 +38,75 @@ SMALL_CHUNKS = 8192  # chunks of one body; each takes microseconds of the event 
 CHUNK_BYTES = 4096  # bytes for each chunk beyond
 
 IDLE_S = 0.5  # time for a request in flight at SIGTERM
+LINGER_S = 2.0  # time to read from a caller that is still sending
+
+
+class Transport:
+    """
+    A wrapper of a transport.
+
+    If it is closed while the caller is still sending, it ends writing and reads for a while: closing a socket
+    with unread bytes resets the connection, and many callers would lose the response.
+
+    It counts the written bytes that have not been read, and can drop them.
+
+    Args:
+        is_sent_to: returns True while the caller is sending.
+
+    Attributes:
+        held: writes that wait for `flush`, if it is a list: a packet for the headers alone costs as much as
+            one for the whole response.
+    """
+
+    def __init__(self, transport: asyncio.Transport, is_sent_to: Callable[[], bool]) -> None:
+        self._transport, self._is_sent_to = transport, is_sent_to
+        self._closing = False
+        self.held: list[bytes] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, content: bytes) -> None:
+        """Write *content*, or add it to `held`."""
+        if self.held is None:
+            self._transport.write(content)
+        else:
+            self.held.append(content)
+
+    def flush(self) -> None:
+        """Write what is held, and hold no more."""
+        if self.held is not None:
+            self._transport.write(b"".join(self.held))
+            self.held = None
+
+    def unread(self) -> int:
+        """Estimate the written bytes that the caller's system has not acknowledged."""
+        queued = bytearray(4)  # bytes in our own system
+        fcntl.ioctl(self._transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, queued)
+        return self._transport.get_write_buffer_size() + int.from_bytes(queued, sys.byteorder)
+
+    def drop(self) -> None:
+        """Close immediately, and drop unread bytes in our own system, too."""
+        immediately = struct.pack("ii", 1, 0)
+        self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, immediately)
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        """Return True if the connection is closed or only reads for a while."""
+        return self._closing or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close after sending the written bytes."""
+        if self.is_closing():
+            return
+        self.flush()
+        self._closing = True
+        if self._is_sent_to():
+            self._transport.write_eof()
+            self._transport.resume_reading()
+            asyncio.get_running_loop().call_later(LINGER_S, self._transport.close)
+        else:
+            self._transport.close()
 
 
 class Reader(h11.Connection):
@@ -42,10 +117,8 @@ class Reader(h11.Connection):
         refusal: the reason of a refusal, if it is not h11's.
     """
 
-    def __init__(self) -> None:
-        super().__init__(h11.SERVER)
-        self.refusal = ""
-        self._chunks = self._bytes = 0
+    refusal = ""
+    _chunks = _bytes = 0  # of this body
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """Return the next event.  Raises `h11.RemoteProtocolError`."""
@@ -85,10 +158,10 @@ class Protocol(H11Protocol):
         error_format: ErrorFormat | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.conn = self._reader = Reader()
+        self.conn = self._reader = Reader(h11.SERVER)
         self._app, self.app = self.app, self._run
         self._service, self._max_connections = service, max_connections
-        self._makes_room, self._quiet_since = makes_room, 0.0
+        self._makes_room = makes_room
         self._error_format = error_format
         self._timeout_s = service.settings.server.body_timeout_s
         self._broken = False
@@ -100,7 +173,6 @@ class Protocol(H11Protocol):
         self._wire = Transport(transport, self._is_sent_to)
         self._wire.set_write_buffer_limits(0)  # pause writing while any bytes are unread
         super().connection_made(cast(asyncio.Transport, self._wire))
-        self._quiet_since = self.loop.time()
         if len(self.connections) > self._max_connections and not self._found_room():
             self._refuse(Overloaded(f"too many connections: at most {self._max_connections}"))
         elif self._service.draining:
@@ -112,14 +184,10 @@ class Protocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the timers."""
-        self._stop_waiting_for_headers()
-        self._stop_waiting_for_reader()
+        for timer in (self._headers_late, self._reading_late):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
-
-    def on_response_complete(self) -> None:
-        """Wait for the next request."""
-        self._quiet_since = self.loop.time()
-        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Pause writing; written bytes must be read at the pace at which bodies must arrive."""
@@ -130,7 +198,9 @@ class Protocol(H11Protocol):
 
     def resume_writing(self) -> None:
         """Continue writing, since all bytes have been read."""
-        self._stop_waiting_for_reader()
+        if self._reading_late is not None:
+            self._reading_late.cancel()
+            self._reading_late = None
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
@@ -139,7 +209,9 @@ class Protocol(H11Protocol):
             return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE or not self.conn.trailing_data[0]:
-            self._stop_waiting_for_headers()
+            if self._headers_late is not None:
+                self._headers_late.cancel()
+                self._headers_late = None
         elif self._headers_late is None:
             late = RequestTimeout(f"the headers did not come within {self._timeout_s:g} s")
             self._headers_late = self.loop.call_later(self._timeout_s, self._refuse, late)
@@ -169,7 +241,7 @@ class Protocol(H11Protocol):
             if message["type"] == "http.response.start":
                 if cycle.more_body or not cycle.keep_alive or self._service.draining:
                     message["headers"] = [*message.get("headers", ()), CLOSE_HEADER]
-                wire.hold()
+                wire.held = []
                 await send(message)
             else:
                 await send(message)
@@ -191,11 +263,6 @@ class Protocol(H11Protocol):
                 self.transport.write(self.conn.send(event))
         self.transport.close()
 
-    def _stop_waiting_for_headers(self) -> None:
-        if self._headers_late is not None:
-            self._headers_late.cancel()
-            self._headers_late = None
-
     def _check_reading(self, pace: Pace, unread: int) -> None:
         """Check again when the window ends; close the connection if too little of *unread* was read."""
         now, left = self.loop.time(), self._wire.unread()
@@ -205,11 +272,6 @@ class Protocol(H11Protocol):
         else:
             log.warning("a connection was closed: the caller does not read the answer")
             self._wire.drop()
-
-    def _stop_waiting_for_reader(self) -> None:
-        if self._reading_late is not None:
-            self._reading_late.cancel()
-            self._reading_late = None
 
     def _is_sent_to(self) -> bool:
         """Return True while the caller is sending a request."""
@@ -226,8 +288,13 @@ class Protocol(H11Protocol):
             return True
         idle = [each for each in others if each.is_idle]
         if idle:
-            min(idle, key=lambda each: each._quiet_since)._wire.drop()
+            min(idle, key=Protocol._ends_at)._wire.drop()
         return bool(idle)
+
+    def _ends_at(self) -> float:
+        """Return when an idle connection ends, if no bytes of another request have come."""
+        timer = self.timeout_keep_alive_task
+        return inf if timer is None else timer.when()
 
     @property
     def is_idle(self) -> bool:

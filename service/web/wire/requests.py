@@ -14,23 +14,132 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
+    Discriminator,
     Field,
+    GetPydanticSchema,
     StringConstraints,
+    ValidationError,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     create_model,
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError, core_schema
 
-from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, clean, schema_keywords
+from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, branch, clean, schema_keywords
 from service.core.settings.sections import MAX_TIMEOUT_MS
-from service.metrics.common.contract import Metric
-from service.web.images import Picture, References, WireImage
-from service.web.wire.clip import Clipped
-from service.web.wire.lists import listed
+from service.images.sources import Base64
+from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
 
 MAX_ITEMS = 128  # unless the settings say otherwise
 MAX_RANKED = 64  # pictures of a ranking
+MAX_FPS = 1_000
+ENOUGH = 1_000  # faults of the entries of a list
+FAULTS = "faults"  # the key of a validation's context that counts the faults of a list's entries
+
+# A text that only its source holds, which frees it after decoding.
+Text = Annotated[
+    Base64,
+    GetPydanticSchema(
+        lambda _source, _handler: core_schema.no_info_after_validator_function(
+            Base64, core_schema.str_schema(strict=True)
+        )
+    ),
+]
+
+
+class ImageData(Strict):
+    """An image as base64, or as a `data:` URI that holds base64."""
+
+    data: Text
+
+
+class ImagePart(Strict):
+    """An image in a file part of the same multipart body."""
+
+    part: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+
+
+class ImageUrl(Strict):
+    """An image that the server downloads, if the operator allows it."""
+
+    url: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+
+
+def image_form(value: Any) -> str:
+    """Return the form of an image, so that errors are about that form alone."""
+    if isinstance(value, str):
+        return "<base64>"
+    if isinstance(value, dict):
+        return next((f"<{key}>" for key in ("part", "url") if key in value), "<data>")
+    return "<frames>" if isinstance(value, list) else "<data>"
+
+
+Picture = Annotated[
+    Annotated[Text, branch("<base64>")]
+    | Annotated[ImageData, branch("<data>")]
+    | Annotated[ImagePart, branch("<part>")]
+    | Annotated[ImageUrl, branch("<url>")],
+    Discriminator(image_form),
+]
+References = Annotated[list[Picture], Field(max_length=MAX_REFERENCES, fail_fast=True)]
+Frames = Annotated[list[Picture], Field(min_length=1, max_length=MAX_FRAMES, fail_fast=True)]
+WireImage = Annotated[
+    Annotated[Text, branch("<base64>")]
+    | Annotated[ImageData, branch("<data>")]
+    | Annotated[ImagePart, branch("<part>")]
+    | Annotated[ImageUrl, branch("<url>")]
+    | Annotated[Frames, branch("<frames>")],
+    Discriminator(image_form),
+]
+
+
+def listed(entry: Any, most: int) -> Any:
+    """Build the type of a list of 1 to *most* entries; a longer one is refused without reading it."""
+
+    def counted(values: Any) -> Any:
+        if isinstance(values, list) and len(values) > most:
+            message = "has {given} entries; at most {most} are allowed"
+            raise PydanticCustomError("too_many_items", message, {"given": len(values), "most": most})
+        return values
+
+    checked = Annotated[entry, WrapValidator(unless_enough_is_wrong)]
+    return Annotated[
+        list[checked], Field(min_length=1), BeforeValidator(counted), schema_keywords(maxItems=most)
+    ]
+
+
+def unless_enough_is_wrong(entry: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """Check an entry, unless earlier ones have enough faults: a problem names 20 and counts the rest."""
+    found = info.context if info.context is not None else {}
+    if found.get(FAULTS, 0) >= ENOUGH:
+        return entry
+    try:
+        return check(entry)
+    except ValidationError as exc:
+        found[FAULTS] = found.get(FAULTS, 0) + exc.error_count()
+        raise
+
+
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0, le=MAX_FPS)]  # frames a second
+
+
+class Clipped(Strict):
+    """`start` and `end` are seconds in videos and animations, and `fps` frames taken from each second."""
+
+    start: Seconds | None = None
+    end: Annotated[Seconds, Field(gt=0)] | None = None
+    fps: Rate | None = None
+
+    @field_validator("end")
+    @classmethod
+    def _after_the_start(cls, end: float | None, info: ValidationInfo) -> float | None:
+        if end is not None and end <= (info.data.get("start") or 0):
+            raise ValueError("is not after start")
+        return end
 
 
 def different(names: list[str]) -> list[str]:

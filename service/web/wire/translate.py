@@ -6,41 +6,49 @@ from dataclasses import replace
 from service.core.errors import Fault, Invalid, UnknownMetric
 from service.core.fields import Orient
 from service.images.loader import ImageRef
-from service.images.sources import Base64, Encoded, Source, Url
+from service.images.sources import Base64, Encoded, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.scoring.engine import Engine
 from service.scoring.plan import Clip, UnopenedItem
 from service.scoring.ranking import Cascade, Rule
-from service.web.images import ImageData, ImagePart, ImageUrl, WireImage
 from service.web.problems import MAX_FAULTS
-from service.web.wire.clip import Clipped
-from service.web.wire.requests import Options, RankRequest, ScoreRequest, WireItem
+from service.web.wire.requests import (
+    ImageData,
+    ImagePart,
+    ImageUrl,
+    Options,
+    RankRequest,
+    ScoreRequest,
+    WireImage,
+    WireItem,
+)
 
 Parts = Mapping[str, bytes]
 OnePicture = Base64 | ImageData | ImagePart | ImageUrl
 
 
-def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
+def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: Parts) -> list[UnopenedItem]:
     """
     Return the items of a request, in order.
 
     Items with the same file part or URL share its picture, unless they orient it differently.
 
+    Args:
+        shared: the options of the request by metric, for items without options of their own.
+
     Raises:
         Invalid: an image names a missing file part; every such place is named.
     """
     image = "" if request.images is not None else "/image"
-    shared = options_of(request.options, request.metrics)
     pictures, items = Pictures(parts), []
     for place, item in request.all_items().items():
         orient = item.orient or request.orient
         frames = pictures.of(item.image, f"{place}{image}", orient)
-        references = pictures.of(item.references or [], f"{place}/references", orient)
-        source = pictures.of([] if item.source is None else item.source, f"{place}/source", orient)
+        references = pictures.of(item.references, f"{place}/references", orient) if item.references else []
+        source = pictures.of(item.source, f"{place}/source", orient) if item.source is not None else [None]
         options = shared if item.options is None else options_of(item.options, request.metrics)
-        first = next(iter(source), None)
         clip = clip_of(item, request)
-        items.append(UnopenedItem(item.prompt, frames, options, item.id, place, references, first, clip))
+        items.append(UnopenedItem(item.prompt, frames, options, item.id, place, references, source[0], clip))
     if faults := pictures.missing:
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])
     return items
@@ -48,8 +56,11 @@ def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
 
 def clip_of(item: WireItem, request: ScoreRequest) -> Clip:
     """Return the part of an item's videos that is scored; its own fields override those of the request."""
-    pairs = ((getattr(item, name), getattr(request, name)) for name in Clipped.model_fields)
-    return Clip(*(shared if own is None else own for own, shared in pairs))
+    return Clip(
+        request.start if item.start is None else item.start,
+        request.end if item.end is None else item.end,
+        request.fps if item.fps is None else item.fps,
+    )
 
 
 class Pictures:
@@ -62,39 +73,30 @@ class Pictures:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._shared = dict[tuple[ImagePart | ImageUrl, Orient | None], ImageRef]()
+        self._shared: dict[tuple[ImagePart | ImageUrl, Orient | None], ImageRef] = {}
         self.missing: list[Fault] = []
 
     def of(
         self, image: WireImage | Sequence[OnePicture], place: str, orient: Orient | None = None
     ) -> list[ImageRef]:
-        """Return the pictures of one image or several at *place*, without missing ones."""
+        """Return the pictures of one image or several at *place*; that of a missing part has no bytes."""
         if isinstance(image, Sequence):
-            listed = [(f"{place}/{number}", each) for number, each in enumerate(image)]
+            return [self._one(each, f"{place}/{number}", orient) for number, each in enumerate(image)]
+        return [self._one(image, place, orient)]
+
+    def _one(self, image: OnePicture, place: str, orient: Orient | None) -> ImageRef:
+        if isinstance(image, Base64):
+            return ImageRef(image, orient=orient)
+        if isinstance(image, ImageData):
+            return ImageRef(image.data, orient=orient)
+        if isinstance(image, ImageUrl):
+            source: Url | Encoded = Url(image.url)
         else:
-            listed = [(place, image)]
-        found = [self._one(each, at, orient) for at, each in listed]
-        return [picture for picture in found if picture]
-
-    def _one(self, image: OnePicture, place: str, orient: Orient | None) -> ImageRef | None:
-        if isinstance(image, ImagePart) and image.part not in self._parts:
-            detail = "there is no file part of that name"
-            self.missing.append(Fault(f"{place}/part", "missing_part", detail))
-            return None
-        if isinstance(image, ImagePart | ImageUrl):
-            return self._shared.setdefault((image, orient), ImageRef(self._source(image), orient=orient))
-        return ImageRef(self._source(image), orient=orient)
-
-    def _source(self, image: OnePicture) -> Source:
-        match image:
-            case ImagePart():
-                return Encoded(self._parts[image.part])
-            case ImageUrl():
-                return Url(image.url)
-            case ImageData():
-                return image.data
-            case _:
-                return image
+            source = Encoded(self._parts.get(image.part, b""))
+            if image.part not in self._parts:
+                detail = "there is no file part of that name"
+                self.missing.append(Fault(f"{place}/part", "missing_part", detail))
+        return self._shared.setdefault((image, orient), ImageRef(source, orient=orient))
 
 
 def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:

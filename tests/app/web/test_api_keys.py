@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from service.web.auth import keys
+from service.web import keys
 from tests.support.fake_service import key_table
 from tests.support.pictures import b64, item, png
 from tests.support.refusals import JSON, SECRET, refused, request

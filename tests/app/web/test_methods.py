@@ -63,7 +63,7 @@ async def test_the_openapi_document_is_written_once(serve, monkeypatch):
     """Whoever asks for it again gets the same bytes; to write it takes as long as many small requests."""
     async with serve() as client:
         first = await client.get("/openapi.json")
-        monkeypatch.setattr("service.web.routes.document.openapi", lambda *_: 1 / 0)
+        monkeypatch.setattr("service.web.routes.pages.openapi", lambda *_: 1 / 0)
         again = await client.get("/openapi.json")
 
     assert first.content == again.content

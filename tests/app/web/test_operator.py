@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from service.web.operator import operator_app
+from service.web.app import operator_app
 from tests.support.app import service_of
 
 pytestmark = pytest.mark.anyio

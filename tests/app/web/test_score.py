@@ -16,7 +16,7 @@ from service.scoring import engine
 from service.scoring.plan import Workload
 from service.serving import context, handle
 from service.web import edge
-from service.web.routes import score as route
+from service.web.routes import scoring as route
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, item, png
 

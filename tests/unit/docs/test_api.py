@@ -6,7 +6,7 @@ import re
 from service.metrics.common.contract import MetricOptions
 from service.metrics.common.registry import metrics
 from service.serving.handle import BULK_KEPT_S
-from service.web.auth.keys import Keys
+from service.web.keys import Keys
 from tests.support.pages import PAGES, fences, named_rows, page, section
 
 PAGE = "api.md"

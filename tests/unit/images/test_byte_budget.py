@@ -5,7 +5,7 @@ import pytest
 from service.core.errors import MemoryFull
 from service.core.settings import sections
 from service.core.settings.sections import Server
-from service.images.byte_budget import SMALL, ByteBudget
+from service.images.byte_budget import SMALL, ByteBudget, Share
 
 LARGE = 16 * SMALL
 
@@ -13,7 +13,7 @@ LARGE = 16 * SMALL
 def test_what_does_not_fit_is_refused_and_changes_nothing():
     """429, with a time to wait."""
     budget = ByteBudget(2 * LARGE)
-    with budget.share() as first, budget.share() as second:
+    with Share(budget) as first, Share(budget) as second:
         first.grow(LARGE)
         with pytest.raises(MemoryFull) as refused:
             second.grow(LARGE)
@@ -26,7 +26,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing():
 def test_a_share_goes_with_its_holder():
     """Whatever was given back before."""
     budget = ByteBudget(2 * LARGE)
-    with budget.share() as share:
+    with Share(budget) as share:
         share.grow(LARGE)
         share.shrink(SMALL)
 
@@ -37,7 +37,7 @@ def test_a_share_goes_with_its_holder():
 def test_large_ones_leave_room_for_small_ones():
     """Whoever floods the service with large bodies does not keep a caller with one small picture out."""
     budget = ByteBudget(2 * LARGE)
-    with budget.share() as large, budget.share() as small:
+    with Share(budget) as large, Share(budget) as small:
         with pytest.raises(MemoryFull):
             large.grow(2 * LARGE)
         large.grow(2 * LARGE * 7 // 8)

@@ -5,8 +5,7 @@ import asyncio
 import h11
 import pytest
 
-from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Reader
-from service.web.server.transport import Transport
+from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Reader, Transport
 from tests.support.raw import chunked, head
 
 pytestmark = pytest.mark.anyio
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 def read(body):
     """The events of a request with a body in chunks."""
-    reader = Reader()
+    reader = Reader(h11.SERVER)
     reader.receive_data(head(Transfer_Encoding="chunked") + body)
     events = []
     while (event := reader.next_event()) not in (h11.NEED_DATA, h11.PAUSED):

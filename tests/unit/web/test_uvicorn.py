@@ -12,7 +12,7 @@ from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 METHODS = [
-    *("connection_made", "connection_lost", "on_response_complete", "pause_writing", "resume_writing"),
+    *("connection_made", "connection_lost", "pause_writing", "resume_writing"),
     *("data_received", "shutdown", "send_400_response", "timeout_keep_alive_handler"),
 ]
 ATTRIBUTES = [

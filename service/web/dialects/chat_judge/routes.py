@@ -27,8 +27,8 @@ from service.web.dialects.entries import Picture, text
 from service.web.dialects.failures import raise_most_telling
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import dialects_of, read_as
+from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
-from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
 

@@ -20,8 +20,8 @@ from service.web.dialects.decisions.sglang import SglangRequest
 from service.web.dialects.decisions.systemone import SystemOneRequest
 from service.web.dialects.entries import ADDRESS, Picture
 from service.web.dialects.wire import read_as
+from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
-from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
 

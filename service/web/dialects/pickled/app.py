@@ -21,7 +21,7 @@ from service.web.dialects.pickled.rewards import Reward
 from service.web.dialects.pickled.writer import written
 from service.web.dialects.scoring import Dialects
 from service.web.server import body
-from service.web.server.incoming import Raw
+from service.web.server.body import Raw
 from service.wiring.bootstrap import Service
 
 ROUTE = SimpleNamespace(path="pickle")  # in Prometheus metrics and the log

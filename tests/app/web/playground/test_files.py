@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.web.routes import playground
+from service.web.routes import pages
 from tests.support.fake_service import key_table
 from tests.support.refusals import refused
 
@@ -13,7 +13,7 @@ async def test_the_page_and_its_files_need_no_key(serve, tmp_path):
     keys = tmp_path / "keys"
     keys.write_text(key_table("trainer", "secret"))
     async with serve(server={"api_keys_file": keys}) as client:
-        answers = [await client.get(path) for path in sorted(playground.PATHS)]
+        answers = [await client.get(path) for path in sorted(pages.PATHS)]
         others = [await client.get(path) for path in ("/docs", "/playground/nothing", "/openapi.json")]
 
     assert {200} == {answer.status_code for answer in answers}
@@ -22,7 +22,7 @@ async def test_the_page_and_its_files_need_no_key(serve, tmp_path):
 
 @pytest.mark.shared
 @pytest.mark.anyio
-@pytest.mark.parametrize("path", sorted(playground.PATHS))
+@pytest.mark.parametrize("path", sorted(pages.PATHS))
 async def test_a_file_has_a_strict_policy_and_is_sent_once(serve, path):
     """Nothing inline, no other host, no frame around it; with its ETag it is not sent again."""
     async with serve() as client:

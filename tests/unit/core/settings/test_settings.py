@@ -10,7 +10,7 @@ from models.families.registry import families
 from service.core.redis import url as redis_url
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.web.auth.keys import Keys
+from service.web.keys import Keys
 from service.wiring.load import load_settings
 from tests.support.fake_service import key_table
 

@@ -4,16 +4,16 @@ import re
 
 import pytest
 
-from service.web.routes import playground
+from service.web.routes import pages
 
-PAGES = [name for name in sorted(playground.NAMES) if name.endswith(".html")]
-SCRIPTS = [name for name in sorted(playground.NAMES) if name.endswith(".js")]
+PAGES = [name for name in sorted(pages.NAMES) if name.endswith(".html")]
+SCRIPTS = [name for name in sorted(pages.NAMES) if name.endswith(".js")]
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_has_no_script_style_or_handler_inside(name):
     """Its policy would refuse them."""
-    page = (playground.FOLDER / name).read_bytes().decode()
+    page = (pages.FOLDER / name).read_bytes().decode()
 
     assert "<script type=" in page
     assert [] == re.findall(
@@ -24,7 +24,7 @@ def test_a_page_has_no_script_style_or_handler_inside(name):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_no_script_makes_markup_or_code_from_text(name):
     """What the service or the user wrote stays text."""
-    script = (playground.FOLDER / name).read_bytes().decode()
+    script = (pages.FOLDER / name).read_bytes().decode()
 
     assert [] == re.findall(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser"

@@ -1,6 +1,7 @@
-"""Provenance in responses: what scores were computed with."""
+"""Parts of responses that are built from a report: provenance, ids of question sets, and warnings."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from models.core.arithmetic import ARITHMETIC
@@ -11,7 +12,15 @@ from service.metrics.common.composites import Composite
 from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.observability.build import commit, libraries
 from service.scoring.report import Report
-from service.web.wire.provenance import PartEntry, Preprocessing, Provenance, ServiceBuild, UsedModel
+from service.web.wire.responses import (
+    PartEntry,
+    Preprocessing,
+    Provenance,
+    ServiceBuild,
+    UsedModel,
+    WarningCode,
+    Warnings,
+)
 
 
 def provenance_of(
@@ -31,16 +40,16 @@ def provenance_of(
         "preprocessing": preprocessing(orient),
         "libraries": libraries(),
     }
-    composites = {name: parts_of(metrics[name]) for name in options}
-    if found := {name: parts for name, parts in composites.items() if parts}:
-        content["composites"] = found
+    composites = {
+        name: parts_of(metric) for name in options if isinstance(metric := metrics[name], Composite)
+    }
+    if composites:
+        content["composites"] = composites
     return content
 
 
-def parts_of(metric: Metric) -> dict[str, PartEntry]:
-    """Return the parts of a composite, with the options that differ from their defaults; else nothing."""
-    if not isinstance(metric, Composite):
-        return {}
+def parts_of(metric: Composite) -> dict[str, PartEntry]:
+    """Return the parts of a composite, with the options that differ from their defaults."""
     return {
         name: {
             "weight": part.weight,
@@ -52,6 +61,7 @@ def parts_of(metric: Metric) -> dict[str, PartEntry]:
     }
 
 
+@cache
 def build() -> ServiceBuild:
     """Return the service's version, and its commit if known."""
     content: ServiceBuild = {"version": __version__}
@@ -60,6 +70,7 @@ def build() -> ServiceBuild:
     return content
 
 
+@cache
 def preprocessing(orient: Orient) -> Preprocessing:
     """Return how pictures become pixels: *orient*, and the version of our arithmetic."""
     return {"arithmetic": ARITHMETIC, "orient": orient}
@@ -100,3 +111,20 @@ def sets_in(place: str, details: Any) -> Iterator[tuple[str, str]]:
         frames = details.get("frames")
         first = frames[0] if isinstance(frames, list) and frames else details.get("grid")
         yield from sets_in(place, first)
+
+
+def warnings_of(report: Report) -> Warnings:
+    """Return two fields of a response, with the same length; none without warnings."""
+    warned = report.warnings
+    if not warned:
+        return {}
+    codes: list[WarningCode] = []
+    for each in warned:
+        codes.append({"code": each.note.code})
+        if each.item is not None:
+            codes[-1]["item"] = each.item
+        if each.metric is not None:
+            codes[-1]["metric"] = each.metric
+        if each.note.share is not None:
+            codes[-1]["share"] = each.note.share
+    return {"warnings": [each.sentence for each in warned], "warning_codes": codes}

@@ -1,7 +1,8 @@
-"""How slow a body may be, and how much of all unfinished ones is held."""
+"""How slow a body may be, how much of unfinished ones is held, and that large ones are parsed one by one."""
 
 import asyncio
 import gc
+import threading
 import weakref
 
 import pytest
@@ -10,7 +11,7 @@ from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Draining, Overloaded, RequestTimeout
 from service.core.settings.sections import Server
 from service.images.byte_budget import ByteBudget
-from service.web.server.incoming import LEAST_BYTES_PER_S, Bodies, Pace
+from service.web.server.body import LEAST_BYTES_PER_S, Bodies, Body, Pace
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +56,7 @@ class Caller:
 
 async def read(bodies, caller):
     """All messages of a body."""
-    with bodies.coming({}) as body:
+    with Body(bodies, {}) as body:
         while (await body.receive(caller.receive)).get("more_body"):
             pass
 
@@ -89,7 +90,7 @@ async def test_nothing_of_a_body_that_was_refused_is_kept():
 
     gc.disable()
     try:
-        with bodies.coming({}) as body:
+        with Body(bodies, {}) as body:
             first = asyncio.create_task(refused(Bytes(MB)))
             await asyncio.sleep(0)
             await body.receive(Caller(bytes(MB)).receive)
@@ -105,7 +106,7 @@ async def test_all_that_are_coming_can_be_refused_and_those_that_have_come_are_n
     """Whether something of them has come or not."""
     bodies = bodies_of(Server())
     coming = [asyncio.create_task(read(bodies, caller)) for caller in (Caller(), Caller(b"{"))]
-    with bodies.coming({}) as ended:
+    with Body(bodies, {}) as ended:
         await ended.receive(Caller(b"{}", more=False).receive)
         await asyncio.sleep(0)
         bodies.refuse_all(Draining())
@@ -119,3 +120,33 @@ async def test_a_body_without_progress_is_refused():
     """Whoever waits for it learns so."""
     with pytest.raises(RequestTimeout, match=r"within 0\.01 s"):
         await read(bodies_of(Server(body_timeout_s=0.01)), Caller(b"{"))
+
+
+MB = 2**20
+
+
+async def test_large_bodies_are_parsed_one_at_a_time():
+    """What is made of a body is held beside it: the second one waits until the first is done."""
+    begun, go = [], threading.Event()
+
+    def parse(body):
+        begun.append(len(body))
+        assert go.wait(10)
+        return len(body)
+
+    with FairThreads(1, "parser") as parser:
+        bodies = Bodies(Server(), ByteBudget(64 * MB), parser)
+
+        async def one(size):
+            with Body(bodies, {}) as body:
+                return await body.parsed(parse, bytes(size))
+
+        tasks = [asyncio.create_task(one(size)) for size in (2 * MB, 3 * MB)]
+        while not begun:
+            await asyncio.sleep(0.001)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [2 * MB] == begun
+        go.set()
+
+        assert [2 * MB, 3 * MB] == await asyncio.gather(*tasks)

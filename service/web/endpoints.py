@@ -1,19 +1,52 @@
-"""The context of a request: its deadline, lane and names."""
+"""What endpoints share: the service, the context of a request, and JSON responses."""
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
-from starlette.requests import Request
+import orjson
+from fastapi import Request, Response
 
 from service.core.errors import Fault, Forbidden, Invalid
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.serving.context import Context, free
-from service.web.auth.keys import ANYONE
+from service.web.keys import ANYONE
+from service.web.wire.requests import Requests
 from service.wiring.bootstrap import Service
 
 TIMEOUT_HEADER = "x-request-timeout-ms"
+
+SERVER_TIMING = "Server-Timing"
+
+
+def service_of(request: Request) -> Service:
+    """Return the service of this app."""
+    service: Service = request.app.state.service
+    return service
+
+
+def requests_of(request: Request) -> Requests:
+    """Return the request types of this app."""
+    requests: Requests = request.app.state.requests
+    return requests
+
+
+def timing_header(timings_ms: Mapping[str, float]) -> dict[str, str]:
+    """Build the header that shows the stages of a request in browsers."""
+    return {SERVER_TIMING: ", ".join(f"{stage};dur={ms}" for stage, ms in timings_ms.items())}
+
+
+def json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Write JSON without validation."""
+    return Response(
+        # Details of another package's metric may hold any type.
+        orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY),
+        status,
+        headers,
+        "application/json",
+    )
 
 
 def context_of(service: Service, request: Request, timeout_ms: int | None, lane: str | None) -> Context:
@@ -33,7 +66,6 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
     key = getattr(state, "caller", ANYONE)
     in_header = header_timeout(request)
     timeout_ms = timeout_ms or in_header or service.settings.server.default_timeout_ms
-    loop = asyncio.get_running_loop()
     context = Context(
         state.request_id,
         0.0,
@@ -44,8 +76,9 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
         charge=charge_of(request),
         caller=key.name or None,
     )
-    context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
-    context.spent("receive", context.elapsed())
+    receiving_s = context.elapsed()
+    context.deadline = asyncio.get_running_loop().time() + timeout_ms / 1000 - receiving_s
+    context.spent("receive", receiving_s)
     state.context = context
     return context
 

@@ -1,4 +1,4 @@
-"""API keys and their rights: stored as hashes, compared in constant time, named in logs."""
+"""API keys, their rights and their quotas: stored as hashes, compared in constant time, named in logs."""
 
 import asyncio
 import hashlib
@@ -7,7 +7,7 @@ import logging
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, time
@@ -17,7 +17,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from service.core.concurrency.single_flight import SingleFlight
 from service.core.concurrency.threads import on_thread
-from service.core.errors import Forbidden
+from service.core.errors import Forbidden, LargerThanQuota, QuotaExceeded
 from service.core.fields import Strict
 from service.core.lanes import LANES
 from service.core.settings import SettingsError
@@ -29,6 +29,8 @@ AGAIN_S = 1.0  # between two checks of the file
 READ_S = 2.0  # for reading the file; a network folder may hang
 SETTLED_S = 2.0  # a file that changed this recently may change again with the same modification time
 MAX_BYTES = 2**20  # some 10,000 keys
+MINUTE_S = 60.0
+ROUNDING = 1e-6  # pairs; so a request after exactly `retry_after_s` is admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +81,17 @@ TABLES: TypeAdapter[dict[str, KeyTable]] = TypeAdapter(
 )
 
 
-class Keys:
+class Keys(tuple[Key, ...]):
     """The keys of this service; without any, every caller is served."""
 
-    def __init__(self, keys: Iterable[Key]) -> None:
-        self._keys = list(keys)
+    __slots__ = ()
 
     @classmethod
     def read(cls, path: Path | None) -> "Keys":
         """Read a TOML file with a table for each key.  Raises `SettingsError`."""
         try:
             if path is None:
-                return cls([])
+                return cls()
             return cls.of_tables(tomllib.loads(content_of(path).decode("utf-8-sig")))
         except OSError as exc:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc
@@ -119,9 +120,6 @@ class Keys:
             for name, table in checked.items()
         )
 
-    def __bool__(self) -> bool:
-        return bool(self._keys)
-
     def of(self, headers: Mapping[str, str]) -> Key | None:
         """Return the key in a request's headers, if it is one of these."""
         scheme, _, credentials = headers.get("authorization", "").partition(" ")
@@ -129,7 +127,7 @@ class Keys:
         if not key:
             return None
         digest = hashlib.sha256(key.encode()).digest()
-        same = [known for known in self._keys if hmac.compare_digest(known.digest, digest)]
+        same = [known for known in self if hmac.compare_digest(known.digest, digest)]
         return same[0] if same else None
 
 
@@ -199,3 +197,42 @@ class KeyFile:
         keys = Keys.read(path)
         self._stamp = stamp if time() - status.st_mtime > SETTLED_S else None
         return keys
+
+
+class Quotas:
+    """
+    A bucket for each key: it holds a minute's pairs of an item and a metric, and fills steadily.
+
+    So after a pause a caller may use a whole minute's quota in one request.
+
+    Args:
+        clock: seconds, at any origin.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}  # pairs at a time, by the key's name
+
+    def charge(self, key: Key, pairs: int) -> None:
+        """
+        Take *pairs* from the key's bucket.
+
+        Raises:
+            LargerThanQuota: the bucket never holds so many.
+            QuotaExceeded: it holds fewer now; with the seconds until it holds enough.
+        """
+        if key.quota is None:
+            return
+        if pairs > key.quota:
+            detail = (
+                f"{pairs} pairs of an item and a metric; the key {key.name} may have {key.quota} a minute"
+            )
+            raise LargerThanQuota(detail)
+        now, per_s = self._clock(), key.quota / MINUTE_S
+        left, since = self._left.get(key.name, (float(key.quota), now))
+        left = min(key.quota, left + (now - since) * per_s)
+        if pairs > left + ROUNDING:
+            wait_s = (pairs - left) / per_s
+            allowed = f"the key {key.name} may have {key.quota} pairs of an item and a metric a minute"
+            raise QuotaExceeded(f"{allowed}; it may have {pairs} in {wait_s:.1f} s", retry_after_s=wait_s)
+        self._left[key.name] = left - pairs, now

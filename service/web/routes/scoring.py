@@ -1,0 +1,144 @@
+"""`POST /score` and `POST /rank`."""
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Request, Response
+
+from service.core.concurrency.disconnect import while_connected
+from service.core.fields import Orient
+from service.metrics.common.contract import MetricOptions
+from service.scoring.ranking import RankedItem, ranked
+from service.scoring.report import ItemReport
+from service.web.answers import provenance_of, question_sets, shown, warnings_of
+from service.web.endpoints import (
+    SERVER_TIMING,
+    context_of,
+    json_response,
+    requests_of,
+    service_of,
+    timing_header,
+)
+from service.web.openapi import TIMEOUT, TRACE, documented
+from service.web.problems import entry
+from service.web.server.body import read_body
+from service.web.wire.requests import RankRequest, ScoreRequest
+from service.web.wire.responses import PlaceEntry, RankAnswer, Result, ScoreAnswer
+from service.web.wire.translate import check_served, items_of, options_of, rule_of
+
+router = APIRouter()
+
+
+@router.post(
+    "/score",
+    **documented(
+        ScoreAnswer,
+        ScoreRequest,
+        never=[502],  # a model's failure is an entry's error
+        parameters=[TIMEOUT, TRACE],
+        headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
+    ),
+)
+async def score(request: Request) -> Response:
+    """Score images against prompts."""
+    service = service_of(request)
+    wanted, parts = await read_body(request, requests_of(request).score, service.settings.server)
+    options = options_of(wanted.options, wanted.metrics)
+    items = items_of(wanted, options, parts)
+    request.state.items = len(items)
+    check_served({f"/metrics/{index}": name for index, name in enumerate(wanted.metrics)}, service.engine)
+    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
+    work = service.engine.score(items, wanted.metrics, context)
+    report = await while_connected(request.receive, work)
+    report.raise_if_failed()
+    timings = context.timings_ms()
+    orient = wanted.orient or service.settings.images.orient
+    content: ScoreAnswer = {
+        "request_id": context.request_id,
+        "results": [
+            result(index, item, options, orient, wanted.explain) for index, item in enumerate(report.items)
+        ],
+        "partial": report.partial,
+        **warnings_of(report),
+        "models": report.models,
+        "provenance": provenance_of(report, options, service.metrics, orient),
+        "timings_ms": timings,
+    }
+    return json_response(content, headers=timing_header(timings))
+
+
+def result(
+    index: int, item: ItemReport, shared: Mapping[str, MetricOptions], orient: Orient, explain: bool
+) -> Result:
+    """Build the entry of one item; *shared* are the options of the request, *orient* is its orientation."""
+    scores, errors = item.scores, item.errors
+    content: Result = {"index": index, "scores": {name: score.value for name, score in scores.items()}}
+    if item.item.id is not None:
+        content["id"] = item.item.id
+    if errors:
+        content["errors"] = {name: entry(error) for name, error in errors.items()}
+    if cache := {name: score.cache for name, score in scores.items() if score.cache}:
+        content["cache"] = cache
+    if item.item.options != shared:
+        content["options"] = shown(item.item.options)
+    if item.item.orient not in (None, orient):
+        content["orient"] = item.item.orient
+    if sets := question_sets(scores):
+        content["question_sets"] = sets
+    if explain:
+        content["details"] = {name: score.details for name, score in scores.items()}
+    return content
+
+
+@router.post(
+    "/rank",
+    **documented(
+        RankAnswer,
+        RankRequest,
+        never=[502],  # a model's failure is an entry's error's error
+        parameters=[TIMEOUT, TRACE],
+        headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
+    ),
+)
+async def rank(request: Request) -> Response:
+    """Order pictures by how well they fit a prompt, and accept those above the threshold."""
+    service = service_of(request)
+    wanted, parts = await read_body(request, requests_of(request).rank, service.settings.server)
+    options = options_of(wanted.options, [*wanted.metrics.values()])
+    items = items_of(wanted.to_score(), options, parts)
+    request.state.items = len(items)
+    check_served(wanted.metrics, service.engine)
+    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
+    work = ranked(service.engine, items, rule_of(wanted, service.metrics), context)
+    outcome = await while_connected(request.receive, work)
+    report, timings = outcome.report, context.timings_ms()
+    orient = wanted.orient or service.settings.images.orient
+    content: RankAnswer = {
+        "request_id": context.request_id,
+        "ranking": [placed(place, report.items[place.index], wanted.explain) for place in outcome.places],
+        **warnings_of(report),
+        "models": report.models,
+        "provenance": provenance_of(report, options, service.metrics, orient),
+        "timings_ms": timings,
+    }
+    return json_response(content, headers=timing_header(timings))
+
+
+def placed(place: RankedItem, item: ItemReport, explain: bool) -> PlaceEntry:
+    """Build the entry of one picture."""
+    scores = item.scores
+    content: PlaceEntry = {
+        "index": place.index,
+        "accepted": place.accepted,
+        "scores": {name: score.value for name, score in scores.items()},
+    }
+    if place.decided_by:
+        content["score"] = scores[place.decided_by].value
+        content["decided_by"] = place.decided_by
+    if place.failed:
+        metric, error = place.failed
+        content["error"] = {"metric": metric, **entry(error)}
+    if sets := question_sets(scores):
+        content["question_sets"] = sets
+    if explain:
+        content["details"] = {name: score.details for name, score in scores.items()}
+    return content
