@@ -7,17 +7,38 @@ from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
 from time import monotonic
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import PIL.Image
 
 from models.images.formats.contract import DecoderKilled, Header, ImageError, Unseen
 from models.images.formats.decode import decode
-from models.images.formats.orientation import turned
+from models.images.formats.pillow import turned
 from models.images.formats.registry import read_header, read_unseen
-from models.images.lazily import lazily
 
 __all__ = ["Image", "ImageError"]
+
+T = TypeVar("T")
+
+
+class lazily(Generic[T]):
+    """
+    `functools.cached_property` without its lock, which all objects of a class share in Python 3.11.
+
+    The lock would block the event loop while a thread reads another picture.  Without it, two threads may
+    compute the attribute simultaneously.
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self._find = find
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, of: Any, kind: type | None = None) -> T:
+        found: T = self._find(of)
+        vars(of)[self._name] = found
+        return found
 
 
 class DecodeTime(NamedTuple):
