@@ -12,18 +12,17 @@ from functools import partial
 
 from models.images.frame_stack import FrameStack
 from models.images.image import Image
+from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.shared import Shared
-from service.core.concurrency.together import side_by_side
+from service.core.concurrency.tasks import side_by_side
 from service.core.errors import BadImage, ImageTooLarge, MemoryFull
 from service.core.fields import Orient
 from service.core.lanes import INTERACTIVE
 from service.core.settings.sections import Images
-from service.images.byte_budget import ByteBudget
-from service.images.limits import again, opened
-from service.images.pixels import PixelBudget
+from service.images.fetcher import LARGEST_HELD, Fetcher
+from service.images.limits import PixelBudget, again, opened
 from service.images.sources import Base64, Encoded, Source, Url, is_video
-from service.images.urls.fetcher import LARGEST_HELD, Fetcher
 from service.serving.context import Context
 
 SMALL = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms

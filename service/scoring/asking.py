@@ -7,7 +7,7 @@ from typing import Any
 from models.core.calls import Call
 from models.core.contract import ModelInfo
 from models.images.image import Image, ImageError
-from service.core.concurrency.turns import one_caller
+from service.core.concurrency.budget import one_caller
 from service.core.errors import DeadlineExceeded
 from service.images.loader import ImageLoader, ImageRef
 from service.scoring.repeated import raise_if_changed, repeated

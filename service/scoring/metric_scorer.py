@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from models.images.image import ImageError
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.together import side_by_side
+from service.core.concurrency.tasks import side_by_side
 from service.core.errors import DeadlineExceeded, ModelFault, ScoregateError, bare
 from service.metrics.common.contract import Item, MetricOptions, Score
 from service.metrics.common.model_calls import Models

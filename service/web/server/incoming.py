@@ -7,12 +7,11 @@ from typing import Any, TypeVar
 
 from starlette.types import Message, Receive
 
-from service.core.concurrency.budget import Budget
+from service.core.concurrency.budget import Budget, ByteBudget, Share
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.threads import on_thread
 from service.core.errors import Malformed, Overloaded, RequestTimeout, ScoregateError, TooLarge
 from service.core.settings.sections import Server
-from service.images.byte_budget import ByteBudget, Share
 
 T = TypeVar("T")
 Raw = bytes | bytearray

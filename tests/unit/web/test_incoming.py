@@ -6,10 +6,10 @@ import weakref
 
 import pytest
 
+from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Draining, Overloaded, RequestTimeout
 from service.core.settings.sections import Server
-from service.images.byte_budget import ByteBudget
 from service.web.server.incoming import LEAST_BYTES_PER_S, Bodies, Pace
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
+from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.settings.sections import Server
-from service.images.byte_budget import ByteBudget
 from service.web.server.incoming import Bodies
 
 pytestmark = pytest.mark.anyio
