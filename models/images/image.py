@@ -53,8 +53,7 @@ class Image:
     An image, shared by the threads that prepare its calls.
 
     A cached call needs only the digest, so pixels are decoded on first use.  Pickled or copied, an image
-    consists of its encoded bytes and its digest.  A service calls `bound`: then pixels are decoded only while
-    somebody has reserved memory for them.
+    consists of its encoded bytes and its digest.
 
     Args:
         encoded: the bytes of the image file.
@@ -62,7 +61,7 @@ class Image:
         orientation: of the pixels in the file, as in EXIF; they are turned upright.
 
     Attributes:
-        is_bound: pixels are decoded only while memory is reserved for them.
+        is_bound: pixels are decoded only from `reserve` until `release`, which a service sets.
     """
 
     def __init__(self, encoded: bytes, digest: str = "", orientation: int = 1) -> None:
@@ -149,10 +148,6 @@ class Image:
                 self._made[key] = make(self._pixels())
             return self._made[key]
 
-    def bound(self) -> None:
-        """From now on, decode only from `reserve` until `release`."""
-        self.is_bound = True
-
     def reserve(self) -> None:
         """Allow decoding until `release`: memory for the pixels is reserved."""
         with self._state:
@@ -215,7 +210,8 @@ class Image:
 
     def _decoded(self) -> Any:
         """Return the RGB picture; a film returns those of its frames."""
-        return turned(decode(self.encoded), self.orientation)
+        decoded = decode(self.encoded)
+        return decoded if self.orientation == 1 else turned(decoded, self.orientation)
 
     def _drop(self) -> DecodeTime:
         """Drop the pixels, and return the time that decoding took."""

@@ -24,6 +24,8 @@ def opened(
     """Return the image in *source* as *kind*, its header read, or the error; of a film, *kept* frames."""
     try:
         encoded = source.read(limits.max_bytes)
+        if len(encoded) > limits.max_bytes:
+            raise ImageTooLarge(f"{len(encoded)} bytes; at most {limits.max_bytes}")
         if not encoded:
             raise ImageUndecodable("the image is empty")
         image = kind(encoded)
@@ -32,7 +34,7 @@ def opened(
         if isinstance(image, FrameStack):
             image.keep(kept)
         check(image.header, limits, kind)
-        image.bound()
+        image.is_bound = True
         upright = image.upright()  # reads the EXIF orientation here, not on the event loop
         return upright if orient == "exif" else image
     except BadImage as error:

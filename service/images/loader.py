@@ -126,19 +126,19 @@ class ImageLoader:
                     ref.image = again(error)
                     raise
                 stack.callback(ref.forget)
-            image = ref.image = ref.image or await self._opened(source, ref, context.lane)
+            if ref.image is None:
+                arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient, ref.kept
+                if source.size <= SMALL:  # faster than the way to a thread and back
+                    ref.image = opened(*arguments)
+                else:
+                    ref.image = await self._decoders[context.lane].run(opened, *arguments)
+            image = ref.image
             if isinstance(image, BadImage):
                 raise again(image)
             if isinstance(source, Base64):  # one that failed keeps it: a film may yet open as a still image
-                source.let_go()
+                source.text = ""  # for all who hold it
                 ref.source = Encoded(image.encoded)
             yield image
-
-    async def _opened(self, source: Source, ref: ImageRef, lane: str) -> Image | BadImage:
-        arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient, ref.kept
-        if source.size <= SMALL:  # faster than the way to a thread and back
-            return opened(*arguments)
-        return await self._decoders[lane].run(opened, *arguments)
 
     async def read_together(
         self, places: Mapping[ImageRef, str], stack: AsyncExitStack, context: Context

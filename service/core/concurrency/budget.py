@@ -181,7 +181,8 @@ class Budget:
     def give_back(self, portion: "Portion", amount: int) -> None:
         """Return *amount* of a portion, and serve those who wait."""
         self._change(portion, -amount)
-        self._serve()
+        if self.waits:
+            self._serve()
 
     def _allows(self, portion: "Portion", amount: int) -> bool:
         """Return True if the portion's caller and key may hold so much more."""
