@@ -116,7 +116,8 @@ class Image:
     @lazily
     def header(self) -> Header:
         """Format, size and memory, read from the file's header.  Raises `ImageError`."""
-        return read_header(self.encoded).upright(self.orientation)
+        header = read_header(self.encoded)
+        return header if self.orientation == 1 else header.upright(self.orientation)
 
     @lazily
     def unseen(self) -> Unseen:

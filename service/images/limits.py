@@ -47,7 +47,7 @@ def check(header: Header, limits: Images, kind: type[Image]) -> None:
     """Raise `ImageUndecodable` or `ImageTooLarge` if an image exceeds the limits."""
     width, height = header.width, header.height
     size = f"{width}x{height} pixels"
-    if header.frames:
+    if header.times:
         if not issubclass(kind, FrameStack):
             raise ImageUndecodable("a video in place of a still picture; fps or start makes it one of frames")
         size = f"{len(header.kept)} frames of {size}"

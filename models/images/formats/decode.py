@@ -20,9 +20,8 @@ from models.images.formats.contract import DecoderKilled, Header, ImageError
 from models.images.formats.pillow import rgb
 from models.images.formats.registry import plain, read_header
 
-FILE = struct.Struct(
-    "<QI"
-)  # bytes of the file, and how many numbers of frames follow; none for a still picture
+# Bytes of the file, and how many numbers of frames follow; none for a still picture.
+FILE = struct.Struct("<QI")
 NUMBER = struct.Struct("<I")
 SIZE = struct.Struct("<II")  # width and height of the pixels that follow; 0 x 0 for a broken picture
 
