@@ -45,15 +45,12 @@ def is_public(text: str) -> bool:
     False for private, loopback, link-local, multicast, reserved and unspecified addresses, for those of a
     cloud's metadata, and for IPv6 addresses that contain any of these.
     """
-    return all(_is_public(address) for address in carried(ip_address(text)))
-
-
-def _is_public(address: Address) -> bool:
-    return (
+    return all(
         address.is_global
         and not address.is_multicast
         and not address.is_reserved
         and not any(address in network for network in NOT_PUBLIC)
+        for address in carried(ip_address(text))
     )
 
 

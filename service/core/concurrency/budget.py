@@ -1,6 +1,4 @@
-"""
-Budgets: bounded amounts that callers share, by waiting in turns or by being refused.
-"""
+"""Budgets: bounded amounts that callers share; they wait in turns, or are refused (`ByteBudget`)."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -16,8 +14,9 @@ from service.core.errors import MemoryFull
 
 T = TypeVar("T")
 
-SMALL_BYTES = 2**20  # bytes; requests up to this size still fit after larger ones have used their part
-LARGE_PART = 7 / 8  # of the budget, for all larger requests together
+# Of a `ByteBudget`.
+SMALL_BYTES = 2**20  # requests up to this size still fit after larger ones have used their part
+LARGE_PART = 7 / 8  # for all larger requests together
 RETRY_S = 2.0
 
 
