@@ -9,7 +9,7 @@ import socket
 import time
 from typing import Any
 
-from service.images.urls import network
+from service.images import network
 from service.process.command import main
 
 SLOW_S = 9

@@ -10,10 +10,9 @@ import PIL.Image
 
 from models.images.formats.contract import Header, ImageError
 from models.images.formats.decode import decode_film
-from models.images.formats.orientation import turned
+from models.images.formats.pillow import turned
 from models.images.formats.registry import read_film
-from models.images.image import Image, lossless
-from models.images.lazily import lazily
+from models.images.image import Image, lazily, lossless
 
 
 class FrameStack(Image):

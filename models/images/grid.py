@@ -35,8 +35,7 @@ class Grid(Image):
         content = "\n".join(["grid", *(picture.digest for picture in pictures)])
         super().__init__(b"", hashlib.sha256(content.encode()).hexdigest())
         self._pictures, self._names = pictures, names
-        if any(picture.file.is_bound for picture in pictures):
-            self.bound()
+        self.is_bound = any(picture.file.is_bound for picture in pictures)
         self.side = side(len(pictures))
         self._cell = [max(each) for each in zip(*(picture.size for picture in pictures), strict=True)]
         width, height = (self.side * each for each in self._cell)

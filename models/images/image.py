@@ -7,17 +7,38 @@ from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
 from time import monotonic
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import PIL.Image
 
 from models.images.formats.contract import DecoderKilled, Header, ImageError, Unseen
 from models.images.formats.decode import decode
-from models.images.formats.orientation import turned
+from models.images.formats.pillow import turned
 from models.images.formats.registry import read_header, read_unseen
-from models.images.lazily import lazily
 
 __all__ = ["Image", "ImageError"]
+
+T = TypeVar("T")
+
+
+class lazily(Generic[T]):
+    """
+    `functools.cached_property` without its lock, which all objects of a class share in Python 3.11.
+
+    The lock would block the event loop while a thread reads another picture.  Without it, two threads may
+    compute the attribute simultaneously.
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self._find = find
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, of: Any, kind: type | None = None) -> T:
+        found: T = self._find(of)
+        vars(of)[self._name] = found
+        return found
 
 
 class DecodeTime(NamedTuple):
@@ -32,8 +53,7 @@ class Image:
     An image, shared by the threads that prepare its calls.
 
     A cached call needs only the digest, so pixels are decoded on first use.  Pickled or copied, an image
-    consists of its encoded bytes and its digest.  A service calls `bound`: then pixels are decoded only while
-    somebody has reserved memory for them.
+    consists of its encoded bytes and its digest.
 
     Args:
         encoded: the bytes of the image file.
@@ -41,7 +61,7 @@ class Image:
         orientation: of the pixels in the file, as in EXIF; they are turned upright.
 
     Attributes:
-        is_bound: pixels are decoded only while memory is reserved for them.
+        is_bound: pixels are decoded only from `reserve` until `release`, which a service sets.
     """
 
     def __init__(self, encoded: bytes, digest: str = "", orientation: int = 1) -> None:
@@ -96,7 +116,8 @@ class Image:
     @lazily
     def header(self) -> Header:
         """Format, size and memory, read from the file's header.  Raises `ImageError`."""
-        return read_header(self.encoded).upright(self.orientation)
+        header = read_header(self.encoded)
+        return header if self.orientation == 1 else header.upright(self.orientation)
 
     @lazily
     def unseen(self) -> Unseen:
@@ -127,10 +148,6 @@ class Image:
             if key not in self._made:
                 self._made[key] = make(self._pixels())
             return self._made[key]
-
-    def bound(self) -> None:
-        """From now on, decode only from `reserve` until `release`."""
-        self.is_bound = True
 
     def reserve(self) -> None:
         """Allow decoding until `release`: memory for the pixels is reserved."""
@@ -194,7 +211,8 @@ class Image:
 
     def _decoded(self) -> Any:
         """Return the RGB picture; a film returns those of its frames."""
-        return turned(decode(self.encoded), self.orientation)
+        decoded = decode(self.encoded)
+        return decoded if self.orientation == 1 else turned(decoded, self.orientation)
 
     def _drop(self) -> DecodeTime:
         """Drop the pixels, and return the time that decoding took."""

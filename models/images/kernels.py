@@ -1,5 +1,5 @@
 """
-The loops of the resize, compiled by numba at import: weighted sums of lines of pixels (ADR 0028).
+The loops of the preprocessing, compiled by numba at import (ADR 0028).
 
 They run without the GIL, on one thread, and share nothing.  A machine without a writable place for numba's
 cache compiles at each start.
@@ -18,10 +18,11 @@ WORDS = 64  # of a row that are read at a time: four lines of the cache
 CHANNELS = 3
 LANES = CHANNELS * ROWS
 
-READ_WORDS = numba.types.Array(numba.uint32, 2, "C", readonly=True)
+READ_WORDS = numba.types.Array(numba.uint32, 2, "A", readonly=True)
 READ_BYTES = numba.types.Array(numba.uint8, 2, "C", readonly=True)
 READ_TAPS = numba.types.Array(numba.int32, 2, "C", readonly=True)
 READ_FILL = numba.types.Array(numba.int32, 1, "C", readonly=True)
+READ_TABLE = numba.types.Array(numba.float32, 2, "C", readonly=True)
 BYTES = numba.types.Array(numba.uint8, 2, "C")
 
 
@@ -130,3 +131,19 @@ def blend_columns(
             for channel in range(CHANNELS):
                 for row in range(rows):
                     planes[top + row, channel, four] = packed[channel * ROWS + row]
+
+
+@compiled(READ_BYTES, READ_TABLE, numba.types.Array(numba.float32, 2, "C"))
+def look_up(planes: np.ndarray, table: np.ndarray, numbers: np.ndarray) -> None:
+    """
+    Write the number of each byte.
+
+    Args:
+        planes: (N, L), uint8; of red, green and blue in turn.
+        table: (3, 256), of each channel.
+        numbers: (N, L), float32.
+    """
+    for plane in range(planes.shape[0]):
+        line, number_of, found = planes[plane], table[plane % CHANNELS], numbers[plane]
+        for i in range(planes.shape[1]):
+            found[i] = number_of[line[i]]

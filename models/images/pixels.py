@@ -3,11 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import PIL.Image
 import torch
 
+from models.images.kernels import look_up
 from models.images.resize import Colour, resample, rows_go_first, taps_of
 
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -74,12 +76,34 @@ def normalised(pixels: torch.Tensor, mean: Sequence[float], std: Sequence[float]
     """
     Scale 8-bit pixels (..., 3, H, W) to 0..1 and normalise them on their device: float32.
 
+    On a CPU, each byte's number is looked up: half the time of three operations on floats.
+    """
+    if pixels.device.type != "cpu" or pixels.dtype != torch.uint8:
+        return computed(pixels, mean, std)
+    planes = pixels.contiguous().flatten(-2)
+    numbers = torch.empty_like(planes, dtype=torch.float32)
+    look_up(planes.flatten(0, -2).numpy(), table(tuple(mean), tuple(std)), numbers.flatten(0, -2).numpy())
+    return numbers.view(pixels.shape)
+
+
+def computed(pixels: torch.Tensor, mean: Sequence[float], std: Sequence[float]) -> torch.Tensor:
+    """
+    Normalise 8-bit pixels by arithmetic, see `normalised`.
+
     Each step is rounded once, so a GPU's numbers are the CPU's to the bit.  By a *number* a GPU would not
     divide: it multiplies by the reciprocal, which is one rounding more.
     """
     steps = torch.tensor([[255.0] * 3, mean, std], dtype=torch.float32)
     whole, centre, spread = steps.to(pixels.device, non_blocking=True)[..., None, None]
     return pixels.float().div_(whole).sub_(centre).div_(spread)
+
+
+@lru_cache
+def table(mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
+    """Return the number of each byte of each colour: (3, 256), float32."""
+    levels = torch.arange(256, dtype=torch.uint8).expand(len(mean), 1, 256)
+    numbers: np.ndarray = computed(levels, mean, std)[:, 0].numpy()
+    return numbers
 
 
 def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: Colour) -> np.ndarray:
@@ -90,7 +114,7 @@ def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: Colour) -> np.ndarra
     weights of their pixels are added up.
     """
     side = max(rgb.size)
-    across, down = (taps_of(side, size).inside((side - length) // 2, length) for length in rgb.size)
+    across, down = (taps_of(side, size, inside=((side - length) // 2, length)) for length in rgb.size)
     return resample(rgb, across, down, colour)
 
 
@@ -109,8 +133,8 @@ def resize_and_crop(
     wanted = (size, scaled) if rgb.width <= rgb.height else (scaled, size)
     margins = [length - size for length in wanted]
     left, top = (round(margin / 2) if to_even else margin // 2 for margin in margins)
-    across = taps_of(rgb.width, wanted[0]).part(left, left + size)
-    down = taps_of(rgb.height, wanted[1]).part(top, top + size)
+    across = taps_of(rgb.width, wanted[0], part=(left, left + size))
+    down = taps_of(rgb.height, wanted[1], part=(top, top + size))
     return resample(rgb, across, down, rows_first=not columns_first and rows_go_first(rgb.size, wanted))
 
 

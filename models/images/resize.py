@@ -5,6 +5,7 @@ Pillow weighs 8-bit pixels by whole numbers, first along one axis, then along th
 bits.  Whole numbers have no order of summation, so any loops give its pixels (ADR 0028).
 """
 
+import ctypes
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,8 +16,7 @@ from models.images.kernels import BITS, CHANNELS, ROWS, blend, blend_columns
 
 Colour = tuple[int, ...]
 BLACK = (0, 0, 0)
-STRIP = 1 << 20  # bytes that are copied from a picture at a time: they stay in the cache of a core
-KEPT = 64  # pairs of lengths whose taps are cached
+KEPT = 128  # axes whose taps are cached; those of 16,000 pixels take 256 kB
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,44 +25,33 @@ class Taps:
     How pixels along one axis are weighed.
 
     Attributes:
+        start, stop: the pixels that are weighed; the spans count from *start*.
         spans: (n, 3), see `blend`.
         weights: (n, taps), see `blend`.
     """
 
+    start: int
+    stop: int
     spans: np.ndarray
     weights: np.ndarray
 
-    @property
-    def needed(self) -> tuple[int, int]:
-        """The first pixel that is weighed, and the one behind the last."""
-        used = self.spans[self.spans[:, 1] > 0]
-        return (int(used[:, 0].min()), int((used[:, 0] + used[:, 1]).max())) if len(used) else (0, 1)
-
-    def part(self, start: int, stop: int) -> "Taps":
-        """Return the taps of the results *start* to *stop*."""
-        return Taps(self.spans[start:stop], self.weights[start:stop])
-
-    def moved(self, by: int) -> "Taps":
-        """Return taps for pixels without the first *by* ones, none of which is needed."""
-        return Taps(self.spans - np.array([by, 0, 0], np.int32), self.weights)
-
-    def inside(self, start: int, length: int) -> "Taps":
-        """Return taps for the *length* pixels from *start*; the others have one value, the fill."""
-        first, count, _ = self.spans.T
-        ends = np.clip([first, first + count], start, start + length) - start
-        kept = ends[1] - ends[0]
-        skipped = np.where(kept > 0, ends[0] + start - first, 0)
-        taps = np.arange(self.weights.shape[1])
-        places = np.minimum(taps + skipped[:, None], taps[-1])
-        weights = np.where(taps < kept[:, None], np.take_along_axis(self.weights, places, 1), 0)
-        outside = self.weights.sum(1) - weights.sum(1)
-        spans = np.stack([np.where(kept > 0, ends[0], 0), kept, outside], 1)
-        return Taps(spans.astype(np.int32), weights.astype(np.int32))
-
 
 @lru_cache(KEPT)
-def taps_of(length: int, wanted: int, bilinear: bool = False) -> Taps:
-    """Return the taps that resize *length* pixels to *wanted*: bicubic with a = -0.5, or bilinear."""
+def taps_of(
+    length: int,
+    wanted: int,
+    bilinear: bool = False,
+    part: tuple[int, int] | None = None,
+    inside: tuple[int, int] | None = None,
+) -> Taps:
+    """
+    Return the taps that resize *length* pixels to *wanted*: bicubic with a = -0.5, or bilinear.
+
+    Args:
+        part: the first of the results that are used, and the one behind the last; all by default.
+        inside: the first of the pixels that exist, and their number, all by default; the others have one
+            value, the fill.
+    """
     scale = length / wanted
     stretch = max(scale, 1.0)
     support = (1.0 if bilinear else 2.0) * stretch
@@ -74,7 +63,23 @@ def taps_of(length: int, wanted: int, bilinear: bool = False) -> Taps:
     shares = np.where(taps < count[:, None], (linear if bilinear else cubic)(distances), 0.0)
     shares /= shares.cumsum(1)[:, -1:]  # one after the other, as Pillow adds them
     weights = np.trunc(shares * (1 << BITS) + np.copysign(0.5, shares)).astype(np.int32)
-    return Taps(np.stack([first, count, np.zeros_like(first)], 1).astype(np.int32), weights)
+    return cut(np.stack([first, count], 1), weights, part or (0, wanted), inside or (0, length))
+
+
+def cut(spans: np.ndarray, weights: np.ndarray, part: tuple[int, int], inside: tuple[int, int]) -> Taps:
+    """Return the taps of some results, with the weights of pixels that do not exist added up."""
+    (first, count), weights, (start, length) = spans[slice(*part)].T, weights[slice(*part)], inside
+    ends = np.clip([first, first + count], start, start + length) - start
+    kept = ends[1] - ends[0]
+    skipped = np.where(kept > 0, ends[0] + start - first, 0)
+    taps = np.arange(weights.shape[1])
+    places = np.minimum(taps + skipped[:, None], taps[-1])
+    within = np.where(taps < kept[:, None], np.take_along_axis(weights, places, 1), 0)
+    outside = weights.sum(1) - within.sum(1)
+    used = ends[:, kept > 0]
+    least, most = (int(used[0].min()), int(used[1].max())) if used.size else (0, 1)
+    columns = np.stack([np.where(kept > 0, ends[0] - least, 0), kept, outside], 1)
+    return Taps(least, most, columns.astype(np.int32), within.astype(np.int32))
 
 
 def cubic(x: np.ndarray) -> np.ndarray:
@@ -112,20 +117,12 @@ def resample(
     Returns:
         (3, rows, columns), uint8.
     """
-    (left, right), (top, bottom) = across.needed, down.needed
-    across, down = across.moved(left), down.moved(top)
-    box = left, top, right, bottom
+    pixels = words(rgb)[down.start : down.stop]
     if rows_first:
-        planes = columns_of(fewer_rows(rgb, box, down), across, colour)
-    else:
-        step = lines_of_a_strip(right - left)
-        strips = [(left, y, right, min(bottom, y + step)) for y in range(top, bottom, step)]
-        tall = [columns_of(words(rgb, strip), across, colour) for strip in strips]
-        lines = (tall[0] if len(tall) == 1 else np.concatenate(tall)).reshape(bottom - top, -1)
-        fill = np.repeat(np.array(colour, np.int32), lines.shape[1] // CHANNELS)
-        blended = np.empty((len(down.spans), lines.shape[1]), np.uint8)
-        blend(lines, down.spans, down.weights, fill, blended)
-        planes = blended.reshape(len(blended), CHANNELS, -1)
+        pixels = lines_of(pixels.view(np.uint8), down, BLACK).view(np.uint32)
+    planes = columns_of(pixels[:, across.start : across.stop], across, colour)
+    if not rows_first:
+        planes = lines_of(planes.reshape(len(planes), -1), down, colour).reshape(-1, *planes.shape[1:])
     return np.ascontiguousarray(planes[:, :, : len(across.spans)].transpose(1, 0, 2))
 
 
@@ -137,24 +134,49 @@ def columns_of(pixels: np.ndarray, across: Taps, colour: Colour) -> np.ndarray:
     return planes.view(np.uint8)
 
 
-def fewer_rows(rgb: PIL.Image.Image, box: tuple[int, int, int, int], down: Taps) -> np.ndarray:
-    """Weigh the rows of a box of *rgb*; (rows, W) in words."""
-    left, top, right, bottom = box
-    parts, step = [], lines_of_a_strip(bottom - top)
-    for x in range(left, right, step):
-        lines = words(rgb, (x, top, min(right, x + step), bottom)).view(np.uint8)
-        blended = np.empty((len(down.spans), lines.shape[1]), np.uint8)
-        blend(lines, down.spans, down.weights, np.zeros(lines.shape[1], np.int32), blended)
-        parts.append(blended.view(np.uint32))
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, 1)
+def lines_of(lines: np.ndarray, down: Taps, colour: Colour) -> np.ndarray:
+    """Weigh *lines* (N, L), each of one channel after the other: (rows, L)."""
+    blended = np.empty((len(down.spans), lines.shape[1]), np.uint8)
+    fill = np.repeat(np.array(colour, np.int32), -(-lines.shape[1] // CHANNELS))
+    blend(lines, down.spans, down.weights, fill, blended)
+    return blended
 
 
-def lines_of_a_strip(length: int) -> int:
-    """Return how many rows, or columns, of *length* pixels are copied at a time: whole blocks of `ROWS`."""
-    return max(1, STRIP // (4 * length * ROWS)) * ROWS
+class ArrowArray(ctypes.Structure):
+    """An array in memory.  https://arrow.apache.org/docs/format/CDataInterface.html"""
 
 
-def words(rgb: PIL.Image.Image, box: tuple[int, int, int, int]) -> np.ndarray:
-    """Copy a box of *rgb*: (H, W) words of red, green, blue and a byte that is not used."""
-    part = rgb if box == (0, 0, *rgb.size) else rgb.crop(box)
-    return np.frombuffer(part.tobytes("raw", "RGBX"), np.uint32).reshape(part.height, part.width)
+ArrowArray._fields_ = [
+    *((name, ctypes.c_int64) for name in ("length", "nulls", "offset", "n_buffers", "n_children")),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(ArrowArray))),
+]
+pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+class PillowsMemory:
+    """
+    The memory of an RGB picture, for numpy.
+
+    Raises `ValueError` if it is in several pieces; then only a copy has one stride.
+    """
+
+    def __init__(self, rgb: PIL.Image.Image) -> None:
+        _, self._owner = rgb.__arrow_c_array__()  # keeps the memory
+        array = ArrowArray.from_address(pointer(self._owner, b"arrow_array"))
+        self.__array_interface__ = {
+            "data": (array.children[0].contents.buffers[1], True),  # True: it is not written to
+            "shape": (rgb.height, rgb.width),
+            "typestr": "<u4",
+            "version": 3,
+        }
+
+
+def words(rgb: PIL.Image.Image) -> np.ndarray:
+    """Return the pixels, (H, W) words of red, green, blue and a byte that is not used, without a copy."""
+    try:
+        return np.asarray(PillowsMemory(rgb))
+    except ValueError:
+        return np.frombuffer(rgb.tobytes("raw", "RGBX"), np.uint32).reshape(rgb.height, rgb.width)

@@ -12,18 +12,17 @@ from functools import partial
 
 from models.images.frame_stack import FrameStack
 from models.images.image import Image
+from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.shared import Shared
-from service.core.concurrency.together import side_by_side
+from service.core.concurrency.tasks import side_by_side
 from service.core.errors import BadImage, ImageTooLarge, MemoryFull
 from service.core.fields import Orient
 from service.core.lanes import INTERACTIVE
 from service.core.settings.sections import Images
-from service.images.byte_budget import ByteBudget
-from service.images.limits import again, opened
-from service.images.pixels import PixelBudget
+from service.images.fetcher import LARGEST_HELD, Fetcher
+from service.images.limits import PixelBudget, again, opened
 from service.images.sources import Base64, Encoded, Source, Url, is_video
-from service.images.urls.fetcher import LARGEST_HELD, Fetcher
 from service.serving.context import Context
 
 SMALL = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
@@ -127,19 +126,19 @@ class ImageLoader:
                     ref.image = again(error)
                     raise
                 stack.callback(ref.forget)
-            image = ref.image = ref.image or await self._opened(source, ref, context.lane)
+            if ref.image is None:
+                arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient, ref.kept
+                if source.size <= SMALL:  # faster than the way to a thread and back
+                    ref.image = opened(*arguments)
+                else:
+                    ref.image = await self._decoders[context.lane].run(opened, *arguments)
+            image = ref.image
             if isinstance(image, BadImage):
                 raise again(image)
             if isinstance(source, Base64):  # one that failed keeps it: a film may yet open as a still image
-                source.let_go()
+                source.text = ""  # for all who hold it
                 ref.source = Encoded(image.encoded)
             yield image
-
-    async def _opened(self, source: Source, ref: ImageRef, lane: str) -> Image | BadImage:
-        arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient, ref.kept
-        if source.size <= SMALL:  # faster than the way to a thread and back
-            return opened(*arguments)
-        return await self._decoders[lane].run(opened, *arguments)
 
     async def read_together(
         self, places: Mapping[ImageRef, str], stack: AsyncExitStack, context: Context

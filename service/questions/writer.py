@@ -12,7 +12,7 @@ import orjson
 
 from models.core.calls import GenerateCall
 from models.core.outcomes import Text
-from service.core.concurrency.single_flight import SingleFlight
+from service.core.concurrency.shared import SingleFlight
 from service.core.errors import (
     REFUSALS,
     CallRefused,

@@ -7,8 +7,8 @@ from typing import Any
 from models.core.calls import Call
 from models.core.contract import ModelInfo
 from models.images.image import Image, ImageError
-from service.core.concurrency.together import side_by_side
-from service.core.concurrency.turns import one_caller
+from service.core.concurrency.budget import one_caller
+from service.core.concurrency.tasks import side_by_side
 from service.core.errors import REFUSALS, DeadlineExceeded, ScoregateError
 from service.images.loader import ImageLoader, ImageRef
 from service.questions.sets import QuestionSet

@@ -11,9 +11,9 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from models.images.image import ImageError
+from service.core.concurrency.budget import one_caller
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.together import side_by_side
-from service.core.concurrency.turns import one_caller
+from service.core.concurrency.tasks import side_by_side
 from service.core.errors import (
     DeadlineExceeded,
     ImageUndecodable,

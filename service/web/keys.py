@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from service.core.concurrency.single_flight import SingleFlight
+from service.core.concurrency.shared import SingleFlight
 from service.core.concurrency.threads import on_thread
 from service.core.errors import Forbidden, LargerThanQuota, QuotaExceeded
 from service.core.fields import Strict

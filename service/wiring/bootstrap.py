@@ -9,10 +9,10 @@ from typing import Self
 from opentelemetry import trace
 
 from models.core.family import Loaded
+from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
 from service.core.redis.client import RedisClient
 from service.core.settings.tree import Settings
-from service.images.byte_budget import ByteBudget
 from service.images.loader import ImageLoader
 from service.metrics.common.composites import Composite, composites
 from service.metrics.common.contract import Metric

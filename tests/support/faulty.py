@@ -32,8 +32,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from models.core.contract import Prepared
+from service.core.concurrency.budget import one_caller
 from service.core.concurrency.cpu_threads import SPARE, FairThreads
-from service.core.concurrency.turns import one_caller
 from service.process import command, launch
 from service.web.app import App, create_app
 from service.wiring.bootstrap import Service

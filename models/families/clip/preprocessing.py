@@ -71,6 +71,6 @@ class Preprocessing(Preprocessor):
 
     def _centre(self, length: int, wanted: int, side: int) -> tuple[Any, slice]:
         """Return the taps along one axis, cropped to *side*, and the place of their results on it."""
-        taps, start = taps_of(length, wanted, self.bilinear), round(max(0, wanted - side) / 2)
-        left = max(0, side - wanted) // 2
-        return taps.part(start, start + side), slice(left, left + min(side, wanted))
+        start, left = round(max(0, wanted - side) / 2), max(0, side - wanted) // 2
+        taps = taps_of(length, wanted, self.bilinear, part=(start, start + side))
+        return taps, slice(left, left + min(side, wanted))

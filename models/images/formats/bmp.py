@@ -10,7 +10,7 @@ WITH_ALPHA_MASK = 56  # bytes of the first header that has one
 MAX_COLOURS = 256
 
 
-def read(encoded: bytes) -> Header:
+def header_of(encoded: bytes) -> Header:
     """
     Read the size from the header; a negative height means rows from the top.
 
@@ -39,4 +39,4 @@ def unseen(encoded: bytes) -> Unseen:
     return Unseen(alpha=bits == 32 and compression == MASKS and mask > 0)
 
 
-BMP = Format("BMP", starts(b"BM"), read, unseen=unseen)
+BMP = Format("BMP", starts(b"BM"), header_of, unseen=unseen)

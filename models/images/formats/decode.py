@@ -1,11 +1,35 @@
-"""Decoding of picture files to RGB."""
+"""
+Decoding of picture files to RGB, in this process or in a separate one.
+
+The separate process has kernel limits on memory and CPU time, see `worker`.
+"""
+
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
 
 import PIL.Image
 
-from models.images.formats.apart import decode_apart
-from models.images.formats.contract import Header
+from models.images.formats.contract import DecoderKilled, Header, ImageError
 from models.images.formats.pillow import rgb
 from models.images.formats.registry import plain, read_header
+
+# Bytes of the file, and how many numbers of frames follow; none for a still picture.
+FILE = struct.Struct("<QI")
+NUMBER = struct.Struct("<I")
+SIZE = struct.Struct("<II")  # width and height of the pixels that follow; 0 x 0 for a broken picture
+
+ROOT = Path(__file__).parents[3]
+# From outside, such as the kernel's for lack of memory; a decoder that crashes ends by other signals.
+KILLS = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
+END_S = 10  # until a process whose pipe is closed has its exit status
+START = "import sys; sys.path.insert(0, sys.argv[1]); from models.images.formats.worker import main; main()"
 
 
 def decode(encoded: bytes) -> PIL.Image.Image:
@@ -24,3 +48,106 @@ def decode_film(encoded: bytes, header: Header) -> list[PIL.Image.Image]:
     Always in a separate process, since frames build on each other and few decoders are hardened for that.
     """
     return decode_apart(encoded, header.format, header.kept) if header.kept else []
+
+
+def decode_apart(encoded: bytes, format: str, kept: Sequence[int] = ()) -> list[PIL.Image.Image]:
+    """
+    Decode a picture file to RGB, or the frames of an animation with these numbers.
+
+    If the process ends over it, a new one decodes it once more: the old one may have been killed, or an
+    earlier picture may have damaged it.
+
+    Raises:
+        ImageError: the picture is broken, or exceeds the limits for its size.
+        DecoderKilled: both processes were killed.
+    """
+    status = 0
+    for _ in range(2):
+        try:
+            if own.process is None or own.process.ended:
+                own.process = DecoderProcess()
+            return [*own.process.decode(encoded, kept)]
+        except ImageError:
+            break
+        except (OSError, EOFError):
+            status, own.process = ending(own.process), None
+            if status == -signal.SIGPROF:  # the limit of its CPU time
+                break
+        except BaseException:  # with pixels left in the pipe, which must not become another picture's
+            own.process = None
+            raise
+    if status in KILLS:
+        raise DecoderKilled(f"the process that decodes the {format} image was killed twice; try again later")
+    raise ImageError(f"the {format} image is broken, or takes more memory or time than one of its size")
+
+
+class DecoderProcess:
+    """The process of one thread.  It ends with the thread, or with this process."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", START, str(ROOT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # libtiff writes there
+            start_new_session=True,  # no SIGINT from the keyboard
+        )
+        weakref.finalize(self, stop, self._process)
+
+    @property
+    def ended(self) -> bool:
+        """True if the process was killed."""
+        return self._process.poll() is not None
+
+    def wait(self) -> int:
+        """Return the exit status of the process, which has closed its pipe."""
+        try:
+            return self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            return 0
+
+    def decode(self, encoded: bytes, kept: Sequence[int]) -> Iterator[PIL.Image.Image]:
+        """
+        Yield the picture, or each frame that is kept.
+
+        Raises `ImageError` if one is broken, and `OSError` or `EOFError` if the process was killed.
+        """
+        source, sink = self._process.stdin, self._process.stdout
+        assert source is not None
+        assert sink is not None
+        source.write(FILE.pack(len(encoded), len(kept)) + b"".join(map(NUMBER.pack, kept)))
+        source.write(encoded)
+        source.flush()
+        for _ in kept or range(1):
+            width, height = SIZE.unpack(exactly(sink, SIZE.size))
+            if not width:
+                raise ImageError
+            yield PIL.Image.frombytes("RGB", (width, height), exactly(sink, 3 * width * height))
+
+
+def ending(process: DecoderProcess | None) -> int:
+    """Return the exit status of a process that ended over a picture; one that did not start was killed."""
+    return -signal.SIGKILL if process is None else process.wait()
+
+
+def exactly(pipe: IO[bytes], count: int) -> bytes:
+    """Read so many bytes.  Raises `EOFError`."""
+    read = pipe.read(count)
+    if len(read) < count:
+        raise EOFError
+    return read
+
+
+class Own(threading.local):
+    """The process of each thread, which inherits the thread's priority."""
+
+    process: DecoderProcess | None = None
+
+
+own = Own()
+
+
+def stop(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the process."""
+    process.kill()
+    process.communicate()

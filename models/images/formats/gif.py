@@ -35,7 +35,7 @@ class Start:
     transparent: int | None
 
 
-def read(encoded: bytes) -> Header:
+def header_of(encoded: bytes) -> Header:
     """Return the screen as the canvas, or the size of the first frame if that is larger."""
     width, height, *_ = SCREEN.unpack_from(encoded, 6)
     left, top, across, down, _ = FRAME.unpack_from(encoded, start(encoded).frame + 1)
@@ -56,7 +56,7 @@ def film(encoded: bytes) -> Header:
             [hundredths] = struct.unpack_from("<H", encoded, at + 4)
             delay = hundredths / 100
     if len(durations) < 2:
-        return read(encoded)
+        return header_of(encoded)
     return film_header("GIF", width, height, times_of(durations), CANVAS_BYTES_PER_PIXEL)
 
 
@@ -123,4 +123,4 @@ def palette_bytes(flags: int) -> int:
     return 3 << ((flags & 7) + 1) if flags & 128 else 0
 
 
-GIF = Format("GIF", starts(b"GIF87a", b"GIF89a"), read, plain, film, unseen)
+GIF = Format("GIF", starts(b"GIF87a", b"GIF89a"), header_of, plain, film, unseen)

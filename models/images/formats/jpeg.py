@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header, joined, starts
-from models.images.formats.orientation import PREFIX, of_exif
+from models.images.formats.tiff import EXIF, of_exif
 
 # Marks without data; all others are followed by the length of their segment.
 ALONE = {0x01, 0xD8, 0xD9}
@@ -38,7 +38,7 @@ class Head:
         return self.frame[0] in PROGRESSIVE or in_scan < components
 
 
-def read(encoded: bytes) -> Header:
+def header_of(encoded: bytes) -> Header:
     """Read the size from the frame; for several scans the memory includes all coefficients."""
     found = head(encoded)
     start = found.frame[1]
@@ -79,7 +79,7 @@ def plain(encoded: bytes) -> bytes:
 def unseen(encoded: bytes) -> Unseen:
     """Read the Exif segment before the first scan."""
     for kind, start, end in segments(encoded, 2):
-        if kind == APP1 and encoded[start + 4 : start + 10] == PREFIX:
+        if kind == APP1 and encoded[start + 4 : start + 10] == EXIF:
             return Unseen(of_exif(encoded[start + 4 : end]))
         if kind == SCAN:
             break
@@ -117,4 +117,4 @@ def segments(encoded: bytes, at: int) -> Iterator[Segment]:
     raise ImageError(f"the JPEG image has more than {MAX_SEGMENTS} segments")
 
 
-JPEG = Format("JPEG", starts(b"\xff\xd8\xff"), read, plain, unseen=unseen)
+JPEG = Format("JPEG", starts(b"\xff\xd8\xff"), header_of, plain, unseen=unseen)

@@ -1,14 +1,133 @@
-"""MP4 videos.  https://developer.apple.com/documentation/quicktime-file-format, ISO/IEC 14496-12"""
+"""
+MP4 videos and AVIF pictures, which consist of the same boxes.
 
+ISO/IEC 14496-12, https://developer.apple.com/documentation/quicktime-file-format,
+https://aomediacodec.github.io/av1-avif/
+"""
+
+import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.images.formats.boxes import Range, branded, first, within
-from models.images.formats.contract import Format, Header, ImageError, few_enough, film_header
+from models.images.formats.contract import (
+    Format,
+    Header,
+    ImageError,
+    Unseen,
+    few_enough,
+    film_header,
+    header,
+)
+
+MAX_BOXES = 10_000
+
+Range = tuple[int, int]
+
+
+def branded(*brands: bytes) -> Callable[[bytes], bool]:
+    """Return a function that recognises a file by the brand in its first box."""
+    return lambda encoded: encoded[4:8] == b"ftyp" and encoded[8:12] in brands
+
+
+def within(encoded: bytes, place: Range, *kinds: bytes) -> Iterator[Range]:
+    """Yield the contents of each box at the path *kinds*."""
+    for kind, start, end in boxes(encoded, *place):
+        if kind == kinds[0] and kinds[1:]:
+            yield from within(encoded, (start, end), *kinds[1:])
+        elif kind == kinds[0]:
+            yield start, end
+
+
+def first(encoded: bytes, place: Range, *kinds: bytes) -> Range | None:
+    """Return the contents of the box at the path *kinds*, the first at each level; None if it is missing."""
+    found: Range | None = place
+    for wanted in kinds:
+        if found is None:
+            return None
+        found = next(((start, end) for kind, start, end in boxes(encoded, *found) if kind == wanted), None)
+    return found
+
+
+def boxes(encoded: bytes, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield kind, start and end of each box in a range.  Raises `ImageError` if there are too many."""
+    for _ in range(MAX_BOXES):
+        if at + 8 > end:
+            return
+        size, kind = struct.unpack_from(">I4s", encoded, at)
+        start = at + 8
+        if size == 1:  # the size follows, in eight bytes
+            [size] = struct.unpack_from(">Q", encoded, start)
+            start += 8
+        at = at + size if size else end  # 0: it goes to the end
+        if at < start:
+            raise ImageError("a box of the file is smaller than its own head")
+        yield kind, start, min(at, end)
+    raise ImageError(f"the file has more than {MAX_BOXES} boxes")
+
+
+# --- AVIF
+
+# Four planes of up to twelve bits, decoded and joined from tiles, and copies on the way to RGB.
+AVIF_BYTES_PER_PIXEL = 24
+
+# A box, its version and two numbers.
+PICTURE_SIZE = re.compile(rb"\0\0\0\x14ispe\0\0\0\0(.{4})(.{4})", re.DOTALL)
+ALPHA = (b"auxiliary:alpha", b"auxid:1")  # in the names of the auxiliary picture that is an alpha channel
+AVIF_BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
+
+# Quarter turns to the left, and then a mirror from top to bottom or from left to right, as EXIF counts them.
+ORIENTATIONS: Mapping[int | None, tuple[int, ...]] = {
+    None: (1, 8, 3, 6),
+    0: (4, 5, 2, 7),
+    1: (2, 7, 4, 5),
+}
+
+
+def avif_header(encoded: bytes) -> Header:
+    """
+    Return the largest size of any picture in the file: a grid has its own and that of its tiles.
+
+    The coded pictures repeat their sizes, and the decoder uses those, so it runs in a separate process.
+    """
+    sizes = [
+        [int.from_bytes(number, "big") for number in found.groups()]
+        for found in PICTURE_SIZE.finditer(encoded)
+    ]
+    if not sizes:
+        raise ImageError("the AVIF image does not say its size")
+    width, height = max(sizes, key=lambda size: size[0] * size[1])
+    return header("AVIF", width, height, AVIF_BYTES_PER_PIXEL, apart=True)
+
+
+def avif_unseen(encoded: bytes) -> Unseen:
+    """
+    Read the properties that turn and mirror the picture; decoders use these and ignore Exif data.
+
+    An animation is a track, as in a video.
+    """
+    whole, properties, alpha = (0, len(encoded)), dict[bytes, int](), False
+    if meta := first(encoded, whole, b"meta"):
+        inside = meta[0] + 4, meta[1]  # behind version and flags
+        if place := first(encoded, inside, b"iprp", b"ipco"):
+            found = [(kind, at, end) for kind, at, end in boxes(encoded, *place) if end > at]
+            properties = {kind: encoded[at] for kind, at, _ in found}
+            alpha = any(
+                kind == b"auxC" and any(name in encoded[at:end] for name in ALPHA) for kind, at, end in found
+            )
+    axis = properties[b"imir"] & 1 if b"imir" in properties else None
+    sizes = first(encoded, whole, b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsz")
+    frames = struct.unpack_from(">I", encoded, sizes[0] + 8)[0] if sizes else 1
+    return Unseen(ORIENTATIONS[axis][properties.get(b"irot", 0) & 3], frames > 1, alpha)
+
+
+AVIF = Format("AVIF", branded(*AVIF_BRANDS), avif_header, unseen=avif_unseen)
+
+
+# --- MP4
 
 # Reference frames, sixteen in most codecs, and one frame on its way to RGB.
 CANVAS_BYTES_PER_PIXEL = 64
@@ -16,14 +135,14 @@ LIBRARY_BYTES = 64 * 2**20  # of a decoder, for any size
 
 MP4_PACKAGE = "av"  # PyAV, which decodes it
 
-BRANDS = (b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V ")
+MP4_BRANDS = (b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V ")
 TABLES = (b"mdia", b"minf", b"stbl")  # from a track down to the tables of its frames
 HANDLER, SIZE, COUNT = 8, 8 + 32, 8  # offsets of the kind of track, the frames' size and their number
 TIMESCALE = (12, 20)  # its offset in mdhd, by the version of that box
 RUNS = 8  # offset of a table's runs, each a number of frames and their value
 
 
-def read(encoded: bytes) -> Header:
+def mp4_header(encoded: bytes) -> Header:
     """
     Read the size and the times of the frames of the first video track.
 
@@ -77,4 +196,4 @@ def runs(encoded: bytes, table: Range, frames: int) -> NDArray[np.int64]:
     return np.repeat(pairs[:, 1].astype(np.int64), pairs[:, 0])
 
 
-MP4 = Format("MP4", branded(*BRANDS), read, film=read)
+MP4 = Format("MP4", branded(*MP4_BRANDS), mp4_header, film=mp4_header)

@@ -1,14 +1,16 @@
-"""Decoding through Pillow."""
+"""Decoding in this process: pictures and animations through Pillow, videos through PyAV."""
 
+import importlib
 import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import PIL.Image
 import PIL.TiffImagePlugin
 
 from models.images.formats.contract import Header, ImageError
+from models.images.formats.mp4 import MP4, MP4_PACKAGE
 
 # The size is checked on the header before; Pillow's own limit would only warn, and later.
 PIL.Image.MAX_IMAGE_PIXELS = None
@@ -19,6 +21,19 @@ PIL.Image.core.set_block_size(2**30)  # type: ignore[attr-defined]
 
 # Warnings about broken palettes and the like: the picture is scored or rejected anyway.
 warnings.filterwarnings("ignore", module=r"PIL\.")
+
+Frames = Callable[[bytes, str, Sequence[int]], Iterator[PIL.Image.Image]]
+
+# Of pixels with an EXIF orientation, to upright ones.
+TURNS = {
+    2: PIL.Image.Transpose.FLIP_LEFT_RIGHT,
+    3: PIL.Image.Transpose.ROTATE_180,
+    4: PIL.Image.Transpose.FLIP_TOP_BOTTOM,
+    5: PIL.Image.Transpose.TRANSPOSE,
+    6: PIL.Image.Transpose.ROTATE_270,
+    7: PIL.Image.Transpose.TRANSVERSE,
+    8: PIL.Image.Transpose.ROTATE_90,
+}
 
 
 def rgb(encoded: bytes, header: Header) -> PIL.Image.Image:
@@ -49,19 +64,10 @@ def converted(encoded: bytes, header: Header) -> PIL.Image.Image | None:
             picture.load_end = lambda: None  # type: ignore[method-assign]  # it would turn the picture
         picture.load()
         if picture.mode == "RGB":
-            return detached(picture)
+            return PIL.Image.Image()._new(picture.im)  # the pixels alone; `convert` would copy them
         picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
         return picture.convert("RGB")
     return None
-
-
-def detached(picture: PIL.Image.Image) -> PIL.Image.Image:
-    """
-    Return the pixels without file and metadata.
-
-    `Image.convert` to the picture's own mode copies all pixels: a tenth of the time of decoding.
-    """
-    return PIL.Image.Image()._new(picture.im)
 
 
 def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.Image.Image]:
@@ -74,3 +80,60 @@ def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.
         for number in numbers:
             picture.seek(number)
             yield picture.convert("RGB")
+
+
+def turned(picture: PIL.Image.Image, orientation: int) -> PIL.Image.Image:
+    """Turn *picture*, stored with that orientation, upright."""
+    turn = TURNS.get(orientation)
+    return picture if turn is None else picture.transpose(turn)
+
+
+def decoder(format: str) -> Frames:
+    """Return the decoder for frames of a format.  Raises `ImportError` if it is not installed."""
+    if format == MP4.name:
+        importlib.import_module(MP4_PACKAGE)
+        return video_frames
+    return frames
+
+
+def kept_frames(encoded: bytes, header: Header, frames: Frames) -> Iterator[PIL.Image.Image]:
+    """
+    Yield the frames that *header* keeps, in order; each may be smaller than the canvas.
+
+    Raises:
+        ImageError: the file is broken, or has fewer or larger frames than its header.
+    """
+    size, found = (header.width, header.height), 0
+    with suppress(Exception):  # decoders raise many kinds for a broken file
+        for frame in frames(encoded, header.format, header.kept):
+            if frame.width > header.width or frame.height > header.height:
+                break
+            yield frame if frame.size == size else on_canvas(frame, size)
+            found += 1
+    if found < len(header.kept):
+        raise ImageError(f"the {header.format} file is broken before frame {header.kept[found]} ends")
+
+
+def on_canvas(frame: PIL.Image.Image, size: tuple[int, int]) -> PIL.Image.Image:
+    """Return a smaller frame in the upper left corner of a black canvas."""
+    canvas = PIL.Image.new("RGB", size)
+    canvas.paste(frame)
+    return canvas
+
+
+def video_frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.Image.Image]:
+    """
+    Yield some frames of the first video track, numbered in presentation order; only these become RGB.
+
+    Edit lists and rotations of the container are ignored.
+    """
+    import av  # large, and an extra
+
+    # One thread, since each takes memory of its own.
+    with av.open(io.BytesIO(encoded), format=format.lower(), options={"ignore_editlist": "1"}) as container:
+        stream = container.streams.video[0]
+        stream.thread_type, stream.thread_count = "NONE", 1
+        wanted = set(numbers)
+        for number, frame in zip(range(numbers[-1] + 1), container.decode(stream), strict=False):
+            if number in wanted:
+                yield frame.to_image()

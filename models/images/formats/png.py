@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
-from models.images.formats.orientation import of_exif
+from models.images.formats.tiff import of_exif
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHUNK = struct.Struct(">I4s")  # length of the data, kind
@@ -16,7 +16,7 @@ GREY, WITH_ALPHA = 0, (4, 6)  # kinds of colours
 MAX_CHUNKS = 20_000  # 32 MiB in chunks of 4 kB are 8,000
 
 
-def read(encoded: bytes) -> Header:
+def header_of(encoded: bytes) -> Header:
     """Read the size from the first chunk."""
     if encoded[12:16] != b"IHDR":
         raise ImageError("the PNG image has no header")
@@ -77,4 +77,4 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return CHUNK.pack(len(data), kind) + data + zlib.crc32(data, zlib.crc32(kind)).to_bytes(4, "big")
 
 
-PNG = Format("PNG", starts(SIGNATURE), read, plain, unseen=unseen)
+PNG = Format("PNG", starts(SIGNATURE), header_of, plain, unseen=unseen)

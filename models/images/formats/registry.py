@@ -3,12 +3,11 @@
 import struct
 from contextlib import suppress
 
-from models.images.formats.avif import AVIF
 from models.images.formats.bmp import BMP
 from models.images.formats.contract import Format, Header, ImageError, Unseen
 from models.images.formats.gif import GIF
 from models.images.formats.jpeg import JPEG
-from models.images.formats.mp4 import MP4
+from models.images.formats.mp4 import AVIF, MP4
 from models.images.formats.png import PNG
 from models.images.formats.tiff import TIFF
 from models.images.formats.webp import WEBP

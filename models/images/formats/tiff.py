@@ -1,17 +1,79 @@
-"""TIFF and BigTIFF.  https://www.itu.int/itudoc/itu-t/com16/tiff-fx/docs/tiff6.pdf"""
+"""
+TIFF and BigTIFF, and the orientation in Exif data, which has the same directories.
+
+https://www.itu.int/itudoc/itu-t/com16/tiff-fx/docs/tiff6.pdf, CIPA DC-008 (Exif)
+"""
+
+from collections.abc import Mapping
+from typing import Literal
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
-from models.images.formats.directory import Directory
-from models.images.formats.orientation import of_directory
 
 # The picture in up to 32 bits, its RGB form, and a strip or tile of the same size, packed and unpacked.
 BYTES_PER_PIXEL = 20
 
-WIDTH, HEIGHT, BITS, SAMPLES, EXTRA = 256, 257, 258, 277, 338  # tags
+WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, EXTRA = 256, 257, 258, 274, 277, 338  # tags
 ALPHA = (1, 2)  # kinds of extra samples: premultiplied or not
+UPRIGHT, MAX_ORIENTATION = 1, 8
+
+EXIF = b"Exif\0\0"  # before the directory in a JPEG, and in the files of some other writers
+MAX_EXIF_TAGS = 100  # of Exif data's first directory; a camera writes some twenty
+
+BIG = 43  # in place of 42
+BYTES = {3: 2, 4: 4, 16: 8}  # of a number, by type
+MAX_TAGS = 1_000
 
 
-def read(encoded: bytes) -> Header:
+class Directory:
+    """
+    The tags of a directory.  Raises `ValueError` for a truncated file.
+
+    Args:
+        most: limit of the number of tags.
+
+    Attributes:
+        tags: the number of each tag; 0 if its value is not a number.
+        last: no other directory follows.
+    """
+
+    def __init__(self, encoded: bytes, most: int = MAX_TAGS) -> None:
+        self._encoded = encoded
+        self._order: Literal["little", "big"] = "little" if encoded[:2] == b"II" else "big"
+        big = self._number(2, 2) == BIG
+        place, counted, wide, value = (8, 8, 20, 12) if big else (4, 2, 12, 8)
+        width = 8 if big else 4  # of a place in the file
+        start = self._number(place, width)
+        entries = self._number(start, counted)
+        tags = dict[int, int]()
+        for entry in range(min(entries, most)):
+            at = start + counted + wide * entry
+            tags[self._number(at, 2)] = self._number(at + value, BYTES.get(self._number(at + 2, 2), 0))
+        self.tags: Mapping[int, int] = tags
+        behind = start + counted + wide * entries
+        self.last = behind + width > len(encoded) or not self._number(behind, width)
+
+    def _number(self, at: int, size: int) -> int:
+        if at + size > len(self._encoded):
+            raise ValueError(at)
+        return int.from_bytes(self._encoded[at : at + size], self._order)
+
+
+def of_exif(exif: bytes) -> int:
+    """
+    Return the orientation in Exif data, from 1 to 8; by default 1.
+
+    Raises `LookupError` or `ValueError` for truncated data.
+    """
+    return of_directory(Directory(exif.removeprefix(EXIF), MAX_EXIF_TAGS))
+
+
+def of_directory(directory: Directory) -> int:
+    """Return the orientation in the first directory of a TIFF file."""
+    named = directory.tags.get(ORIENTATION, UPRIGHT)
+    return named if UPRIGHT < named <= MAX_ORIENTATION else UPRIGHT
+
+
+def header_of(encoded: bytes) -> Header:
     """
     Read the size from two tags of the first directory.
 
@@ -30,4 +92,4 @@ def unseen(encoded: bytes) -> Unseen:
     return Unseen(of_directory(first), not first.last, first.tags.get(EXTRA) in ALPHA, grey16)
 
 
-TIFF = Format("TIFF", starts(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), read, unseen=unseen)
+TIFF = Format("TIFF", starts(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), header_of, unseen=unseen)

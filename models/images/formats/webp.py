@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, film_header, header, times_of
-from models.images.formats.orientation import of_exif
+from models.images.formats.tiff import of_exif
 
 # The canvas twice in libwebp's decoder of animations, a frame, and two copies on the way to RGB.
 BYTES_PER_PIXEL = 20
@@ -22,7 +22,7 @@ def begins(encoded: bytes) -> bool:
     return encoded[:4] == b"RIFF" and encoded[8:12] == b"WEBP"
 
 
-def read(encoded: bytes) -> Header:
+def header_of(encoded: bytes) -> Header:
     """
     Read the size of the canvas from the first chunk, of any of three kinds.
 
@@ -43,7 +43,7 @@ def read(encoded: bytes) -> Header:
 
 def film(encoded: bytes) -> Header:
     """Read the duration of each frame, which is a chunk."""
-    still = read(encoded)
+    still = header_of(encoded)
     if encoded[12:16] != b"VP8X" or not encoded[DATA] & MOVES:
         return still
     starts = [start + DURATION for kind, start, _ in chunks(encoded) if kind == b"ANMF"]
@@ -91,4 +91,4 @@ def plain(encoded: bytes) -> bytes:
     return b"RIFF" + struct.pack("<I", end - 8) + encoded[8:end]
 
 
-WEBP = Format("WEBP", begins, read, plain, film, unseen)
+WEBP = Format("WEBP", begins, header_of, plain, film, unseen)

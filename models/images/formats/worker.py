@@ -2,7 +2,6 @@
 
 import resource
 import signal
-import struct
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,16 +11,10 @@ import PIL.AvifImagePlugin
 import PIL.Image
 
 from models.images.formats.contract import Header, ImageError
-from models.images.formats.film import decoder, kept_frames
+from models.images.formats.decode import FILE, NUMBER, SIZE
 from models.images.formats.mp4 import MP4
-from models.images.formats.pillow import rgb
+from models.images.formats.pillow import decoder, kept_frames, rgb
 from models.images.formats.registry import read_film, read_header
-
-FILE = struct.Struct(
-    "<QI"
-)  # bytes of the file, and how many numbers of frames follow; none for a still picture
-NUMBER = struct.Struct("<I")
-SIZE = struct.Struct("<II")  # width and height of the pixels that follow; 0 x 0 for a broken picture
 
 # Besides the pixels: code tables, and copies of the file.
 SLACK_BYTES, FILES = 16 * 2**20, 2

@@ -1,14 +1,106 @@
-"""A budget: a bounded amount that callers share in turns."""
+"""Budgets: bounded amounts that callers share; they wait in turns, or are refused (`ByteBudget`)."""
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Container, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
+from typing import Generic, NamedTuple, Self, TypeVar
 
-from service.core.concurrency.turns import CALLER, Caller, Turns
+from service.core.errors import MemoryFull
+
+T = TypeVar("T")
+
+# Of a `ByteBudget`.
+SMALL_BYTES = 2**20  # requests up to this size still fit after larger ones have used their part
+LARGE_PART = 7 / 8  # for all larger requests together
+RETRY_S = 2.0
+
+
+class Caller(NamedTuple):
+    """
+    The caller and the request for which a task and its children run.
+
+    Attributes:
+        who: the API key, or the request if it has none; callers take turns.
+        request: requests of one caller take turns.
+    """
+
+    who: object = None
+    request: object = None
+
+
+CALLER: ContextVar[Caller] = ContextVar("caller", default=Caller())  # noqa: B039 (it never changes)
+
+
+@contextmanager
+def one_caller(who: object = None) -> Iterator[None]:
+    """
+    Run as a new request while the context is open.
+
+    Args:
+        who: the caller; None for an anonymous one, who is a caller of its own.
+    """
+    request = object()
+    before = CALLER.set(Caller(request if who is None else who, request))
+    try:
+        yield
+    finally:
+        CALLER.reset(before)
+
+
+class Turns(Generic[T]):
+    """Entries of several callers: callers in turns, each one's requests in turns, each request's in order."""
+
+    def __init__(self) -> None:
+        self._callers: OrderedDict[object, OrderedDict[object, deque[T]]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._callers)
+
+    def add(self, entry: T) -> None:
+        """Append an entry of the current request."""
+        who, request = CALLER.get()
+        self._callers.setdefault(who, OrderedDict()).setdefault(request, deque()).append(entry)
+
+    def first(self, last: Container[object] = ()) -> tuple[object, T]:
+        """
+        Return the next caller and entry without removing it.  Raises `StopIteration` if empty.
+
+        Args:
+            last: callers that come after all others.
+        """
+        who = next((who for who in self._callers if who not in last), next(iter(self._callers)))
+        return who, next(iter(self._callers[who].values()))[0]
+
+    def in_order(self, last: Container[object] = ()) -> Iterator[T]:
+        """Yield all entries: first those of the next caller, in the order of its requests."""
+        callers = [who for who in self._callers if who not in last]
+        callers += [who for who in self._callers if who in last]
+        return (entry for who in callers for queue in self._callers[who].values() for entry in queue)
+
+    def take(self, last: Container[object] = ()) -> tuple[object, T]:
+        """Remove and return the next caller and entry; the turn of caller and request is over."""
+        who, entry = self.first(last)
+        self.remove(Caller(who, next(iter(self._callers[who]))), entry)
+        return who, entry
+
+    def remove(self, caller: Caller, entry: T, *, served: bool = True) -> None:
+        """Remove an entry; if it was *served*, move caller and request to the end of their queues."""
+        who, request = caller
+        requests = self._callers[who]
+        queue = requests[request]
+        queue.remove(entry)
+        if served:
+            requests.move_to_end(request)
+            self._callers.move_to_end(who)
+        if not queue:
+            del requests[request]
+        if not requests:
+            del self._callers[who]
 
 
 class Budget:
@@ -88,7 +180,8 @@ class Budget:
     def give_back(self, portion: "Portion", amount: int) -> None:
         """Return *amount* of a portion, and serve those who wait."""
         self._change(portion, -amount)
-        self._serve()
+        if self.waits:
+            self._serve()
 
     def _allows(self, portion: "Portion", amount: int) -> bool:
         """Return True if the portion's caller and key may hold so much more."""
@@ -153,3 +246,52 @@ class Waiter:
     portion: Portion
     amount: int
     turn: "asyncio.Future[None]"
+
+
+class ByteBudget:
+    """
+    A bound on the bytes of all requests and downloads together.
+
+    Nothing waits here: bytes that do not fit are refused, so holders of memory cannot deadlock.
+
+    Args:
+        total: bytes.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total, self.held = total, 0
+
+
+class Share:
+    """
+    The bytes that one request or download has of a budget, none at first; on exit all are given back.
+
+    Attributes:
+        size: bytes.
+    """
+
+    def __init__(self, budget: ByteBudget) -> None:
+        self._budget, self.size = budget, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shrink(self.size)
+
+    def grow(self, size: int) -> None:
+        """Hold *size* bytes more.  Raises `MemoryFull` if they do not fit; then nothing changes."""
+        budget = self._budget
+        most = budget.total if self.size + size <= SMALL_BYTES else LARGE_PART * budget.total
+        if budget.held + size > most:
+            raise MemoryFull(
+                f"requests hold as many bytes as they may together ({budget.total >> 20} MiB)",
+                retry_after_s=RETRY_S,
+            )
+        self.size += size
+        budget.held += size
+
+    def shrink(self, size: int) -> None:
+        """Give *size* bytes back."""
+        self.size -= size
+        self._budget.held -= size

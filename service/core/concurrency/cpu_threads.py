@@ -11,8 +11,8 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Self, TypeVar
 
+from service.core.concurrency.budget import Turns
 from service.core.concurrency.threads import finished
-from service.core.concurrency.turns import Turns
 from service.core.lanes import BULK, INTERACTIVE
 
 log = logging.getLogger("scoregate.threads")

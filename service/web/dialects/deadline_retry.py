@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
-from service.core.concurrency.together import side_by_side
+from service.core.concurrency.tasks import side_by_side
 from service.core.errors import DeadlineExceeded, ScoregateError, bare
 from service.scoring.engine import Engine
 from service.scoring.plan import UnopenedItem

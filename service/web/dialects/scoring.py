@@ -7,7 +7,7 @@ from itertools import chain
 from starlette.requests import Request
 
 from service.core.concurrency.disconnect import while_connected
-from service.core.concurrency.together import side_by_side
+from service.core.concurrency.tasks import side_by_side
 from service.core.errors import Invalid, NotFound, Overloaded, bare
 from service.core.lanes import BULK
 from service.images.loader import ImageRef

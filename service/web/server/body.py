@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from service.core.concurrency.budget import Budget
+from service.core.concurrency.budget import Budget, ByteBudget, Share
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.disconnect import CallerGone
 from service.core.concurrency.threads import on_thread
@@ -25,7 +25,6 @@ from service.core.errors import (
     UnsupportedMediaType,
 )
 from service.core.settings.sections import Server
-from service.images.byte_budget import ByteBudget, Share
 from service.metrics.common.contract import MAX_PICTURES
 from service.web.problems import invalid
 from service.web.server.multipart import Form, content_of

@@ -19,7 +19,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-import models.images.formats.apart
+import models.images.formats.decode
 from models.images.formats.contract import ImageError
 from models.images.formats.decode import decode
 from models.images.formats.registry import read_header
@@ -139,8 +139,8 @@ class Meter:
     def __init__(self) -> None:
         decode(flat(16, 16, "AVIF"))
         decode(png())
-        assert models.images.formats.apart.own.process
-        self.process = models.images.formats.apart.own.process._process
+        assert models.images.formats.decode.own.process
+        self.process = models.images.formats.decode.own.process._process
         self._pids = ("self", self.process.pid)
 
     def spent(self) -> float:
@@ -175,7 +175,7 @@ def cost(attack: Make, yardstick: Make | None = None) -> dict[str, object]:
             hashing = meter.spent() - began
             found["times"] = found["seconds"] / (hashing + min(meter.of(usual)["seconds"] for _ in range(2)))
         os.write(writer, json.dumps(found).encode())
-        models.images.formats.apart.stop(meter.process)
+        models.images.formats.decode.stop(meter.process)
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:

@@ -10,7 +10,7 @@ from open_clip.transform import PreprocessCfg, image_transform_v2
 
 from models.families.clip.preprocessing import Preprocessing
 from models.images.pixels import pad_and_resize, resize_and_crop
-from models.images.resize import resample, rows_go_first, taps_of
+from models.images.resize import resample, rows_go_first, taps_of, words
 
 SIDES = st.integers(1, 260)
 FILTERS = {False: PIL.Image.Resampling.BICUBIC, True: PIL.Image.Resampling.BILINEAR}
@@ -96,3 +96,44 @@ def test_every_preprocessing_equals_that_of_open_clip(width, height, config):
             Preprocessing.of(config)(rgb)
     else:
         assert torch.equal(expected, Preprocessing.of(config)(rgb))
+
+
+def test_pixels_are_read_where_pillow_holds_them():
+    """They are not copied; the memory lives as long as they do."""
+    rgb = picture(30, 20)
+    once, again = words(rgb), words(rgb)
+    expected = np.asarray(rgb)
+    del rgb
+
+    assert np.shares_memory(once, again)
+    assert not once.flags.writeable
+    assert np.array_equal(expected, once.view(np.uint8).reshape(20, 30, 4)[..., :3])
+
+
+def test_a_picture_whose_rows_lie_apart_has_the_same_pixels():
+    """As Pillow allocates large ones unless its blocks are made larger."""
+    core = PIL.Image.core
+    size = core.get_block_size()
+    core.set_block_size(4096)
+    try:
+        apart = picture(100, 90)
+    finally:
+        core.set_block_size(size)
+    with pytest.raises(ValueError, match="contiguous"):
+        apart.__arrow_c_array__()
+
+    assert np.array_equal(
+        pad_and_resize(picture(100, 90), 56, (1, 2, 3)), pad_and_resize(apart, 56, (1, 2, 3))
+    )
+
+
+@pytest.mark.parametrize("resize", [pad_and_resize, resize_and_crop])
+def test_a_second_picture_of_a_size_computes_no_weights(resize):
+    """Padding and crop are part of the cached weights."""
+    taps_of.cache_clear()
+    other = (0, 0, 0) if resize is pad_and_resize else True
+    resize(picture(90, 60), 56, other)
+    computed = taps_of.cache_info().misses
+    resize(picture(90, 60, hard=True), 56, other)
+
+    assert computed == taps_of.cache_info().misses == 2

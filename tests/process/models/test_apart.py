@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import PIL.Image
 import pytest
 
-from models.images.formats import apart
+from models.images.formats import decode as apart
 from models.images.formats.contract import DecoderKilled, ImageError
 from models.images.formats.decode import decode
 from models.images.frame_stack import FrameStack

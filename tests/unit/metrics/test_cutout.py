@@ -51,7 +51,7 @@ def test_other_cutouts_of_an_object_have_other_digests():
 def test_a_cutout_in_use_keeps_the_pixels_of_its_picture():
     """It is made of them when its call is prepared, which may be after the end of the request."""
     picture, given_back = Image.of(PIL.Image.new("RGB", (8, 6), "red")), []
-    picture.bound()
+    picture.is_bound = True
     picture.reserve()
     cutout = Cutout(picture, DOG)
     with cutout.in_use():

@@ -113,7 +113,7 @@ def test_an_image_that_is_being_decoded_is_let_go_by_who_decodes_it(monkeypatch)
 def test_a_bound_image_decodes_only_while_memory_is_reserved(decoded):
     """Before and after it is an error of the service, and nothing is decoded."""
     image = Image.of(noise())
-    image.bound()
+    image.is_bound = True
     with pytest.raises(RuntimeError, match="no memory"):
         _ = image.rgb
     image.reserve()
@@ -128,7 +128,7 @@ def test_a_bound_image_decodes_only_while_memory_is_reserved(decoded):
 def test_a_use_keeps_pixels_and_reservation_until_it_ends(decoded):
     """An image that is released meanwhile may still be decoded; then its memory is given back, once."""
     image, given_back = Image.of(noise()), []
-    image.bound()
+    image.is_bound = True
     image.reserve()
     with image.in_use():
         with image.in_use():
@@ -145,7 +145,7 @@ def test_a_use_keeps_pixels_and_reservation_until_it_ends(decoded):
 def test_a_new_reservation_during_a_use_takes_the_place_of_the_ended_one(decoded):
     """The earlier memory is given back at once; pixels stay until the last reservation ends."""
     image, given_back = Image.of(noise()), []
-    image.bound()
+    image.is_bound = True
     image.reserve()
     with image.in_use():
         image.rgb.load()
@@ -170,7 +170,7 @@ def test_what_is_made_of_a_bound_image_is_bound(made):
     exif[0x0112] = 6
     image = Image(saved(noise(), "JPEG", exif=exif))
     assert not made(image).is_bound
-    image.bound()
+    image.is_bound = True
     assert made(image).is_bound
 
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from models.images.lazily import lazily
+from models.images.image import lazily
 
 
 class Picture:

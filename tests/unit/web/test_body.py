@@ -7,10 +7,10 @@ import weakref
 
 import pytest
 
+from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Draining, Overloaded, RequestTimeout
 from service.core.settings.sections import Server
-from service.images.byte_budget import ByteBudget
 from service.web.server.body import LEAST_BYTES_PER_S, Bodies, Body, Pace
 
 pytestmark = pytest.mark.anyio

@@ -1,13 +1,81 @@
-"""What many want a share of."""
+"""Budgets, and the turns of their callers."""
 
 import asyncio
 
 import pytest
 
-from service.core.concurrency.budget import Budget
-from service.core.concurrency.turns import one_caller
+from service.core.concurrency.budget import SMALL_BYTES, Budget, ByteBudget, Share, Turns, one_caller
+from service.core.errors import MemoryFull
+from service.core.settings import sections
+from service.core.settings.sections import Server
 
 pytestmark = pytest.mark.anyio
+
+
+def drained(turns: Turns[str]) -> str:
+    """All entries in the order of their turns."""
+    taken = []
+    while turns:
+        assert turns.first() == turns.first()
+        taken.append(turns.take()[1])
+    return "".join(taken)
+
+
+def test_callers_take_turns_whoever_has_most():
+    """And each caller's own entries keep their order."""
+    turns: Turns[str] = Turns()
+    for entries in ("abc", "A", "12"):
+        with one_caller():
+            for entry in entries:
+                turns.add(entry)
+
+    assert "aA1b2c" == drained(turns)
+
+
+def test_who_comes_back_goes_behind_the_others():
+    """One entry at a time gets no more than many at once."""
+    turns: Turns[str] = Turns()
+    with one_caller():
+        turns.add("a")
+        turns.add("b")
+    with one_caller():
+        turns.add("1")
+        _, first = turns.take()
+        turns.add("2")
+
+    assert "a1b2" == first + drained(turns)
+
+
+def test_what_belongs_to_no_request_waits_as_one_caller():
+    """First come, first served."""
+    turns: Turns[str] = Turns()
+    for entry in "abc":
+        turns.add(entry)
+
+    assert "abc" == drained(turns)
+    with pytest.raises(StopIteration):
+        turns.first()
+
+
+def test_requests_with_one_key_are_one_caller():
+    """Its requests share the caller's turns, in turns themselves."""
+    turns: Turns[str] = Turns()
+    for who, entries in (("key", "ab"), ("key", "12"), (None, "xyz")):
+        with one_caller(who):
+            for entry in entries:
+                turns.add(entry)
+
+    assert "ax1ybz2" == drained(turns)
+
+
+def test_callers_who_are_last_go_where_no_others_wait():
+    """Those who have something go behind those who have nothing, and in turns among themselves."""
+    turns: Turns[str] = Turns()
+    for who in "abc":
+        with one_caller(who):
+            turns.add(who)
+
+    assert [("b", "b"), ("a", "a"), ("c", "c")] == [turns.take(last) for last in ("ac", "ac", "c")]
 
 
 async def test_a_budget_is_never_overdrawn_and_serves_in_order():
@@ -219,3 +287,61 @@ async def test_the_patient_never_hold_the_part_of_the_urgent():
     other = Budget(10, for_urgent=4)
     await other.take(4)
     assert other.take_now(6, urgent=False)
+
+
+LARGE = 16 * SMALL_BYTES
+
+
+def test_what_does_not_fit_is_refused_and_changes_nothing():
+    """429, with a time to wait."""
+    budget = ByteBudget(2 * LARGE)
+    with Share(budget) as first, Share(budget) as second:
+        first.grow(LARGE)
+        with pytest.raises(MemoryFull) as refused:
+            second.grow(LARGE)
+
+        assert (LARGE, 0, LARGE) == (first.size, second.size, budget.held)
+        assert 429 == refused.value.status
+        assert refused.value.retry_after_s
+
+
+def test_a_share_goes_with_its_holder():
+    """Whatever was given back before."""
+    budget = ByteBudget(2 * LARGE)
+    with Share(budget) as share:
+        share.grow(LARGE)
+        share.shrink(SMALL_BYTES)
+
+        assert LARGE - SMALL_BYTES == budget.held
+    assert 0 == budget.held
+
+
+def test_large_ones_leave_room_for_small_ones():
+    """Whoever floods the service with large bodies does not keep a caller with one small picture out."""
+    budget = ByteBudget(2 * LARGE)
+    with Share(budget) as large, Share(budget) as small:
+        with pytest.raises(MemoryFull):
+            large.grow(2 * LARGE)
+        large.grow(2 * LARGE * 7 // 8)
+        with pytest.raises(MemoryFull):
+            large.grow(1)
+        small.grow(SMALL_BYTES)
+        with pytest.raises(MemoryFull):
+            small.grow(1)
+
+
+def test_two_of_the_largest_bodies_fit_whatever_is_set():
+    """Or a body within the limit could never be sent."""
+    assert 128 * 2**20 == Server(requests_mb=1, body_limit_mb=64).request_bytes
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("1073741824\n", 256), ("max\n", None)])
+def test_the_default_follows_the_memory_of_the_container(tmp_path, monkeypatch, limit, expected):
+    """Of a container with 1 GiB it is 256 MiB; without a limit that of the machine counts."""
+    file = tmp_path / "memory.max"
+    file.write_text(limit)
+    monkeypatch.setattr(sections, "MEMORY_LIMITS", [])
+    machine = Server().requests_mb
+    monkeypatch.setattr(sections, "MEMORY_LIMITS", [file, tmp_path / "missing"])
+
+    assert min(expected or machine, machine) == Server().requests_mb

@@ -8,14 +8,12 @@ from contextlib import AsyncExitStack
 import httpcore
 import pytest
 
-from service.core.concurrency.turns import one_caller
+from service.core.concurrency.budget import ByteBudget, one_caller
 from service.core.errors import UrlFailed
 from service.core.settings.sections import Images
-from service.images.byte_budget import ByteBudget
-from service.images.urls import network
-from service.images.urls.fetcher import LARGEST_HELD, LARGEST_URGENT, MAX_PER_HOST, Fetcher
-from service.images.urls.network import PublicNetwork
-from service.images.urls.wire import MAX_HEAD_BYTES
+from service.images import network
+from service.images.fetcher import LARGEST_HELD, LARGEST_URGENT, MAX_PER_HOST, Fetcher
+from service.images.network import MAX_HEAD_BYTES, PublicNetwork
 
 pytestmark = pytest.mark.anyio
 

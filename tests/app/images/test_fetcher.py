@@ -8,11 +8,11 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
+from service.core.concurrency.budget import ByteBudget
 from service.core.errors import ImageTooLarge, UrlFailed, UrlNotAllowed
 from service.core.settings.sections import Images
-from service.images.byte_budget import ByteBudget
-from service.images.urls.fetcher import Fetcher
-from service.images.urls.network import PublicNetwork
+from service.images.fetcher import Fetcher
+from service.images.network import PublicNetwork
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.core.concurrency.together import side_by_side
+from service.core.concurrency.tasks import side_by_side
 
 pytestmark = pytest.mark.anyio
 

@@ -2,22 +2,19 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 
 import httpcore
 
 from service import __version__
-from service.core.concurrency.budget import Budget
+from service.core.concurrency.budget import Budget, ByteBudget, Portion, Share
 from service.core.errors import ImageTooLarge, UrlFailed, UrlNotAllowed
 from service.core.http import httpx
 from service.core.settings.hosts import allowed
 from service.core.settings.sections import Images
-from service.images.byte_budget import ByteBudget
-from service.images.urls.network import PublicNetwork
-from service.images.urls.room import NoRoom, Room, room
-from service.images.urls.wire import BoundedHeads
+from service.images.network import BoundedHeads, PublicNetwork
 
 MAX_FETCHES = 64
 MAX_BULK = 32  # so that interactive requests never wait for bulk ones
@@ -38,6 +35,64 @@ HEADERS = [
     ("Accept-Encoding", "identity"),
     ("User-Agent", f"scoregate/{__version__}"),
 ]
+
+
+class NoRoom(Exception):
+    """There is no memory for the next bytes; the download holds none any more."""
+
+
+class Room:
+    """
+    Memory from two budgets: that of downloads, and that of all requests.
+
+    Attributes:
+        urgent: True for an interactive request.
+    """
+
+    def __init__(self, downloads: Budget, share: Share, urgent: bool) -> None:
+        self._downloads, self._share, self.urgent = downloads, share, urgent
+        self._portion: Portion | None = None
+        self._held = 0
+
+    def grow(self, size: int) -> None:
+        """
+        Hold *size* bytes at least.
+
+        Raises:
+            NoRoom: the budget of downloads is used up for now.
+            MemoryFull: the budget of all requests is used up.
+        """
+        self._share.grow(max(0, size - self._share.size))
+        if size <= self._held:
+            return
+        taken = self._downloads.take_now(size - self._held, self.urgent)
+        if taken is None:
+            self.shrink(0)
+            raise NoRoom
+        self._portion, self._held = taken, size
+
+    async def take(self, size: int) -> None:
+        """Wait for *size* bytes of the budget of downloads, and hold them."""
+        self._portion = await self._downloads.take(size, self.urgent)
+        self._held = size
+
+    def shrink(self, size: int) -> None:
+        """Hold *size* bytes at most."""
+        self._share.shrink(max(0, self._share.size - size))
+        if self._portion and self._held > size:
+            self._portion.give_back(self._held - size)
+            self._held = size
+
+
+@contextmanager
+def room(downloads: Budget, memory: ByteBudget, urgent: bool) -> Iterator[Room]:
+    """Return memory for one download, given back on exit."""
+    with Share(memory) as share:
+        held = Room(downloads, share, urgent)
+        try:
+            yield held
+        finally:
+            held.shrink(0)
 
 
 @cache

@@ -4,10 +4,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from service.core.concurrency.turns import one_caller
+from service.core.concurrency.budget import ByteBudget, one_caller
 from service.core.settings.sections import Images
-from service.images.byte_budget import ByteBudget
-from service.images.urls.fetcher import MAX_BULK, MAX_FETCHES, MAX_PER_CALLER, MAX_PER_HOST, Fetcher
+from service.images.fetcher import MAX_BULK, MAX_FETCHES, MAX_PER_CALLER, MAX_PER_HOST, Fetcher
 
 pytestmark = pytest.mark.anyio
 

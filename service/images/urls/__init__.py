@@ -1,1 +1,0 @@
-"""Pictures by URL: which addresses are fetched from, and how."""
