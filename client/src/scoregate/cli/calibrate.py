@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import scoregate
+from scoregate.answers import lower_is_better
 from scoregate.cli import plot
 from scoregate.cli.arguments import connected
 from scoregate.cli.calibration import as_json, as_text, calibrated, compared, counterparts
@@ -16,7 +17,6 @@ from scoregate.cli.origin import origin
 from scoregate.cli.samples import Samples, read_samples, turned
 from scoregate.cli.text import shown
 from scoregate.cli.thresholds import counterpart, percentiles
-from scoregate.direction import lower_is_better
 
 TIMEOUT_S = 10.0  # to hear the metric's direction
 HELP = "choose a threshold from scores: for a pass rate, another model's, or with labels a false-accept rate"

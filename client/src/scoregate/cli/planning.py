@@ -8,12 +8,12 @@ from itertools import chain
 from typing import Any
 
 import scoregate
+from scoregate.answers import lower_is_better
 from scoregate.cli.arguments import metrics_of, options_of
 from scoregate.cli.datasets import Dataset
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Plan
 from scoregate.cli.records import kind
-from scoregate.direction import lower_is_better
 
 
 def plan_of(arguments: argparse.Namespace, served: Mapping[str, Any]) -> Plan:

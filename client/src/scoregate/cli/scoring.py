@@ -12,8 +12,7 @@ from scoregate.cli.lines import ANY_MODELS, Plan, line, unreadable
 from scoregate.cli.results import Results
 from scoregate.cli.rows import Row, digest
 from scoregate.cli.signatures import kind_of
-from scoregate.many import change_of
-from scoregate.progress import Progress
+from scoregate.many import Progress, change_of
 
 ITEMS = 16  # of a request; the pictures of several requests are in memory
 
