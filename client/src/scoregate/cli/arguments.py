@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import scoregate
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.text import shown
+from scoregate.text import shown
 
 METRIC = "vqascore"
 ORIENT = ("as_stored", "exif")

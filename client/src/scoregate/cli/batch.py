@@ -19,8 +19,8 @@ from scoregate.cli.planning import plan_of, with_options
 from scoregate.cli.results import KINDS, Results
 from scoregate.cli.rows import prompt_fault
 from scoregate.cli.scoring import score
-from scoregate.cli.text import shown
 from scoregate.cli.warned import kinds_of
+from scoregate.text import shown
 
 HELP = "score a data set; run it again to continue, and to retry rows with errors"
 TIMEOUT_S = 600.0  # of a request

@@ -15,8 +15,8 @@ from scoregate.cli.calibration import as_json, as_text, calibrated, compared, co
 from scoregate.cli.exits import NO_SCORE, OK, UsageFault, described
 from scoregate.cli.origin import origin
 from scoregate.cli.samples import Samples, read_samples, turned
-from scoregate.cli.text import shown
 from scoregate.cli.thresholds import counterpart, percentiles
+from scoregate.text import shown
 
 TIMEOUT_S = 10.0  # to hear the metric's direction
 HELP = "choose a threshold from scores: for a pass rate, another model's, or with labels a false-accept rate"

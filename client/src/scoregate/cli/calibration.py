@@ -8,7 +8,6 @@ from typing import Any
 
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.samples import Samples, noted, turned
-from scoregate.cli.text import shown, table
 from scoregate.cli.thresholds import (
     PERCENTS,
     Counterpart,
@@ -19,6 +18,7 @@ from scoregate.cli.thresholds import (
     percentile,
     roc_auc,
 )
+from scoregate.text import shown, table
 
 PASS_RATE = Fraction(9, 10)
 FALSE_ACCEPT_RATE = Fraction(1, 100)

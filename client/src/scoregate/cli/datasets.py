@@ -10,9 +10,9 @@ from scoregate.cli.cells import in_json, is_column, options_in
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.expansion import Sweep, matrix, swept
 from scoregate.cli.generated import generated, is_generated, samples
-from scoregate.cli.records import Record, count, kind, records
 from scoregate.cli.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
 from scoregate.images import check_regular
+from scoregate.records import Record, count, kind, records
 
 PICTURES = frozenset({".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 VIDEOS = frozenset({".m4v", ".mov", ".mp4"})

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 
 import scoregate
-from scoregate.cli.text import shown
+from scoregate.text import shown
 
 OK = 0
 NO_SCORE = 1  # a response, but some requested score is missing

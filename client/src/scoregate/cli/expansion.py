@@ -9,9 +9,9 @@ from typing import Any
 from scoregate.cli.arguments import json_or_text
 from scoregate.cli.cells import empty, listed
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.records import Record
 from scoregate.cli.rows import Row
 from scoregate.images import check_regular
+from scoregate.records import Record
 
 ITEM, PICTURE, CAPTION = "item", "picture", "caption"  # columns that a matrix adds; the last two count from 0
 ID = "id"  # the data set's own name of an item

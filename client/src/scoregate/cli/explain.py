@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scoregate.cli.text import number, shown, table
+from scoregate.text import number, shown, table
 
 HEADS = ("ID", "QUESTION", "AFTER", "EXPECTED", "ANSWER", "P", "SCORE", "ZEROED BY")
 NUMBERS = ("ID", "P", "SCORE")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scoregate.cli.datasets import Dataset
 from scoregate.cli.evaluate.slices import values
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.records import Record
+from scoregate.records import Record
 
 if TYPE_CHECKING:
     from scoregate.report.rows import Columns

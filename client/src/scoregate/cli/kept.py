@@ -9,7 +9,7 @@ from typing import Any
 import scoregate
 from scoregate.cli.lines import Line
 from scoregate.cli.results import Results
-from scoregate.cli.text import shown
+from scoregate.text import shown
 
 Sets = Mapping[str, Mapping[str, Any]]  # as from `GET /questions/{id}`, by id
 

@@ -23,7 +23,8 @@ from scoregate.cli import (
 )
 from scoregate.cli.arguments import Parser, add_service
 from scoregate.cli.exits import INTERRUPTED, NO_SCORE, OK, USAGE, NoResult, UsageFault, described, exit_code
-from scoregate.cli.text import shown
+from scoregate.records import BadInput
+from scoregate.text import shown
 
 # A command is a module with HELP, add_arguments(parser) and run(arguments) -> exit code.
 COMMANDS = {
@@ -73,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except UsageFault as exc:
+    except (UsageFault, BadInput) as exc:
         return failed(shown(exc), USAGE)
     except OSError as exc:  # a file that was named can't be read or written
         return failed(shown(f"{exc.filename}: {exc.strerror}" if exc.filename else exc), USAGE)

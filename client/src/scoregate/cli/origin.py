@@ -7,8 +7,8 @@ from pathlib import Path
 
 from scoregate.cli.lines import Line, is_line
 from scoregate.cli.parquet import line_of
-from scoregate.cli.records import records
 from scoregate.cli.warned import Kind, kinds_of
+from scoregate.records import records
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scoregate.cli.lines import Line, checked
-from scoregate.cli.records import arrow, records
+from scoregate.records import arrow, records
 
 # Objects and lists whose shape differs from row to row.
 TEXTS = (

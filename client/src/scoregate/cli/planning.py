@@ -13,7 +13,7 @@ from scoregate.cli.arguments import metrics_of, options_of
 from scoregate.cli.datasets import Dataset
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Plan
-from scoregate.cli.records import kind
+from scoregate.records import kind
 
 
 def plan_of(arguments: argparse.Namespace, served: Mapping[str, Any]) -> Plan:

@@ -9,8 +9,8 @@ import scoregate
 from scoregate.cli.arguments import connected
 from scoregate.cli.exits import NO_SCORE, OK
 from scoregate.cli.explain import indented, numbers
-from scoregate.cli.text import shown, table
 from scoregate.cli.warned import demos
+from scoregate.text import shown, table
 
 ROLE = "questions"  # of the models that write them
 HELP = "show the questions about prompts, and store them for scoring"

@@ -16,7 +16,7 @@ from scoregate.cli.held import held
 from scoregate.cli.lines import ANY_MODELS
 from scoregate.cli.manifest import runs_of
 from scoregate.cli.results import Results
-from scoregate.cli.text import shown
+from scoregate.text import shown
 
 HELP = (
     "score a data set, and draw a page: means, skills, generators, people's ratings, the worst pictures, cost"

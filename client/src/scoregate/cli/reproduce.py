@@ -23,7 +23,7 @@ from scoregate.cli.planning import plan_of
 from scoregate.cli.results import Results
 from scoregate.cli.rows import Row
 from scoregate.cli.scoring import score
-from scoregate.cli.text import shown, table
+from scoregate.text import shown, table
 
 HELP = "score a data set again as its manifest says, and show what differs"
 TOLERANCE = 1e-4

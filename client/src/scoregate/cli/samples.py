@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.records import Record, number, records
+from scoregate.records import Record, number, records
 
 LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 NAMED = 5  # rows without a score that are named

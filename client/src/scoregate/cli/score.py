@@ -10,8 +10,8 @@ from scoregate.cli.arguments import add_metrics, connected, metrics_of, options_
 from scoregate.cli.exits import NO_SCORE, OK
 from scoregate.cli.explain import explained
 from scoregate.cli.pictures import read_pictures
-from scoregate.cli.text import number, shown, table
 from scoregate.cli.warned import warn
+from scoregate.text import number, shown, table
 
 HELP = "score pictures against a prompt, or against each of several"
 

@@ -9,9 +9,9 @@ from scoregate.cli.datasets import Dataset
 from scoregate.cli.lines import Line
 from scoregate.cli.results import Results
 from scoregate.cli.rows import Row
-from scoregate.cli.text import number, shown
 from scoregate.cli.thumbnails import data_uri
 from scoregate.cli.warned import Kind, kinds_of
+from scoregate.text import number, shown
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 

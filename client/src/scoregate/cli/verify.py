@@ -11,7 +11,7 @@ from scoregate.cli.exits import NO_SCORE, OK, NoResult, UsageFault
 from scoregate.cli.known import Case, Known, disordered, label
 from scoregate.cli.published import published
 from scoregate.cli.shipped import shipped
-from scoregate.cli.text import shown, table
+from scoregate.text import shown, table
 
 HELP = "compare the scores of known pictures with shipped or published ones"
 TIMEOUT_S = 300.0

@@ -1,13 +1,29 @@
-"""Columns as arrays: their types, names as numbers, and values without the noise of floats."""
+"""Columns as arrays: names as numbers, values without the noise of floats, and the scale of ratings."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import lcm
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scoregate.evaluation.errors import BadColumn
+from scoregate.records import BadInput
+
+
+class BadColumn(BadInput):
+    """
+    A column is not valid for the figure.
+
+    Attributes:
+        role: the argument of the function that holds the column, such as `metric`.
+        why: one line.
+    """
+
+    def __init__(self, role: str, why: str) -> None:
+        super().__init__(f"{role}: {why}")
+        self.role, self.why = role, why
+
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -73,4 +89,25 @@ def varied(values: Any, role: str) -> Floats:
     found = floats(values, role)
     if found.min() == found.max():
         raise BadColumn(role, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value")
+    return found
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From *low* to *high*; ratings outside, such as a code for "unsure", are ignored."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:g}:{self.high:g}"
+
+
+def inside(ratings: Floats, scale: Scale | None, role: str) -> npt.NDArray[np.bool_]:
+    """Return the mask of ratings on the scale.  Raises `BadColumn` if all are outside."""
+    found = np.ones(len(ratings), bool)
+    if scale:
+        found = (ratings >= scale.low) & (ratings <= scale.high)
+    if not found.any():
+        raise BadColumn(role, f"no value lies in {scale}" if scale else "no row has a value")
     return found

@@ -9,10 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from scoregate.cli.exits import UsageFault
-from scoregate.cli.records import Record, number, records
 from scoregate.evaluation.arrays import Floats
-from scoregate.evaluation.errors import BadInput
+from scoregate.records import BadInput, Record, number, records
 
 LABELS = {"1": 1.0, "1.0": 1.0, "true": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0}
 NESTED = ("scores", "columns")  # of a line that `scoregate batch` wrote
@@ -138,10 +136,7 @@ def read(path: Path | str) -> Table:
         OSError: it can't be read.
     """
     path = Path(path)
-    try:
-        rows = list(records(path))
-    except UsageFault as exc:
-        raise BadInput(str(exc)) from exc
+    rows = list(records(path))
     for row in rows:
         if row.fault:
             raise BadInput(f"{path}, row {row.number}: {row.fault}")

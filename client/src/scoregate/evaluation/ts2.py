@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Floats, Names, varied
-from scoregate.evaluation.errors import BadColumn
+from scoregate.evaluation.arrays import BadColumn, Floats, Names, varied
 
 MOST_WALKS = 100_000  # of one graph
 PARTITIONS = (("synth", 0, 110), ("nat", 111, 135), ("real", 136, 10**9))  # ids of the data set's graphs

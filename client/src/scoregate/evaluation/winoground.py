@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Names, coded, floats, varied
+from scoregate.evaluation.arrays import BadColumn, Names, coded, floats, varied
 from scoregate.evaluation.bootstrap import Sample, means
-from scoregate.evaluation.errors import BadColumn
 
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}
 

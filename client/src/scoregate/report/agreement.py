@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from scoregate.cli.text import number
 from scoregate.evaluation import correlation, pair_accuracy
 from scoregate.report.html import Missing, note, part, safe
 from scoregate.report.rows import Scored
 from scoregate.report.scatter import scatter
+from scoregate.text import number
 
 DRAWN = 2000  # points of a plot
 PAIRED = 5000  # pictures whose pairs are compared: 12 million of them

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from scoregate.cli.text import number
 from scoregate.report.html import note, safe, table
 from scoregate.report.intervals import Interval, interval
 from scoregate.report.rows import EMPTY, Row
+from scoregate.text import number
 
 MOST = 60  # bars of a table
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from scoregate.answers import is_number
-from scoregate.cli.text import number
 from scoregate.report.html import safe
 from scoregate.report.rows import Row
+from scoregate.text import number
 
 BOXES = 20  # that are drawn, the surest
 COLOURS = 6  # of classes of objects, in turn

@@ -2,10 +2,10 @@
 
 from statistics import fmean
 
-from scoregate.cli.text import number
 from scoregate.report.bars import Bar, bar, bars, grouped
 from scoregate.report.html import Missing, safe, table
 from scoregate.report.rows import Scored
+from scoregate.text import number
 
 OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.cli.text import number
 from scoregate.report.html import note, safe
 from scoregate.report.picture import figure
 from scoregate.report.rows import Details, Row, Scored
+from scoregate.text import number
 
 
 @dataclass(frozen=True)

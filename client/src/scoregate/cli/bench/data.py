@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.lines import FIELDS, LISTS, OBJECTS
-from scoregate.cli.records import Record, kind, opened
+from scoregate.records import Record, kind, opened
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Table

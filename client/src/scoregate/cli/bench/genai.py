@@ -24,7 +24,7 @@ from scoregate.cli.bench.data import (
 from scoregate.cli.cells import opened
 from scoregate.cli.evaluate.outcome import add_scale, scale_of
 from scoregate.cli.evaluate.slices import values
-from scoregate.cli.records import Record, kind
+from scoregate.records import Record, kind
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Scale, Table
@@ -226,7 +226,7 @@ def agreement(score: Any, human: Any) -> dict[str, Any]:
 
 
 def best(metric: str, score: Any, human: Any, items: Sequence[str]) -> dict[str, Any]:
-    from scoregate.evaluation.best_of import best_of
+    from scoregate.evaluation.agreement import best_of
 
     found = best_of(score, human, items)
     return {

@@ -6,7 +6,7 @@ from typing import Any
 from scoregate.cli.evaluate.formats import laid_out
 from scoregate.cli.evaluate.text import as_text, cell, is_table, with_ends
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.text import table
+from scoregate.text import table
 
 Content = Mapping[str, Any]  # single values, and lists of rows: the tables
 TITLES = {"text": "{}\n{}", "markdown": "**{}**\n\n{}", "latex": "% {}\n{}", "csv": "{1}"}

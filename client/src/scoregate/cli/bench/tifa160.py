@@ -21,7 +21,7 @@ from scoregate.cli.bench.data import (
 )
 from scoregate.cli.bench.genai import agreement
 from scoregate.cli.evaluate.outcome import add_scale, scale_of
-from scoregate.cli.records import Record
+from scoregate.records import Record
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Scale, Table

@@ -39,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the figures of correlation and of pairs."""
     from scoregate.evaluation import correlation, pair_accuracy
+    from scoregate.evaluation.agreement import correlation_sample as sample_of
     from scoregate.evaluation.bootstrap import together
-    from scoregate.evaluation.correlation import sample_of
-    from scoregate.evaluation.drawn_pairs import MOST, pair_accuracies
+    from scoregate.evaluation.pairs import MOST, pair_accuracies
 
     columns = [table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)]
     group = [table.texts(arguments.group)] if arguments.group else []

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return alpha at the three levels."""
     from scoregate.evaluation import alpha
-    from scoregate.evaluation.alpha import LEVELS
+    from scoregate.evaluation.raters import LEVELS
 
     cluster = cluster_of(arguments, table, "unit", table.texts(arguments.unit))
     unit, rater, rating, together = ratings_of(arguments, table, [*cluster.cells])

@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the area."""
     from scoregate.evaluation import auroc
-    from scoregate.evaluation.auroc import roc, sample_of
+    from scoregate.evaluation.agreement import auroc_sample as sample_of
+    from scoregate.evaluation.agreement import roc
 
     cluster = cluster_of(arguments, table, "row", rows(table))
     metric, truth, together = table.complete(

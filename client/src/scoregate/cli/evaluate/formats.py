@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scoregate.cli.evaluate.text import cell, ends, with_ends
-from scoregate.cli.text import shown, table
+from scoregate.text import shown, table
 
 FORMATS = ("markdown", "latex", "csv")
 ESCAPED = str.maketrans(

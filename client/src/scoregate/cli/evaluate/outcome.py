@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.records import number
+from scoregate.records import number
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Scale, Table

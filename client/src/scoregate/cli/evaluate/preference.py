@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the share."""
     from scoregate.evaluation import preference
-    from scoregate.evaluation.drawn_pairs import preferences
+    from scoregate.evaluation.pairs import preferences
 
     numbers = table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)
     groups = table.texts(arguments.group)

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the relation of each two generators, and the accuracy of each metric."""
-    from scoregate.evaluation.alpha import levels
+    from scoregate.evaluation.raters import levels
     from scoregate.evaluation.sxs import majorities, side_by_side
 
     votes, rater, cluster = votes_of(arguments, table)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scoregate.cli.text import number, table
+from scoregate.text import number, table
 
 NONE = "–"
 MOST = 20  # names that are shown in a line

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from statistics import fmean
 
-from scoregate.evaluation.correlation import correlation
+from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.tables import Table
 from service.core.text_files import table
 

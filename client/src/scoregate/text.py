@@ -1,4 +1,4 @@
-"""Text for a terminal: nothing in it can steer one, and columns stand straight."""
+"""Text for a terminal and for pages: nothing in it can steer a terminal, and columns stand straight."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence

@@ -12,11 +12,14 @@ from math import inf
 from pathlib import Path
 from typing import IO, Any, AnyStr, BinaryIO, cast
 
-from scoregate.cli.exits import UsageFault
 from scoregate.images import check_regular
 
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
 ROWS = 64  # of Parquet that are decoded together; they may hold pictures
+
+
+class BadInput(ValueError):
+    """A file, a table or a column is not valid for its use; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +36,23 @@ def records(path: Path) -> Iterator[Record]:
     Yield the rows of *path*, read lazily; decompressed if its name ends in `.gz`.
 
     Raises:
-        UsageFault: the format is unknown, or not that of the name.
+        BadInput: the format is unknown, or not that of the name.
         OSError: the file can't be read.
     """
     reader = READERS.get(kind(path))
     if reader is None:
-        raise UsageFault(f"{path}: the name must end in {', '.join(READERS)}, or one of these and .gz")
+        raise BadInput(f"{path}: the name must end in {', '.join(READERS)}, or one of these and .gz")
     with unpacking(path):
         yield from reader(path)
 
 
 @contextmanager
 def unpacking(path: Path) -> Iterator[None]:
-    """Raise `UsageFault` for a file that is not packed as its name says, or is cut."""
+    """Raise `BadInput` for a file that is not packed as its name says, or is cut."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
-        raise UsageFault(f"{path}: {exc}") from exc
+        raise BadInput(f"{path}: {exc}") from exc
 
 
 def kind(path: Path) -> str:
@@ -68,10 +71,10 @@ def opened(path: Path) -> BinaryIO:
 
 
 def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
-    """Yield the lines of *file*.  Raises `UsageFault` for a longer one, as a bomb in gzip has."""
+    """Yield the lines of *file*.  Raises `BadInput` for a longer one, as a bomb in gzip has."""
     while line := file.readline(MAX_LINE + 1):
         if len(line) > MAX_LINE:
-            raise UsageFault(f"{path}: a line has more than {MAX_LINE} characters")
+            raise BadInput(f"{path}: a line has more than {MAX_LINE} characters")
         yield line
 
 
@@ -99,9 +102,9 @@ def comma_separated(path: Path) -> Iterator[Record]:
         try:
             heads = reader.fieldnames or ()
         except csv.Error as exc:
-            raise UsageFault(f"{path}: {exc}") from exc
+            raise BadInput(f"{path}: {exc}") from exc
         if not heads or len(set(heads)) < len(heads):
-            raise UsageFault(f"{path}: the first line must name the columns, each once")
+            raise BadInput(f"{path}: the first line must name the columns, each once")
         number = 0
         while True:
             number += 1
@@ -129,7 +132,7 @@ def parquet(path: Path) -> Iterator[Record]:
             for number, values in enumerate(rows, 1):
                 yield Record(number, values)
     except pyarrow.ArrowException as exc:
-        raise UsageFault(f"{path}: {exc}") from exc
+        raise BadInput(f"{path}: {exc}") from exc
 
 
 def number(cell: Any) -> float:
@@ -161,16 +164,16 @@ def count(path: Path) -> int:
         with unpacking(path), opened(path) as bytes_of:
             return int(reader.read_metadata(bytes_of).num_rows)
     except pyarrow.ArrowException as exc:
-        raise UsageFault(f"{path}: {exc}") from exc
+        raise BadInput(f"{path}: {exc}") from exc
 
 
 def arrow() -> tuple[Any, Any]:
-    """Return the modules `pyarrow` and `pyarrow.parquet`.  Raises `UsageFault` if they are missing."""
+    """Return the modules `pyarrow` and `pyarrow.parquet`.  Raises `BadInput` if they are missing."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as exc:
-        raise UsageFault(
+        raise BadInput(
             "Parquet needs pyarrow: pip install './client[parquet]' in a checkout of Scoregate"
         ) from exc
     return pyarrow, pyarrow.parquet
