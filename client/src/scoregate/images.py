@@ -8,13 +8,13 @@ https://learn.microsoft.com/windows/win32/gdi/bitmap-storage
 
 from __future__ import annotations
 
-import errno
 import os
 import struct
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, Union
 
 from scoregate.errors import BadImage, UrlNotAllowed, reason_of
+from scoregate.records import check_regular
 
 
 class Readable(Protocol):
@@ -109,12 +109,6 @@ def of_bytes(image: Any) -> bytes:
         f"a {type(image).__name__} is no picture; give bytes, a path, an open file, a PIL image, an array"
         " or a tensor"
     )
-
-
-def check_regular(path: str | os.PathLike[str]) -> None:
-    """Raise `OSError` for a device or a pipe, which may never end; a path without a file passes."""
-    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
 
 
 def of_path(path: str | os.PathLike[str]) -> bytes:

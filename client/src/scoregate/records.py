@@ -1,21 +1,27 @@
 """Rows of JSON Lines, CSV and Parquet files, each with its number."""
 
+from __future__ import annotations
+
 import csv
+import errno
 import gzip
 import io
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import IO, Any, AnyStr, BinaryIO, cast
-
-from scoregate.images import check_regular
+from typing import IO, Any, AnyStr, BinaryIO, NoReturn, cast
 
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
 ROWS = 64  # of Parquet that are decoded together; they may hold pictures
+
+
+GZIP = ".gz"
+BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)  # a file that is not packed as its name says, or is cut
 
 
 class BadInput(ValueError):
@@ -42,32 +48,27 @@ def records(path: Path) -> Iterator[Record]:
     reader = READERS.get(kind(path))
     if reader is None:
         raise BadInput(f"{path}: the name must end in {', '.join(READERS)}, or one of these and .gz")
-    with unpacking(path):
-        yield from reader(path)
-
-
-@contextmanager
-def unpacking(path: Path) -> Iterator[None]:
-    """Raise `BadInput` for a file that is not packed as its name says, or is cut."""
     try:
-        yield
-    except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
+        yield from reader(path)
+    except BROKEN as exc:
         raise BadInput(f"{path}: {exc}") from exc
 
 
 def kind(path: Path) -> str:
     """Return the suffix of the file's format."""
-    return packed_name(path).suffix.lower()
+    return Path(path.stem if path.suffix.lower() == GZIP else path.name).suffix.lower()
 
 
-def packed_name(path: Path) -> Path:
-    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Raise `OSError` for a device or a pipe, which may never end; a path without a file passes."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
 
 
 def opened(path: Path) -> BinaryIO:
     """Return the bytes of a file, unpacked.  Raises `OSError`, also for a device or a pipe."""
     check_regular(path)
-    return cast(BinaryIO, gzip.open(path)) if path != packed_name(path) else path.open("rb")
+    return cast(BinaryIO, gzip.open(path)) if path.suffix.lower() == GZIP else path.open("rb")
 
 
 def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
@@ -155,15 +156,32 @@ def number(cell: Any) -> float:
     raise ValueError(f"{cell!r} is not a number")
 
 
+def json_cell(cell: Any) -> Any:
+    """Return the object or list in JSON that a text in a cell is; any other cell unchanged."""
+    if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):  # a text that begins like one
+            return strict_json(cell)
+    return cell
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON without NaN and infinities.  Raises `ValueError`."""
+
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number of JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
 def count(path: Path) -> int:
     """Return the number of rows of `records`, without decoding Parquet."""
     if kind(path) != ".parquet":
         return sum(1 for _ in records(path))
     pyarrow, reader = arrow()
     try:
-        with unpacking(path), opened(path) as bytes_of:
+        with opened(path) as bytes_of:
             return int(reader.read_metadata(bytes_of).num_rows)
-    except pyarrow.ArrowException as exc:
+    except (pyarrow.ArrowException, *BROKEN) as exc:
         raise BadInput(f"{path}: {exc}") from exc
 
 

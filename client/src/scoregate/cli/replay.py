@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-from scoregate.cli.arguments import json_or_text
-from scoregate.cli.exits import OK, UsageFault
-
-HELP = "compute published figures from published answers, with the code that the service scores with"
+from scoregate.cli.arguments import OK, UsageFault, json_or_text
 
 # Each metric is a module of `scoregate.evaluation.replay` with a function `figures(arguments)`.
 METRICS = {

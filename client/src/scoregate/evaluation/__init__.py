@@ -11,7 +11,8 @@ from scoregate.evaluation.geneval import GenEval, geneval
 from scoregate.evaluation.ordering import Ordering, SignedRank, ordering, signed_rank
 from scoregate.evaluation.pairs import PairAccuracy, Preference, pair_accuracy, preference
 from scoregate.evaluation.raters import Alpha, Convergence, alpha, convergence
-from scoregate.evaluation.tables import Table, read
+from scoregate.evaluation.tables import Table
+from scoregate.evaluation.tables import read_table as read
 from scoregate.evaluation.templates import Reliable, reliable
 from scoregate.evaluation.ts2 import Ts2, ts2
 from scoregate.evaluation.winoground import Winoground, winoground

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scoregate.cli.arguments import UsageFault
 from scoregate.cli.datasets import Dataset, captions_alone
-from scoregate.cli.exits import UsageFault
 from scoregate.cli.rows import digest
 from scoregate.records import BadInput
 
