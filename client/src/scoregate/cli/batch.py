@@ -259,8 +259,10 @@ def tell(results: Results, asked: int, out: Path) -> bool:
         print(shown(f"cannot read {why}"), file=sys.stderr)
     if len(unread) > REASONS:
         print(f"and {len(unread) - REASONS} more rows, see {UNREADABLE} in the results", file=sys.stderr)
-    for each in kinds_of(results.lines()):
-        print(shown(f"warning: {each}" + f" (first: {each.image})" * bool(each.image)), file=sys.stderr)
+    for warning in kinds_of(results.lines()):
+        print(
+            shown(f"warning: {warning}" + f" (first: {warning.image})" * bool(warning.image)), file=sys.stderr
+        )
     print(f"{text}\n{shown(out)}", file=sys.stderr)
     if results.left_over:
         print(f"{len(results.left_over)} lines are of no row of the data set; they are kept", file=sys.stderr)

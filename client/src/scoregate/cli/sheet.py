@@ -2,9 +2,8 @@
 
 import base64
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nsmallest
-from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,9 +12,7 @@ from scoregate.cli.lines import Line
 from scoregate.cli.results import Results
 from scoregate.cli.rows import Row, kind_of
 from scoregate.cli.warned import Kind, kinds_of
-from scoregate.text import number, shown
-
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+from scoregate.text import document, number, safe
 
 
 def write(path: Path, dataset: Dataset, results: Results, limit: int) -> None:
@@ -25,8 +22,8 @@ def write(path: Path, dataset: Dataset, results: Results, limit: int) -> None:
     worst = nsmallest(limit, results.lines(), key=lambda line: badness(line, first, sign))
     rows = {line["row"] for line in worst}
     pictures = {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in rows}
-    parts = page(worst, pictures, first, len(results.order), kinds_of(results.lines()))
-    path.write_text("".join(parts), "utf-8", errors="backslashreplace")
+    html = page(worst, pictures, first, len(results.order), kinds_of(results.lines()))
+    path.write_text(html, "utf-8", errors="backslashreplace")
 
 
 def badness(line: Line, metric: str, sign: int) -> tuple[bool, float, int]:
@@ -45,21 +42,13 @@ def bytes_of(row: Row) -> bytes:
 
 def page(
     worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int, kinds: Sequence[Kind]
-) -> Iterator[str]:
-    """Yield the page's parts."""
+) -> str:
+    """Return the page."""
     title = f"The {len(worst)} worst of {rows}" if len(worst) < rows else f"All {rows}, the worst first"
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Scoregate: {escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n<p>By {escape(metric)}; rows without a score come first.</p>\n"
-    )
-    yield "".join(f'<p class="bad">{safe(str(each))}</p>\n' for each in kinds)
-    yield "<main>\n"
-    for line in worst:
-        yield figure(line, pictures.get(line["row"], ""))
-    yield "</main>\n</body>\n</html>\n"
+    head = f"<h1>{safe(title)}</h1>\n<p>By {safe(metric)}; rows without a score come first.</p>\n"
+    head += "".join(f'<p class="bad">{safe(each)}</p>\n' for each in kinds)
+    figures = "".join(figure(line, pictures.get(line["row"], "")) for line in worst)
+    return document(f"Scoregate: {title}", STYLE, f"{head}<main>\n{figures}</main>\n")
 
 
 def figure(line: Line, picture: str) -> str:
@@ -79,11 +68,6 @@ def figure(line: Line, picture: str) -> str:
     name = f"row {line['row']}" + (f", {safe(line['image'])}" if line["image"] else "")
     caption = f"<b>{prompt}</b><dl>{scores}{errors}{noted}</dl><small>{name}</small>"
     return f"<figure>\n{image}\n<figcaption>{caption}</figcaption>\n</figure>\n"
-
-
-def safe(text: str) -> str:
-    """Escape *text* for HTML, also characters that turn or break lines."""
-    return escape(shown(text))
 
 
 STYLE = """

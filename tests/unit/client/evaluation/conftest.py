@@ -31,7 +31,7 @@ def without(monkeypatch):
     """Imports the evaluation anew, without a package; afterwards all modules are as before."""
 
     def without(package):
-        ours = ("scoregate.evaluation", "scoregate.cli.evaluate", "scoregate.cli.replay")
+        ours = ("scoregate.evaluation", "scoregate.cli.evaluate", "scoregate.replay")
         for name in [name for name in sys.modules if name.startswith(ours)]:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr(scoregate, "evaluation", raising=False)  # which an import sets

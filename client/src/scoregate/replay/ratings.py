@@ -1,14 +1,24 @@
-"""People's ratings of pictures, and how well the scores of a metric agree with them."""
+"""
+Published answers against people's ratings: those to DSG's and VQ²'s questions that j-min/DSG publishes.
 
+The files are `vqa_answers_release/*_dsg.csv` and `*_vq2a.csv`, and the ratings of TIFA160.
+"""
+
+import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
 from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.tables import Table
 from service.core.text_files import table
+from service.metrics.common.dependencies import Dependencies
+from service.metrics.dsg import fold as dsg_fold
+from service.metrics.vq2 import fold as vq2_fold
+from service.questions.exchange.dsg import parents_of
+from service.questions.sets import Question
 
 Picture = tuple[str, str]  # the generator and the prompt's item
 Rows = list[dict[str, str]]
@@ -111,3 +121,71 @@ def figures_of(
 
 def shown(picture: Picture) -> str:
     return "/".join(picture)
+
+
+ID, PARENTS = "question_id", "dependency_id"
+NUMBER = re.compile("[1-9][0-9]*")
+UNASKED = ("tifa160_134",)  # has no questions in the released files, and counts 0 in the authors' table
+
+
+def dsg(answers: Path, likert: Path, dependencies: Dependencies) -> dict[str, float]:
+    """
+    Return the figures of `figures_of`; the pictures of `UNASKED` count 0, as in print.
+
+    Raises:
+        OSError, ValueError: a file cannot be used; a question is no number, or its parent has no answer.
+    """
+    found = answers_by_picture(answers, "dsg", ID, ID, PARENTS)
+
+    def score_of(picture: Picture, rows: Sequence[Mapping[str, str]]) -> float:
+        try:
+            return dsg_score(rows, dependencies)
+        except ValueError as exc:
+            raise ValueError(f"{answers}: {shown(picture)}: {exc}") from exc
+
+    return figures_of(found, likert, score_of, UNASKED)
+
+
+def dsg_score(rows: Sequence[Mapping[str, str]], dependencies: Dependencies) -> float:
+    """
+    Return the score of one picture.
+
+    Only the exact answer "yes" is a yes: InstructBLIP answered 22 of 4,605 questions with something else.
+    """
+    parents = parents_of([row[PARENTS] for row in rows]) or [()] * len(rows)
+    questions = [
+        Question(question_number(row[ID]), text="", depends_on=ids)
+        for row, ids in zip(rows, parents, strict=True)
+    ]
+    yes = {question.id: row["answer"] == "yes" for question, row in zip(questions, rows, strict=True)}
+    for question in questions:
+        if unanswered := [id for id in question.depends_on if id not in yes]:
+            raise ValueError(f"question {question.id} depends on {unanswered[0]}, which has no answer")
+    return dsg_fold(questions, yes, yes, dependencies).value
+
+
+def question_number(text: str) -> int:
+    """Parse a question's number."""
+    if not NUMBER.fullmatch(text):
+        raise ValueError(f"{ID} {text!r} is not a number")
+    return int(text)
+
+
+def vq2(answers: Path, likert: Path) -> dict[str, float]:
+    """
+    Return the figures of `figures_of`.
+
+    The published answers are words and not probabilities, so a pair counts 1 for the exact answer "yes",
+    and else 0.
+
+    Raises:
+        OSError, ValueError: a file cannot be used, or its questions have numbers, which VQ²'s do not.
+    """
+    found = answers_by_picture(answers, "vq2a", "question")
+    if any("question_id" in row for rows in found.values() for row in rows):
+        raise ValueError(f"{answers} has a column question_id: these are answers to DSG's questions")
+    return figures_of(
+        found,
+        likert,
+        lambda _, rows: vq2_fold({number: float(row["answer"] == "yes") for number, row in enumerate(rows)}),
+    )
