@@ -116,13 +116,10 @@ def comma_separated(path: Path) -> Iterator[Record]:
             except csv.Error as exc:
                 yield Record(number, fault=str(exc))
             else:
-                yield csv_record(number, values)
-
-
-def csv_record(number: int, values: dict[str | None, Any]) -> Record:
-    if None in values:
-        return Record(number, fault="has more cells than the first line names")
-    return Record(number, {str(name): value for name, value in values.items() if value is not None})
+                if None in values:
+                    yield Record(number, fault="has more cells than the first line names")
+                    continue
+                yield Record(number, {name: value for name, value in values.items() if value is not None})
 
 
 def parquet(path: Path) -> Iterator[Record]:

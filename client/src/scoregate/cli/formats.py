@@ -148,14 +148,18 @@ PLAIN = "mean"  # a cell whose values, such as those of generators, are columns 
 
 def printed(content: Content, form: str, only: str | None) -> str:
     """Return the facts and all tables as text, and in other forms the tables.  Raises `UsageFault`."""
-    tables = {name: value for name, value in content.items() if isinstance(value, list) and is_table(value)}
+    lists = {name: value for name, value in content.items() if isinstance(value, list)}
+    tables = {name: rows for name, rows in lists.items() if rows and isinstance(rows[0], Mapping)}
     facts = {name: value for name, value in content.items() if name not in tables}
     if only is not None and only not in tables:
         raise UsageFault(f"there is no table {only}; there are {', '.join(tables)}")
     only = only or (next(iter(tables)) if form == "csv" else None)
     chosen = {name: rows for name, rows in tables.items() if only in (None, name)}
     texts = [TITLES[form].format(name, spread(rows, form)) for name, rows in chosen.items()]
-    return "\n\n".join([as_text(facts), *texts] if form == "text" and not only else texts)
+    if form != "text" or only:
+        return "\n\n".join(texts)
+    values = [(name, cell(value)) for name, value in facts.items()]
+    return "\n\n".join([table(["FIGURE", "VALUE"], values, right=["VALUE"]), *texts])
 
 
 def spread(rows: Sequence[Mapping[str, Any]], form: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, floats, varied, without_noise
+from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, floats, varied
 from scoregate.evaluation.bootstrap import Sample
 
 
@@ -106,7 +106,7 @@ def auroc_sample(metric: Any, label: Any, cluster: Names) -> Sample:
 
 def roc(metric: Floats, label: Floats) -> tuple[Floats, Floats]:
     """Return the shares of wrong and of right pictures at or above each threshold, from 0 to 1."""
-    shares, metric = [], without_noise(metric)
+    shares, metric = [], floats(metric, "metric")
     thresholds = np.append(np.inf, np.unique(metric)[::-1])
     for kind in (0, 1):
         scores = np.sort(metric[label == kind])

@@ -58,20 +58,12 @@ def exact(values: Floats) -> tuple[Floats, int]:
     return values, 1
 
 
-def without_noise(values: Floats) -> Floats:
-    """
-    Return the values such that those that `exact` makes equal are equal: 0.1 + 0.2 becomes 0.3.
-
-    This is the one rule of what is tied.  Every column of every figure goes through it, so that ranks,
-    pairs and areas count the same values as equal.
-    """
-    whole, scale = exact(values)
-    return whole / scale
-
-
 def floats(values: Any, role: str) -> Floats:
     """
-    Return *values* as an array of finite numbers, `without_noise`.
+    Return *values* as an array of finite numbers without the noise of floats: 0.1 + 0.2 becomes 0.3.
+
+    Values that `exact` makes equal are equal.  This is the one rule of what is tied.  Every column of every
+    figure goes through it, so that ranks, pairs and areas count the same values as equal.
 
     Raises:
         BadColumn: the column is empty, or a value is not finite.
@@ -81,7 +73,8 @@ def floats(values: Any, role: str) -> Floats:
         raise BadColumn(role, "no row has a value")
     if not np.isfinite(found).all():
         raise BadColumn(role, "a value is no finite number")
-    return without_noise(found)
+    whole, scale = exact(found)
+    return whole / scale
 
 
 def varied(values: Any, role: str) -> Floats:

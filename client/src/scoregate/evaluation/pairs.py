@@ -110,15 +110,10 @@ def pairs(rows: Rows) -> Iterator[tuple[Floats, Orders, Floats]]:
         waiting.append((distance, order, weights[lag:][same]))
         size += len(distance)
         if size >= BLOCK:
-            yield joined(waiting)
+            yield tuple(map(np.concatenate, zip(*waiting, strict=True)))  # type: ignore[misc]
             waiting, size = [], 0
     if waiting:
-        yield joined(waiting)
-
-
-def joined(waiting: list[tuple[Floats, Orders, Floats]]) -> tuple[Floats, Orders, Floats]:
-    distances, orders, weights = zip(*waiting, strict=True)
-    return np.concatenate(distances), np.concatenate(orders), np.concatenate(weights)
+        yield tuple(map(np.concatenate, zip(*waiting, strict=True)))  # type: ignore[misc]
 
 
 def counts(rows: Rows, epsilon: float) -> tuple[npt.NDArray[np.int64], Floats]:

@@ -126,15 +126,35 @@ def first_of(table: Table, *names: str) -> str:
     return next(filter(table.has, names), names[0])
 
 
-def metrics_of(arguments: argparse.Namespace, table: Table, own: set[str]) -> list[str]:
+def metrics_of(
+    arguments: argparse.Namespace, tables: Iterable[Table], own: set[str]
+) -> list[tuple[Table, str]]:
     """
-    Return the metrics that were named, else all columns of numbers that are not the benchmark's *own*.
+    Return each metric with its table: those that were named, else all columns of numbers but the *own* ones.
 
     Raises:
-        BadInput: there is none, or `--lower-is-better` names another one.
+        BadInput: a named metric is in no table, a table has none, or `--lower-is-better` names another one.
     """
-    found = metrics_in(arguments, table, own)
-    only("--lower-is-better", arguments.lower_is_better, found)
+    found: list[tuple[Table, str]] = []
+    offered: dict[str, None] = {}
+    for table in tables:
+        columns = dict.fromkeys(name for record in table.records for name in record.values)
+        offered |= columns
+        if arguments.metric:
+            found += [(table, name) for name in dict.fromkeys(arguments.metric) if table.has(name)]
+            continue
+        probe, before = replace(table), len(found)
+        for name in [each for each in columns if each not in own | OF_LINES]:
+            with suppress(BadInput):  # a column of texts
+                cells = probe.numbers(name)
+                found += [(table, name)] if (cells == cells).any() else []
+        if len(found) == before:
+            raise BadInput(f"{table.path}: there is no column of scores; name a file by --scores")
+    names = list(dict.fromkeys(name for _, name in found))
+    if missing := [name for name in arguments.metric or () if name not in names]:
+        files = ", ".join(map(str, arguments.scores or [arguments.data]))
+        raise BadInput(f"{files}: no column {missing[0]}; there are {', '.join(offered)}")
+    only("--lower-is-better", arguments.lower_is_better, names)
     return found
 
 
@@ -142,41 +162,6 @@ def only(option: str, names: Iterable[str], metrics: Sequence[str]) -> None:
     """Raise `BadInput` if an option names something that is none of *metrics*, such as a misspelt one."""
     if unknown := [name for name in names if name not in metrics]:
         raise BadInput(f"{option} {unknown[0]}: no such metric is printed; there are {', '.join(metrics)}")
-
-
-def metrics_in(arguments: argparse.Namespace, table: Table, own: set[str]) -> list[str]:
-    """Return the same, without a check of `--lower-is-better`."""
-    if arguments.metric:
-        return list(dict.fromkeys(arguments.metric))
-    found, probe = [], replace(table)
-    for name in dict.fromkeys(name for record in table.records for name in record.values):
-        if name not in own | OF_LINES:
-            with suppress(BadInput):  # a column of texts
-                cells = probe.numbers(name)
-                found += [name] if (cells == cells).any() else []
-    if not found:
-        raise BadInput(f"{table.path}: there is no column of scores; name a file by --scores")
-    return found
-
-
-def metrics_of_files(arguments: argparse.Namespace, own: set[str]) -> Iterator[tuple[Table, str]]:
-    """
-    Yield each metric with the table of its file; a metric that was named may be in any of the files.
-
-    Raises:
-        BadInput: a metric that was named is in no file, or a file has no metric.
-    """
-    found: list[tuple[Table, str]] = [
-        (table, metric)
-        for table in map(rows_of, arguments.scores)
-        for metric in metrics_in(arguments, table, own)
-        if not arguments.metric or table.has(metric)
-    ]
-    names = [metric for _, metric in found]
-    if missing := {*(arguments.metric or ())} - {*names}:
-        raise BadInput(f"{', '.join(map(str, arguments.scores))}: no column {min(missing)}")
-    only("--lower-is-better", arguments.lower_is_better, list(dict.fromkeys(names)))
-    yield from found
 
 
 def mark(table: Table) -> dict[str, bool]:

@@ -19,9 +19,9 @@ from scoregate.cli.bench.data import (
     of_each,
     rows_of,
 )
-from scoregate.cli.evaluate.outcome import add_scale, scale_of, values
+from scoregate.cli.evaluate.outcome import add_scale, values
 from scoregate.evaluation import BadInput, Scale, Table, correlation, pair_accuracy
-from scoregate.evaluation.agreement import best_of
+from scoregate.evaluation.agreement import BestOf, best_of
 from scoregate.evaluation.tables import text
 from scoregate.records import Record, json_cell, kind
 
@@ -43,35 +43,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the agreement of metrics, generators by skill, and the rating of the best of N."""
-    table, facts = pictures(rated(arguments.data), scale_of(arguments))
+    table, facts = pictures(rated(arguments.data), Scale(*arguments.scale) if arguments.scale else None)
     table = without_zeros(table)
     for path in arguments.scores:
         table = joined(table, without_zeros(rows_of(path)), KEYS, by_order=arguments.by_order)
     if differing := [name for name in arguments.metric or () if name in facts.get("left_out", ())]:
         raise BadInput(f"{table.path}, column {differing[0]}: the rows of a picture have several values")
-    metrics = metrics_of(arguments, table, OWN)
+    metrics = [name for _, name in metrics_of(arguments, [table], OWN)]
     human, models, items = table.numbers("human"), table.names("model"), table.names("item")
     tags = skills_of(arguments.skills, table)
-    best_of: list[dict[str, Any]] = []
+    picked: dict[str, tuple[BestOf, dict[str, bool]]] = {}
 
     def figures(metric: str) -> dict[str, Any]:
         score, rating, of_items = table.complete(
             table.worth(metric, lower=metric in arguments.lower_is_better), human, [*items]
         )
-        row = agreement(score, rating) | {"dropped": table.dropped, **mark(table)}
-        best_of.append(best(metric, score, rating, of_items) | mark(table))
+        said = mark(table)
+        row = agreement(score, rating) | {"dropped": table.dropped, **said}
+        picked[metric] = best_of(score, rating, of_items), said
         return row
 
-    found = of_each(arguments, table.path, metrics, figures, group="item")
+    rows = of_each(arguments, table.path, metrics, figures, group="item")
     with columns(table.path, group="item"):
         _, rating, of_items = table.complete(human, human, [*items])
-        best_of.append(best("human", rating, rating, of_items))
+        picked["human"] = best_of(rating, rating, of_items), {}
+    means = {name: {str(n): each for n, each in found.means.items()} for name, (found, _) in picked.items()}
     judges = {"human": human, **{metric: table.numbers(metric) for metric in metrics}}
     skills = [row for name, column in judges.items() for row in by_skill(name, column, models, tags)]
     return (
         {"prompts": len(set(items)), "generators": len(set(models)), **facts, **joins(table)}
-        | {"metrics": found}
-        | {"skills": skills, "best_of": best_of}
+        | {"metrics": rows, "skills": skills}
+        | {
+            "best_of": [
+                {"metric": name, "prompts": found.groups, "mean": means[name], **said}
+                for name, (found, said) in picked.items()
+            ]
+        }
     )
 
 
@@ -181,11 +188,13 @@ def skills_of(path: Path | None, table: Table) -> list[list[str]]:
         for skill, prompts in content.items():
             for prompt in prompts:
                 listed[of_prompt(prompt)].append(skill)
-        found = [listed.get(item, []) for item in items]
+        found = [[*listed.get(item, ())] for item in items]
     elif "skills" in table.records[0].values:
         found = table.each("skills", values)
     if not any(skill in GROUPS for each in found for skill in each):
-        found = [[*each, *grouped(each)] for each in found]
+        for each in found:
+            basic = ["basic"] if {*each} & {*BASIC} else []
+            each += ["advanced"] if {*each} & {*ADVANCED} else basic
     return found
 
 
@@ -195,26 +204,11 @@ def numbered(item: Any) -> str:
     return (name.lstrip("0") or "0") if name.isdigit() else name
 
 
-def grouped(skills: Sequence[str]) -> list[str]:
-    if any(skill in ADVANCED for skill in skills):
-        return ["advanced"]
-    return ["basic"] if any(skill in BASIC for skill in skills) else []
-
-
 def agreement(score: Any, human: Any) -> dict[str, Any]:
     """Return a metric's figures: its correlations with people's ratings, and the pairwise accuracy."""
     of_all, pairs = correlation(score, human), pair_accuracy(score, human)
     figures = {"pearson": of_all.pearson, "spearman": of_all.spearman, "kendall": of_all.kendall}
     return {"n": of_all.n, **figures, "accuracy": pairs.accuracy, "epsilon": pairs.epsilon}
-
-
-def best(metric: str, score: Any, human: Any, items: Sequence[str]) -> dict[str, Any]:
-    found = best_of(score, human, items)
-    return {
-        "metric": metric,
-        "prompts": found.groups,
-        "mean": {str(n): each for n, each in found.means.items()},
-    }
 
 
 def by_skill(

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Any
 
-from scoregate.cli.bench.data import add_metrics, columns, mark, metrics_of_files
+from scoregate.cli.bench.data import add_metrics, columns, mark, metrics_of, rows_of
 from scoregate.cli.evaluate.outcome import add_bootstrap, caution, compared, interval_of
 from scoregate.evaluation import BadColumn, BadInput, Table
 from scoregate.evaluation.bootstrap import Sample
@@ -52,11 +52,11 @@ def pair_tables(
         tags, contents: of all items.
 
     Raises:
-        BadInput: two files have a metric of the same name, or as `metrics_of_files` and `right_choices`.
+        BadInput: two files have a metric of the same name, or as `metrics_of` and `right_choices`.
     """
     found: dict[str, Right] = {}
     turned: dict[str, dict[str, bool]] = {}
-    for table, metric in metrics_of_files(arguments, OWN):
+    for table, metric in metrics_of(arguments, map(rows_of, arguments.scores), OWN):
         name = table.path.name.partition(".")[0] if metric == UNNAMED else metric
         if name in found:
             raise BadInput(f"{table.path}: another file has a metric {name}, too")

@@ -42,7 +42,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
             | {"n": len(score), "dropped": table.dropped, **mark(table)}
         )
 
-    found = of_each(arguments, table.path, metrics_of(arguments, table, OWN), figures)
+    found = of_each(arguments, table.path, [name for _, name in metrics_of(arguments, [table], OWN)], figures)
     described = [
         {"source": name, "rows": count}
         | ({"undefined": "; ".join(undefined[name])} if name in undefined else {})

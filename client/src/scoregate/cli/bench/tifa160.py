@@ -57,7 +57,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
         )
         return row | {"dropped": table.dropped, **mark(table)}
 
-    metrics = metrics_of(arguments, table, OWN)
+    metrics = [name for _, name in metrics_of(arguments, [table], OWN)]
     rows = of_each(arguments, table.path, metrics, figures, human="human_avg")
     return {"out_of_scale": outside, **joins(table), "metrics": rows}
 

@@ -28,7 +28,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     skip = arguments.skip_graph or (SKIPPED if arguments.version == "released" else ())
     skip = [name for name in skip if arguments.skip_graph or name in graphs]
     times = dict(arguments.seconds)
-    metrics = metrics_of(arguments, table, OWN)
+    metrics = [name for _, name in metrics_of(arguments, [table], OWN)]
     only("--seconds", times, metrics)
 
     def figures(metric: str) -> dict[str, Any]:
