@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, floats, varied
+from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, floats
 from scoregate.evaluation.bootstrap import Sample
 
 
@@ -29,7 +29,7 @@ class Correlation:
 
 def correlation(metric: Any, human: Any) -> Correlation:
     """Return three correlations.  Raises `BadColumn` for a constant column."""
-    metric, human = varied(metric, "metric"), varied(human, "human")
+    metric, human = floats(metric, "metric", varied=True), floats(human, "human", varied=True)
     if len(metric) != len(human):
         raise BadColumn("human", f"{len(human)} values for {len(metric)} of the metric")
     ranks = stats.rankdata(metric), stats.rankdata(human)
@@ -75,7 +75,7 @@ def auroc(metric: Any, label: Any) -> Auroc:
     Raises:
         BadColumn: all scores or all labels are the same, or a label is something else.
     """
-    metric, label = varied(metric, "metric"), floats(label, "label")
+    metric, label = floats(metric, "metric", varied=True), floats(label, "label")
     if not np.isin(label, (0, 1)).all():
         raise BadColumn("label", "a label is 0 or 1")
     good, bad = metric[label == 1], metric[label == 0]
@@ -138,20 +138,17 @@ def best_of(metric: Any, human: Any, group: Names) -> BestOf:
     most = int(sizes.max())
     if most < 2:
         raise BadColumn("group", "no group has two pictures")
-    groups = [codes == code for code in np.flatnonzero(sizes == most)]
-    picked = [picks(metric[rows], human[rows]) for rows in groups]
-    means = {count: float(value) for count, value in enumerate(np.mean(picked, axis=0), 1)}
+    groups, picked = np.flatnonzero(sizes == most), []
+    for code in groups:
+        rows = codes == code
+        _, places, equal = np.unique(metric[rows], return_inverse=True, return_counts=True)
+        ratings = np.bincount(places, human[rows]) / equal
+        ends = list(zip(np.cumsum(equal).tolist(), equal.tolist(), strict=True))
+        # How often the best of N has each score: it is among those up to it, and not among those below it.
+        shares = [
+            [(comb(upto, n) - comb(upto - count, n)) / comb(most, n) for upto, count in ends]
+            for n in range(1, most + 1)
+        ]
+        picked.append(np.array(shares) @ ratings)
+    means = {n: float(value) for n, value in enumerate(np.mean(picked, axis=0), 1)}
     return BestOf(len(groups), means)
-
-
-def picks(metric: Floats, human: Floats) -> Floats:
-    """Return the mean rating of the pick among N of these pictures, for N from 1 to all of them."""
-    found = []
-    for count in range(1, len(metric) + 1):
-        total = 0.0
-        for score in np.unique(metric):
-            below, upto = int((metric < score).sum()), int((metric <= score).sum())
-            share = (comb(upto, count) - comb(below, count)) / comb(len(metric), count)
-            total += share * float(human[metric == score].mean())
-        found.append(total)
-    return np.array(found)

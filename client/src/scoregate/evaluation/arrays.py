@@ -58,7 +58,7 @@ def exact(values: Floats) -> tuple[Floats, int]:
     return values, 1
 
 
-def floats(values: Any, role: str) -> Floats:
+def floats(values: Any, role: str, *, varied: bool = False) -> Floats:
     """
     Return *values* as an array of finite numbers without the noise of floats: 0.1 + 0.2 becomes 0.3.
 
@@ -66,7 +66,7 @@ def floats(values: Any, role: str) -> Floats:
     figure goes through it, so that ranks, pairs and areas count the same values as equal.
 
     Raises:
-        BadColumn: the column is empty, or a value is not finite.
+        BadColumn: the column is empty, a value is not finite, or all are equal though they must be *varied*.
     """
     found = np.asarray(values, dtype=np.float64)
     if not found.size:
@@ -74,13 +74,8 @@ def floats(values: Any, role: str) -> Floats:
     if not np.isfinite(found).all():
         raise BadColumn(role, "a value is no finite number")
     whole, scale = exact(found)
-    return whole / scale
-
-
-def varied(values: Any, role: str) -> Floats:
-    """Return `floats`.  Raises `BadColumn` also if all values are equal."""
-    found = floats(values, role)
-    if found.min() == found.max():
+    found = whole / scale
+    if varied and found.min() == found.max():
         raise BadColumn(role, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value")
     return found
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, exact, floats, varied
+from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, exact, floats
 from scoregate.evaluation.bootstrap import Sample
 
 BLOCK = 1 << 20  # pairs that are in memory together
@@ -66,8 +66,8 @@ def pair_accuracy(
     Raises:
         BadColumn: a column is constant, or no group has two rows.
     """
-    metric, scale = exact(varied(metric, "metric"))
-    human, _ = exact(varied(human, "human"))
+    metric, scale = exact(floats(metric, "metric", varied=True))
+    human, _ = exact(floats(human, "human", varied=True))
     groups = np.zeros(len(metric), np.intp) if group is None else coded(group)[1]
     sizes = np.bincount(groups)
     if sizes.max() < 2:
@@ -218,7 +218,10 @@ def preference(metric: Any, human: Any, group: Names, *, average: Average = "pai
     Raises:
         BadColumn: a column is constant, or no group has two pictures that people rated differently.
     """
-    (metric, _), (human, _) = exact(varied(metric, "metric")), exact(varied(human, "human"))
+    (metric, _), (human, _) = (
+        exact(floats(metric, "metric", varied=True)),
+        exact(floats(human, "human", varied=True)),
+    )
     names, groups = coded(group)
     apart = preferred(human, groups)
     if not apart.any():

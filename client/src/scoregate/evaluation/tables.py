@@ -102,10 +102,10 @@ class Table:
         """
         records = self.kept
         if cells is None:
-            if not self.has(column):
+            records, cells = self.records, [record.values.get(column) for record in self.records]
+            if all(cell is None for cell in cells) and not self.has(column):
                 offered = ", ".join(dict.fromkeys(name for record in self.records for name in record.values))
                 raise BadInput(f"{self.path}: no column {column}; there are {offered}")
-            records, cells = self.records, [record.values.get(column) for record in self.records]
         found, number = [], 0
         try:
             for record, cell in zip(records, cells, strict=True):
@@ -144,11 +144,15 @@ def read_table(path: Path | str) -> Table:
         raise BadInput(f"{path}, row {fault.number}: {fault.fault}")
     if not rows:
         raise BadInput(f"{path}: there is no row")
-    return Table(path, [replace(row, values=flat(row.values)) for row in rows])
+    nested = {*NESTED, LOWER}
+    return Table(
+        path,
+        [replace(row, values=flat(row.values)) if nested & row.values.keys() else row for row in rows],
+    )
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row in which the scores and columns of a line of `scoregate batch` are cells."""
+    """Return a line of `scoregate batch` as a row in which its scores and columns are cells."""
     found = {name: cell for name, cell in values.items() if name not in NESTED}
     for name in reversed(NESTED):
         if isinstance(nested := values.get(name), Mapping):

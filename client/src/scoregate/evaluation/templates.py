@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from scoregate.evaluation.agreement import correlation
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, coded, inside, varied
+from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, coded, floats, inside
 from scoregate.evaluation.raters import levels
 from scoregate.records import BadInput
 
@@ -217,7 +217,7 @@ def reliable(
     Raises:
         BadColumn: all ratings are the same or outside the scale, or nothing was rated twice.
     """
-    values = varied(rating, "rating")
+    values = floats(rating, "rating", varied=True)
     kept = inside(values, scale, "rating")
     prompts, rows = coded(prompt)
     wordings = [""] * len(values) if template is None else template

@@ -127,13 +127,17 @@ def first_of(table: Table, *names: str) -> str:
 
 
 def metrics_of(
-    arguments: argparse.Namespace, tables: Iterable[Table], own: set[str]
+    arguments: argparse.Namespace, tables: Iterable[Table], own: set[str], **more: Iterable[str]
 ) -> list[tuple[Table, str]]:
     """
     Return each metric with its table: those that were named, else all columns of numbers but the *own* ones.
 
+    Args:
+        more: the metrics that further arguments name, by argument.
+
     Raises:
-        BadInput: a named metric is in no table, a table has none, or `--lower-is-better` names another one.
+        BadInput: a named metric is in no table, a table has none, or `--lower-is-better` or another argument
+            names one that is not printed, such as a misspelt one.
     """
     found: list[tuple[Table, str]] = []
     offered: dict[str, None] = {}
@@ -154,14 +158,12 @@ def metrics_of(
     if missing := [name for name in arguments.metric or () if name not in names]:
         files = ", ".join(map(str, arguments.scores or [arguments.data]))
         raise BadInput(f"{files}: no column {missing[0]}; there are {', '.join(offered)}")
-    only("--lower-is-better", arguments.lower_is_better, names)
+    for option, given in {"lower-is-better": arguments.lower_is_better, **more}.items():
+        if unknown := [name for name in given if name not in names]:
+            raise BadInput(
+                f"--{option} {unknown[0]}: no such metric is printed; there are {', '.join(names)}"
+            )
     return found
-
-
-def only(option: str, names: Iterable[str], metrics: Sequence[str]) -> None:
-    """Raise `BadInput` if an option names something that is none of *metrics*, such as a misspelt one."""
-    if unknown := [name for name in names if name not in metrics]:
-        raise BadInput(f"{option} {unknown[0]}: no such metric is printed; there are {', '.join(metrics)}")
 
 
 def mark(table: Table) -> dict[str, bool]:

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from scoregate.cli.arguments import seconds as positive
-from scoregate.cli.bench.data import add_data, joins, mark, metrics_of, of_each, only, table_of
+from scoregate.cli.bench.data import add_data, joins, mark, metrics_of, of_each, table_of
 from scoregate.cli.evaluate.metrics import add_version
 from scoregate.evaluation import ts2
 
@@ -28,8 +28,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     skip = arguments.skip_graph or (SKIPPED if arguments.version == "released" else ())
     skip = [name for name in skip if arguments.skip_graph or name in graphs]
     times = dict(arguments.seconds)
-    metrics = [name for _, name in metrics_of(arguments, [table], OWN)]
-    only("--seconds", times, metrics)
+    metrics = [name for _, name in metrics_of(arguments, [table], OWN, seconds=times)]
 
     def figures(metric: str) -> dict[str, Any]:
         found = ts2(
