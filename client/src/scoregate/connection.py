@@ -20,6 +20,13 @@ IDLE_S = 30.0  # of an idle connection; less than the service's 75 s, so that th
 KEY = re.compile(r"[!-~]+")
 LONGEST_MS = 600_000  # maximum that the service accepts
 
+MAX_BYTES = 32 * 2**20  # of an answer, decompressed; one about 128 items with all their details has a few
+ENCODING = "gzip"  # the only one accepted, since it can be decompressed incrementally
+GZIP = 16 + zlib.MAX_WBITS
+OF_A_PROXY = (429, 502, 503, 504)  # without a code of the service: it was not reached
+FIRST_S = 0.1  # before the first retry, doubled for each further one
+BUSY = (429, 503)
+
 
 class Connection:
     """
@@ -195,12 +202,6 @@ def api_key_of(given: str | None) -> str:
     return key
 
 
-MAX_BYTES = 32 * 2**20  # of an answer, decompressed; one about 128 items with all their details has a few
-ENCODING = "gzip"  # the only one accepted, since it can be decompressed incrementally
-GZIP = 16 + zlib.MAX_WBITS
-OF_A_PROXY = (429, 502, 503, 504)  # without a code of the service: it was not reached
-
-
 @dataclass(frozen=True)
 class Reply:
     """
@@ -286,10 +287,6 @@ def problem_of(reply: Reply) -> Mapping[str, Any] | None:
         return None
     ours = isinstance(content, dict) and "detail" in content and isinstance(content.get("code"), str)
     return content if ours else None
-
-
-FIRST_S = 0.1  # before the first retry, doubled for each further one
-BUSY = (429, 503)
 
 
 def worth_a_retry(error: ScoregateError) -> bool:

@@ -16,6 +16,14 @@ from typing import Any, Protocol, TypeAlias, Union
 from scoregate.errors import BadImage, UrlNotAllowed, reason_of
 from scoregate.records import check_regular
 
+CHANNELS = (1, 3, 4)
+URL = ("http://", "https://")
+FILE = struct.Struct("<2sI4xI")
+BITMAP = struct.Struct("<IiiHHIIiiII")
+BEFORE = FILE.size + BITMAP.size
+MAX_FRAMES = 64  # of an item, in the service
+TAKEN = 16  # of more frames, as the service takes of a video file
+
 
 class Readable(Protocol):
     """A file that is open in binary mode."""
@@ -59,8 +67,6 @@ Picture: TypeAlias = Union[
     Frames,
     Sequence["Picture"],
 ]
-CHANNELS = (1, 3, 4)
-URL = ("http://", "https://")
 
 
 def is_url(image: Any) -> bool:
@@ -191,11 +197,6 @@ def of_pixels(pixels: Any, *, channels_first: bool) -> bytes:
     return bmp(width, height, rows.tobytes())
 
 
-FILE = struct.Struct("<2sI4xI")
-BITMAP = struct.Struct("<IiiHHIIiiII")
-BEFORE = FILE.size + BITMAP.size
-
-
 def stride(width: int) -> int:
     """Return bytes of a row of *width* pixels: three for each, padded to a multiple of four."""
     return (3 * width + 3) // 4 * 4
@@ -228,9 +229,6 @@ def smaller(file: bytes, most: int = 160) -> bytes:
         rows.append(bytes(row))
     return bmp(narrow, len(rows), b"".join(rows))
 
-
-MAX_FRAMES = 64  # of an item, in the service
-TAKEN = 16  # of more frames, as the service takes of a video file
 
 BATCH, VIDEO = 5, 4  # dimensions of arrays and tensors
 

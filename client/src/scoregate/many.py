@@ -22,6 +22,10 @@ from scoregate.resume import Resume
 WIDTH = 80
 TERMINAL_S, LOG_S = 0.2, 30.0  # between two updates; a log keeps each line
 
+MAX_BYTES = 32 * 2**20  # of pictures in a request, so that one more still fits the service's 64 MB
+OF_AN_ITEM = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
+Send = Callable[[Sequence[Mapping[str, Any]], Files, ScoreParams], Awaitable[Report]]
+
 
 def columns(file: TextIO) -> int | None:
     """Return 80 for a terminal without a width, as in some containers, else None: tqdm finds the width."""
@@ -73,12 +77,6 @@ class Progress(tqdm):  # type: ignore[misc,type-arg,unused-ignore]
             printer: Callable[[str], Any] = tqdm.status_printer(file)
             return printer
         return lambda line: print(line, file=file, flush=True) if line else None
-
-
-MAX_BYTES = 32 * 2**20  # of pictures in a request, so that one more still fits the service's 64 MB
-OF_AN_ITEM = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
-
-Send = Callable[[Sequence[Mapping[str, Any]], Files, ScoreParams], Awaitable[Report]]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from typing import IO, Any, AnyStr, BinaryIO, NoReturn, cast
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
 ROWS = 64  # of Parquet that are decoded together; they may hold pictures
 
-
 GZIP = ".gz"
 BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)  # a file that is not packed as its name says, or is cut
 

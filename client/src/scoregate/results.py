@@ -18,6 +18,11 @@ MetricError = ScoregateError
 """Why a metric of an item has no score: the same classes as those of a whole request."""
 
 
+MOST_WARNINGS = 10
+MAX_BYTES = 2 * 2**20  # of one picture; larger ones would make the notebook's file too large
+KINDS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"GIF8": "gif", b"BM": "bmp", b"RIFF": "webp"}
+
+
 @dataclass(frozen=True)
 class Score:
     """
@@ -222,11 +227,6 @@ class QuestionSet:
     error: MetricError | None
     provenance: Mapping[str, str] = field(default_factory=dict)
     unasked: Sequence[str] = ()
-
-
-MOST_WARNINGS = 10
-MAX_BYTES = 2 * 2**20  # of one picture; larger ones would make the notebook's file too large
-KINDS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"GIF8": "gif", b"BM": "bmp", b"RIFF": "webp"}
 
 
 def of_score(score: Score) -> str:

@@ -20,6 +20,12 @@ INTERRUPTED = 130
 
 LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
 
+METRIC = "vqascore"
+ORIENT = ("as_stored", "exif")
+PLOTS = (".png", ".svg", ".pdf")
+TIMEOUT_S = 60.0
+VERSION = version("scoregate-client")
+
 
 class UsageFault(Exception):
     """The call or its input is wrong; the message is one line for people."""
@@ -41,13 +47,6 @@ def described(error: scoregate.ScoregateError) -> str:
     places = [f"{fault['pointer']}: {fault['detail']}" for fault in error.errors or ()]
     hint = "; set SCOREGATE_API_KEY, or --api-key" if error.status == HTTPStatus.UNAUTHORIZED else ""
     return shown(f"{error.code}: " + ("; ".join(places) or error.detail) + hint)
-
-
-METRIC = "vqascore"
-ORIENT = ("as_stored", "exif")
-PLOTS = (".png", ".svg", ".pdf")
-TIMEOUT_S = 60.0
-VERSION = version("scoregate-client")
 
 
 class Once(argparse.Action):

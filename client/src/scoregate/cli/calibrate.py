@@ -37,6 +37,9 @@ from scoregate.text import shown, table
 BINS = 40  # of a plot
 TIMEOUT_S = 10.0  # to hear the metric's direction
 
+PASS_RATE = Fraction(9, 10)
+FALSE_ACCEPT_RATE = Fraction(1, 100)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -139,10 +142,6 @@ def lower_there(arguments: argparse.Namespace, metric: str) -> bool:
         )
         print(shown(f"warning: {note}"), file=sys.stderr)
         return False
-
-
-PASS_RATE = Fraction(9, 10)
-FALSE_ACCEPT_RATE = Fraction(1, 100)
 
 
 @dataclass(frozen=True)

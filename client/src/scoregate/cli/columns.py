@@ -19,6 +19,8 @@ from scoregate.records import Record, check_regular, json_cell
 QUESTION_SET = "question_set"
 Scalar = str | int | float | bool | None
 
+ID = "id"  # the data set's own name of an item
+
 
 def in_json(values: Mapping[str, Any], texts: Collection[str] = ()) -> dict[str, Any]:
     """Return the cells of a CSV row, with objects and lists in place of their JSON; *texts* stay texts."""
@@ -124,7 +126,6 @@ def empty(cell: Any) -> bool:
 
 
 ITEM, PICTURE, CAPTION = "item", "picture", "caption"  # columns that a matrix adds; the last two count from 0
-ID = "id"  # the data set's own name of an item
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 FIRST = 100  # rows in which a column has to be seen
 
+SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -232,7 +234,6 @@ def captions_alone(folder: Path) -> list[str]:
 
 OF_A_PROMPT, SAMPLES, GENEVAL = "metadata.jsonl", "samples", "geneval"
 NO_SAMPLE = f"sample, such as {SAMPLES}/0000.png"
-SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 
 
 def is_generated(folder: Path) -> bool:

@@ -11,6 +11,15 @@ from scoregate.text import number, shown, table
 NONE = "–"
 MOST = 20  # names that are shown in a line
 
+FORMATS = ("markdown", "latex", "csv")
+ESCAPED = str.maketrans(
+    {char: f"\\{char}" for char in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+Content = Mapping[str, Any]  # single values, and lists of rows: the tables
+TITLES = {"text": "{}\n{}", "markdown": "**{}**\n\n{}", "latex": "% {}\n{}", "csv": "{1}"}
+PLAIN = "mean"  # a cell whose values, such as those of generators, are columns of their names alone
+
 
 def as_text(content: Mapping[str, Any]) -> str:
     """Return every entry of *content* that holds something; names of lists stand above their tables."""
@@ -65,13 +74,6 @@ def cell(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(cell, value)) if len(value) <= MOST else f"{len(value)}: see --json"
     return str(value)
-
-
-FORMATS = ("markdown", "latex", "csv")
-ESCAPED = str.maketrans(
-    {char: f"\\{char}" for char in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
 
 
 def rendered(content: Mapping[str, Any], form: str) -> str:
@@ -139,11 +141,6 @@ def latex(rows: Sequence[Sequence[str]]) -> str:
     columns = "l" + "r" * (len(rows[0]) - 1)
     begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
     return "\n".join([begin, r"\hline", head, r"\hline", *body, r"\hline", end])
-
-
-Content = Mapping[str, Any]  # single values, and lists of rows: the tables
-TITLES = {"text": "{}\n{}", "markdown": "**{}**\n\n{}", "latex": "% {}\n{}", "csv": "{1}"}
-PLAIN = "mean"  # a cell whose values, such as those of generators, are columns of their names alone
 
 
 def printed(content: Content, form: str, only: str | None) -> str:

@@ -27,6 +27,20 @@ LISTS = ("warnings", "lower_is_better")
 UNREADABLE = "unreadable_row"
 ANY_MODELS = "--allow-model-change"
 
+# Objects and lists whose shape differs from row to row.
+TEXTS = (
+    "models",
+    "options",
+    "own_options",
+    "question_sets",
+    "details",
+    "warnings",
+    "lower_is_better",
+    "orient",
+)
+ROWS = 1000  # that are written together
+LARGEST = 2**63
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -199,21 +213,6 @@ def is_error(content: Any) -> bool:
     return isinstance(content, dict) and all(
         isinstance(content.get(name), str) for name in ("code", "detail")
     )
-
-
-# Objects and lists whose shape differs from row to row.
-TEXTS = (
-    "models",
-    "options",
-    "own_options",
-    "question_sets",
-    "details",
-    "warnings",
-    "lower_is_better",
-    "orient",
-)
-ROWS = 1000  # that are written together
-LARGEST = 2**63
 
 
 class Kind(NamedTuple):

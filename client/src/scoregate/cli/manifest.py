@@ -36,6 +36,8 @@ BLOCK = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
 OF_A_MODEL = ("recipe", "dtype", "device", "hardware")
 
+Sets = Mapping[str, Mapping[str, Any]]  # as from `GET /questions/{id}`, by id
+
 
 def beside(results: Path) -> Path:
     """Return the path of the manifest of *results*."""
@@ -208,9 +210,6 @@ def is_run(content: Any) -> bool:
         and is_number(content.get("seconds"))
         and isinstance(content.get("service", {}), dict)
     )
-
-
-Sets = Mapping[str, Mapping[str, Any]]  # as from `GET /questions/{id}`, by id
 
 
 def keep_sets(client: scoregate.Client, results: Results) -> None:

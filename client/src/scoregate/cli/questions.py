@@ -13,6 +13,9 @@ from scoregate.text import number, shown, table
 
 ROLE = "questions"  # of the models that write them
 
+HEADS = ("ID", "QUESTION", "AFTER", "EXPECTED", "ANSWER", "P", "SCORE", "ZEROED BY")
+NUMBERS = ("ID", "P", "SCORE")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -63,10 +66,6 @@ def as_text(found: scoregate.QuestionSet) -> str:
     ]
     heads = ["ID", "QUESTION", "KIND", "AFTER", "CHOICES", "EXPECTED"]
     return f"{shown(found.prompt)}\n{shown(found.id)}\n{indented(table(heads, rows, right=['ID']))}"
-
-
-HEADS = ("ID", "QUESTION", "AFTER", "EXPECTED", "ANSWER", "P", "SCORE", "ZEROED BY")
-NUMBERS = ("ID", "P", "SCORE")
 
 
 def explained(details: Mapping[str, Any]) -> str:

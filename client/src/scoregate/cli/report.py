@@ -34,6 +34,9 @@ COLUMNS = {
 }
 PICTURES = 12
 
+ITEM = "prompt"  # the default of what generators share
+Run = Mapping[str, Any]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -101,9 +104,6 @@ def offline(
         yield results, dataset, 0
 
 
-ITEM = "prompt"  # the default of what generators share
-
-
 @dataclass(frozen=True)
 class Fact:
     """Facts of one row; *human* is NaN without a rating, *skill* has all tags, texts are None if empty."""
@@ -147,9 +147,6 @@ def facts(dataset: Dataset, columns: Columns, scale: tuple[float, float] | None)
     kept = [nan if place in outside else rating for place, rating in enumerate(human)]
     found = {row.number: Fact(*cells) for row, *cells in zip(rows, kept, *texts, skills, strict=True)}
     return Facts(found, len(outside))
-
-
-Run = Mapping[str, Any]
 
 
 def columns_of(arguments: argparse.Namespace) -> Columns:

@@ -28,6 +28,11 @@ BRANDS = {
     "mp4": (b"iso", b"mp4", b"avc1", b"M4V "),
 }
 
+RELATED = ("references", "source")  # columns of pictures for metrics that use them
+MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
+OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
+UNUSABLE = re.compile("\0|[\ud800-\udfff]")
+
 
 def kind_of(picture: bytes) -> str:
     """Return the format by its MIME subtype; empty if it is not a picture or a film."""
@@ -57,12 +62,6 @@ def readable(picture: bytes) -> bytes:
         return of_pillow(open_heif(picture).to_pillow())
     except (BadImage, OSError, ValueError, RuntimeError, EOFError) as exc:
         raise ValueError(f"is HEIC that cannot be read: {reason_of(exc)}") from None
-
-
-RELATED = ("references", "source")  # columns of pictures for metrics that use them
-MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
-OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
-UNUSABLE = re.compile("\0|[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)

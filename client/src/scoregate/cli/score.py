@@ -18,6 +18,9 @@ from scoregate.images import is_url
 from scoregate.records import check_regular
 from scoregate.text import number, shown, table
 
+FETCH_S = 60.0
+MAX_BYTES = 64 * 2**20  # of a URL; the default limit of a request
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -113,10 +116,6 @@ def complain(report: scoregate.Report, names: Sequence[str], prompts: Sequence[s
             lacking.setdefault(f"{error.code}: {error.detail}", []).append(metric)
         for why, metrics in lacking.items():
             print(shown(f"{place}: no {', '.join(metrics)}: {why}"), file=sys.stderr)
-
-
-FETCH_S = 60.0
-MAX_BYTES = 64 * 2**20  # of a URL; the default limit of a request
 
 
 def read_pictures(names: Iterable[str]) -> tuple[list[tuple[str, bytes]], list[str]]:

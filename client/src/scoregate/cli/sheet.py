@@ -14,6 +14,10 @@ from scoregate.cli.rows import Row, kind_of
 from scoregate.cli.warned import Kind, kinds_of
 from scoregate.text import document, number, safe
 
+SIDE = 256  # pixels
+MAX_PIXELS = 100_000_000  # a larger picture is not decoded
+SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
+
 
 def write(path: Path, dataset: Dataset, results: Results, limit: int) -> None:
     """Write a page of the *limit* worst rows by the first metric; those without a score come first."""
@@ -88,11 +92,6 @@ dt, small, p, .none { color: var(--quiet); }
 dd { margin: 0; font-variant-numeric: tabular-nums; }
 .bad { color: var(--bad); }
 """
-
-
-SIDE = 256  # pixels
-MAX_PIXELS = 100_000_000  # a larger picture is not decoded
-SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
 
 
 def data_uri(picture: bytes) -> str:

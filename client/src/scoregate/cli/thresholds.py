@@ -22,6 +22,10 @@ from scoregate.records import Record, number, records
 LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 NAMED = 5  # rows without a score that are named
 
+PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99)
+MIN_TAIL = 10  # scores on either side of a threshold; with fewer the rate is a guess
+Z = 1.959963984540054  # the normal distribution's two-sided 95 %
+
 
 @dataclass
 class Samples:
@@ -187,11 +191,6 @@ def scored_lines(path: Path, metric: str) -> Iterator[Line]:
         line = line_of(record.values)
         if is_line(line) and metric in line["scores"]:
             yield line
-
-
-PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99)
-MIN_TAIL = 10  # scores on either side of a threshold; with fewer the rate is a guess
-Z = 1.959963984540054  # the normal distribution's two-sided 95 %
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,30 @@ from scoregate.text import shown, table
 
 TIE = 0.005  # known scores that differ by no more have no order
 
+# `genai_image_teaser.json` of t2v_metrics at 60ce07b, rounded.  Its README says which prompt a picture has.
+PICTURES = ("DALLE3.png", "DeepFloyd.jpg", "Midjourney.jpg", "SDXL.jpg")
+PROMPTS = {
+    "images/0": "The brown dog chases the black dog around the tree.",
+    "images/1": "Two cats sit at the window, the blue one intently watching the rain,"
+    " the red one curled up asleep.",
+}
+
+# The tolerance is wide: the pictures may be compressed copies of the scored ones.
+PUBLISHED = {
+    "vqascore": (
+        re.compile("clip-flant5-xxl", re.IGNORECASE),
+        0.05,
+        {"images/0": (0.904, 0.317, 0.685, 0.602), "images/1": (0.848, 0.335, 0.780, 0.638)},
+    ),
+    "clipscore": (
+        re.compile("ViT-L-14-336|vit-large-patch14-336", re.IGNORECASE),
+        0.02,
+        {"images/0": (0.273, 0.254, 0.314, 0.282), "images/1": (0.359, 0.327, 0.363, 0.364)},
+    ),
+}
+TOLERANCE = 0.001  # float32 on other processors
+TIMEOUT_S = 300.0
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -64,28 +88,6 @@ def disordered(known: Sequence[float], scores: Sequence[float]) -> list[tuple[in
     ]
 
 
-# `genai_image_teaser.json` of t2v_metrics at 60ce07b, rounded.  Its README says which prompt a picture has.
-PICTURES = ("DALLE3.png", "DeepFloyd.jpg", "Midjourney.jpg", "SDXL.jpg")
-PROMPTS = {
-    "images/0": "The brown dog chases the black dog around the tree.",
-    "images/1": "Two cats sit at the window, the blue one intently watching the rain,"
-    " the red one curled up asleep.",
-}
-# The tolerance is wide: the pictures may be compressed copies of the scored ones.
-PUBLISHED = {
-    "vqascore": (
-        re.compile("clip-flant5-xxl", re.IGNORECASE),
-        0.05,
-        {"images/0": (0.904, 0.317, 0.685, 0.602), "images/1": (0.848, 0.335, 0.780, 0.638)},
-    ),
-    "clipscore": (
-        re.compile("ViT-L-14-336|vit-large-patch14-336", re.IGNORECASE),
-        0.02,
-        {"images/0": (0.273, 0.254, 0.314, 0.282), "images/1": (0.359, 0.327, 0.363, 0.364)},
-    ),
-}
-
-
 def published(checkout: Path) -> list[Known]:
     """Return the published scores, with the pictures of a *checkout* of t2v_metrics."""
     return [
@@ -108,7 +110,6 @@ def published(checkout: Path) -> list[Known]:
 
 GOLDEN = Path(__file__).with_name("golden")
 SCORES = GOLDEN / "demo.json"  # by `python -m demo.record_golden`
-TOLERANCE = 0.001  # float32 on other processors
 
 
 def shipped() -> list[Known]:
@@ -128,9 +129,6 @@ def shipped() -> list[Known]:
         )
         for metric, entry in json.loads(SCORES.read_text("utf-8")).items()
     ]
-
-
-TIMEOUT_S = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

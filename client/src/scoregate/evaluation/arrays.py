@@ -10,6 +10,15 @@ import numpy.typing as npt
 
 from scoregate.records import BadInput
 
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Names = Sequence[str]
+
+# Decimals of up to nine places, and fractions with a denominator up to 20, such as shares of questions.
+SCALES = (*(10**places for places in range(10)), lcm(*range(1, 21)))
+LARGEST = 2.0**33
+NOISE = 1e-14  # of a value: what a few additions and a division leave
+
 
 class BadColumn(BadInput):
     """
@@ -23,16 +32,6 @@ class BadColumn(BadInput):
     def __init__(self, role: str, why: str) -> None:
         super().__init__(f"{role}: {why}")
         self.role, self.why = role, why
-
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Names = Sequence[str]
-
-# Decimals of up to nine places, and fractions with a denominator up to 20, such as shares of questions.
-SCALES = (*(10**places for places in range(10)), lcm(*range(1, 21)))
-LARGEST = 2.0**33
-NOISE = 1e-14  # of a value: what a few additions and a division leave
 
 
 def coded(names: Names) -> tuple[list[str], Codes]:

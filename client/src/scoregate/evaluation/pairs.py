@@ -26,6 +26,11 @@ NOISE = 1e-9  # of an accuracy: what sums of floats leave
 Orders = npt.NDArray[np.int8]
 Average = Literal["groups", "pairs"]
 
+# Metric, human, group, and the weight of a pair of the group; by group and within it by metric.
+Rows = tuple[Floats, Floats, Codes, Floats]
+MOST = 1 << 24  # pairs in memory: of 5,793 rows without groups
+Weights = Callable[[Codes], tuple[Floats, float]]  # of a drawing: how often each cluster is in it
+
 
 @dataclass(frozen=True)
 class PairAccuracy:
@@ -92,10 +97,6 @@ def pair_accuracy(
         ties_metric,
         ties_both,
     )
-
-
-# Metric, human, group, and the weight of a pair of the group; by group and within it by metric.
-Rows = tuple[Floats, Floats, Codes, Floats]
 
 
 def pairs(rows: Rows) -> Iterator[tuple[Floats, Orders, Floats]]:
@@ -253,11 +254,6 @@ def preferred(human: Floats, groups: Codes) -> Floats:
     tied = np.bincount(cells[0].astype(np.intp), equal * (equal - 1) / 2)
     found: Floats = sizes * (sizes - 1) / 2 - tied
     return found
-
-
-MOST = 1 << 24  # pairs in memory: of 5,793 rows without groups
-
-Weights = Callable[[Codes], tuple[Floats, float]]  # of a drawing: how often each cluster is in it
 
 
 class Pairs(NamedTuple):

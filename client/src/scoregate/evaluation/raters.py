@@ -24,6 +24,8 @@ EXTREME = 0.4  # of the scale, between the highest and the lowest rating of a un
 
 Coefficients = dict[str, float | None]
 
+SAMPLES = 50  # subsets of each size
+
 
 @dataclass(frozen=True)
 class Alpha:
@@ -203,9 +205,6 @@ def intervals(
         return {level: value for level, value in found.items() if value is not None}
 
     return interval(drawn(Sample(int(clusters.max()) + 1, figures), bootstrap, seed))
-
-
-SAMPLES = 50  # subsets of each size
 
 
 @dataclass(frozen=True)

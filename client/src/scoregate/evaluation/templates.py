@@ -32,6 +32,9 @@ ANSWERS: Mapping[str, Mapping[str, float]] = {
 }
 CODES = {"likert": {"6"}}  # of unsure
 
+THRESHOLD = 0.5
+NOISE = 1e-9  # of a variance: half of the largest one is not below half of it
+
 
 @dataclass(frozen=True)
 class Template:
@@ -155,10 +158,6 @@ def correlations(found: Mapping[str, Mapping[Picture, float]]) -> list[dict[str,
             row |= {"pearson": None, "spearman": None}
         rows.append(row)
     return rows
-
-
-THRESHOLD = 0.5
-NOISE = 1e-9  # of a variance: half of the largest one is not below half of it
 
 
 @dataclass(frozen=True)

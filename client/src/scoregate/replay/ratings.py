@@ -26,6 +26,9 @@ Rows = list[dict[str, str]]
 STYLE = "qg_model"  # in released answers: the style of the questions
 NAMED = 5  # pictures without answers that are named
 
+NUMBER = re.compile("[1-9][0-9]*")
+UNASKED = ("tifa160_134",)  # has no questions in the released files, and counts 0 in the authors' table
+
 
 def answers_by_picture(path: Path, style: str, question: str, *more: str) -> dict[Picture, Rows]:
     """
@@ -124,8 +127,6 @@ def shown(picture: Picture) -> str:
 
 
 ID, PARENTS = "question_id", "dependency_id"
-NUMBER = re.compile("[1-9][0-9]*")
-UNASKED = ("tifa160_134",)  # has no questions in the released files, and counts 0 in the authors' table
 
 
 def dsg(answers: Path, likert: Path, dependencies: Dependencies) -> dict[str, float]:

@@ -22,6 +22,10 @@ from service.questions.sets import Question
 
 Content = TypeVar("Content", bound=BaseModel)
 
+BLOCK = re.compile(r"Question:(.*?)Verdict:([^\n]*)", re.DOTALL)
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
 
 def parsed(kind: type[Content], data: bytes, place: str) -> Content:
     """
@@ -114,9 +118,6 @@ def evaluation(path: Path) -> Evaluation:
     return found
 
 
-BLOCK = re.compile(r"Question:(.*?)Verdict:([^\n]*)", re.DOTALL)
-
-
 class Pair(BaseModel):
     """A question of the rubric, and its expected answer."""
 
@@ -197,10 +198,6 @@ def picture_in(line: bytes, place: str) -> Picture:
     if len(line) > MAX_LINE:
         raise ValueError(f"{place} has more than {MAX_LINE} bytes")
     return parsed(Picture, line, place)
-
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Lenient(BaseModel):

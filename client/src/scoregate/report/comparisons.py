@@ -17,6 +17,10 @@ DRAWN = 2000  # points of a plot
 PAIRED = 5000  # pictures whose pairs are compared: 12 million of them
 SEED = 0
 
+TURNED = {">": "<", "<": ">", "=": "="}
+KINDS = {">": "better", "<": "worse", "=": "same"}
+Relations = dict[tuple[str, str], str]
+
 
 def agreement(scored: Scored) -> str:
     """Return a plot and its figures for each metric.  Raises `Missing` without a column of ratings."""
@@ -61,12 +65,6 @@ def sampled(count: int, most: int) -> npt.NDArray[np.intp]:
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))
-
-
-TURNED = {">": "<", "<": ">", "=": "="}
-KINDS = {">": "better", "<": "worse", "=": "same"}
-
-Relations = dict[tuple[str, str], str]
 
 
 def matrices(scored: Scored, alpha: float) -> str:

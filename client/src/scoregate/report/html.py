@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from scoregate.evaluation import BadColumn
 from scoregate.text import safe
 
+LONGEST = 30  # characters of a name at an axis
+
 
 class Missing(Exception):
     """Why a part of the page cannot be drawn; one line."""
@@ -59,7 +61,6 @@ def region(label: str, body: str) -> str:
 
 WIDE, HIGH = 340, 240
 LEFT, BELOW, GAP = 52, 36, 10
-LONGEST = 30  # characters of a name at an axis
 
 
 def scatter(points: Sequence[tuple[float, float]], across: str, up: str) -> str:

@@ -15,6 +15,10 @@ from scoregate.text import number, safe
 TIMES = 1000  # that items are drawn again
 SEED = 0
 
+MOST = 60  # bars of a table
+Domain = tuple[float, float]
+OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -36,11 +40,6 @@ def interval(values: Sequence[float], items: Sequence[str]) -> Interval:
     sample = bootstrap.means({"mean": (codes, values)}, len(names))
     low, high = bootstrap.interval(bootstrap.drawn(sample, TIMES, SEED)).get("mean", (None, None))
     return Interval(float(np.mean(values)), low, high, len(values))
-
-
-MOST = 60  # bars of a table
-
-Domain = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -163,9 +162,6 @@ def means_table(
     if scored.columns.model is not None:
         found += [bar(name, rows, value) for name, rows in grouped(scored.rows, lambda row: row.model)]
     return bars(title, scored.columns.model or "pictures", found, missing)
-
-
-OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
 
 
 def skills(scored: Scored) -> str:

@@ -12,6 +12,8 @@ from scoregate.report.pictures import worst
 from scoregate.report.rows import Scored
 from scoregate.text import document, safe
 
+HOUR_S = 3600
+
 
 def head(scored: Scored) -> str:
     """Return the top of the page."""
@@ -74,9 +76,6 @@ def failures(scored: Scored) -> str:
         [safe(code), safe(metric), str(n), safe(first[metric, code])] for (metric, code), n in count.items()
     ]
     return table("Without a score", ["code", "metric", "pictures", "the first"], cells) if cells else ""
-
-
-HOUR_S = 3600
 
 
 def cost(scored: Scored) -> str:

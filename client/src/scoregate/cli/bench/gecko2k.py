@@ -34,6 +34,10 @@ SXS = "sxs"
 MAJORITY = "majority"
 OPPOSITE = {(">", "<"), ("<", ">")}
 
+TEMPLATES = ("wl", "likert", "dsg")
+OWN = {*TEMPLATES, "prompt_id", "item", "model", "prompt_type", "dataset_id"}
+SYNTHETIC = "Gecko(S)"  # its prompts have skills
+
 
 def parts(tags: Tags) -> Iterator[tuple[str, set[str]]]:
     """Yield all items that are kept, and those of each tag."""
@@ -147,11 +151,6 @@ def agreement(found: Sequence[Tested], people: Relations) -> dict[str, Any]:
 
 def pair(a: str, b: str) -> str:
     return f"{a} : {b}"
-
-
-TEMPLATES = ("wl", "likert", "dsg")
-OWN = {*TEMPLATES, "prompt_id", "item", "model", "prompt_type", "dataset_id"}
-SYNTHETIC = "Gecko(S)"  # its prompts have skills
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,6 +23,8 @@ from scoregate.evaluation.bootstrap import together
 from scoregate.evaluation.pairs import MOST, pair_accuracies, preferences
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 
+VERSIONS = ("released", "printed", "current")
+
 
 def add_agreement(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -134,9 +136,6 @@ def of_preference(arguments: argparse.Namespace, table: Table) -> Outcome:
         axes.set_title(f"{label(arguments.metric)}, accuracy {found.accuracy:.4f}")
 
     return outcome(table, draw, found, drawn=drawn, cluster=cluster.name)
-
-
-VERSIONS = ("released", "printed", "current")
 
 
 def add_ts2(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,10 @@ from scoregate.records import json_cell
 
 Cells = Sequence[str | None]
 
+DRAWINGS = 1000  # of a bootstrap
+FEW = 30  # rows, below which a figure says little
+CLUSTERS = ("prompt", "item", "text_id")  # columns whose values are drawn where no other one is named
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -104,11 +108,6 @@ def scale_of(arguments: argparse.Namespace) -> Scale | None:
 def label(column: str) -> str:
     """Return a column's name as Matplotlib shows it: a dollar sign would begin a formula."""
     return column.replace("$", r"\$")
-
-
-DRAWINGS = 1000  # of a bootstrap
-FEW = 30  # rows, below which a figure says little
-CLUSTERS = ("prompt", "item", "text_id")  # columns whose values are drawn where no other one is named
 
 
 class Cluster(NamedTuple):

@@ -25,6 +25,14 @@ from scoregate.evaluation import Table, alpha, convergence, reliable
 from scoregate.evaluation.raters import LEVELS
 from scoregate.evaluation.templates import Answers, Picture, correlations, scores, templates, valued
 
+COLUMNS = {
+    "template": "wl, dsg or likert",
+    "item": "the prompt",
+    "model": "the generator",
+    "rater": "who answered",
+    "answer": "the answer",
+}
+
 
 def add_alpha(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -128,15 +136,6 @@ def of_reliable(arguments: argparse.Namespace, table: Table) -> Outcome:
         axes.set_xlabel(f"reliable of {found.prompts} prompts")
 
     return outcome(table, draw, found)
-
-
-COLUMNS = {
-    "template": "wl, dsg or likert",
-    "item": "the prompt",
-    "model": "the generator",
-    "rater": "who answered",
-    "answer": "the answer",
-}
 
 
 def add_templates(parser: argparse.ArgumentParser) -> None:
