@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,17 +29,17 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Those of our modules that the module at *path* imports, wherever in it."""
+def imports(path: Path, known: Collection[str] = MODULES, tops: Collection[str] = ()) -> Iterator[str]:
+    """Those *known* modules, and those of the packages *tops*, that a module imports, wherever in it."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             inside = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if name in MODULES else node.module for name in inside]
+            names = [name if name in known else node.module for name in inside]
         else:
             continue
-        yield from (name for name in names if name in MODULES)
+        yield from (name for name in names if name in known or name.partition(".")[0] in tops)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +91,66 @@ def test_no_import_leads_back_to_where_it_started(graph):
             del left[module]
 
     assert [] == sorted(left)
+
+
+def client_imports() -> dict[str, set[str]]:
+    """What each module of the client imports, of the client and of the service."""
+    root = ROOT / "client/src"
+    paths = {path.relative_to(root).with_suffix("").parts: path for path in root.rglob("*.py")}
+    names = {
+        ".".join(parts[:-1] if parts[-1] == "__init__" else parts): path for parts, path in paths.items()
+    }
+    found = {}
+    for name, path in names.items():
+        inside = set(imports(path, {*names, *MODULES}, {"service", "models"}))
+        found[name] = inside - {name, *(name.rsplit(".", n)[0] for n in range(1, name.count(".") + 1))}
+    return found
+
+
+# From the highest to the lowest; a module that is in none is of the client itself, the lowest.
+OF_THE_CLIENT = ("cli", "report", "replay", "evaluation")
+
+
+def test_the_command_stands_above_the_page_and_the_page_above_the_evaluation():
+    """What is above may import what is below, never the other way; trainers stand beside them."""
+
+    def place(module: str) -> int:
+        top = f"{module}.".split(".")[1]
+        return OF_THE_CLIENT.index(top) if top in OF_THE_CLIENT else len(OF_THE_CLIENT)
+
+    upwards = [
+        (module, imported)
+        for module, found in client_imports().items()
+        for imported in found
+        if imported.startswith("scoregate") and place(imported) < place(module)
+    ]
+
+    assert [] == upwards
+
+
+def test_no_import_of_the_client_leads_back_to_where_it_started():
+    """A folder's own `__init__` is not counted: it names what the folder offers."""
+    left = client_imports()
+    while ready := [module for module, found in left.items() if not found & left.keys()]:
+        for module in ready:
+            del left[module]
+
+    assert [] == sorted(left)
+
+
+def test_the_service_and_the_client_do_not_import_each_other():
+    """But for the replay, which folds published answers with the formulas that `/score` calls."""
+    of_the_service = {
+        module
+        for module, found in client_imports().items()
+        if any(not each.startswith("scoregate") for each in found)
+    }
+    of_the_client = [
+        module for module, path in MODULES.items() if [*imports(path, {"scoregate"}, {"scoregate"})]
+    ]
+
+    assert {"scoregate.replay.ratings", "scoregate.replay.verdicts"} == of_the_service
+    assert [] == of_the_client
 
 
 def test_a_metric_is_named_in_its_own_file_alone():

@@ -54,10 +54,10 @@ from scoregate.errors import (
     UrlNotAllowed,
     Warned,
 )
+from scoregate.images import spread
 from scoregate.items import Item
 from scoregate.notices import Notice, ScoregateWarning
 from scoregate.results import MetricError, QuestionSet, Ranked, Ranking, Report, Result, Score
-from scoregate.video import spread
 
 __all__ = [
     "AsyncClient",

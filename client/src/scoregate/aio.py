@@ -3,28 +3,119 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from time import perf_counter
 from typing import Any
+from urllib.parse import quote
 
 from scoregate.answers import (
+    question_set_of,
+    question_sets_of,
     ranking_of,
     report_of,
     score_of,
     understood,
     warned,
 )
-from scoregate.connection import Connection, api_key_of, base_url_of
+from scoregate.connection import Connection, api_key_of, base_url_of, form
 from scoregate.images import Picture
-from scoregate.items import Files, Item, packed
+from scoregate.items import Files, Item, ScoreParams, given, names_of, packed
 from scoregate.many import Many
-from scoregate.models import Models
-from scoregate.multipart import form
-from scoregate.requests import ScoreParams, given, names_of
-from scoregate.results import Ranked, Ranking, Report, Result, Score
+from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
+
+
+class Models:
+    """The part of `scoregate.AsyncClient` that scores nothing: models, questions, health and version."""
+
+    timeout_s: float
+    priority: str
+    _connection: Connection
+
+    async def models(self) -> dict[str, Any]:
+        """Return the JSON of `GET /models`: models, metrics and limits."""
+        return await self._get("/models")
+
+    async def load_model(self, name: str, revision: str = "") -> dict[str, Any]:
+        """
+        Bring a model back, or load another *revision* of it; needs a key with the right `models`.
+
+        Requests that use the model are finished first.  If another revision fails, the one before serves.
+
+        Returns:
+            Name, state, and the bytes on its devices before and after.
+
+        Raises:
+            Forbidden, NotFound, Conflict: see the service's errors.
+            Invalid: there is no such revision, or a model of this kind is served in one only.
+            ModelFault: it gives other numbers than before, and does not serve.
+        """
+        return await self._change_model(name, "load", {"revision": revision} if revision else None)
+
+    async def offload_model(self, name: str) -> dict[str, Any]:
+        """Move the weights of a model to the host's memory; as `load_model`."""
+        return await self._change_model(name, "offload")
+
+    async def unload_model(self, name: str) -> dict[str, Any]:
+        """Drop the weights of a model; as `load_model`."""
+        return await self._change_model(name, "unload")
+
+    async def _change_model(
+        self, name: str, action: str, body: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        path = f"/models/{quote(name, safe='')}/{action}"
+        content = json.dumps(body or {}).encode()  # the operator's port takes nothing but JSON
+        raw = await self._connection.call("POST", path, self.timeout_s, content)
+        return understood(lambda: dict(raw))
+
+    async def version(self) -> str:
+        """Return the service's version, from its OpenAPI document."""
+        raw = await self.openapi()
+        return understood(lambda: str(raw["info"]["version"]))
+
+    async def openapi(self) -> dict[str, Any]:
+        """Return the service's OpenAPI document, with the schema of each metric's options."""
+        return await self._get("/openapi.json")
+
+    async def health(self) -> dict[str, Any]:
+        """Return the JSON of `GET /health`: the metrics that are ready, and why others are not."""
+        return await self._get("/health")
+
+    async def ready(self) -> tuple[bool, dict[str, Any]]:
+        """Return whether every required model serves, and the JSON of `GET /readyz`; without retries."""
+        return await self._connection.probe("/readyz", self.timeout_s)
+
+    async def questions(
+        self,
+        prompts: Sequence[str] | str,
+        style: str = "dsg",
+        *,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> list[QuestionSet]:
+        """
+        Return the question sets of prompts, written if missing; one that failed has an `error`.
+
+        Raises:
+            ScoregateError: no set could be written, or the request failed.
+        """
+        wanted = [prompts] if isinstance(prompts, str) else list(prompts)
+        content = json.dumps({"prompts": wanted, "style": style, "priority": priority or self.priority})
+        time_s = self.timeout_s if timeout_s is None else timeout_s
+        raw = await self._connection.call("POST", "/questions", time_s, content.encode())
+        return understood(lambda: question_sets_of(raw, len(wanted)))
+
+    async def question_set(self, id: str) -> QuestionSet:
+        """Return a stored question set.  Raises `UnknownQuestionSet`."""
+        raw = await self._get(f"/questions/{quote(id, safe='')}")
+        return understood(lambda: question_set_of(raw))
+
+    async def _get(self, path: str) -> dict[str, Any]:
+        raw = await self._connection.call("GET", path, self.timeout_s)
+        return understood(lambda: dict(raw))
 
 
 class AsyncClient(Models):

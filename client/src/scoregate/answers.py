@@ -186,3 +186,8 @@ def score_of(report: Report, metric: str) -> Score:
         tuple(notice for notice in result.warnings if notice.about(0, metric)),
         report.provenance,
     )
+
+
+def lower_is_better(metric: Mapping[str, Any]) -> bool:
+    """Return True if lower scores are the better ones, by a metric's entry in `GET /models`."""
+    return str(metric.get("direction", "")).startswith("lower")

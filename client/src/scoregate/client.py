@@ -12,9 +12,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from scoregate.aio import AsyncClient
 from scoregate.errors import ScoregateError
 from scoregate.images import Picture
-from scoregate.items import Item
+from scoregate.items import Item, ScoreParams, names_of
 from scoregate.portal import Portals
-from scoregate.requests import ScoreParams, names_of
 from scoregate.results import Result
 
 P = ParamSpec("P")

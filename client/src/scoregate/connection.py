@@ -1,22 +1,31 @@
-"""HTTP calls with timeouts and retries."""
+"""HTTP calls with timeouts and retries; responses are read and decompressed within limits."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import random
 import re
+import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from scoregate.errors import ConnectionFailed, ScoregateError, Timeout, reason_of
+from scoregate.errors import ConnectionFailed, ScoregateError, Timeout, error_of, reason_of
 from scoregate.http import httpx
-from scoregate.reply import ENCODING, Reply, failure, problem_of, read
-from scoregate.waits import wait_s, worth_a_retry
 
 CONNECT_S = 10.0  # for one attempt to connect
 IDLE_S = 30.0  # of an idle connection; less than the service's 75 s, so that the client closes it
 KEY = re.compile(r"[!-~]+")
 LONGEST_MS = 600_000  # maximum that the service accepts
+
+MAX_BYTES = 32 * 2**20  # of an answer, decompressed; one about 128 items with all their details has a few
+ENCODING = "gzip"  # the only one accepted, since it can be decompressed incrementally
+GZIP = 16 + zlib.MAX_WBITS
+OF_A_PROXY = (429, 502, 503, 504)  # without a code of the service: it was not reached
+FIRST_S = 0.1  # before the first retry, doubled for each further one
+BUSY = (429, 503)
 
 
 class Connection:
@@ -111,7 +120,7 @@ class Connection:
 
         async def exchanged() -> Reply:
             async with sent as response:
-                return await read(response)
+                return await reply_of(response)
 
         try:
             return await asyncio.wait_for(exchanged(), left)
@@ -191,3 +200,129 @@ def api_key_of(given: str | None) -> str:
     if key and not KEY.fullmatch(key):
         raise ValueError(f"{name} must have visible ASCII characters only, no spaces and no line break")
     return key
+
+
+@dataclass(frozen=True)
+class Reply:
+    """
+    A complete response, decompressed.
+    """
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    def json(self) -> Any:
+        """Parse the JSON.  Raises `ScoregateError` if it is not valid, or nested too deeply."""
+        try:
+            return json.loads(self.content)
+        except (ValueError, RecursionError) as exc:
+            raise ScoregateError(
+                f"{self.url} answered {self.status} without JSON", status=self.status
+            ) from exc
+
+
+async def reply_of(response: httpx.Response) -> Reply:
+    """
+    Read the rest of an answer.
+
+    Raises:
+        ScoregateError: it is longer than `MAX_BYTES`, or packed in another way than `ENCODING`.
+        httpx2.RequestError: the connection broke.
+    """
+    url, status = str(response.request.url), response.status_code
+    try:
+        content = await decompressed(response)
+    except (ValueError, zlib.error) as exc:
+        raise ScoregateError(f"cannot read what {url} answered: {exc}", status=status) from exc
+    return Reply(url, status, response.headers, content)
+
+
+async def decompressed(response: httpx.Response) -> bytes:
+    """Return the content.  Raises `ValueError` and `zlib.error`."""
+    if response.is_stream_consumed:  # a transport for tests has read and decompressed it
+        check_size(len(response.content))
+        return response.content
+    encoding, content = response.headers.get("content-encoding", "identity").lower(), bytearray()
+    if encoding not in (ENCODING, "identity"):
+        raise ValueError(f"the content encoding {encoding[:40]!r} is not accepted")
+    unpacker = zlib.decompressobj(GZIP)
+    async for piece in response.aiter_raw():
+        room = MAX_BYTES + 1 - len(content)
+        content += unpacker.decompress(piece, room) if encoding == ENCODING else piece[:room]
+        check_size(len(content))
+    return bytes(content)
+
+
+def check_size(size: int) -> None:
+    """Raise `ValueError` for more bytes than an answer may have."""
+    if size > MAX_BYTES:
+        raise ValueError(f"it is longer than {MAX_BYTES} bytes")
+
+
+def failure(reply: Reply) -> ScoregateError:
+    """Return the error of a response; `ConnectionFailed` for an error page of a proxy."""
+    request_id = reply.headers.get("x-request-id", "")
+    error = error_of(problem_of(reply) or foreign_problem(reply), status=reply.status, request_id=request_id)
+    if error.retry_after_s is None:
+        error.retry_after_s = retry_after_s(reply.headers)
+    return error
+
+
+def foreign_problem(reply: Reply) -> Mapping[str, Any]:
+    """Return a problem for a response that is not the service's."""
+    if reply.status in OF_A_PROXY:
+        code, detail = ConnectionFailed.code, f"a proxy answered {reply.status} in place of {reply.url}"
+    else:
+        code, detail = ScoregateError.code, f"HTTP {reply.status} from {reply.url}, not in the service's form"
+    return {"code": code, "detail": detail}
+
+
+def problem_of(reply: Reply) -> Mapping[str, Any] | None:
+    """Return the service's problem; None for the response of something else."""
+    try:
+        content = reply.json()
+    except ScoregateError:
+        return None
+    ours = isinstance(content, dict) and "detail" in content and isinstance(content.get("code"), str)
+    return content if ours else None
+
+
+def worth_a_retry(error: ScoregateError) -> bool:
+    """Return True if the same request may succeed later."""
+    return isinstance(error, ConnectionFailed) or error.status in BUSY
+
+
+def wait_s(error: ScoregateError, attempt: int) -> float:
+    """
+    Return the seconds before the next attempt: doubled each time, and at least `Retry-After`.
+
+    Randomized, so that callers that were rejected together do not retry together.
+    """
+    backoff: float = FIRST_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
+    return max(backoff, (error.retry_after_s or 0.0) * random.uniform(1.0, 1.25))
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of the header `Retry-After`; dates are ignored, since clocks differ."""
+    value = headers.get("retry-after", "").strip()
+    return float(value) if value.isascii() and value.isdigit() else None
+
+
+def form(request: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[str, bytes]:
+    """
+    Return the content type and the body: *request* as JSON in the part `request`, then the files.
+
+    The body is joined here, since httpx2 would write each part to the socket by itself: for 32 small files
+    this takes 6 ms of the event loop instead of one.
+
+    Raises:
+        ValueError: a number of the request is not finite.
+        TypeError: a value of the request is not JSON.
+    """
+    content = json.dumps(request, allow_nan=False).encode()
+    parts: dict[str, Any] = {"request": (None, content, "application/json")}
+    parts |= {name: (name, data) for name, data in files.items()}
+    built = httpx.Request("POST", "", files=parts)
+    return built.headers["Content-Type"], built.read()

@@ -1,4 +1,4 @@
-"""Items to score, and their form in a request."""
+"""Items to score, and the JSON of requests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from os import PathLike
 from typing import Any
 
 from scoregate.errors import BadImage
-from scoregate.images import Picture, encoded, is_url
-from scoregate.video import TAKEN, frames_of
+from scoregate.images import TAKEN, Picture, encoded, frames_of, is_url
 
 OWN = ("orient", "start", "end", "fps")  # fields that override those of the request
 
@@ -21,7 +20,7 @@ class Item:
 
     Attributes:
         image: in any form that `scoregate.images.encoded` takes; a list of them is frames of one scene, and
-            a video is any that `scoregate.video.frames_of` takes.
+            a video is any that `scoregate.images.frames_of` takes.
         id: comes back with the scores.
         options: of this item alone, by metric, over those of the request.
         references: 0 to 3 other pictures, for metrics that compare with them.
@@ -170,3 +169,33 @@ def located(error: BadImage, place: str) -> BadImage:
 def key_of(image: Any) -> Any:
     """Return the key of a picture, to send it once: its path, or the id of the object."""
     return image if isinstance(image, (str, PathLike)) else id(image)
+
+
+@dataclass(frozen=True)
+class ScoreParams:
+    """The parameters of a request that hold for all its items."""
+
+    metrics: Sequence[str]
+    options: Mapping[str, Any] | None
+    explain: bool
+    priority: str
+
+    def request(self, wire: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the body of `POST /score` for items of the wire format."""
+        return given(
+            items=list(wire),
+            metrics=list(self.metrics),
+            options=self.options or None,
+            explain=self.explain or None,
+            priority=self.priority,
+        )
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """Return the fields that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def names_of(metrics: Sequence[str] | str) -> list[str]:
+    """Return the metrics as a list; a single one may be given as its name."""
+    return [metrics] if isinstance(metrics, str) else list(metrics)

@@ -15,7 +15,6 @@ from scoregate.errors import ConnectionFailed
 
 T = TypeVar("T")
 
-
 _forking = threading.Lock()  # no portal opens or ends while a process forks
 _open: set[Portal] = set()
 PARK_S = 5.0  # most seconds that a fork waits for a loop

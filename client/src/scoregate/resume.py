@@ -11,10 +11,9 @@ from typing import Any
 
 from scoregate.answers import is_number
 from scoregate.errors import BadResults, Invalid, NotFound, ScoregateError, TooLarge, UrlFailed, error_of
-from scoregate.images import check_regular
-from scoregate.items import Item
+from scoregate.items import Item, ScoreParams
 from scoregate.notices import Notice
-from scoregate.requests import ScoreParams
+from scoregate.records import check_regular
 from scoregate.results import Result
 
 CLIP = ("start", "end", "fps")  # of an item

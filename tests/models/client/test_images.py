@@ -12,9 +12,8 @@ import torch
 
 from models.images.formats.decode import decode
 from models.images.formats.registry import read_header
-from scoregate.bmp import bmp, smaller, stride
 from scoregate.errors import BadImage, UrlNotAllowed
-from scoregate.images import encoded
+from scoregate.images import bmp, encoded, smaller, stride
 from scoregate.items import Files, Item
 from tests.support.pictures import png, saved
 

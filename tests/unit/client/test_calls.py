@@ -18,10 +18,9 @@ from scoregate import (
     QuotaExceeded,
     ScoregateError,
     Timeout,
-    waits,
+    connection,
 )
-from scoregate.connection import of_the_service_ms
-from scoregate.waits import wait_s
+from scoregate.connection import of_the_service_ms, wait_s
 from tests.support.answers import problem, request_of, scored
 from tests.support.pictures import png
 
@@ -176,8 +175,8 @@ def test_nobody_comes_back_before_the_service_said():
 
 def test_a_date_to_come_back_is_not_read():
     """Clocks differ; the backoff is enough."""
-    assert 12.0 == waits.retry_after_s({"retry-after": "12"})
-    assert waits.retry_after_s({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}) is None
+    assert 12.0 == connection.retry_after_s({"retry-after": "12"})
+    assert connection.retry_after_s({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}) is None
 
 
 WRONG = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scoregate.multipart import form
+from scoregate.connection import form
 from service.web.server.multipart import Form
 
 

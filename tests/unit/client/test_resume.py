@@ -7,7 +7,7 @@ import httpx2 as httpx
 import pytest
 
 from scoregate import Client, Item, Overloaded
-from scoregate.requests import ScoreParams
+from scoregate.items import ScoreParams
 from scoregate.resume import Resume, key_of
 from tests.support.answers import numbered, problem, request_of, scored
 from tests.support.pictures import png

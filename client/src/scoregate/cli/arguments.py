@@ -1,19 +1,52 @@
-"""Arguments that commands share, and the client for them."""
+"""What commands share: exit codes and the errors that lead to them, arguments, and the client."""
 
 import argparse
-import json
+from collections.abc import Callable
+from http import HTTPStatus
 from importlib.metadata import version
 from math import isfinite
+from pathlib import Path
 from typing import Any, NoReturn
 
 import scoregate
-from scoregate.cli.exits import UsageFault
-from scoregate.cli.text import shown
+from scoregate.records import number, strict_json
+from scoregate.text import shown
+
+OK = 0
+NO_SCORE = 1  # a response, but some requested score is missing
+USAGE = 2  # the call or its input is wrong, and stays wrong
+UNREACHABLE = 3  # the service does not answer, or cannot now; later it may
+INTERRUPTED = 130
+
+LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
 
 METRIC = "vqascore"
 ORIENT = ("as_stored", "exif")
+PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
 VERSION = version("scoregate-client")
+
+
+class UsageFault(Exception):
+    """The call or its input is wrong; the message is one line for people."""
+
+
+class NoResult(Exception):
+    """A requested score is missing; the message is one line for people."""
+
+
+def exit_code(error: scoregate.ScoregateError) -> int:
+    """Return the code that *error* of a whole call ends the command with."""
+    if isinstance(error, scoregate.ConnectionFailed | scoregate.Timeout) or error.status in LATER:
+        return UNREACHABLE
+    return USAGE if 400 <= (error.status or 500) < 500 else NO_SCORE
+
+
+def described(error: scoregate.ScoregateError) -> str:
+    """Return *error* in one line: its code, what it says, and every place of the request that is wrong."""
+    places = [f"{fault['pointer']}: {fault['detail']}" for fault in error.errors or ()]
+    hint = "; set SCOREGATE_API_KEY, or --api-key" if error.status == HTTPStatus.UNAUTHORIZED else ""
+    return shown(f"{error.code}: " + ("; ".join(places) or error.detail) + hint)
 
 
 class Once(argparse.Action):
@@ -34,17 +67,29 @@ class Once(argparse.Action):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose messages cannot steer a terminal, and that takes no single value twice."""
+    """
+    A parser whose messages cannot steer a terminal, and that takes no single value twice.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    Args:
+        declare: declares the arguments when the parser is first used.  So a command imports its own code
+            alone, and of the 300 arguments its own are built.
+    """
+
+    def __init__(
+        self, *args: Any, declare: Callable[[argparse.ArgumentParser], None] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.register("action", None, Once)
         self.register("action", "store", Once)
         self.given: set[str] = set()
+        self._declare = declare
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, with no argument given yet."""
         self.given.clear()
+        if self._declare:
+            self._declare(self)
+            self._declare = None
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -140,6 +185,34 @@ def finite(text: str) -> float:
     return value
 
 
+def count(text: str) -> int:
+    """Return a whole number from 0."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("a whole number from 0")
+    return value
+
+
+def share(text: str) -> float:
+    """Return a number above 0, up to 1."""
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError("a number above 0, up to 1")
+    return value
+
+
+def scale(text: str) -> tuple[float, float]:
+    """Return two numbers, the lower one first."""
+    low, colon, high = text.partition(":")
+    try:
+        ends = number(low), number(high)
+    except ValueError:
+        ends = 0.0, 0.0
+    if not (colon and isfinite(ends[0]) and isfinite(ends[1]) and ends[0] < ends[1]):
+        raise argparse.ArgumentTypeError("a scale is two numbers, such as 1:5")
+    return ends
+
+
 def json_object(text: str) -> dict[str, dict[str, Any]]:
     """Parse options by metric."""
     try:
@@ -149,15 +222,6 @@ def json_object(text: str) -> dict[str, dict[str, Any]]:
     if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
         raise argparse.ArgumentTypeError('an object of objects, such as {"vqascore": {"output": "logit"}}')
     return value
-
-
-def strict_json(text: str) -> Any:
-    """Parse JSON without NaN and infinities.  Raises `ValueError`."""
-
-    def refuse(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no number of JSON")
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -196,3 +260,21 @@ def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **mor
         )
     except ValueError as exc:  # the address is not valid
         raise UsageFault(str(exc)) from exc
+
+
+def check_plot(path: Path) -> None:
+    """Raise `UsageFault` if nothing could be drawn to *path*."""
+    if path.suffix.lower() not in PLOTS:
+        raise UsageFault(f"{path}: the name of a plot must end in {', '.join(PLOTS)}")
+    figure()
+
+
+def figure() -> Any:
+    """Return an empty figure that needs no display."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as exc:
+        raise UsageFault(
+            "a plot needs Matplotlib: pip install './client[plot]' in a checkout of Scoregate"
+        ) from exc
+    return Figure(layout="constrained")

@@ -3,26 +3,37 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
+import scoregate
+from scoregate.answers import lower_is_better
 from scoregate.cli import sheet
-from scoregate.cli.arguments import add_metrics, connected, metrics_of, whole
-from scoregate.cli.datasets import Dataset, captions_alone
-from scoregate.cli.exits import NO_SCORE, OK, UsageFault
-from scoregate.cli.expansion import sweep_of
-from scoregate.cli.generated import is_generated
-from scoregate.cli.lines import ANY_MODELS, UNREADABLE
-from scoregate.cli.manifest import Manifest
-from scoregate.cli.planning import plan_of, with_options
+from scoregate.cli.arguments import (
+    NO_SCORE,
+    OK,
+    UsageFault,
+    add_metrics,
+    connected,
+    metrics_of,
+    options_of,
+    whole,
+)
+from scoregate.cli.columns import sweep_of
+from scoregate.cli.datasets import Dataset, captions_alone, is_generated
+from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Plan
+from scoregate.cli.manifest import NAMES, Manifest
 from scoregate.cli.results import KINDS, Results
 from scoregate.cli.rows import prompt_fault
 from scoregate.cli.scoring import score
-from scoregate.cli.text import shown
 from scoregate.cli.warned import kinds_of
+from scoregate.records import kind
+from scoregate.text import shown
 
-HELP = "score a data set; run it again to continue, and to retry rows with errors"
 TIMEOUT_S = 600.0  # of a request
 REASONS = 5  # why rows cannot be read, on stderr
 
@@ -89,7 +100,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
-    dataset = dataset_of(arguments)
+    dataset = named(arguments)
     check(dataset, arguments.out, arguments.html)
     with scored(arguments, dataset, arguments.out) as (results, dataset, asked):
         complete = tell(results, asked, arguments.out)
@@ -109,10 +120,19 @@ def scored(
     """
     with connected(arguments, TIMEOUT_S) as client:
         served = client.models()
-        plan, dataset = plan_of(arguments, served), with_options(dataset, served, client)
+        plan = plan_of(
+            served,
+            metrics_of(arguments),
+            options_of(arguments),
+            explain=arguments.explain,
+            any_models=arguments.any_models,
+            strict=arguments.strict,
+            orient=arguments.orient,
+        )
+        dataset = with_options(dataset, served, client)
         with Results(file, plan) as results:
             try:
-                with Manifest(arguments, results, served) as run:
+                with Manifest(arguments.dataset, given_in(arguments), results, served) as run:
                     asked = score(client, dataset, results, arguments.concurrency, run.answered)
             except KeyboardInterrupt:
                 kept = len(results.order) + len(results.left_over)
@@ -123,34 +143,64 @@ def scored(
             yield results, dataset, asked
 
 
-def dataset_of(arguments: argparse.Namespace) -> Dataset:
-    """Return the data set that was named.  Raises `UsageFault`."""
-    if arguments.matrix and arguments.frames_column:
+def given_in(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments that say how a data set is read, by name."""
+    return {name: getattr(arguments, name) for name in (*NAMES, "sweep")}
+
+
+def named(arguments: argparse.Namespace) -> Dataset:
+    """Return the data set that the arguments name.  Raises as `dataset_of`."""
+    return dataset_of(arguments.dataset, metrics_of(arguments), **given_in(arguments))
+
+
+def dataset_of(
+    path: Path,
+    metrics: Sequence[str],
+    *,
+    image_column: str | None = None,
+    prompt_column: str = "prompt",
+    frames_column: str | None = None,
+    option_column: Sequence[str] = (),
+    matrix: bool = False,
+    sweep: Sequence[str] = (),
+    any_path: bool = False,
+    prompt: str | None = None,
+) -> Dataset:
+    """
+    Return a data set.
+
+    Args:
+        option_column, sweep: in the form of their arguments.
+
+    Raises:
+        UsageFault: arguments have another form, or do not go together.
+    """
+    if matrix and frames_column:
         raise UsageFault("--matrix and --frames-column: give one of them")
-    if arguments.prompt is not None:
-        check_prompt(arguments.dataset, arguments.prompt)
-    metrics, renamed = metrics_of(arguments), dict[str, str]()
-    for text in arguments.option_column:
+    if prompt is not None:
+        check_prompt(path, prompt)
+    renamed = dict[str, str]()
+    for text in option_column:
         name, _, column = text.partition("=")
         if not column or not all(name.partition(".")):
             raise UsageFault(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
         renamed[name] = column
-    sweeps = [sweep_of(text) for text in arguments.sweep]
+    sweeps = [sweep_of(text) for text in sweep]
     if wrong := [
         each for each in (*renamed, *(s.name for s in sweeps)) if each.partition(".")[0] not in metrics
     ]:
         raise UsageFault(f"{shown(wrong[0])}: this metric is not scored, see --metric")
     return Dataset(
-        arguments.dataset,
-        arguments.image_column,
-        arguments.prompt_column,
-        arguments.any_path,
-        arguments.frames_column,
+        path,
+        image_column,
+        prompt_column,
+        any_path,
+        frames_column,
         renamed,
-        arguments.matrix,
+        matrix,
         sweeps,
         metrics,
-        prompt=arguments.prompt,
+        prompt=prompt,
     )
 
 
@@ -209,9 +259,74 @@ def tell(results: Results, asked: int, out: Path) -> bool:
         print(shown(f"cannot read {why}"), file=sys.stderr)
     if len(unread) > REASONS:
         print(f"and {len(unread) - REASONS} more rows, see {UNREADABLE} in the results", file=sys.stderr)
-    for kind in kinds_of(results.lines()):
-        print(shown(f"warning: {kind}" + f" (first: {kind.image})" * bool(kind.image)), file=sys.stderr)
+    for warning in kinds_of(results.lines()):
+        print(
+            shown(f"warning: {warning}" + f" (first: {warning.image})" * bool(warning.image)), file=sys.stderr
+        )
     print(f"{text}\n{shown(out)}", file=sys.stderr)
     if results.left_over:
         print(f"{len(results.left_over)} lines are of no row of the data set; they are kept", file=sys.stderr)
     return not incomplete
+
+
+def plan_of(
+    served: Mapping[str, Any],
+    metrics: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    explain: bool = False,
+    any_models: bool = False,
+    strict: bool = False,
+    orient: str | None = None,
+) -> Plan:
+    """Return the plan of a run by an answer of `GET /models`.  Raises `UsageFault` for an unknown metric."""
+    known = served["metrics"]
+    if unknown := [metric for metric in metrics if metric not in known]:
+        raise UsageFault(f"no metric {', '.join(unknown)}; the service has {', '.join(known)}")
+    ids = {model["name"]: label_of(model) for model in served["models"]}
+    used = chain.from_iterable(known[metric]["models"] for metric in metrics)
+    uses = chain.from_iterable(known[metric].get("uses", ()) for metric in metrics)
+    return Plan(
+        metrics,
+        {name: ids[name] for name in sorted(set(used))},
+        options,
+        explain,
+        sorted(set(uses)),
+        [name for name in metrics if lower_is_better(known[name])],
+        any_models,
+        strict,
+        orient,
+        served.get("limits", {}).get("max_image_bytes"),
+    )
+
+
+def label_of(model: Mapping[str, str]) -> str:
+    """Return the name that answers give a model of `GET /models`."""
+    plain = f"{model['id']}@{model['revision']}" if model["revision"] else model["id"]
+    return model.get("label") or plain
+
+
+def with_options(dataset: Dataset, served: Mapping[str, Any], client: scoregate.Client) -> Dataset:
+    """Return *dataset* with the facts of the service that its columns of options are read by."""
+    asking = [name for name in dataset.metrics if served["metrics"].get(name, {}).get("style")]
+    texts = set[str]()
+    if dataset.table is not None and kind(dataset.table) == ".csv":
+        with suppress(scoregate.NotFound):  # behind a gateway that has no such path
+            texts = texts_in(client.openapi())
+    return replace(dataset, asking=asking, texts=texts)
+
+
+def texts_in(document: Mapping[str, Any]) -> set[str]:
+    """Return the options of an OpenAPI document that are texts, by `METRIC.OPTION`."""
+    schemas = document.get("components", {}).get("schemas", {})
+
+    def properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        found = schemas.get(schema.get("$ref", "").rpartition("/")[2], schema)
+        return found.get("properties") or {}
+
+    return {
+        f"{metric}.{option}"
+        for metric, schema in (schemas.get("Options", {}).get("properties") or {}).items()
+        for option, each in properties(schema).items()
+        if {kind.get("type") for kind in each.get("anyOf", [each])} - {"null"} == {"string"}
+    }

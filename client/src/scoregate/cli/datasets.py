@@ -1,23 +1,24 @@
 """Data sets of `scoregate batch`: folders of captions, metadata or GenEval, JSON Lines, CSV, Parquet."""
 
+import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.cells import in_json, is_column, options_in
-from scoregate.cli.exits import UsageFault
-from scoregate.cli.expansion import Sweep, matrix, swept
-from scoregate.cli.generated import generated, is_generated, samples
-from scoregate.cli.records import Record, count, kind, records
+from scoregate.cli.arguments import UsageFault
+from scoregate.cli.columns import Sweep, in_json, is_column, matrix, options_in, swept
 from scoregate.cli.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
-from scoregate.images import check_regular
+from scoregate.records import Record, check_regular, count, kind, records
 
 PICTURES = frozenset({".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 FIRST = 100  # rows in which a column has to be seen
+
+SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Dataset:
         rows = self.below(self.path) if self.table is None else self.listed(self.table)
         if not (self.matrix or self.sweeps):
             return rows
-        return numbered(swept(rows, self.sweeps))
+        return renumbered(swept(rows, self.sweeps))
 
     @property
     def table(self) -> Path | None:
@@ -177,7 +178,7 @@ class Dataset:
         return ", ".join(name for name, _ in found), [picture for _, picture in found]
 
 
-def numbered(rows: Iterable[Row]) -> Iterator[Row]:
+def renumbered(rows: Iterable[Row]) -> Iterator[Row]:
     """Return rows numbered by their position, since several have one row of the table."""
     return (replace(row, number=number) for number, row in enumerate(rows, 1))
 
@@ -229,3 +230,74 @@ def captions_alone(folder: Path) -> list[str]:
     shown = {file.with_suffix("") for file in pictures(folder)}
     texts = sorted(file for file in folder.rglob("*.txt") if file.with_suffix("") not in shown)
     return [file.relative_to(folder).as_posix() for file in texts]
+
+
+OF_A_PROMPT, SAMPLES, GENEVAL = "metadata.jsonl", "samples", "geneval"
+NO_SAMPLE = f"sample, such as {SAMPLES}/0000.png"
+
+
+def is_generated(folder: Path) -> bool:
+    """Return True if *folder* has a numbered folder with a prompt's metadata."""
+    return any((each / OF_A_PROMPT).is_file() for each in numbered_folders(folder))
+
+
+def numbered_folders(folder: Path) -> Iterator[Path]:
+    return (each for each in sorted(folder.iterdir()) if each.name.isdigit() and each.is_dir())
+
+
+def samples(folder: Path) -> Iterator[tuple[Path, Path | None]]:
+    """Yield each prompt's folder with each of its pictures, which have numbers as names; None without any."""
+    for each in numbered_folders(folder):
+        files = (each / SAMPLES).iterdir() if (each / SAMPLES).is_dir() else ()
+        found: list[Path | None] = [*sorted(file for file in files if SAMPLE.fullmatch(file.name))]
+        yield from ((each, file) for file in found or [None])
+
+
+def generated(folder: Path, metrics: Sequence[str], any_path: bool) -> Iterator[Row]:
+    """
+    Yield the pictures; the metadata is an option of `geneval`, and its task the column `tag`.
+
+    A prompt without pictures is a row with a fault.
+
+    Raises:
+        UsageFault: no prompt has a picture.
+    """
+    if not any(file for _, file in samples(folder)):
+        raise UsageFault(f"{folder}: no prompt has a {NO_SAMPLE}")
+    for number, (of_prompt, file) in enumerate(samples(folder), 1):
+        name = (file or of_prompt / SAMPLES).relative_to(folder).as_posix()
+        try:
+            metadata = metadata_of(of_prompt / OF_A_PROMPT, folder, any_path)
+        except (OSError, ValueError) as exc:
+            why = exc.strerror if isinstance(exc, OSError) else exc
+            yield Row(number, name, fault=f"row {number}, {name}: its {OF_A_PROMPT}: {why}")
+            continue
+        prompt = metadata.get("prompt")
+        fault = f"its prompt {why}" if (why := prompt_fault(prompt)) else ""
+        if file is None:
+            fault = f"there is no {NO_SAMPLE}"
+        yield Row(
+            number,
+            name,
+            prompt if isinstance(prompt, str) else None,
+            file or b"",
+            {"tag": metadata["tag"]} if isinstance(metadata.get("tag"), str) else {},
+            fault and f"row {number}, {name}: {fault}",
+            folder=folder,
+            any_path=any_path,
+            options={GENEVAL: metadata} if GENEVAL in metrics else {},
+        )
+
+
+def metadata_of(file: Path, folder: Path, any_path: bool) -> Mapping[str, Any]:
+    """Return a prompt's metadata.  Raises `OSError`, and `ValueError` if it is outside or no JSON object."""
+    if not (any_path or is_below(file, folder)):
+        raise ValueError(OUTSIDE)
+    check_regular(file)
+    try:
+        content = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as exc:
+        raise ValueError("is not JSON") from exc
+    if not isinstance(content, dict):
+        raise ValueError("is no JSON object")
+    return content

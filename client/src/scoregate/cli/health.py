@@ -7,12 +7,10 @@ from itertools import chain
 from typing import Any
 
 import scoregate
-from scoregate.cli.arguments import connected
-from scoregate.cli.exits import NO_SCORE, OK, UNREACHABLE, described
-from scoregate.cli.text import shown, table
+from scoregate.cli.arguments import NO_SCORE, OK, UNREACHABLE, connected, described
 from scoregate.cli.warned import demos
+from scoregate.text import shown, table
 
-HELP = "say whether the service is ready, and which models it has"
 TIMEOUT_S = 10.0
 
 

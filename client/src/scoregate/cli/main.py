@@ -1,70 +1,79 @@
 """Entry point of the command `scoregate`."""
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 
 import scoregate
-from scoregate.cli import (
-    batch,
-    bench,
-    calibrate,
-    evaluate,
-    health,
-    models,
-    questions,
-    rank,
-    replay,
-    report,
-    reproduce,
-    score,
-    verify,
+from scoregate.cli.arguments import (
+    INTERRUPTED,
+    NO_SCORE,
+    OK,
+    USAGE,
+    NoResult,
+    Parser,
+    UsageFault,
+    add_service,
+    described,
+    exit_code,
 )
-from scoregate.cli.arguments import Parser, add_service
-from scoregate.cli.exits import INTERRUPTED, NO_SCORE, OK, USAGE, NoResult, UsageFault, described, exit_code
-from scoregate.cli.text import shown
+from scoregate.records import BadInput
+from scoregate.text import shown
 
-# A command is a module with HELP, add_arguments(parser) and run(arguments) -> exit code.
+# A command is a module of this folder with add_arguments(parser) and run(arguments) -> exit code.
 COMMANDS = {
-    "score": score,
-    "rank": rank,
-    "questions": questions,
-    "batch": batch,
-    "calibrate": calibrate,
-    "evaluate": evaluate,
-    "bench": bench,
-    "replay": replay,
-    "report": report,
-    "reproduce": reproduce,
-    "health": health,
-    "models": models,
-    "verify": verify,
+    "score": "score pictures against a prompt, or against each of several",
+    "rank": "order pictures of a prompt, the best first",
+    "questions": "show the questions about prompts, and store them for scoring",
+    "batch": "score a data set; run it again to continue, and to retry rows with errors",
+    "calibrate": "choose a threshold from scores: for a pass rate, another"
+    " model's, or with labels a false-accept rate",
+    "evaluate": "compare metrics, generators and raters, from tables of scores and ratings",
+    "bench": "print a benchmark's tables, from your copy of its data and scores",
+    "replay": "compute published figures from published answers, with the code that the service scores with",
+    "report": "score a data set, and draw a page: means, skills,"
+    " generators, people's ratings, the worst pictures, cost",
+    "reproduce": "score a data set again as its manifest says, and show what differs",
+    "health": "say whether the service is ready, and which models it has",
+    "models": "offload, unload or load a model; needs a key with the right `models`",
+    "verify": "compare the scores of known pictures with shipped or published ones",
 }
 
 
 @cache
 def parser() -> Parser:
-    """Return the parser, built once per process, since it has 300 arguments."""
+    """Return the parser of all commands."""
     parser = Parser(prog="scoregate", description="Scores that say how well pictures show their prompts.")
     add_service(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        command = commands.add_parser(
-            name, help=module.HELP, description=f"{module.HELP[0].upper()}{module.HELP[1:]}."
-        )
-        module.add_arguments(command)
-        add_service(command)
-        command.set_defaults(run=module.run)
+    for name, what in COMMANDS.items():
+        described = f"{what[0].upper()}{what[1:]}."
+        commands.add_parser(name, help=what, description=described, declare=partial(declare, name))
     return parser
 
 
+def declare(name: str, parser: argparse.ArgumentParser) -> None:
+    """Import a command and declare its arguments.  Raises `UsageFault` if a package is missing."""
+    try:
+        module = import_module(f"scoregate.cli.{name}")
+    except ModuleNotFoundError as exc:
+        raise UsageFault(
+            f"{name} needs {exc.name}: pip install './client[evaluate]' in a checkout of Scoregate"
+        ) from exc
+    module.add_arguments(parser)
+    add_service(parser)
+    parser.set_defaults(run=module.run)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the exit code: see `scoregate.cli.exits`."""
+    """Return the exit code: see `scoregate.cli.arguments`."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may support ASCII only
-    arguments = parser().parse_args(argv)
     try:
+        arguments = parser().parse_args(argv)
         code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
@@ -73,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except UsageFault as exc:
+    except (UsageFault, BadInput) as exc:
         return failed(shown(exc), USAGE)
     except OSError as exc:  # a file that was named can't be read or written
         return failed(shown(f"{exc.filename}: {exc.strerror}" if exc.filename else exc), USAGE)

@@ -1,9 +1,10 @@
-"""The manifest of results: the command, the data set, and each run with the provenance of its scores."""
+"""The manifest of results: the command, the data set, each run with its provenance, and the question sets."""
 
-import argparse
 import json
 import os
-from collections.abc import Mapping
+import shlex
+import sys
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime, timezone
 from hashlib import sha256
@@ -14,16 +15,15 @@ from typing import Any
 
 import scoregate
 from scoregate.answers import is_number
-from scoregate.cli.arguments import VERSION
-from scoregate.cli.exits import UsageFault
-from scoregate.cli.kept import is_set
-from scoregate.cli.lines import Plan
+from scoregate.cli.arguments import VERSION, UsageFault
+from scoregate.cli.lines import Line, Plan
 from scoregate.cli.results import Results
 from scoregate.cli.rows import UNUSABLE
-from scoregate.images import check_regular
+from scoregate.records import check_regular
+from scoregate.text import shown
 
 FORM = 1
-NAMES = (
+NAMES = (  # arguments that say how a data set is read
     "image_column",
     "prompt_column",
     "frames_column",
@@ -31,11 +31,12 @@ NAMES = (
     "matrix",
     "any_path",
     "prompt",
-    "orient",
 )
 BLOCK = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
 OF_A_MODEL = ("recipe", "dtype", "device", "hardware")
+
+Sets = Mapping[str, Mapping[str, Any]]  # as from `GET /questions/{id}`, by id
 
 
 def beside(results: Path) -> Path:
@@ -47,6 +48,9 @@ class Manifest(AbstractContextManager["Manifest"]):
     """
     The manifest of one run; its exit adds the run to those of the file, also after an exception.
 
+    Args:
+        given: the arguments of `NAMES`, and `sweep`.
+
     Attributes:
         asked: scored rows; *cached* is the number of them without a model call.
 
@@ -54,11 +58,13 @@ class Manifest(AbstractContextManager["Manifest"]):
         UsageFault: another file has its name.
     """
 
-    def __init__(self, arguments: argparse.Namespace, results: Results, served: Mapping[str, Any]) -> None:
+    def __init__(
+        self, dataset: Path, given: Mapping[str, Any], results: Results, served: Mapping[str, Any]
+    ) -> None:
         self._path = beside(results.out)
         self._runs = runs_of(results.out)
         self._began, self._begun = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
-        self._head = head_of(arguments, results)
+        self._head = head_of(dataset.resolve(), given, results)
         self._used = used(served, results.plan)
         self._sets = results.sets = dict(sets_of(results.out))
         self.asked = self.cached = 0
@@ -84,18 +90,17 @@ class Manifest(AbstractContextManager["Manifest"]):
         os.replace(written, self._path)
 
 
-def head_of(arguments: argparse.Namespace, results: Results) -> dict[str, Any]:
+def head_of(dataset: Path, given: Mapping[str, Any], results: Results) -> dict[str, Any]:
     """Return what all runs of a file of results have in common; paths are relative to its folder."""
-    given, folder = vars(arguments), results.out.resolve().parent
-    dataset = arguments.dataset.resolve()
+    folder, said = results.out.resolve().parent, {**given, "orient": results.plan.orient}
     return {
         "manifest": FORM,
         "dataset": {
             "path": os.path.relpath(dataset, folder),
             **({"sha256": digest_of(dataset)} if dataset.is_file() else {}),
-            **{name: given[name] for name in NAMES if given.get(name)},
+            **{name: said[name] for name in (*NAMES, "orient") if said.get(name)},
             "sweep": [
-                f"{name}={os.path.relpath(file, folder)}" for name, _, file in map(parted, given["sweep"])
+                f"{name}={os.path.relpath(file, folder)}" for name, _, file in map(parted, said["sweep"])
             ],
         },
         "results": results.out.name,
@@ -139,18 +144,18 @@ def resolved(result: scoregate.Result) -> dict[str, Any]:
 
 
 def sets_of(results: Path) -> dict[str, Any]:
-    """Return the question sets of *results* by id; none without a manifest.  Raises as `read`."""
+    """Return the question sets of *results* by id; none without a manifest.  Raises as `read_manifest`."""
     path = beside(results)
-    return dict(read(path).get("question_sets", {})) if path.exists() else {}
+    return dict(read_manifest(path).get("question_sets", {})) if path.exists() else {}
 
 
 def runs_of(results: Path) -> list[dict[str, Any]]:
-    """Return the runs that gave *results*; none without a manifest.  Raises `UsageFault` as `read`."""
+    """Return the runs that gave *results*; none without a manifest.  Raises as `read_manifest`."""
     path = beside(results)
-    return list(read(path)["runs"]) if path.exists() else []
+    return list(read_manifest(path)["runs"]) if path.exists() else []
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> dict[str, Any]:
     """Return a manifest.  Raises `UsageFault` if the file is none."""
     check_regular(path)
     try:
@@ -204,4 +209,67 @@ def is_run(content: Any) -> bool:
         and all(type(content.get(name)) is int for name in ("requested", "cached"))
         and is_number(content.get("seconds"))
         and isinstance(content.get("service", {}), dict)
+    )
+
+
+def keep_sets(client: scoregate.Client, results: Results) -> None:
+    """Add the sets that the lines name to `results.sets`; sets that came with a row are in no store."""
+    if results.sets is None:
+        return
+    try:
+        for id in sorted(ids_of(results.lines()) - results.sets.keys()):
+            if found := stored(client, id):
+                results.sets[id] = content_of(found)
+    except scoregate.ScoregateError as exc:  # the scores are there
+        print(shown(f"the manifest lacks question sets, run again to add them: {exc}"), file=sys.stderr)
+
+
+def stored(client: scoregate.Client, id: str) -> scoregate.QuestionSet | None:
+    """Return the set that the service has under *id*, if any.  Raises `ScoregateError`."""
+    try:
+        return client.question_set(id)
+    except scoregate.UnknownQuestionSet:
+        return None
+
+
+def ids_of(lines: Iterable[Line]) -> set[str]:
+    """Return the ids of the sets that *lines* name."""
+    return {id for line in lines for id in line.get("question_sets", {}).values()}
+
+
+def content_of(found: scoregate.QuestionSet) -> dict[str, Any]:
+    """Return a set as `scoregate-server questions import` reads it."""
+    content: dict[str, Any] = {"prompt": found.prompt, "style": found.style, "id": found.id}
+    content |= {"questions": list(found.questions), "provenance": dict(found.provenance)}
+    return content | ({"unasked": list(found.unasked)} if found.unasked else {})
+
+
+def absent(client: scoregate.Client, sets: Sets, ids: Collection[str]) -> dict[str, Mapping[str, Any]]:
+    """Return those of *sets* with one of *ids* that the service does not have.  Raises `ScoregateError`."""
+    return {id: sets[id] for id in sorted(sets.keys() & set(ids)) if stored(client, id) is None}
+
+
+def tell_parts(path: Path, lines: Iterable[Line], missing: Sets) -> None:
+    """Print how to import the *missing* sets of parts of composites, which cannot be sent along."""
+    places = {
+        place
+        for line in lines
+        for place, id in line.get("question_sets", {}).items()
+        if "." in place and id in missing
+    }
+    if places:
+        text = (
+            f"the service lacks question sets of {', '.join(sorted(places))}, which a request cannot name;"
+            f" import them first: jq -c '.question_sets[]' {shlex.quote(str(path))} > sets.jsonl"
+            " && scoregate-server questions import sets.jsonl"
+        )
+        print(shown(text), file=sys.stderr)
+
+
+def is_set(content: Any) -> bool:
+    """Return True if *content* has the parts of a set that the commands read."""
+    return (
+        isinstance(content, dict)
+        and isinstance(content.get("prompt"), str)
+        and isinstance(content.get("questions"), list)
     )

@@ -3,10 +3,8 @@
 import argparse
 import json
 
-from scoregate.cli.arguments import connected
-from scoregate.cli.exits import OK, UsageFault
+from scoregate.cli.arguments import OK, UsageFault, connected
 
-HELP = "offload, unload or load a model; needs a key with the right `models`"
 ACTIONS = ("load", "offload", "unload")
 
 

@@ -7,14 +7,22 @@ import sys
 from typing import Any
 
 import scoregate
-from scoregate.cli.arguments import METRIC, add_options, connected, finite, options_of, whole
-from scoregate.cli.exits import NO_SCORE, OK, NoResult
-from scoregate.cli.pictures import read_pictures
-from scoregate.cli.text import number, shown, table
+from scoregate.cli.arguments import (
+    METRIC,
+    NO_SCORE,
+    OK,
+    NoResult,
+    add_options,
+    connected,
+    finite,
+    options_of,
+    whole,
+)
+from scoregate.cli.score import read_pictures
 from scoregate.cli.warned import warn
+from scoregate.text import number, shown, table
 
 OF_A_PICTURE = re.compile(r"/images/(\d+)")
-HELP = "order pictures of a prompt, the best first"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,16 +3,12 @@
 import argparse
 import json
 from argparse import SUPPRESS
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from scoregate.cli.arguments import json_or_text
-from scoregate.cli.exits import OK, UsageFault
+from scoregate.cli.arguments import OK, UsageFault, json_or_text
 
-HELP = "compute published figures from published answers, with the code that the service scores with"
-
-# Each metric is a module of `scoregate.evaluation.replay` with a function `figures(arguments)`.
 METRICS = {
     "dsg": "DSG's answers against people's ratings",
     "vq2": "VQ²'s answers against people's ratings",
@@ -57,14 +53,26 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageFault: a file cannot be used, or a package is not installed.
     """
+    given = vars(arguments)
     try:
-        replay = import_module(f"scoregate.evaluation.replay.{arguments.metric}")
+        from scoregate.replay import ratings, verdicts
     except ModuleNotFoundError as exc:
         ours = str(exc.name).partition(".")[0] == "service"
         package = "the package scoregate-server" if ours else "the extra `evaluate`"
         raise UsageFault(f"replay needs {exc.name}, which {package} of the same checkout brings") from exc
+    figures: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     try:
-        figures = replay.figures(arguments)
+        if arguments.metric == "dsg":
+            figures = ratings.dsg(arguments.answers, arguments.likert, arguments.dependencies)
+        elif arguments.metric == "vq2":
+            figures = ratings.vq2(arguments.answers, arguments.likert)
+        elif arguments.metric == "tifa":
+            figures = verdicts.tifa(arguments.answers)
+        elif arguments.metric == "gecko":
+            figures = verdicts.gecko(arguments.answers)
+        else:
+            options = {name: given[name] for name in OF_GENEVAL if name in given}
+            figures = verdicts.geneval(arguments.cases, **options)
     except ValueError as exc:
         raise UsageFault(str(exc)) from exc
     for row in [figures] if isinstance(figures, Mapping) else figures:

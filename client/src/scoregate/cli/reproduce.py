@@ -11,21 +11,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from scoregate.cli import manifest
-from scoregate.cli.arguments import connected, finite, whole
-from scoregate.cli.batch import TIMEOUT_S, dataset_of
-from scoregate.cli.cells import QUESTION_SET
+from scoregate.cli.arguments import NO_SCORE, OK, NoResult, connected, finite, whole
+from scoregate.cli.batch import TIMEOUT_S, dataset_of, plan_of
+from scoregate.cli.columns import QUESTION_SET
 from scoregate.cli.datasets import Dataset
-from scoregate.cli.exits import NO_SCORE, OK, NoResult
-from scoregate.cli.held import CHANGED, lines_of, pinned, texts_of
-from scoregate.cli.kept import Sets, absent, ids_of, tell_parts
 from scoregate.cli.lines import Line, key
-from scoregate.cli.planning import plan_of
-from scoregate.cli.results import Results
+from scoregate.cli.manifest import Sets, absent, ids_of, tell_parts
+from scoregate.cli.results import CHANGED, Results, lines_of, pinned, texts_of
 from scoregate.cli.rows import Row
 from scoregate.cli.scoring import score
-from scoregate.cli.text import shown, table
+from scoregate.text import shown, table
 
-HELP = "score a data set again as its manifest says, and show what differs"
 TOLERANCE = 1e-4
 SHOWN = 10  # rows that differ
 
@@ -100,15 +96,21 @@ class Outcome:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0 if every score is reproduced, otherwise 1."""
-    content = manifest.read(arguments.manifest)
+    content = manifest.read_manifest(arguments.manifest)
     folder = arguments.manifest.resolve().parent
-    given = arguments_of(content, folder, arguments)
-    dataset, file = dataset_of(given), folder / content["results"]
+    said, file = content["dataset"], folder / content["results"]
+    given = {name: said[name] for name in manifest.NAMES if said.get(name) is not None}
+    given["sweep"] = [
+        f"{name}={folder / file}" for name, _, file in map(manifest.parted, said.get("sweep", []))
+    ]
+    dataset = dataset_of(folder / said["path"], content["metrics"], **given)
     then = {key(line): line for line in lines_of(file)}
     with ExitStack() as stack:
         client = stack.enter_context(connected(arguments, TIMEOUT_S))
         served = client.models()
-        plan = plan_of(given, served)
+        plan = plan_of(  # a change of models is one of the differences
+            served, content["metrics"], content["options"], any_models=True, orient=said.get("orient")
+        )
         now = manifest.used(served, plan)
         missing = absent(client, content.get("question_sets", {}), ids_of(then.values()))
         tell_parts(arguments.manifest, then.values(), missing)
@@ -120,37 +122,12 @@ def run(arguments: argparse.Namespace) -> int:
         for line in results.lines():
             if known := again.known.get(line["row"]):
                 outcome.compare(known, line, arguments.tolerance)
-    changes = list(changed(content, now, given.dataset))
+    changes = list(changed(content, now, dataset.path))
     lost = len(then.keys() - set(map(key, again.known.values())))
     (print_json if arguments.json else print_text)(outcome, changes, lost)
     if not any(each.compared for each in outcome.metrics.values()):
         raise NoResult("nothing was compared: the results have no score of a row of the data set")
     return NO_SCORE if lost or any(each.different for each in outcome.metrics.values()) else OK
-
-
-def arguments_of(
-    content: Mapping[str, Any], folder: Path, arguments: argparse.Namespace
-) -> argparse.Namespace:
-    """Return the arguments of the command that the manifest is of."""
-    said = content["dataset"]
-    return argparse.Namespace(
-        dataset=folder / said["path"],
-        image_column=said.get("image_column"),
-        prompt_column=said.get("prompt_column", "prompt"),
-        frames_column=said.get("frames_column"),
-        option_column=said.get("option_column", []),
-        matrix=said.get("matrix", False),
-        sweep=[f"{name}={folder / file}" for name, _, file in map(manifest.parted, said.get("sweep", []))],
-        any_path=said.get("any_path", False),
-        prompt=said.get("prompt"),
-        orient=said.get("orient"),
-        metrics=content["metrics"],
-        options=content["options"],
-        option=[],
-        explain=False,
-        strict=False,
-        any_models=True,  # a change of models is one of the differences
-    )
 
 
 class Again:

@@ -10,13 +10,58 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.heic import readable
-from scoregate.images import is_url
+from scoregate.errors import BadImage, reason_of
+from scoregate.images import is_url, of_pillow
+
+STARTS = {
+    b"\xff\xd8\xff": "jpeg",
+    b"\x89PNG\r\n": "png",
+    b"GIF8": "gif",
+    b"II*\0": "tiff",
+    b"MM\0*": "tiff",
+    b"II+\0": "tiff",
+    b"MM\0+": "tiff",
+}
+BRANDS = {
+    "avif": (b"avif", b"avis", b"mif1", b"msf1"),
+    "heic": (b"hei", b"hev"),
+    "mp4": (b"iso", b"mp4", b"avc1", b"M4V "),
+}
 
 RELATED = ("references", "source")  # columns of pictures for metrics that use them
 MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
 OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
 UNUSABLE = re.compile("\0|[\ud800-\udfff]")
+
+
+def kind_of(picture: bytes) -> str:
+    """Return the format by its MIME subtype; empty if it is not a picture or a film."""
+    if picture[:4] == b"RIFF" and picture[8:12] == b"WEBP":
+        return "webp"
+    if picture[:2] == b"BM" and not any(picture[6:10]):  # two letters alone may begin any text
+        return "bmp"
+    if picture[4:8] == b"ftyp":
+        return next((kind for kind, brands in BRANDS.items() if picture[8:12].startswith(brands)), "")
+    return next((kind for start, kind in STARTS.items() if picture.startswith(start)), "")
+
+
+def readable(picture: bytes) -> bytes:
+    """
+    Return the pixels of a HEIC picture as a BMP, and any other file unchanged.
+
+    Raises:
+        ValueError: the package `pillow-heif` is not installed, or cannot read the picture.
+    """
+    if kind_of(picture) != "heic":
+        return picture
+    try:
+        from pillow_heif import open_heif
+    except ModuleNotFoundError:
+        raise ValueError("is HEIC: pip install pillow-heif, and it is converted") from None
+    try:
+        return of_pillow(open_heif(picture).to_pillow())
+    except (BadImage, OSError, ValueError, RuntimeError, EOFError) as exc:
+        raise ValueError(f"is HEIC that cannot be read: {reason_of(exc)}") from None
 
 
 @dataclass(frozen=True)

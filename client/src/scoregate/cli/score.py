@@ -1,19 +1,25 @@
-"""`scoregate score`: pictures and prompts."""
+"""`scoregate score`: pictures, which are files, folders or URLs, and prompts."""
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import scoregate
-from scoregate.cli.arguments import add_metrics, connected, metrics_of, options_of
-from scoregate.cli.exits import NO_SCORE, OK
-from scoregate.cli.explain import explained
-from scoregate.cli.pictures import read_pictures
-from scoregate.cli.text import number, shown, table
+from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_metrics, connected, metrics_of, options_of
+from scoregate.cli.datasets import pictures
+from scoregate.cli.questions import explained
+from scoregate.cli.rows import readable
 from scoregate.cli.warned import warn
+from scoregate.errors import reason_of
+from scoregate.http import httpx
+from scoregate.images import is_url
+from scoregate.records import check_regular
+from scoregate.text import number, shown, table
 
-HELP = "score pictures against a prompt, or against each of several"
+FETCH_S = 60.0
+MAX_BYTES = 64 * 2**20  # of a URL; the default limit of a request
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,3 +116,75 @@ def complain(report: scoregate.Report, names: Sequence[str], prompts: Sequence[s
             lacking.setdefault(f"{error.code}: {error.detail}", []).append(metric)
         for why, metrics in lacking.items():
             print(shown(f"{place}: no {', '.join(metrics)}: {why}"), file=sys.stderr)
+
+
+def read_pictures(names: Iterable[str]) -> tuple[list[tuple[str, bytes]], list[str]]:
+    """
+    Return the pictures with their names, and a line about each that cannot be read.
+
+    A folder has the pictures of all its files, in order.
+
+    Raises:
+        OSError: a file that was named does not exist.
+        UsageFault: a name leads to no picture, or none can be read.
+    """
+    every = [(name, tried(name, name == given)) for given in names for name in found(given)]
+    read = [(name, data) for name, (data, why) in every if not why]
+    faults = [why for _, (_, why) in every if why]
+    if not read:
+        raise UsageFault(faults[0])
+    return read, faults
+
+
+def tried(name: str, given: bool) -> tuple[bytes, str]:
+    """Return a picture's bytes, or a line that says why it cannot be read; a *given* name must exist."""
+    try:
+        return sendable(name), ""
+    except UsageFault as exc:
+        return b"", str(exc)
+    except OSError as exc:
+        if given and isinstance(exc, FileNotFoundError):
+            raise
+        return b"", f"{name}: {exc.strerror or exc}"
+
+
+def found(name: str) -> Iterator[str]:
+    """Yield the names of a folder's pictures, or *name*."""
+    folder = Path(name)
+    if is_url(name) or not folder.is_dir():
+        yield name
+        return
+    files = sorted(pictures(folder))
+    if not files:
+        raise UsageFault(f"{name}: there is no picture in this folder")
+    yield from map(str, files)
+
+
+def sendable(name: str) -> bytes:
+    """Return the bytes of one picture, in a format of the service.  Raises `OSError` or `UsageFault`."""
+    if not is_url(name):
+        check_regular(name)  # a device or a pipe may never end
+    data = fetched(name) if is_url(name) else Path(name).read_bytes()
+    if not data:
+        raise UsageFault(f"{name}: the file is empty")
+    try:
+        return readable(data)
+    except ValueError as exc:
+        raise UsageFault(f"{name}: {exc}") from None
+
+
+def fetched(url: str) -> bytes:
+    """GET a URL, through the environment's proxy, if any.  Raises `UsageFault`."""
+    data = bytearray()
+    try:
+        with httpx.stream("GET", url, timeout=FETCH_S, follow_redirects=True) as response:
+            response.raise_for_status()
+            for block in response.iter_bytes():
+                data += block
+                if len(data) > MAX_BYTES:
+                    raise UsageFault(f"{url}: has more than {MAX_BYTES} bytes")
+    except httpx.HTTPStatusError as exc:
+        raise UsageFault(f"{url}: HTTP status {exc.response.status_code}") from None
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as exc:
+        raise UsageFault(f"{url}: {reason_of(exc)}") from None
+    return bytes(data)

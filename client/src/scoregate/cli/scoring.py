@@ -6,14 +6,12 @@ from itertools import chain
 from typing import Protocol
 
 import scoregate
-from scoregate.cli.exits import UsageFault
-from scoregate.cli.kept import keep_sets
+from scoregate.cli.arguments import UsageFault
 from scoregate.cli.lines import ANY_MODELS, Plan, line, unreadable
+from scoregate.cli.manifest import keep_sets
 from scoregate.cli.results import Results
-from scoregate.cli.rows import Row, digest
-from scoregate.cli.signatures import kind_of
-from scoregate.many import change_of
-from scoregate.progress import Progress
+from scoregate.cli.rows import Row, digest, kind_of
+from scoregate.many import Progress, change_of
 
 ITEMS = 16  # of a request; the pictures of several requests are in memory
 

@@ -1,19 +1,22 @@
 """The contact sheet of `scoregate batch --html`: one page without another file, the worst first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+import io
+from collections.abc import Mapping, Sequence
 from heapq import nsmallest
-from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 from scoregate.cli.datasets import Dataset
 from scoregate.cli.lines import Line
 from scoregate.cli.results import Results
-from scoregate.cli.rows import Row
-from scoregate.cli.text import number, shown
-from scoregate.cli.thumbnails import data_uri
+from scoregate.cli.rows import Row, kind_of
 from scoregate.cli.warned import Kind, kinds_of
+from scoregate.text import document, number, safe
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+SIDE = 256  # pixels
+MAX_PIXELS = 100_000_000  # a larger picture is not decoded
+SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
 
 
 def write(path: Path, dataset: Dataset, results: Results, limit: int) -> None:
@@ -23,8 +26,8 @@ def write(path: Path, dataset: Dataset, results: Results, limit: int) -> None:
     worst = nsmallest(limit, results.lines(), key=lambda line: badness(line, first, sign))
     rows = {line["row"] for line in worst}
     pictures = {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in rows}
-    parts = page(worst, pictures, first, len(results.order), kinds_of(results.lines()))
-    path.write_text("".join(parts), "utf-8", errors="backslashreplace")
+    html = page(worst, pictures, first, len(results.order), kinds_of(results.lines()))
+    path.write_text(html, "utf-8", errors="backslashreplace")
 
 
 def badness(line: Line, metric: str, sign: int) -> tuple[bool, float, int]:
@@ -43,21 +46,13 @@ def bytes_of(row: Row) -> bytes:
 
 def page(
     worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int, kinds: Sequence[Kind]
-) -> Iterator[str]:
-    """Yield the page's parts."""
+) -> str:
+    """Return the page."""
     title = f"The {len(worst)} worst of {rows}" if len(worst) < rows else f"All {rows}, the worst first"
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Scoregate: {escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n<p>By {escape(metric)}; rows without a score come first.</p>\n"
-    )
-    yield "".join(f'<p class="bad">{safe(str(each))}</p>\n' for each in kinds)
-    yield "<main>\n"
-    for line in worst:
-        yield figure(line, pictures.get(line["row"], ""))
-    yield "</main>\n</body>\n</html>\n"
+    head = f"<h1>{safe(title)}</h1>\n<p>By {safe(metric)}; rows without a score come first.</p>\n"
+    head += "".join(f'<p class="bad">{safe(each)}</p>\n' for each in kinds)
+    figures = "".join(figure(line, pictures.get(line["row"], "")) for line in worst)
+    return document(f"Scoregate: {title}", STYLE, f"{head}<main>\n{figures}</main>\n")
 
 
 def figure(line: Line, picture: str) -> str:
@@ -79,11 +74,6 @@ def figure(line: Line, picture: str) -> str:
     return f"<figure>\n{image}\n<figcaption>{caption}</figcaption>\n</figure>\n"
 
 
-def safe(text: str) -> str:
-    """Escape *text* for HTML, also characters that turn or break lines."""
-    return escape(shown(text))
-
-
 STYLE = """
 :root { color-scheme: light dark; --paper: #f7f7f5; --card: #fff; --ink: #24262a; --quiet: #62666d;
   --line: #e4e4e0; --bad: #a5352c; }
@@ -102,3 +92,28 @@ dt, small, p, .none { color: var(--quiet); }
 dd { margin: 0; font-variant-numeric: tabular-nums; }
 .bad { color: var(--bad); }
 """
+
+
+def data_uri(picture: bytes) -> str:
+    """Return the picture as the address of an image; empty if it can't be shown."""
+    small = thumbnail(picture) if find_spec("PIL") else picture
+    kind = kind_of(small)
+    return f"data:image/{kind};base64,{base64.b64encode(small).decode()}" if kind in SHOWN else ""
+
+
+def thumbnail(picture: bytes) -> bytes:
+    """Return a small JPEG of what is scored: no orientation, no transparency.  Empty if it can't be read."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(picture)) as image:
+            if image.width * image.height > MAX_PIXELS:
+                return b""
+            image.draft("RGB", (2 * SIDE, 2 * SIDE))
+            small = image.convert("RGB")
+    except Exception:  # Pillow's readers raise whatever a broken file makes them
+        return b""
+    small.thumbnail((SIDE, SIDE))
+    file = io.BytesIO()
+    small.save(file, "JPEG", quality=85)
+    return file.getvalue()

@@ -1,20 +1,134 @@
 """`scoregate verify`: compare the service's scores with known ones."""
 
 import argparse
+import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import scoregate
-from scoregate.cli.arguments import connected
-from scoregate.cli.exits import NO_SCORE, OK, NoResult, UsageFault
-from scoregate.cli.known import Case, Known, disordered, label
-from scoregate.cli.published import published
-from scoregate.cli.shipped import shipped
-from scoregate.cli.text import shown, table
+from scoregate.cli.arguments import NO_SCORE, OK, NoResult, UsageFault, connected
+from scoregate.text import shown, table
 
-HELP = "compare the scores of known pictures with shipped or published ones"
+TIE = 0.005  # known scores that differ by no more have no order
+
+# `genai_image_teaser.json` of t2v_metrics at 60ce07b, rounded.  Its README says which prompt a picture has.
+PICTURES = ("DALLE3.png", "DeepFloyd.jpg", "Midjourney.jpg", "SDXL.jpg")
+PROMPTS = {
+    "images/0": "The brown dog chases the black dog around the tree.",
+    "images/1": "Two cats sit at the window, the blue one intently watching the rain,"
+    " the red one curled up asleep.",
+}
+
+# The tolerance is wide: the pictures may be compressed copies of the scored ones.
+PUBLISHED = {
+    "vqascore": (
+        re.compile("clip-flant5-xxl", re.IGNORECASE),
+        0.05,
+        {"images/0": (0.904, 0.317, 0.685, 0.602), "images/1": (0.848, 0.335, 0.780, 0.638)},
+    ),
+    "clipscore": (
+        re.compile("ViT-L-14-336|vit-large-patch14-336", re.IGNORECASE),
+        0.02,
+        {"images/0": (0.273, 0.254, 0.314, 0.282), "images/1": (0.359, 0.327, 0.363, 0.364)},
+    ),
+}
+TOLERANCE = 0.001  # float32 on other processors
 TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A picture with a prompt, and the known score; *name* is for people."""
+
+    name: str
+    picture: Path
+    prompt: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """
+    Known scores of one metric by one model.
+
+    Attributes:
+        model: a pattern that is searched in the `label` of a model.
+        tolerance: for each score.
+        groups: cases by name.  The order of the scores must hold within each.
+        hint: how to have them checked.
+    """
+
+    metric: str
+    model: re.Pattern[str]
+    tolerance: float
+    groups: Mapping[str, Sequence[Case]]
+    hint: str
+
+    @property
+    def cases(self) -> list[Case]:
+        """All cases, group by group."""
+        return [case for group in self.groups.values() for case in group]
+
+
+def label(model: Mapping[str, str]) -> str:
+    """Return the identity of a model of `GET /models`, on which its scores depend."""
+    return f"{model['id']}@{model.get('revision', '')} in {model.get('dtype', '')}"
+
+
+def disordered(known: Sequence[float], scores: Sequence[float]) -> list[tuple[int, int]]:
+    """Return the pairs whose order differs; known scores within `TIE` of each other have none."""
+    pairs = [(a, b) for a in range(len(scores)) for b in range(a)]
+    return [
+        (a, b)
+        for a, b in pairs
+        if abs(known[a] - known[b]) > TIE and (known[a] - known[b]) * (scores[a] - scores[b]) <= 0
+    ]
+
+
+def published(checkout: Path) -> list[Known]:
+    """Return the published scores, with the pictures of a *checkout* of t2v_metrics."""
+    return [
+        Known(
+            metric,
+            model,
+            tolerance,
+            {
+                folder: [
+                    Case(f"{folder}/{name}", checkout / folder / name, PROMPTS[folder], score)
+                    for name, score in zip(PICTURES, scores, strict=True)
+                ]
+                for folder, scores in values.items()
+            },
+            "the published scores need --t2v-metrics DIR",
+        )
+        for metric, (model, tolerance, values) in PUBLISHED.items()
+    ]
+
+
+GOLDEN = Path(__file__).with_name("golden")
+SCORES = GOLDEN / "demo.json"  # by `python -m demo.record_golden`
+
+
+def shipped() -> list[Known]:
+    """Return the shipped scores.  The revision of a demo model is a digest of its weights."""
+    return [
+        Known(
+            metric,
+            re.compile(f"^{re.escape(entry['model'])}$"),
+            TOLERANCE,
+            {
+                name: [
+                    Case(f"{name}: {prompt}", GOLDEN / name, prompt, score) for prompt, score in row.items()
+                ]
+                for name, row in entry["scores"].items()
+            },
+            "the shipped scores are checked without --t2v-metrics",
+        )
+        for metric, entry in json.loads(SCORES.read_text("utf-8")).items()
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +189,7 @@ def unchecked(
 
 def score(client: scoregate.Client, known: Known) -> list[float | None]:
     """Return the service's scores of the cases, and print the errors of the others."""
-    items = [scoregate.Item(prompt=case.prompt, image=read(case.picture)) for case in known.cases]
+    items = [scoregate.Item(prompt=case.prompt, image=bytes_of(case.picture)) for case in known.cases]
     results = list(client.score_items(items, [known.metric]))
     for case, result in zip(known.cases, results, strict=True):
         for metric, error in result.errors.items():
@@ -83,7 +197,7 @@ def score(client: scoregate.Client, known: Known) -> list[float | None]:
     return [result.scores.get(known.metric) for result in results]
 
 
-def read(path: Path) -> bytes:
+def bytes_of(path: Path) -> bytes:
     """Return the bytes of a picture.  Raises `UsageFault`."""
     try:
         return path.read_bytes()

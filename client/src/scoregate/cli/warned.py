@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import scoregate
 from scoregate.cli.lines import Line
-from scoregate.cli.text import shown
 from scoregate.notices import DEMO, Notice
+from scoregate.text import shown
 
 NAMED = 3  # pictures that a warning is about and names
 DEMO_ID = "scoregate-demo-"  # how the ids of shipped demo models begin

@@ -5,20 +5,18 @@ Pure functions over columns of numbers and names; the command `scoregate evaluat
 files.  Needs the extra `evaluate`.  docs/evaluation.md defines every figure.
 """
 
-from scoregate.evaluation.alpha import Alpha, alpha
-from scoregate.evaluation.auroc import Auroc, auroc
-from scoregate.evaluation.convergence import Convergence, convergence
-from scoregate.evaluation.correlation import Correlation, correlation
-from scoregate.evaluation.errors import BadColumn, BadInput
+from scoregate.evaluation.agreement import Auroc, Correlation, auroc, correlation
+from scoregate.evaluation.arrays import BadColumn, Scale
 from scoregate.evaluation.geneval import GenEval, geneval
 from scoregate.evaluation.ordering import Ordering, SignedRank, ordering, signed_rank
-from scoregate.evaluation.preference import Preference, preference
-from scoregate.evaluation.reliable import Reliable, reliable
-from scoregate.evaluation.scale import Scale
-from scoregate.evaluation.tables import Table, read
-from scoregate.evaluation.ties import PairAccuracy, pair_accuracy
+from scoregate.evaluation.pairs import PairAccuracy, Preference, pair_accuracy, preference
+from scoregate.evaluation.raters import Alpha, Convergence, alpha, convergence
+from scoregate.evaluation.tables import Table
+from scoregate.evaluation.tables import read_table as read
+from scoregate.evaluation.templates import Reliable, reliable
 from scoregate.evaluation.ts2 import Ts2, ts2
 from scoregate.evaluation.winoground import Winoground, winoground
+from scoregate.records import BadInput
 
 __all__ = [
     "Alpha",

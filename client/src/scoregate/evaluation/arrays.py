@@ -1,13 +1,14 @@
-"""Columns as arrays: their types, names as numbers, and values without the noise of floats."""
+"""Columns as arrays: names as numbers, values without the noise of floats, and the scale of ratings."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import lcm
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scoregate.evaluation.errors import BadColumn
+from scoregate.records import BadInput
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -17,6 +18,20 @@ Names = Sequence[str]
 SCALES = (*(10**places for places in range(10)), lcm(*range(1, 21)))
 LARGEST = 2.0**33
 NOISE = 1e-14  # of a value: what a few additions and a division leave
+
+
+class BadColumn(BadInput):
+    """
+    A column is not valid for the figure.
+
+    Attributes:
+        role: the argument of the function that holds the column, such as `metric`.
+        why: one line.
+    """
+
+    def __init__(self, role: str, why: str) -> None:
+        super().__init__(f"{role}: {why}")
+        self.role, self.why = role, why
 
 
 def coded(names: Names) -> tuple[list[str], Codes]:
@@ -42,35 +57,44 @@ def exact(values: Floats) -> tuple[Floats, int]:
     return values, 1
 
 
-def without_noise(values: Floats) -> Floats:
+def floats(values: Any, role: str, *, varied: bool = False) -> Floats:
     """
-    Return the values such that those that `exact` makes equal are equal: 0.1 + 0.2 becomes 0.3.
+    Return *values* as an array of finite numbers without the noise of floats: 0.1 + 0.2 becomes 0.3.
 
-    This is the one rule of what is tied.  Every column of every figure goes through it, so that ranks,
-    pairs and areas count the same values as equal.
-    """
-    whole, scale = exact(values)
-    return whole / scale
-
-
-def floats(values: Any, role: str) -> Floats:
-    """
-    Return *values* as an array of finite numbers, `without_noise`.
+    Values that `exact` makes equal are equal.  This is the one rule of what is tied.  Every column of every
+    figure goes through it, so that ranks, pairs and areas count the same values as equal.
 
     Raises:
-        BadColumn: the column is empty, or a value is not finite.
+        BadColumn: the column is empty, a value is not finite, or all are equal though they must be *varied*.
     """
     found = np.asarray(values, dtype=np.float64)
     if not found.size:
         raise BadColumn(role, "no row has a value")
     if not np.isfinite(found).all():
         raise BadColumn(role, "a value is no finite number")
-    return without_noise(found)
-
-
-def varied(values: Any, role: str) -> Floats:
-    """Return `floats`.  Raises `BadColumn` also if all values are equal."""
-    found = floats(values, role)
-    if found.min() == found.max():
+    whole, scale = exact(found)
+    found = whole / scale
+    if varied and found.min() == found.max():
         raise BadColumn(role, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value")
+    return found
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From *low* to *high*; ratings outside, such as a code for "unsure", are ignored."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:g}:{self.high:g}"
+
+
+def inside(ratings: Floats, scale: Scale | None, role: str) -> npt.NDArray[np.bool_]:
+    """Return the mask of ratings on the scale.  Raises `BadColumn` if all are outside."""
+    found = np.ones(len(ratings), bool)
+    if scale:
+        found = (ratings >= scale.low) & (ratings <= scale.high)
+    if not found.any():
+        raise BadColumn(role, f"no value lies in {scale}" if scale else "no row has a value")
     return found

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Codes, Floats
-from scoregate.evaluation.errors import BadColumn
+from scoregate.evaluation.arrays import BadColumn, Codes, Floats
 
 BAND = (2.5, 97.5)  # percentiles
 Z2 = 1.959963984540054**2  # of the normal distribution's two-sided 95 %

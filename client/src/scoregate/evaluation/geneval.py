@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Codes, Floats, Names, coded, floats
+from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, floats
 from scoregate.evaluation.bootstrap import Sample, means
-from scoregate.evaluation.errors import BadColumn
 
 TASKS = ("single_object", "two_object", "counting", "colors", "position", "color_attr")
 

@@ -13,9 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import Floats, Names, coded, exact, floats
-from scoregate.evaluation.errors import BadColumn
-from scoregate.evaluation.scale import Scale, inside
+from scoregate.evaluation.arrays import BadColumn, Floats, Names, Scale, coded, exact, floats, inside
 
 ALPHA = 0.001
 DIGITS = 1e-12  # of the largest difference: what is closer to another one is equal to it

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Names, coded, exact, floats
+from scoregate.evaluation.arrays import BadColumn, Names, coded, exact, floats
 from scoregate.evaluation.bootstrap import Sample, means
-from scoregate.evaluation.errors import BadColumn
 from scoregate.evaluation.ordering import ALPHA, signed_rank
 
 Place = tuple[str, str, str]  # item, a and b; the names of the generators are in order

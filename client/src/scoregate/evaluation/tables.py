@@ -1,23 +1,20 @@
 """Tables from CSV, JSON Lines and Parquet files, also with `.gz`, read by column."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, isnan, nan
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from scoregate.cli.exits import UsageFault
-from scoregate.cli.records import Record, number, records
 from scoregate.evaluation.arrays import Floats
-from scoregate.evaluation.errors import BadInput
+from scoregate.records import BadInput, Record, json_cell, number, records
 
 LABELS = {"1": 1.0, "1.0": 1.0, "true": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0}
-NESTED = ("scores", "columns")  # of a line that `scoregate batch` wrote
+NESTED = ("columns", "scores")  # of a line that `scoregate batch` wrote
+LOWER = "lower_is_better"  # likewise: the metrics whose lower scores are better
 
-Cell = TypeVar("Cell")
 Found = TypeVar("Found")
 
 
@@ -56,7 +53,8 @@ class Table:
             lower: whether they are.  A result of `scoregate batch` says it by itself.
         """
         numbers = self.numbers(column)
-        self.turned = lower or any(column in listed(each.values) for each in self.records)
+        said = (each.values.get(LOWER) for each in self.records)
+        self.turned = lower or any(isinstance(cell, list) and column in cell for cell in said)
         return 0.0 - numbers if self.turned else numbers
 
     def labels(self, column: str) -> Floats:
@@ -70,6 +68,14 @@ class Table:
     def names(self, column: str) -> list[str]:
         """Return the same.  Raises `BadInput` if a cell is empty."""
         return self.each(column, name)
+
+    def has(self, column: str) -> bool:
+        """Return True if a row has the column, or `scoregate batch` says that its score is missing."""
+        return any(
+            column in each.values
+            or (isinstance(errors := each.values.get("errors"), Mapping) and column in errors)
+            for each in self.records
+        )
 
     def complete(self, *columns: Floats | list[str | None]) -> list[Any]:
         """Return *columns* without the rows that lack a cell in one of them; those are counted."""
@@ -85,30 +91,36 @@ class Table:
             for column in columns
         ]
 
-    def parsed(self, column: str, cells: Sequence[Cell], read: Callable[[Cell], Found]) -> list[Found]:
-        """Apply *read* to the *cells* of *column* that `complete` returned."""
-        return [self.one(*row, column, read) for row in zip(self.kept, cells, strict=True)]
+    def each(
+        self, column: str, read: Callable[[Any], Found], cells: Sequence[Any] | None = None
+    ) -> list[Found]:
+        """
+        Apply *read* to every cell of *column*, or to those *cells* of it that `complete` returned.
 
-    def each(self, column: str, read: Callable[[Any], Cell]) -> list[Cell]:
-        """Apply *read* to every cell of *column*."""
-        cells = [cell(record.values, column) for record in self.records]
-        if not any(held(record.values, column) for record in self.records):
-            offered = ", ".join(dict.fromkeys(name for record in self.records for name in record.values))
-            raise BadInput(f"{self.path}: no column {column}; there are {offered}")
-        return [self.one(*row, column, read) for row in zip(self.records, cells, strict=True)]
-
-    def one(self, record: Record, content: Cell, column: str, read: Callable[[Cell], Found]) -> Found:
+        Raises:
+            BadInput: there is no such column, or *read* raises `ValueError` for a cell.
+        """
+        records = self.kept
+        if cells is None:
+            records, cells = self.records, [record.values.get(column) for record in self.records]
+            if all(cell is None for cell in cells) and not self.has(column):
+                offered = ", ".join(dict.fromkeys(name for record in self.records for name in record.values))
+                raise BadInput(f"{self.path}: no column {column}; there are {offered}")
+        found, number = [], 0
         try:
-            return read(content)
+            for record, cell in zip(records, cells, strict=True):
+                number = record.number
+                found.append(read(cell))
         except ValueError as exc:
-            raise BadInput(f"{self.path}, row {record.number}, column {column}: {exc}") from exc
+            raise BadInput(f"{self.path}, row {number}, column {column}: {exc}") from exc
+        return found
 
     def number(self, cell: Any) -> float:
         """Return the number in a cell, also in quotes; NaN for an empty cell."""
         if isinstance(cell, str) and '"' in cell:
             cell = cell.replace('"', "")
             self.unquoted += 1
-        if empty(cell):
+        if cell is None or (isinstance(cell, str) and not cell.strip()):
             return nan
         value = number(cell)
         if not isfinite(value) and not isnan(value):
@@ -116,18 +128,7 @@ class Table:
         return value
 
 
-def listed(values: Mapping[str, Any]) -> list[Any]:
-    """Return the metrics of a line of `scoregate batch` whose lower scores are the better ones."""
-    cell = values.get("lower_is_better")
-    if isinstance(cell, str):  # in Parquet
-        try:
-            cell = json.loads(cell)
-        except (ValueError, RecursionError):
-            cell = None
-    return cell if isinstance(cell, list) else []
-
-
-def read(path: Path | str) -> Table:
+def read_table(path: Path | str) -> Table:
     """
     Return all rows of a file whose name ends in .csv, .jsonl, .ndjson or .parquet, with or without .gz.
 
@@ -138,39 +139,36 @@ def read(path: Path | str) -> Table:
         OSError: it can't be read.
     """
     path = Path(path)
-    try:
-        rows = list(records(path))
-    except UsageFault as exc:
-        raise BadInput(str(exc)) from exc
-    for row in rows:
-        if row.fault:
-            raise BadInput(f"{path}, row {row.number}: {row.fault}")
+    rows = list(records(path))
+    if fault := next((row for row in rows if row.fault), None):
+        raise BadInput(f"{path}, row {fault.number}: {fault.fault}")
     if not rows:
         raise BadInput(f"{path}: there is no row")
-    return Table(path, rows)
+    nested = {*NESTED, LOWER}
+    return Table(
+        path,
+        [replace(row, values=flat(row.values)) if nested & row.values.keys() else row for row in rows],
+    )
 
 
-def cell(values: Mapping[str, Any], column: str) -> Any:
-    """Return a row's cell, also of a line of `scoregate batch`; None if missing."""
-    places = [values, *(values[name] for name in NESTED if isinstance(values.get(name), Mapping))]
-    return next((place[column] for place in places if column in place), None)
-
-
-def held(values: Mapping[str, Any], column: str) -> bool:
-    """Return True if a row has the column, or `scoregate batch` says that its score is missing."""
-    places = [values, *(values.get(name) for name in (*NESTED, "errors"))]
-    return any(isinstance(place, Mapping) and column in place for place in places)
-
-
-def empty(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip())
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line of `scoregate batch` as a row in which its scores and columns are cells."""
+    found = {name: cell for name, cell in values.items() if name not in NESTED}
+    for name in reversed(NESTED):
+        if isinstance(nested := values.get(name), Mapping):
+            found = {**nested, **found}
+        elif name in values:
+            found[name] = nested
+    return found | ({LOWER: json_cell(found[LOWER])} if LOWER in found else {})  # a text in Parquet
 
 
 def text(cell: Any) -> str | None:
     """Return a cell as text; None if it is empty, or NaN."""
+    if isinstance(cell, str):
+        return cell if cell.strip() else None
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)  # a Parquet column of whole numbers with empty cells has floats
-    return None if empty(cell) or cell != cell else str(cell)
+    return None if cell is None or cell != cell else str(cell)
 
 
 def name(cell: Any) -> str:
@@ -182,7 +180,8 @@ def name(cell: Any) -> str:
 
 def label(cell: Any) -> float:
     """Return 1 for 1 and true, 0 for 0 and false, NaN for an empty cell."""
-    if empty(cell) or cell != cell:
+    known = text(cell)
+    if known is None:
         return nan
     value = LABELS.get(str(cell).strip().lower())
     if value is None:

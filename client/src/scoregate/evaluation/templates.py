@@ -1,8 +1,10 @@
 """
-People's answers in Gecko's templates as scores: word level, DSG(H), Likert (Wiles et al. 2024, section 4).
+People's answers in Gecko's templates as scores: word level, DSG(H), Likert; and Gecko's reliable prompts.
 
-An answer is about a word or a question of a picture, in Likert about the whole picture.  A picture's score is
-the mean of its raters' scores, and a rater's the mean over the words or questions that the rater was sure of.
+Wiles et al. 2024 (arXiv 2404.16820), section 4.  An answer is about a word or a question of a picture, in
+Likert about the whole picture.  A picture's score is the mean of its raters' scores, and a rater's the mean
+over the words or questions that the rater was sure of.  Reliable prompts are those that raters agree about,
+whichever the generator and the template.
 """
 
 from collections import Counter, defaultdict
@@ -11,11 +13,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import isnan, nan
 from statistics import fmean, pstdev
+from typing import Any
 
-from scoregate.evaluation.alpha import levels
-from scoregate.evaluation.arrays import Names
-from scoregate.evaluation.correlation import correlation
-from scoregate.evaluation.errors import BadColumn, BadInput
+import numpy as np
+
+from scoregate.evaluation.agreement import correlation
+from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, coded, floats, inside
+from scoregate.evaluation.raters import levels
+from scoregate.records import BadInput
 
 Picture = tuple[str, str]  # the item and the generator
 UNSURE = {"unsure", "i do not know the answer", "do not know", "subjective"}
@@ -26,6 +31,9 @@ ANSWERS: Mapping[str, Mapping[str, float]] = {
     "likert": {str(rating): (rating - 1) / 4 for rating in range(1, 6)},
 }
 CODES = {"likert": {"6"}}  # of unsure
+
+THRESHOLD = 0.5
+NOISE = 1e-9  # of a variance: half of the largest one is not below half of it
 
 
 @dataclass(frozen=True)
@@ -150,3 +158,98 @@ def correlations(found: Mapping[str, Mapping[Picture, float]]) -> list[dict[str,
             row |= {"pearson": None, "spearman": None}
         rows.append(row)
     return rows
+
+
+@dataclass(frozen=True)
+class Part:
+    """
+    One generator under one template.
+
+    Attributes:
+        prompts: with a disagreement, that is with two ratings of one thing.
+        max_disagreement: of all prompts; a disagreement is the variance of ratings.
+        reliable: prompts whose disagreement is below the threshold's share of that.
+    """
+
+    model: str
+    template: str
+    prompts: int
+    max_disagreement: float
+    reliable: int
+
+
+@dataclass(frozen=True)
+class Reliable:
+    """
+    Attributes:
+        prompts: all; *reliable* are those that every part keeps, and *ids* their names.
+        missing: prompts without two ratings of one thing in some part; they are not reliable.
+    """
+
+    prompts: int
+    reliable: int
+    threshold: float
+    missing: int
+    parts: list[Part]
+    ids: list[str]
+    out_of_scale: int
+
+
+def reliable(
+    prompt: Names,
+    model: Names,
+    rating: Any,
+    *,
+    template: Names | None = None,
+    unit: Names | None = None,
+    scale: Scale | None = None,
+    threshold: float = THRESHOLD,
+) -> Reliable:
+    """
+    Return the prompts with reliable ratings.
+
+    Args:
+        template: the wording of the question to raters; None for one template.
+        unit: the rated part of a prompt, such as a word or a question; variances are averaged over the
+            units.  None if the whole picture was rated.
+
+    Raises:
+        BadColumn: all ratings are the same or outside the scale, or nothing was rated twice.
+    """
+    values = floats(rating, "rating", varied=True)
+    kept = inside(values, scale, "rating")
+    prompts, rows = coded(prompt)
+    wordings = [""] * len(values) if template is None else template
+    pairs = list(zip(model, wordings, strict=True))
+    number = {pair: place for place, pair in enumerate(sorted(set(pairs)))}
+    places = np.array([number[pair] for pair in pairs])
+    things = coded([""] * len(values) if unit is None else unit)[1]
+    held = np.ones(len(prompts), bool)
+    measured = held.copy()
+    found = []
+    for (name, how), place in number.items():
+        chosen = kept & (places == place)
+        disagreement = disagreements(rows[chosen], things[chosen], values[chosen], len(prompts))
+        there = ~np.isnan(disagreement)
+        if not there.any():
+            raise BadColumn("rating", f"{name} {how}".strip() + ": nothing has two ratings")
+        largest = float(np.nanmax(disagreement))
+        below = there & (disagreement < threshold * largest * (1 - NOISE)) if largest else there
+        held &= below
+        measured &= there
+        found.append(Part(name, how, int(there.sum()), largest, int(below.sum())))
+    ids = [name for name, keep in zip(prompts, held, strict=True) if keep]
+    return Reliable(len(prompts), len(ids), threshold, int((~measured).sum()), found, ids, int((~kept).sum()))
+
+
+def disagreements(rows: Codes, things: Codes, values: Floats, prompts: int) -> Floats:
+    """Return each prompt's variance of ratings, averaged over its units; NaN without two ratings."""
+    cells, places = np.unique(np.stack([rows, things]), axis=1, return_inverse=True)
+    places = places.reshape(-1)
+    count = np.bincount(places)
+    mean = np.bincount(places, values) / count
+    variance = np.bincount(places, (values - mean[places]) ** 2) / count
+    of_prompt = cells[0][count > 1]
+    sums = np.bincount(of_prompt, variance[count > 1], minlength=prompts)
+    number = np.bincount(of_prompt, minlength=prompts)
+    return np.where(number > 0, sums / np.maximum(number, 1), np.nan)

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Floats, Names, varied
-from scoregate.evaluation.errors import BadColumn
+from scoregate.evaluation.arrays import BadColumn, Floats, Names, floats
 
 MOST_WALKS = 100_000  # of one graph
 PARTITIONS = (("synth", 0, 110), ("nat", 111, 135), ("real", 136, 10**9))  # ids of the data set's graphs
@@ -68,7 +67,7 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
         BadColumn: the scores are constant, a node's name begins with no digit, or a graph is unknown.
     """
     scores = np.array(metric, dtype=np.float64)
-    there = varied(scores[~np.isnan(scores)], "metric")
+    there = floats(scores[~np.isnan(scores)], "metric", varied=True)
     scores[~np.isnan(scores)] = there
     std = float(there.std(ddof=1))
     graphs = graphs_of(scores, graph, node)

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Names, coded, floats, varied
+from scoregate.evaluation.arrays import BadColumn, Names, coded, floats
 from scoregate.evaluation.bootstrap import Sample, means
-from scoregate.evaluation.errors import BadColumn
 
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}
 
@@ -43,7 +42,7 @@ def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winogr
     Raises:
         BadColumn: all scores are the same, or as `choices`.
     """
-    found = choices(varied(metric, "metric"), item, caption, image)
+    found = choices(floats(metric, "metric", varied=True), item, caption, image)
     text, images = (np.array(column) for column in zip(*found.values(), strict=True))
     shares = [float(each.mean()) for each in (text, images, text & images)]
     return Winoground(shares[0], shares[1], shares[2], len(found), len(set(item)) - len(found))

@@ -1,17 +1,113 @@
-"""The whole page: one file without scripts and links, in light or dark mode."""
+"""The whole page: one file without scripts and links, in light or dark mode, with its head and the cost."""
 
-from scoregate.cli.sheet import POLICY
-from scoregate.report.agreement import agreement
-from scoregate.report.cost import cost
-from scoregate.report.head import head
-from scoregate.report.html import safe, section
-from scoregate.report.matrix import matrices
-from scoregate.report.means import means
+import json
+from collections import Counter
+
+from scoregate.notices import DEMO
+from scoregate.report.comparisons import agreement, matrices
+from scoregate.report.html import Missing, note, section, table
+from scoregate.report.means import means, skills
+from scoregate.report.pictures import title as title_of_worst
+from scoregate.report.pictures import worst
 from scoregate.report.rows import Scored
-from scoregate.report.skills import skills
-from scoregate.report.style import STYLE
-from scoregate.report.worst import title as title_of_worst
-from scoregate.report.worst import worst
+from scoregate.text import document, safe
+
+HOUR_S = 3600
+
+
+def head(scored: Scored) -> str:
+    """Return the top of the page."""
+    whole = sum(all(metric in row.scores for metric in scored.metrics) for row in scored.rows)
+    facts = {
+        "drawn": scored.drawn,
+        "service": f"Scoregate {scored.version}" if scored.version else "version not known",
+        "models": models(scored) or "–",
+        "options": json.dumps(dict(scored.options), ensure_ascii=False) if scored.options else "",
+        "pictures": str(len(scored.rows)),
+        "with all scores": str(whole),
+        "without some score": str(len(scored.rows) - whole),
+    }
+    listed = "".join(f"<dt>{name}</dt><dd>{safe(text)}</dd>" for name, text in facts.items() if text)
+    return f'<dl class="facts">{listed}</dl>\n{of_demos(scored)}{failures(scored)}{warnings(scored)}'
+
+
+def models(scored: Scored) -> str:
+    """Return the models that gave the scores; if a name stands for several, with the pictures of each."""
+    pictures = Counter((name, label) for row in scored.rows for name, label in row.models.items())
+    pictures = pictures or Counter(scored.models.items())
+    names = Counter(name for name, _ in pictures)
+    return ", ".join(
+        f"{name}: {label}" + (f" ({count} pictures)" if names[name] > 1 else "")
+        for (name, label), count in pictures.items()
+    )
+
+
+def of_demos(scored: Scored) -> str:
+    """Return a line if scores are of demo models."""
+    rows = [row for row in scored.rows if any(notice.code == DEMO for notice in row.warnings)]
+    if not rows:
+        return ""
+    text = f"{len(rows)} of {len(scored.rows)} pictures were scored by demo models"
+    return f'<p class="bad">{text}: these scores mean nothing for real pictures.</p>\n'
+
+
+def warnings(scored: Scored) -> str:
+    """Return a table of the kinds of warnings, each with its first row; empty without warnings."""
+    count: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for row in scored.rows:
+        for kind, notice in {notice.kind: notice for notice in row.warnings}.items():
+            count[kind] += 1
+            first.setdefault(kind, f"row {row.number}: {notice}")
+    cells = [[safe(kind), str(n), safe(first[kind])] for kind, n in count.most_common()]
+    return table("Warnings", ["kind", "pictures", "the first"], cells) if cells else ""
+
+
+def failures(scored: Scored) -> str:
+    """Return a table of codes, each with its first row; empty if every row has every score."""
+    count: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str], str] = {}
+    for row in scored.rows:
+        for metric, error in row.errors.items():
+            key = metric, error["code"]
+            count[key] = count.get(key, 0) + 1
+            first.setdefault(key, f"row {row.number}: {error['detail']}")
+    cells = [
+        [safe(code), safe(metric), str(n), safe(first[metric, code])] for (metric, code), n in count.items()
+    ]
+    return table("Without a score", ["code", "metric", "pictures", "the first"], cells) if cells else ""
+
+
+def cost(scored: Scored) -> str:
+    """Return a table of time and price over all logged runs.  Raises `Missing`."""
+    of = scored.cost
+    if not of.asked or not of.seconds:
+        raise Missing("No run that scored a picture is recorded, so there are no times.")
+    pace, of_1000 = of.asked / of.seconds, 1000 * of.seconds / of.asked
+    figures = {
+        "pictures requested": f"{of.asked}, in {of.runs} run{'s' * (of.runs > 1)}",
+        "wall time": seconds(of.seconds),
+        "pictures a second": f"{pace:.3g}",
+        "time for 1,000 pictures": seconds(of_1000),
+    }
+    if of.price_per_hour is not None:
+        figures["price of 1,000 pictures"] = f"{of.price_per_hour * of_1000 / HOUR_S:.3g}"
+    listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in figures.items())
+    said = [
+        "The time is that of the command, for all metrics together. What the service did for others is in it."
+    ]
+    if of.price_per_hour is not None:
+        said.append(f"At {of.price_per_hour:g} an hour.")
+    if of.cached:
+        said.append(f"For {of.cached} of them the service had the answers: new pictures cost more.")
+    return f"<dl>{listed}</dl>\n{note(' '.join(said))}"
+
+
+def seconds(value: float) -> str:
+    """Return a time with its unit, to three digits."""
+    if value < 60:
+        return f"{value:.3g} s"
+    return f"{value / 60:.3g} min" if value < HOUR_S else f"{value / HOUR_S:.3g} h"
 
 
 def page(scored: Scored, *, alpha: float, pictures: int) -> str:
@@ -32,11 +128,78 @@ def page(scored: Scored, *, alpha: float, pictures: int) -> str:
     }
     links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, (title, _) in sections.items())
     drawn = "".join(section(name, title, body) for name, (title, body) in sections.items())
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Scores of {safe(scored.name)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+    body = (
         f"<header>\n<h1>Scores of {safe(scored.name)}</h1>\n{head(scored)}</header>\n"
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{drawn}</main>\n</body>\n</html>\n'
+        f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{drawn}</main>\n'
     )
+    return document(f"Scores of {scored.name}", STYLE, body)
+
+
+STYLE = """
+:root { color-scheme: light dark; --paper: #f6f6f3; --card: #fff; --ink: #1b1d20; --quiet: #575c64;
+  --line: #e2e2dc; --accent: #0b6e5f; --track: #e7e7e2; --bad: #ad3420; }
+@media (prefers-color-scheme: dark) { :root { --paper: #121315; --card: #1b1d20; --ink: #ececea;
+  --quiet: #a4a8af; --line: #2e3136; --accent: #56c8b2; --track: #33363b; --bad: #f29683; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 70rem; padding: 1.5rem 1rem 4rem; background: var(--paper);
+  color: var(--ink); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
+  overflow-wrap: anywhere; -webkit-text-size-adjust: 100%; }
+h1 { margin: 0 0 1rem; font-size: 1.5rem; font-weight: 650; }
+h2 { margin: 0 0 .75rem; font-size: 1.15rem; font-weight: 650; }
+h3 { margin: 1rem 0 .5rem; font-size: 1rem; font-weight: 600; }
+section { margin: 1.25rem 0; padding: 1.25rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: 12px; }
+a { color: var(--accent); text-underline-offset: .2em; }
+nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 1rem 0; padding: 0; list-style: none; }
+small, .quiet, .none, dt, caption { color: var(--quiet); }
+.quiet { margin: .5rem 0 0; font-size: .87rem; max-width: 60rem; }
+.bad { color: var(--bad); margin: .25rem 0; }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .15rem 1rem; margin: .5rem 0; }
+dd { margin: 0; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; margin: .5rem 0 1rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+caption { padding: .25rem 0; text-align: left; font-weight: 600; }
+th, td { padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: middle; }
+th { font-weight: 500; }
+.matrix th { min-width: 5rem; }
+thead th { color: var(--quiet); font-size: .85rem; }
+.bars { width: 100%; table-layout: fixed; }
+.bars div { display: flex; flex-wrap: wrap; align-items: center; gap: .1rem .75rem; }
+.bars div span { flex: 1 1 9rem; }
+.bars div svg { flex: 3 1 6rem; min-width: 0; }
+.bars th:nth-child(2) { width: 6rem; }
+.bars th:nth-child(3) { width: 10rem; }
+.bars th:nth-child(n+4) { width: 5rem; }
+@media (max-width: 44rem) { .bars { font-size: .87rem; } .bars th, .bars td { padding-right: .4rem; }
+  .bars th:nth-child(2) { width: 3.6rem; } .bars th:nth-child(3) { width: 4.8rem; }
+  .bars th:nth-child(n+4) { width: 2.7rem; } }
+.bar { display: block; width: 100%; height: .9rem; overflow: visible; }
+.bar .track { fill: var(--track); }
+.bar .fill { fill: var(--accent); opacity: .55; }
+.bar path, .scatter path { fill: none; stroke: var(--ink); stroke-width: 1.5;
+  vector-effect: non-scaling-stroke; }
+.scatter path { stroke: var(--quiet); stroke-width: 1; }
+.scatter { display: block; width: 100%; height: auto; }
+.scatter circle { fill: var(--accent); fill-opacity: .5; }
+.scatter text { fill: var(--quiet); font-size: 11px; }
+.pair { display: flex; flex-wrap: wrap; gap: 0 3rem; }
+.pair > * { flex: 1 1 20rem; min-width: 0; }
+.matrix td { white-space: nowrap; }
+.better { color: var(--accent); }
+.worse { color: var(--bad); }
+.plots, .gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr));
+  gap: 1rem; }
+.plots { grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
+figure { margin: 0; padding: .75rem; border: 1px solid var(--line); border-radius: 8px; font-size: .92rem; }
+.picture { position: relative; width: fit-content; margin: 0 auto .5rem; }
+.picture img { display: block; max-width: 100%; max-height: 16rem; }
+.picture svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
+.picture rect { fill: none; stroke: var(--box); stroke-width: 2; vector-effect: non-scaling-stroke; }
+.picture text { fill: var(--box); paint-order: stroke; stroke: #000; stroke-width: .2em; font-weight: 700; }
+.box0 { --box: #4be3c4; } .box1 { --box: #ffb347; } .box2 { --box: #7db8ff; }
+.box3 { --box: #ff8fb8; } .box4 { --box: #d6e34b; } .box5 { --box: #d0a2ff; }
+ol, ul { margin: .25rem 0; padding-left: 1.25rem; }
+b { font-weight: 600; }
+@media print { body { background: none; } section { break-inside: avoid; border: 0; padding: 0; } }
+"""

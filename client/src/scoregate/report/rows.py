@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Floats, without_noise
+from scoregate.evaluation.arrays import Floats, exact
 from scoregate.notices import Notice
 
 EMPTY = "(empty)"  # stands for a cell without a name
@@ -111,4 +111,5 @@ class Scored:
     def worth(self, metric: str, rows: Sequence[Row]) -> Floats:
         """Return the scores of *rows*, negated if lower ones are better."""
         sign = -1.0 if metric in self.lower else 1.0
-        return sign * without_noise(np.array([row.scores[metric] for row in rows], dtype=np.float64))
+        whole, scale = exact(np.array([row.scores[metric] for row in rows], dtype=np.float64))
+        return sign * whole / scale

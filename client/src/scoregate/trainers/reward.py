@@ -12,14 +12,12 @@ from itertools import chain
 from typing import Any
 
 from scoregate.aio import AsyncClient
-from scoregate.answers import understood
+from scoregate.answers import lower_is_better, understood
 from scoregate.connection import api_key_of, base_url_of
-from scoregate.direction import lower_is_better
 from scoregate.errors import Conflict, ScoregateError, Timeout, UnknownMetric
-from scoregate.items import Item
+from scoregate.items import Item, names_of
 from scoregate.notices import ScoregateWarning
 from scoregate.portal import Portals
-from scoregate.requests import names_of
 from scoregate.trainers.batches import in_batches, items_of
 from scoregate.trainers.encoding import check_encode
 from scoregate.trainers.figures import statistics

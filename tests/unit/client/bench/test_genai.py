@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scoregate.evaluation import BadColumn
-from scoregate.evaluation.best_of import best_of
+from scoregate.evaluation.agreement import best_of
 from tests.unit.client.evaluation.conftest import RELEASED
 
 RATINGS = {

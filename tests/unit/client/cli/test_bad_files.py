@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scoregate import BadImage
-from scoregate.cli import records
+from scoregate import BadImage, records
 from scoregate.images import encoded
 from tests.unit.client.cli.served import Service, metric
 

@@ -6,9 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scoregate.cli.arguments import UsageFault
 from scoregate.cli.datasets import Dataset, captions_alone
-from scoregate.cli.exits import UsageFault
 from scoregate.cli.rows import digest
+from scoregate.records import BadInput
 
 PICTURE = b"picture"
 
@@ -184,7 +185,7 @@ def test_a_file_without_the_columns_is_refused(tmp_path, name, text, said):
     """One line, instead of an error for each row."""
     (tmp_path / name).write_text(text, "utf-8")
 
-    with pytest.raises(UsageFault, match=said):
+    with pytest.raises((BadInput, UsageFault), match=said):
         list(Dataset(tmp_path / name))
 
 

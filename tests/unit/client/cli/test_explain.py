@@ -1,6 +1,6 @@
 """Details of a score as text: those within others are shown under their name."""
 
-from scoregate.cli.explain import explained
+from scoregate.cli.questions import explained
 
 QUESTION = {"id": 1, "text": "Is it red?", "answer": "yes", "probability": 0.9, "score": 0.9}
 

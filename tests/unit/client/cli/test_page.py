@@ -2,7 +2,7 @@
 
 import re
 
-from scoregate.cli import exits
+from scoregate.cli import arguments
 from scoregate.cli.main import COMMANDS
 from tests.support.pages import page, rows, section
 
@@ -18,4 +18,4 @@ def test_every_exit_status_is_listed():
     """With the numbers of the code."""
     listed = {int(cells[0]) for cells in rows(section(PAGE, "## Exit status")) if cells[0].isdigit()}
 
-    assert {value for value in vars(exits).values() if isinstance(value, int)} == listed
+    assert {value for value in vars(arguments).values() if isinstance(value, int)} == listed

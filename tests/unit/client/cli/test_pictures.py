@@ -8,8 +8,8 @@ import httpx2 as httpx
 import PIL.Image
 import pytest
 
-from scoregate.cli import heic, pictures
-from scoregate.cli.signatures import kind_of
+from scoregate.cli import rows, score
+from scoregate.cli.rows import kind_of
 from tests.support.answers import problem
 from tests.support.pictures import png
 from tests.unit.client.cli.served import Service, lines, metric
@@ -31,7 +31,7 @@ def web(monkeypatch):
 
     def web(answer):
         client = httpx.Client(transport=httpx.MockTransport(answer))
-        monkeypatch.setattr(pictures.httpx, "stream", client.stream)
+        monkeypatch.setattr(score.httpx, "stream", client.stream)
 
     return web
 
@@ -90,7 +90,7 @@ def test_a_url_without_a_picture_is_one_line(command, service, web, monkeypatch,
         return answer
 
     web(answered)
-    monkeypatch.setattr(pictures, "MAX_BYTES", 10)
+    monkeypatch.setattr(score, "MAX_BYTES", 10)
     status, _, err = command(service, "score", URL, "-p", "a square")
 
     assert (2, [], [f"scoregate: {said}"]) == (status, service.sent, err.splitlines())
@@ -123,8 +123,8 @@ def test_heic_is_sent_as_its_pixels(monkeypatch):
     opened = SimpleNamespace(to_pillow=lambda: PIL.Image.new("RGB", (4, 4), "red"))
     monkeypatch.setitem(sys.modules, "pillow_heif", SimpleNamespace(open_heif=lambda data: opened))
 
-    assert "bmp" == kind_of(heic.readable(HEIC))
-    assert png() == heic.readable(png())
+    assert "bmp" == kind_of(rows.readable(HEIC))
+    assert png() == rows.readable(png())
 
 
 def test_broken_heic_is_an_error(monkeypatch):
@@ -135,7 +135,7 @@ def test_broken_heic_is_an_error(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "pillow_heif", SimpleNamespace(open_heif=broken))
     with pytest.raises(ValueError, match=r"^is HEIC that cannot be read: the end$"):
-        heic.readable(HEIC)
+        rows.readable(HEIC)
 
 
 def test_videos_of_a_folder_are_scored(command, service, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scoregate.cli.text import number, shown, table, width
+from scoregate.text import number, shown, table, width
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,7 @@ import re
 import httpx2 as httpx
 import pytest
 
-from scoregate.cli.known import disordered
-from scoregate.cli.published import PICTURES, PROMPTS, PUBLISHED
-from scoregate.cli.shipped import SCORES, shipped
+from scoregate.cli.verify import PICTURES, PROMPTS, PUBLISHED, SCORES, disordered, shipped
 from tests.support.answers import request_of, scored
 
 IDS = {"vqa": "zhiqiulin/clip-flant5-xxl", "clip": "ViT-L-14-336-quickgelu/openai"}

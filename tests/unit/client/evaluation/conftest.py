@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import scoregate
+from scoregate.cli import main as command
 from scoregate.cli.main import main
 from tests.support.paths import GOLDEN
 
@@ -30,9 +31,11 @@ def without(monkeypatch):
     """Imports the evaluation anew, without a package; afterwards all modules are as before."""
 
     def without(package):
-        for name in [name for name in sys.modules if name.startswith("scoregate.evaluation")]:
+        ours = ("scoregate.evaluation", "scoregate.cli.evaluate", "scoregate.replay")
+        for name in [name for name in sys.modules if name.startswith(ours)]:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr(scoregate, "evaluation", raising=False)  # which an import sets
+        monkeypatch.setattr(command, "parser", command.parser.__wrapped__)  # of commands that are imported
         monkeypatch.setitem(sys.modules, package, None)
 
     return without

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scoregate.evaluation import auroc as area
-from scoregate.evaluation.auroc import sample_of
+from scoregate.evaluation.agreement import auroc_sample as sample_of
 from scoregate.evaluation.bootstrap import differences, drawn, interval
 
 PROMPTS, PICTURES, TABLES, TIMES = 50, 5, 120, 100

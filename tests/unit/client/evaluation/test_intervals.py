@@ -8,7 +8,7 @@ import pytest
 from scoregate.cli.main import main
 from scoregate.evaluation import BadColumn, pair_accuracy, preference
 from scoregate.evaluation.bootstrap import Sample, drawn, means
-from scoregate.evaluation.drawn_pairs import pair_accuracies, preferences
+from scoregate.evaluation.pairs import pair_accuracies, preferences
 
 FIGURES = ("accuracy", "accuracy_at_0")
 OF_PREFERENCE = ("accuracy", "accuracy_ties_half")
@@ -203,7 +203,7 @@ def test_a_table_has_the_differences_and_the_seed(capsys, table, form):
 
 def test_too_many_pairs_have_no_interval_and_say_so(evaluate, table, monkeypatch):
     """The correlations have theirs."""
-    monkeypatch.setattr("scoregate.evaluation.drawn_pairs.MOST", 65)
+    monkeypatch.setattr("scoregate.cli.evaluate.metrics.MOST", 65)
     found = evaluate("agreement", "--scores", table, "--metric", "m", "--human", "human")
 
     assert {"pearson", "spearman", "kendall"} == found["interval"].keys()

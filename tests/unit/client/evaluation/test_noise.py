@@ -13,7 +13,7 @@ from scoregate.evaluation import (
     ts2,
     winoground,
 )
-from scoregate.evaluation.auroc import roc
+from scoregate.evaluation.agreement import roc
 
 TENTHS = [3, 3, 6, 1, 2, 3, 7, 6]
 PLAIN = [tenth / 10 for tenth in TENTHS]

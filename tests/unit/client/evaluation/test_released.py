@@ -5,8 +5,8 @@ from functools import cache
 
 import pytest
 
-from scoregate.cli.records import records
 from scoregate.evaluation import tables
+from scoregate.records import records
 from tests.unit.client.evaluation.conftest import RELEASED
 
 pytestmark = pytest.mark.slow

@@ -75,7 +75,7 @@ def test_a_cell_after_rows_that_were_left_out_is_named_with_its_own_row(written)
     (cells,) = table.complete(table.texts("a"))
 
     with pytest.raises(BadInput, match=r"row 3, column a: .*'x'"):
-        table.parsed("a", cells, int)
+        table.each("a", int, cells)
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are(written):

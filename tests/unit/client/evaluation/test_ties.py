@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoregate.evaluation import BadColumn, pair_accuracy, ties
+from scoregate.evaluation import BadColumn, pair_accuracy, pairs
 
 FEW = st.integers(0, 4)
 ROWS = st.lists(st.tuples(st.integers(0, 12), FEW, st.integers(0, 2)), min_size=3, max_size=14)
@@ -74,7 +74,7 @@ def test_it_is_what_counting_every_pair_at_every_epsilon_gives(rows, average):
 def test_values_that_are_no_short_decimals_are_compared_as_they_are(rows):
     """The same counts from plain floats."""
     metric, human = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    if np.ptp(metric) == 0 or np.ptp(human) == 0 or ties.exact(metric)[1] != 1:
+    if np.ptp(metric) == 0 or np.ptp(human) == 0 or pairs.exact(metric)[1] != 1:
         return
     found = pair_accuracy(metric, human)
     (right, _, _), at_0, _ = by_hand(metric, human, [0] * len(metric))
@@ -99,9 +99,9 @@ def test_blocks_and_bins_do_not_change_the_result(monkeypatch):
     human = random.integers(0, 3, 60)
     metric = human + random.normal(0, 0.7, 60)
     expected = pair_accuracy(metric, human)
-    monkeypatch.setattr(ties, "BLOCK", 1)
-    monkeypatch.setattr(ties, "MANTISSA", 52)
-    monkeypatch.setattr(ties, "BINS", 3)
+    monkeypatch.setattr(pairs, "BLOCK", 1)
+    monkeypatch.setattr(pairs, "MANTISSA", 52)
+    monkeypatch.setattr(pairs, "BINS", 3)
 
     assert expected == pair_accuracy(metric, human)
     assert expected.epsilon > 0
@@ -115,9 +115,9 @@ def test_memory_does_not_grow_with_the_pairs():
     order = np.argsort(metric)
     rows = metric[order], human[order], np.zeros(3200, np.intp), np.ones(3200)
 
-    sizes = [len(distances) for distances, _, _ in ties.pairs(rows)]
+    sizes = [len(distances) for distances, _, _ in pairs.pairs(rows)]
     assert 3200 * 3199 // 2 == sum(sizes)
-    assert max(sizes) < ties.BLOCK + 3200
+    assert max(sizes) < pairs.BLOCK + 3200
 
 
 @pytest.mark.parametrize(

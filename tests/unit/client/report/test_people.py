@@ -5,13 +5,12 @@ import re
 import pytest
 
 from scoregate.evaluation import correlation, pair_accuracy
-from scoregate.report import agreement as of_people
-from scoregate.report.agreement import agreement
-from scoregate.report.cost import cost
-from scoregate.report.head import head
+from scoregate.report import comparisons as of_people
+from scoregate.report.comparisons import agreement
 from scoregate.report.html import Missing
+from scoregate.report.page import cost, head
+from scoregate.report.pictures import title, worst
 from scoregate.report.rows import Columns, Cost
-from scoregate.report.worst import title, worst
 from tests.unit.client.report.conftest import row, texts
 
 SCORES, RATINGS = [0.9, 0.1, 0.5, 0.7], [5.0, 4.0, 1.0, 2.0]

@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from scoregate.report import bars
-from scoregate.report.bars import bar, domain_of
+from scoregate.report.comparisons import matrices
 from scoregate.report.html import Missing
-from scoregate.report.intervals import Interval, interval
-from scoregate.report.matrix import matrices
-from scoregate.report.means import means
+from scoregate.report.means import Bar, Interval, bar, domain_of, interval, means, skills
 from scoregate.report.rows import Columns
-from scoregate.report.skills import skills
 from tests.unit.client.report.conftest import row, texts
 
 RANDOM = np.random.default_rng(7)
@@ -124,7 +120,7 @@ def test_without_any_skill_the_section_says_so(scored):
 
 def test_too_many_groups_are_counted_and_not_drawn(scored, monkeypatch):
     """The largest stay."""
-    monkeypatch.setattr(bars, "MOST", 1)
+    monkeypatch.setattr("scoregate.report.means.MOST", 1)
     rows = [row(0.5, skill=["rare"]), row(0.5, skill=["often"]), row(0.5, skill=["often"])]
     lines = texts(skills(scored(*rows)))
 
@@ -139,7 +135,7 @@ def test_too_many_groups_are_counted_and_not_drawn(scored, monkeypatch):
 def test_bars_begin_at_0(values, domain):
     """And end at 1 where all values lie there."""
     found = [bar("", [], lambda row: None)]
-    found += [bars.Bar("", Interval(value, None, None, 1), 0) for value in values]
+    found += [Bar("", Interval(value, None, None, 1), 0) for value in values]
 
     assert domain == domain_of(found)
 

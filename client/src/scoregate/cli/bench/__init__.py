@@ -2,52 +2,45 @@
 
 import argparse
 import json
+from functools import partial
+from importlib import import_module
 
-from scoregate.cli.bench import eqben, gecko2k, genai, geneval, seetrue, tifa160, ts2, winoground
-from scoregate.cli.bench.tables import printed
-from scoregate.cli.evaluate.formats import FORMATS
-from scoregate.cli.exits import OK, UsageFault
+from scoregate.cli.arguments import OK
+from scoregate.cli.formats import FORMATS, printed
 
-HELP = "print a benchmark's tables, from your copy of its data and scores"
-
-# A benchmark is a module with HELP, add_arguments(parser) and tables(arguments) -> Content.
+# A benchmark is a module of this folder with add_arguments(parser) and tables(arguments) -> Content.
 BENCHMARKS = {
-    "ts2": ts2,
-    "geneval": geneval,
-    "genai": genai,
-    "winoground": winoground,
-    "eqben": eqben,
-    "seetrue": seetrue,
-    "tifa160": tifa160,
-    "gecko2k": gecko2k,
+    "ts2": "T2IscoreScore: rank, separation and delta of metrics, by subset",
+    "geneval": "GenEval: generators by task, their failures by kind, and agreement with people",
+    "genai": "GenAI-Bench: agreement of metrics with ratings, generators by skill, best of N",
+    "winoground": "Winoground: text, image and group score of metrics by tag",
+    "eqben": "EqBen: text, image and group score of metrics by source",
+    "seetrue": "SeeTRUE: AUROC of metrics by source",
+    "tifa160": "TIFA160: agreement of metrics with people's ratings",
+    "gecko2k": "Gecko2K: metrics against people, point by point, side by side and in the generators' order",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of each benchmark."""
+    """Declare the benchmarks."""
     names = parser.add_subparsers(dest="benchmark", required=True, metavar="NAME")
-    for name, module in BENCHMARKS.items():
-        benchmark = names.add_parser(name, help=module.HELP, description=f"{module.HELP}.")
-        module.add_arguments(benchmark)
-        benchmark.add_argument("--json", action="store_true", help="print JSON")
-        benchmark.add_argument("--format", choices=FORMATS, help="print tables for a paper")
-        benchmark.add_argument(
-            "--table", metavar="NAME", help="print this table only (csv: default the first)"
-        )
+    for name, what in BENCHMARKS.items():
+        names.add_parser(name, help=what, description=f"{what}.", declare=partial(declare, name))
+
+
+def declare(name: str, parser: argparse.ArgumentParser) -> None:
+    """Import a benchmark and declare its arguments."""
+    module = import_module(f"scoregate.cli.bench.{name}")
+    module.add_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--format", choices=FORMATS, help="print tables for a paper")
+    parser.add_argument("--table", metavar="NAME", help="print this table only (csv: default the first)")
+    parser.set_defaults(tables=module.tables)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the tables.  Raises `UsageFault` if the data or a column has no information."""
-    try:
-        from scoregate.evaluation import BadInput
-    except ModuleNotFoundError as exc:
-        raise UsageFault(
-            f"bench needs {exc.name}: pip install './client[evaluate]' in a checkout of Scoregate"
-        ) from exc
-    try:
-        content = {"benchmark": arguments.benchmark} | BENCHMARKS[arguments.benchmark].tables(arguments)
-    except BadInput as exc:
-        raise UsageFault(str(exc)) from exc
+    """Print the tables.  Raises `BadInput` if the data or a column has no information."""
+    content = {"benchmark": arguments.benchmark} | arguments.tables(arguments)
     if arguments.json:
         print(json.dumps(content, allow_nan=False))
     else:

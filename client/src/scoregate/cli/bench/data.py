@@ -3,17 +3,15 @@
 import argparse
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scoregate.cli.lines import FIELDS, LISTS, OBJECTS
-from scoregate.cli.records import Record, kind, opened
-
-if TYPE_CHECKING:
-    from scoregate.evaluation import Table
-    from scoregate.evaluation.arrays import Floats
+from scoregate.evaluation.arrays import BadColumn
+from scoregate.evaluation.tables import LOWER, Table, read_table, text
+from scoregate.records import BadInput, Record, kind, opened
 
 Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 
@@ -41,44 +39,27 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
     add("--lower-is-better", action="append", default=[], metavar="COLUMN", help=what)
 
 
-def table_of(arguments: argparse.Namespace, *keys: Key) -> "Table":
+def table_of(arguments: argparse.Namespace, *keys: Key) -> Table:
     """Return the rows of DATA, joined with all files of scores.  Raises `BadInput`."""
-    return with_scores(read(arguments.data), arguments, *keys)
-
-
-def with_scores(table: "Table", arguments: argparse.Namespace, *keys: Key) -> "Table":
-    """Return *table* joined with each file of scores by `joined`."""
+    table = rows_of(arguments.data)
     for path in arguments.scores:
-        table = joined(table, read(path), keys, by_order=arguments.by_order)
+        table = joined(table, rows_of(path), keys, by_order=arguments.by_order)
     return table
 
 
-def read(path: Path) -> "Table":
-    """Return the rows of a table, or of a `.json` with a list of objects or an object of them, flat."""
-    from scoregate.evaluation import BadInput
-    from scoregate.evaluation import read as read_table
-
+def rows_of(path: Path) -> Table:
+    """Return the rows of a table, or of a `.json` with a list of objects or an object of them."""
     if kind(path) != ".json":
-        table = read_table(path)
-        return replace(table, records=[Record(each.number, flat(each.values)) for each in table.records])
+        return read_table(path)
     content = json_of(path)
     entries = list(content.values()) if isinstance(content, Mapping) else content
     if not (isinstance(entries, list) and entries and all(isinstance(each, Mapping) for each in entries)):
         raise BadInput(f"{path}: neither a list of objects nor an object of them")
-    return of_rows(path, entries)
-
-
-def of_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> "Table":
-    """Return a table of *rows*; messages name *path*."""
-    from scoregate.evaluation import Table
-
-    return Table(path, [Record(number, each) for number, each in enumerate(rows, 1)])
+    return Table(path, [Record(number, each) for number, each in enumerate(entries, 1)])
 
 
 def json_of(path: Path) -> Any:
     """Return the content of a JSON file, also of a `.json.gz`.  Raises `BadInput`."""
-    from scoregate.evaluation import BadInput
-
     try:
         with opened(path) as file:
             return json.load(file)
@@ -86,80 +67,44 @@ def json_of(path: Path) -> Any:
         raise BadInput(f"{path}: not JSON ({exc})") from exc
 
 
-def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row without nesting: the scores and columns of a line of `scoregate batch` are its cells."""
-    from scoregate.evaluation.tables import NESTED
-
-    found = {name: value for name, value in values.items() if name not in NESTED}
-    for name in NESTED:
-        nested = values.get(name)
-        found |= nested if isinstance(nested, Mapping) else {}
-    return found
-
-
-def joined(data: "Table", scores: "Table", keys: Sequence[Key], *, by_order: bool = False) -> "Table":
+def joined(data: Table, scores: Table, keys: Sequence[Key], *, by_order: bool = False) -> Table:
     """
     Return the rows of *data* with the cells of *scores*, by the first key that both have, or by their order.
 
     Raises:
         BadInput: no key is in both, a value of it is there twice, or the orders have different lengths.
     """
-    from scoregate.evaluation import BadInput
-
-    for key in () if by_order else keys:
-        if has(data, key) and has(scores, key.values()):
-            theirs = values(scores, key.values())
-            found = dict(zip(theirs, scores.records, strict=True))
-            place = f"{scores.path}, column {', '.join(key.values())}"
-            if len(found) < len(theirs):
-                raise BadInput(f"{place}: a value is there twice")
-            if not found.keys() & set(names := values(data, key)):
-                raise BadInput(f"{place}: no value is one of {data.path}, column {', '.join(key)}")
-            pairs = zip(data.records, map(found.get, names), strict=True)
-            rows = [merged(a, b, {*key.values()}) if b else a for a, b in pairs]
-            used = len(found.keys() & {*names})
-            return replace(
-                data, records=rows, joined=(*data.joined, how_joined(scores, used, ", ".join(key.values())))
+    cells, theirs = data.records[0].values, scores.records[0].values
+    if by_order:
+        if len(scores.records) != len(data.records):
+            raise BadInput(
+                f"{scores.path}: {len(scores.records)} rows for {len(data.records)} of {data.path}"
             )
-    if not by_order:
+        rows = list(map(merged, data.records, scores.records))
+        used, how = len(rows), "order"
+    elif key := next(
+        (each for each in keys if each.keys() <= cells.keys() and {*each.values()} <= theirs.keys()), None
+    ):
+        how = ", ".join(key.values())
+        place = f"{scores.path}, column {how}"
+        values = list(zip(*map(scores.names, key.values()), strict=True))
+        found = dict(zip(values, scores.records, strict=True))
+        if len(found) < len(values):
+            raise BadInput(f"{place}: a value is there twice")
+        names = list(zip(*map(data.names, key), strict=True))
+        if not (used := len(found.keys() & {*names})):
+            raise BadInput(f"{place}: no value is one of {data.path}, column {', '.join(key)}")
+        pairs = zip(data.records, map(found.get, names), strict=True)
+        rows = [merged(each, other, {*key.values()}) if other else each for each, other in pairs]
+    else:
         known = " or ".join(" and ".join(key.values()) for key in keys)
         raise BadInput(f"{scores.path}: no column {known} to join by; --by-order joins rows by their order")
-    if len(scores.records) != len(data.records):
-        raise BadInput(f"{scores.path}: {len(scores.records)} rows for {len(data.records)} of {data.path}")
-    rows = [merged(a, b) for a, b in zip(data.records, scores.records, strict=True)]
-    return replace(data, records=rows, joined=(*data.joined, how_joined(scores, len(rows), "order")))
-
-
-def how_joined(scores: "Table", used: int, how: str) -> str:
-    """Return how a table was joined, for the output."""
-    return f"{used} of {len(scores.records)} rows of {scores.path.name} by {how}"
-
-
-def joins(table: "Table") -> dict[str, list[str]]:
-    """Return how the rows of other files were joined; nothing without such files."""
-    return {"joined": [*table.joined]} if table.joined else {}
-
-
-def has(table: "Table", names: Iterable[str]) -> bool:
-    return all(name in table.records[0].values for name in names)
-
-
-def values(table: "Table", names: Iterable[str]) -> list[tuple[str, ...]]:
-    return list(zip(*map(table.names, names), strict=True))
-
-
-def first_of(table: "Table", *names: str) -> str:
-    """Return the first of these columns that *table* has, else the first: releases name it differently."""
-    from scoregate.evaluation.tables import held
-
-    return next((name for name in names if any(held(each.values, name) for each in table.records)), names[0])
+    said = f"{used} of {len(scores.records)} rows of {scores.path.name} by {how}"
+    return replace(data, records=rows, joined=(*data.joined, said))
 
 
 def merged(data: Record, scores: Record, key: Collection[str] = ()) -> Record:
     """Return a row with the cells of both.  Raises `BadInput` if they differ in a column that both have."""
-    from scoregate.evaluation import BadInput
-    from scoregate.evaluation.tables import listed, text
-
     a, b = data.values, scores.values
     for name in (a.keys() & b.keys()) - {*key} - OF_LINES:
         if text(a[name]) != text(b[name]):
@@ -167,83 +112,62 @@ def merged(data: Record, scores: Record, key: Collection[str] = ()) -> Record:
                 f"row {data.number}, column {name}: {a[name]!r} in the data, {b[name]!r} in the scores"
             )
     errors = {**(a.get("errors") or {}), **(b.get("errors") or {})}
-    lower = [*listed(a), *listed(b)]
-    return Record(data.number, {**b, **a, "errors": errors, "lower_is_better": lower})
+    lower = [*(a.get(LOWER) or ()), *(b.get(LOWER) or ())]
+    return Record(data.number, {**b, **a, "errors": errors, LOWER: lower})
 
 
-def metrics_of(arguments: argparse.Namespace, table: "Table", own: set[str]) -> list[str]:
+def joins(table: Table) -> dict[str, list[str]]:
+    """Return how the rows of other files were joined; nothing without such files."""
+    return {"joined": [*table.joined]} if table.joined else {}
+
+
+def first_of(table: Table, *names: str) -> str:
+    """Return the first of these columns that *table* has, else the first: releases name it differently."""
+    return next(filter(table.has, names), names[0])
+
+
+def metrics_of(
+    arguments: argparse.Namespace, tables: Iterable[Table], own: set[str], **more: Iterable[str]
+) -> list[tuple[Table, str]]:
     """
-    Return the metrics that were named, else all columns of numbers that are not the benchmark's *own*.
+    Return each metric with its table: those that were named, else all columns of numbers but the *own* ones.
+
+    Args:
+        more: the metrics that further arguments name, by argument.
 
     Raises:
-        BadInput: there is none, or `--lower-is-better` names another one.
+        BadInput: a named metric is in no table, a table has none, or `--lower-is-better` or another argument
+            names one that is not printed, such as a misspelt one.
     """
-    found = metrics_in(arguments, table, own)
-    only("--lower-is-better", arguments.lower_is_better, found)
+    found: list[tuple[Table, str]] = []
+    offered: dict[str, None] = {}
+    for table in tables:
+        columns = dict.fromkeys(name for record in table.records for name in record.values)
+        offered |= columns
+        if arguments.metric:
+            found += [(table, name) for name in dict.fromkeys(arguments.metric) if table.has(name)]
+            continue
+        probe, before = replace(table), len(found)
+        for name in [each for each in columns if each not in own | OF_LINES]:
+            with suppress(BadInput):  # a column of texts
+                cells = probe.numbers(name)
+                found += [(table, name)] if (cells == cells).any() else []
+        if len(found) == before:
+            raise BadInput(f"{table.path}: there is no column of scores; name a file by --scores")
+    names = list(dict.fromkeys(name for _, name in found))
+    if missing := [name for name in arguments.metric or () if name not in names]:
+        files = ", ".join(map(str, arguments.scores or [arguments.data]))
+        raise BadInput(f"{files}: no column {missing[0]}; there are {', '.join(offered)}")
+    for option, given in {"lower-is-better": arguments.lower_is_better, **more}.items():
+        if unknown := [name for name in given if name not in names]:
+            raise BadInput(
+                f"--{option} {unknown[0]}: no such metric is printed; there are {', '.join(names)}"
+            )
     return found
 
 
-def only(option: str, names: Iterable[str], metrics: Sequence[str]) -> None:
-    """Raise `BadInput` if an option names something that is none of *metrics*, such as a misspelt one."""
-    from scoregate.evaluation import BadInput
-
-    if unknown := [name for name in names if name not in metrics]:
-        raise BadInput(f"{option} {unknown[0]}: no such metric is printed; there are {', '.join(metrics)}")
-
-
-def metrics_in(arguments: argparse.Namespace, table: "Table", own: set[str]) -> list[str]:
-    """Return the same, without a check of `--lower-is-better`."""
-    from scoregate.evaluation import BadInput
-
-    if arguments.metric:
-        return list(dict.fromkeys(arguments.metric))
-    names = dict.fromkeys(name for record in table.records for name in record.values)
-    found = [name for name in names if name not in own | OF_LINES and is_numeric(table, name)]
-    if not found:
-        raise BadInput(f"{table.path}: there is no column of scores; name a file by --scores")
-    return found
-
-
-def metrics_of_files(arguments: argparse.Namespace, own: set[str]) -> "Iterator[tuple[Table, str]]":
-    """
-    Yield each metric with the table of its file; a metric that was named may be in any of the files.
-
-    Raises:
-        BadInput: a metric that was named is in no file, or a file has no metric.
-    """
-    from scoregate.evaluation import BadInput
-    from scoregate.evaluation.tables import held
-
-    found: list[tuple[Table, str]] = [
-        (table, metric)
-        for table in map(read, arguments.scores)
-        for metric in metrics_in(arguments, table, own)
-        if not arguments.metric or any(held(record.values, metric) for record in table.records)
-    ]
-    names = [metric for _, metric in found]
-    if missing := {*(arguments.metric or ())} - {*names}:
-        raise BadInput(f"{', '.join(map(str, arguments.scores))}: no column {min(missing)}")
-    only("--lower-is-better", arguments.lower_is_better, list(dict.fromkeys(names)))
-    yield from found
-
-
-def is_numeric(table: "Table", name: str) -> bool:
-    from scoregate.evaluation import BadInput
-
-    try:
-        cells = replace(table).numbers(name)
-    except BadInput:
-        return False
-    return bool((cells == cells).any())
-
-
-def worth(arguments: argparse.Namespace, table: "Table", metric: str) -> "Floats":
-    """Return the scores of *metric*, negated if lower ones are better; NaN where missing."""
-    return table.worth(metric, lower=metric in arguments.lower_is_better)
-
-
-def mark(table: "Table") -> dict[str, bool]:
-    """Return the mark of a row whose scores `worth` has negated."""
+def mark(table: Table) -> dict[str, bool]:
+    """Return the mark of a row whose scores `Table.worth` has negated."""
     return {"lower_is_better": True} if table.turned else {}
 
 
@@ -263,21 +187,17 @@ def of_each(
     Raises:
         BadInput: a metric that was named has none, or all are undefined.
     """
-    from scoregate.evaluation import BadInput
-
+    rows: list[dict[str, Any]] = []
     faults: list[BadInput] = []
-
-    def row(metric: str) -> dict[str, Any]:
+    for metric in metrics:
         try:
             with columns(path, metric=metric, **roles):
-                return {"metric": metric, **figures(metric)}
-        except BadInput as exc:
+                rows.append({"metric": metric, **figures(metric)})
+        except BadInput as exc:  # noqa: PERF203, a metric for each
             if arguments.metric:
                 raise
             faults.append(exc)
-            return {"metric": metric, "undefined": str(exc).removeprefix(f"{path}, ")}
-
-    rows = list(map(row, metrics))
+            rows.append({"metric": metric, "undefined": str(exc).removeprefix(f"{path}, ")})
     if len(faults) == len(rows):
         raise faults[0]
     return rows
@@ -286,8 +206,6 @@ def of_each(
 @contextmanager
 def columns(path: Path, **roles: str) -> Iterator[None]:
     """Raise `BadInput` with the file and the column for a `BadColumn`; *roles* are columns by its role."""
-    from scoregate.evaluation import BadColumn, BadInput
-
     try:
         yield
     except BadColumn as exc:

@@ -4,10 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.bench.data import read
+from scoregate.cli.bench.data import rows_of
 from scoregate.cli.bench.pairs import add_pairs, contents_of, pair_tables
 
-HELP = "EqBen: text, image and group score of metrics by source"
 KUBRIC = "eqbenkubric"  # its three parts are also one
 
 
@@ -20,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return text, image and group score of each metric, by source.  Items are numbered from 0."""
-    table = read(arguments.data)
+    table = rows_of(arguments.data)
     sources = [Path(name).parts[0] for name in table.names("image0")]
     of_items = {str(place): tags(source) for place, source in enumerate(sources)}
     contents = [contents_of(record.values, "caption", "image") for record in table.records]

@@ -1,27 +1,156 @@
 """`scoregate bench gecko2k`: Gecko (Wiles et al. 2024), metrics against people in four templates."""
 
 import argparse
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import fmean
+from typing import Any
 
-from scoregate.cli.bench.data import add_data, columns, metrics_of_files, read, worth
+from scoregate.cli.arguments import share
+from scoregate.cli.bench.data import add_data, columns, metrics_of, rows_of
 from scoregate.cli.bench.genai import by_skill
-from scoregate.cli.bench.judges import Scores, Tags, accuracies, correlations, orderings
-from scoregate.cli.evaluate.outcome import share
-from scoregate.cli.evaluate.sxs import means
-from scoregate.cli.evaluate.sxs import votes_of as votes_in
-from scoregate.cli.evaluate.templates import COLUMNS, answers_of
+from scoregate.cli.evaluate.generators import mean_by_picture, votes_of
+from scoregate.cli.evaluate.raters import COLUMNS, answers_of
+from scoregate.evaluation import BadColumn, BadInput, Table, correlation, ordering
+from scoregate.evaluation.ordering import Pair
+from scoregate.evaluation.sxs import Majorities, choices, majorities, side_by_side
+from scoregate.evaluation.sxs import Pair as Compared
+from scoregate.evaluation.templates import scores as template_scores
 
-if TYPE_CHECKING:
-    from scoregate.evaluation import Table
-    from scoregate.evaluation.sxs import Majorities
+Tested = Pair | Compared
 
-HELP = "Gecko2K: metrics against people, point by point, side by side and in the generators' order"
+Tags = Mapping[str, Sequence[str]]  # by item; none for one that is left out
+Scores = Mapping[tuple[str, str], float]  # by item and generator
+Judges = Mapping[str, Scores]
+Rows = list[dict[str, Any]]
+Relations = dict[tuple[str, str], str]  # of two generators: >, < or =
+
+ALL = "all"
+SXS = "sxs"
+MAJORITY = "majority"
+OPPOSITE = {(">", "<"), ("<", ">")}
+
 TEMPLATES = ("wl", "likert", "dsg")
 OWN = {*TEMPLATES, "prompt_id", "item", "model", "prompt_type", "dataset_id"}
 SYNTHETIC = "Gecko(S)"  # its prompts have skills
+
+
+def parts(tags: Tags) -> Iterator[tuple[str, set[str]]]:
+    """Yield all items that are kept, and those of each tag."""
+    yield ALL, {item for item, each in tags.items() if each}
+    for tag in sorted({tag for each in tags.values() for tag in each}):
+        yield tag, {item for item, each in tags.items() if tag in each}
+
+
+def within(found: Mapping[Any, Any], items: set[str]) -> dict[Any, Any]:
+    """Return the entries about *items*; a key begins with its item."""
+    return {place: value for place, value in found.items() if place[0] in items}
+
+
+def correlations(metrics: Judges, people: Judges, tags: Tags) -> Rows:
+    """Return a row for each metric and tag, with its correlations with people's scores by template."""
+    return [
+        {"metric": metric, "tag": tag} | of_templates(within(scores, items), people)
+        for metric, scores in metrics.items()
+        for tag, items in parts(tags)
+        if people
+    ]
+
+
+def of_templates(scores: Scores, people: Judges) -> dict[str, Any]:
+    """Return correlations, None if undefined, over the pictures with both scores, by template."""
+    row: dict[str, dict[str, Any]] = {"pearson": {}, "spearman": {}, "pictures": {}}
+    for template, ratings in people.items():
+        both = [place for place in scores if place in ratings]
+        row["pearson"][template] = row["spearman"][template] = None
+        row["pictures"][template] = len(both)
+        with suppress(BadColumn):  # for example, all scores are the same
+            found = correlation([scores[place] for place in both], [ratings[place] for place in both])
+            row["pearson"][template], row["spearman"][template] = found.pearson, found.spearman
+    return row
+
+
+def accuracies(judges: Judges, votes: Majorities, tags: Tags) -> Rows:
+    """Return a row for each judge and tag with a comparison: how often it prefers what raters prefer."""
+    rows: Rows = []
+    for judge, scores in judges.items():
+        for tag, items in parts(tags):
+            with suppress(BadColumn):  # no comparison with a preference has both scores
+                rows.append({"judge": judge, "tag": tag, **asdict(choices(within(votes, items), scores))})
+    return rows
+
+
+def orderings(metrics: Judges, people: Judges, votes: Majorities, tags: Tags, alpha: float) -> Rows:
+    """
+    Return a row for each tag and judge, with the relation of each two generators and its p.
+
+    People's is the relation that most of the templates and the votes give, as in Gecko's section 6.4.
+    """
+    rows: Rows = []
+    for tag, items in parts(tags):
+        tests = {name: ordered(within(scores, items), alpha) for name, scores in people.items()}
+        tests[SXS] = side_by_side(within(votes, items), alpha)
+        most = majority(tests.values())
+        rows += [{"judge": name, "tag": tag, **signs(found)} for name, found in tests.items() if found]
+        if most:
+            rows.append({"judge": MAJORITY, "tag": tag, "relation": {pair(*two): most[two] for two in most}})
+        for name, scores in metrics.items():
+            if found := ordered(within(scores, items), alpha):
+                rows.append({"judge": name, "tag": tag, **signs(found), **agreement(found, most)})
+    return rows
+
+
+def ordered(scores: Scores, alpha: float) -> Sequence[Tested]:
+    """Return the test of each two generators that share an item, the better by means."""
+    with suppress(BadColumn):
+        return tested(scores, alpha)
+    found: list[Any] = []
+    for two in combinations(sorted({model for _, model in scores}), 2):
+        with suppress(BadColumn):  # they share no item, or all their scores are equal
+            found += tested({place: score for place, score in scores.items() if place[1] in two}, alpha)
+    return found
+
+
+def tested(scores: Scores, alpha: float) -> Sequence[Tested]:
+    """Return the test of each two generators.  Raises `BadColumn` if one of them is not possible."""
+    names, models = [item for item, _ in scores], [model for _, model in scores]
+    return ordering([*scores.values()], models, names, alpha=alpha, better="means").pairs
+
+
+def majority(tests: Iterable[Sequence[Tested]]) -> Relations:
+    """Return the relation of each two generators that most of *tests* give; none of two as frequent."""
+    given: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for found in tests:
+        for each in found:
+            given[each.a, each.b][each.relation] += 1
+    ranked = {two: counts.most_common(2) for two, counts in sorted(given.items())}
+    return {
+        two: first
+        for two, [(first, count), *others] in ranked.items()
+        if not (others and others[0][1] == count)
+    }
+
+
+def signs(found: Sequence[Tested]) -> dict[str, dict[str, Any]]:
+    return {
+        "relation": {pair(each.a, each.b): each.relation for each in found},
+        "p": {pair(each.a, each.b): each.p for each in found},
+    }
+
+
+def agreement(found: Sequence[Tested], people: Relations) -> dict[str, Any]:
+    """Return the share of pairs with people's relation, and the number of those with the opposite one."""
+    both = [(each.relation, people[each.a, each.b]) for each in found if (each.a, each.b) in people]
+    same = fmean(a == b for a, b in both) if both else None
+    return {"agreement": same, "opposite": sum(two in OPPOSITE for two in both)}
+
+
+def pair(a: str, b: str) -> str:
+    return f"{a} : {b}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,11 +167,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return point-wise correlation, side-by-side accuracy, order and means, by the prompts' tags."""
-    from scoregate.evaluation import BadInput
-
     tags = tags_of(arguments.data, arguments.reliable)
     people = dict(people_of(arguments.answers)) if arguments.answers else {}
-    votes = votes_of(arguments.votes) if arguments.votes else {}
+    votes = majorities_of(arguments.votes) if arguments.votes else {}
     metrics, shown, turned = scored(arguments)
     if not (people or votes):
         raise BadInput("no ratings to compare with: name a file by --answers or --votes")
@@ -64,9 +191,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def tags_of(path: Path, reliable: float | None) -> Tags:
     """Return the set of each prompt, and in Gecko(S) its skill; none if it is not *reliable*."""
-    from scoregate.evaluation import BadInput
-
-    table = read(path)
+    table = rows_of(path)
     kept = table.labels(f"max_disagreement_less_{reliable:g}") if reliable else [1.0] * len(table.records)
     rows = zip(items(table), table.names("prompt_type"), table.names("dataset_id"), kept, strict=True)
     found: dict[str, Sequence[str]] = {}
@@ -78,46 +203,39 @@ def tags_of(path: Path, reliable: float | None) -> Tags:
     return found
 
 
-def item_column(table: "Table") -> str:
+def item_column(table: Table) -> str:
     return "item" if "item" in table.records[0].values else "prompt_id"
 
 
-def items(table: "Table") -> list[str]:
+def items(table: Table) -> list[str]:
     """Return the prompt of each row."""
     return table.names(item_column(table))
 
 
-def pictures(table: "Table") -> list[tuple[str, str]]:
+def pictures(table: Table) -> list[tuple[str, str]]:
     """Return the prompt and the generator of each row."""
     return list(zip(items(table), table.names("model"), strict=True))
 
 
 def people_of(path: Path) -> Iterator[tuple[str, Scores]]:
     """Yield people's scores by template, from raters' answers or as they are."""
-    from scoregate.evaluation import BadInput
-    from scoregate.evaluation.templates import scores
-
-    table = read(path)
-    held = table.records[0].values
-    if "template" in held:
-        names = {name: name for name in COLUMNS} | {"item": item_column(table), "unit": None}
+    table = rows_of(path)
+    if table.has("template"):
+        names = {name: name for name in COLUMNS} | {"item": item_column(table)}
         with columns(path):
-            yield from scores(answers_of(argparse.Namespace(**names), table)).items()
-    elif not (found := [name for name in TEMPLATES if name in held]):
+            yield from template_scores(answers_of(table, names)).items()
+    elif not (found := [*filter(table.has, TEMPLATES)]):
         raise BadInput(f"{path}: no column template, and none of {', '.join(TEMPLATES)}")
     else:
-        yield from ((name, means(pictures(table), table.numbers(name))) for name in found)
+        yield from ((name, mean_by_picture(pictures(table), table.numbers(name))) for name in found)
 
 
-def votes_of(path: Path) -> "Majorities":
+def majorities_of(path: Path) -> Majorities:
     """Return the vote of the majority of raters about each two pictures."""
-    from scoregate.evaluation.sxs import majorities
-
-    table = read(path)
-    names = {name: name for name in ("a", "b", "vote")} | {"item": item_column(table), "cluster": None}
-    names["rater"] = "rater" if "rater" in table.records[0].values else None
+    table = rows_of(path)
     with columns(path):
-        return majorities(votes_in(argparse.Namespace(**names), table)[0])
+        rater = "rater" if table.has("rater") else None
+        return majorities(votes_of(table, item=item_column(table), rater=rater)[0])
 
 
 def scored(arguments: argparse.Namespace) -> tuple[dict[str, Scores], dict[str, Scores], set[str]]:
@@ -130,14 +248,14 @@ def scored(arguments: argparse.Namespace) -> tuple[dict[str, Scores], dict[str, 
     higher: dict[str, list[float]] = defaultdict(list)
     stands: dict[str, list[float]] = defaultdict(list)
     turned = set[str]()
-    for table, metric in metrics_of_files(arguments, OWN):
+    for table, metric in metrics_of(arguments, map(rows_of, arguments.scores), OWN):
         places[metric] += pictures(table)
-        higher[metric] += worth(arguments, table, metric).tolist()
+        higher[metric] += table.worth(metric, lower=metric in arguments.lower_is_better).tolist()
         turned |= {metric} if table.turned else set()
         stands[metric] += table.numbers(metric).tolist()
 
     def by_picture(values: Mapping[str, list[float]]) -> dict[str, Scores]:
-        return {name: means(places[name], values[name]) for name in places}
+        return {name: mean_by_picture(places[name], values[name]) for name in places}
 
     return by_picture(higher), by_picture(stands), turned
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scoregate.cli.bench.data import (
     add_data,
@@ -17,19 +17,14 @@ from scoregate.cli.bench.data import (
     mark,
     metrics_of,
     of_each,
-    of_rows,
-    read,
-    worth,
+    rows_of,
 )
-from scoregate.cli.cells import opened
-from scoregate.cli.evaluate.outcome import add_scale, scale_of
-from scoregate.cli.evaluate.slices import values
-from scoregate.cli.records import Record, kind
+from scoregate.cli.evaluate.outcome import add_scale, values
+from scoregate.evaluation import BadInput, Scale, Table, correlation, pair_accuracy
+from scoregate.evaluation.agreement import BestOf, best_of
+from scoregate.evaluation.tables import text
+from scoregate.records import Record, json_cell, kind
 
-if TYPE_CHECKING:
-    from scoregate.evaluation import Scale, Table
-
-HELP = "GenAI-Bench: agreement of metrics with ratings, generators by skill, best of N"
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})
 ITEMS = ("item", "id")
 OWN = {"item", "id", "model", "human", "rating", "skills"}
@@ -48,44 +43,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the agreement of metrics, generators by skill, and the rating of the best of N."""
-    from scoregate.evaluation import BadInput
-
-    table, facts = pictures(rated(arguments.data), scale_of(arguments))
+    table, facts = pictures(rated(arguments.data), Scale(*arguments.scale) if arguments.scale else None)
     table = without_zeros(table)
     for path in arguments.scores:
-        table = joined(table, without_zeros(read(path)), KEYS, by_order=arguments.by_order)
+        table = joined(table, without_zeros(rows_of(path)), KEYS, by_order=arguments.by_order)
     if differing := [name for name in arguments.metric or () if name in facts.get("left_out", ())]:
         raise BadInput(f"{table.path}, column {differing[0]}: the rows of a picture have several values")
-    metrics = metrics_of(arguments, table, OWN)
+    metrics = [name for _, name in metrics_of(arguments, [table], OWN)]
     human, models, items = table.numbers("human"), table.names("model"), table.names("item")
     tags = skills_of(arguments.skills, table)
-    best_of: list[dict[str, Any]] = []
+    picked: dict[str, tuple[BestOf, dict[str, bool]]] = {}
 
     def figures(metric: str) -> dict[str, Any]:
-        score, rating, of_items = table.complete(worth(arguments, table, metric), human, [*items])
-        row = agreement(score, rating) | {"dropped": table.dropped, **mark(table)}
-        best_of.append(best(metric, score, rating, of_items) | mark(table))
+        score, rating, of_items = table.complete(
+            table.worth(metric, lower=metric in arguments.lower_is_better), human, [*items]
+        )
+        said = mark(table)
+        row = agreement(score, rating) | {"dropped": table.dropped, **said}
+        picked[metric] = best_of(score, rating, of_items), said
         return row
 
-    found = of_each(arguments, table.path, metrics, figures, group="item")
+    rows = of_each(arguments, table.path, metrics, figures, group="item")
     with columns(table.path, group="item"):
         _, rating, of_items = table.complete(human, human, [*items])
-        best_of.append(best("human", rating, rating, of_items))
+        picked["human"] = best_of(rating, rating, of_items), {}
+    means = {name: {str(n): each for n, each in found.means.items()} for name, (found, _) in picked.items()}
     judges = {"human": human, **{metric: table.numbers(metric) for metric in metrics}}
     skills = [row for name, column in judges.items() for row in by_skill(name, column, models, tags)]
     return (
         {"prompts": len(set(items)), "generators": len(set(models)), **facts, **joins(table)}
-        | {"metrics": found}
-        | {"skills": skills, "best_of": best_of}
+        | {"metrics": rows, "skills": skills}
+        | {
+            "best_of": [
+                {"metric": name, "prompts": found.groups, "mean": means[name], **said}
+                for name, (found, said) in picked.items()
+            ]
+        }
     )
 
 
-def rated(path: Path) -> "Table":
+def rated(path: Path) -> Table:
     """Return a row for each picture or rating: the prompt's item, the generator, people's ratings, scores."""
-    from scoregate.evaluation import BadInput
-
     if kind(path) != ".json":
-        return read(path)
+        return rows_of(path)
     content = json_of(path)
     entries = content.items() if isinstance(content, Mapping) else enumerate(content)
     rows = []
@@ -100,10 +100,10 @@ def rated(path: Path) -> "Table":
             rows.append({"item": item, "prompt": entry.get("prompt"), "model": model, **scores})
     if not rows:
         raise BadInput(f"{path}: there is no prompt")
-    return of_rows(path, rows)
+    return Table(path, [Record(number, row) for number, row in enumerate(rows, 1)])
 
 
-def pictures(table: "Table", scale: "Scale | None") -> "tuple[Table, dict[str, Any]]":
+def pictures(table: Table, scale: Scale | None) -> tuple[Table, dict[str, Any]]:
     """
     Return a row for each picture, with the mean of its ratings inside the scale, and facts about the ratings.
 
@@ -111,12 +111,10 @@ def pictures(table: "Table", scale: "Scale | None") -> "tuple[Table, dict[str, A
     rating, or several ratings in a cell.  Other cells that its rows do not share, such as a rater, are left
     out, and the facts name their columns.
     """
-    from scoregate.evaluation.tables import cell, text
-
     keys = zip(
         table.names("item"),
         table.names("model"),
-        [text(cell(record.values, "image")) for record in table.records],
+        [text(record.values.get("image")) for record in table.records],
         strict=True,
     )
     of_key: dict[Any, list[Record]] = defaultdict(list)
@@ -139,11 +137,9 @@ def pictures(table: "Table", scale: "Scale | None") -> "tuple[Table, dict[str, A
     return replace(table, records=records), facts | ({"left_out": [*left_out]} if left_out else {})
 
 
-def ratings_of(table: "Table", key: Sequence[str], record: Record) -> list[float]:
+def ratings_of(table: Table, key: Sequence[str], record: Record) -> list[float]:
     """Return the ratings in a row: a number, a list of them, in CSV as JSON, or none.  Raises `BadInput`."""
-    from scoregate.evaluation import BadInput
-
-    cell = opened(record.values.get("human"))
+    cell = json_cell(record.values.get("human"))
     several = isinstance(cell, list)
     try:
         found = [table.number(each) for each in (cell if several else [cell])]
@@ -155,14 +151,12 @@ def ratings_of(table: "Table", key: Sequence[str], record: Record) -> list[float
     return [each for each in found if each == each]
 
 
-def without_zeros(table: "Table") -> "Table":
+def without_zeros(table: Table) -> Table:
     """
     Return *table* with items without leading zeros, as the files of scores and skills may have them.
 
     Items that would then be one, such as 1 and 01, stay as they are.
     """
-    from scoregate.evaluation.tables import text
-
     records = table.records
     for name in ITEMS:
         items = {item for record in records if (item := text(record.values.get(name))) is not None}
@@ -177,14 +171,12 @@ def without_zeros(table: "Table") -> "Table":
     return replace(table, records=records)
 
 
-def skills_of(path: Path | None, table: "Table") -> list[list[str]]:
+def skills_of(path: Path | None, table: Table) -> list[list[str]]:
     """
     Return the skills of each row, by the file or the column `skills`; none without these.
 
     A prompt with an advanced skill is `advanced`, else `basic`, if the data has no such skills itself.
     """
-    from scoregate.evaluation import BadInput
-
     found: list[list[str]] = [[] for _ in table.records]
     if path is not None:
         content = json_of(path)
@@ -196,11 +188,13 @@ def skills_of(path: Path | None, table: "Table") -> list[list[str]]:
         for skill, prompts in content.items():
             for prompt in prompts:
                 listed[of_prompt(prompt)].append(skill)
-        found = [listed.get(item, []) for item in items]
+        found = [[*listed.get(item, ())] for item in items]
     elif "skills" in table.records[0].values:
         found = table.each("skills", values)
     if not any(skill in GROUPS for each in found for skill in each):
-        found = [[*each, *grouped(each)] for each in found]
+        for each in found:
+            basic = ["basic"] if {*each} & {*BASIC} else []
+            each += ["advanced"] if {*each} & {*ADVANCED} else basic
     return found
 
 
@@ -210,30 +204,11 @@ def numbered(item: Any) -> str:
     return (name.lstrip("0") or "0") if name.isdigit() else name
 
 
-def grouped(skills: Sequence[str]) -> list[str]:
-    if any(skill in ADVANCED for skill in skills):
-        return ["advanced"]
-    return ["basic"] if any(skill in BASIC for skill in skills) else []
-
-
 def agreement(score: Any, human: Any) -> dict[str, Any]:
     """Return a metric's figures: its correlations with people's ratings, and the pairwise accuracy."""
-    from scoregate.evaluation import correlation, pair_accuracy
-
     of_all, pairs = correlation(score, human), pair_accuracy(score, human)
     figures = {"pearson": of_all.pearson, "spearman": of_all.spearman, "kendall": of_all.kendall}
     return {"n": of_all.n, **figures, "accuracy": pairs.accuracy, "epsilon": pairs.epsilon}
-
-
-def best(metric: str, score: Any, human: Any, items: Sequence[str]) -> dict[str, Any]:
-    from scoregate.evaluation.best_of import best_of
-
-    found = best_of(score, human, items)
-    return {
-        "metric": metric,
-        "prompts": found.groups,
-        "mean": {str(n): each for n, each in found.means.items()},
-    }
 
 
 def by_skill(

@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scoregate.cli.bench.data import columns, read
-from scoregate.cli.evaluate.geneval import described, mapping, once
-from scoregate.cli.evaluate.intervals import add_bootstrap, caution, compared, interval_of
-from scoregate.cli.exits import UsageFault
+import numpy as np
 
-if TYPE_CHECKING:
-    from scoregate.evaluation import Table
+from scoregate.cli.arguments import UsageFault
+from scoregate.cli.bench.data import columns, rows_of
+from scoregate.cli.evaluate.generators import described, mapping
+from scoregate.cli.evaluate.generators import once_each as once
+from scoregate.cli.evaluate.outcome import add_bootstrap, caution, compared, interval_of
+from scoregate.evaluation import BadInput, Table, geneval
+from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, sample_of, tuned
 
-HELP = "GenEval: generators by task, their failures by kind, and agreement with people"
 RESULTS = "results.jsonl"  # in a generator's folder
 VERDICTS = ("correct", "geneval")  # of GenEval's own file, and of the metric
 # By the words of the released code's reasons; the first that fits a line.
@@ -50,8 +51,6 @@ def generator(text: str) -> tuple[str, Path]:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return generators by task, failures by kind, the agreement with people, and generators' differences."""
-    from scoregate.evaluation.geneval import by_prompt, sample_of
-
     if arguments.clipscore and not arguments.human:
         raise UsageFault("--clipscore is compared with people's verdicts, so it needs --human")
     if len(dict(arguments.generators)) < len(arguments.generators):
@@ -73,10 +72,8 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     return content | compared(arguments, of_prompts, sample, "prompt")
 
 
-def clusters(arguments: argparse.Namespace, tables: "dict[str, Table]") -> dict[tuple[str, str], str] | None:
+def clusters(arguments: argparse.Namespace, tables: dict[str, Table]) -> dict[tuple[str, str], str] | None:
     """Return what `--cluster` names for each task and prompt.  Raises `BadInput` if it divides one."""
-    from scoregate.evaluation import BadInput
-
     found: dict[tuple[str, str], str] = {}
     for table in tables.values() if arguments.cluster else ():
         tags, prompts, _, cells = verdicts(table, table.texts(arguments.cluster))
@@ -88,33 +85,27 @@ def clusters(arguments: argparse.Namespace, tables: "dict[str, Table]") -> dict[
     return found or None
 
 
-def table_of(path: Path) -> "Table":
+def table_of(path: Path) -> Table:
     """Return a generator's verdicts.  Raises `BadInput` for a folder of pictures without any."""
-    from scoregate.evaluation import BadInput
-
     file = path / RESULTS if path.is_dir() else path
     if path.is_dir() and not file.exists():
         command = f"scoregate batch {path} -o {file} -m geneval --explain"
         raise BadInput(f"{path}: there is no {RESULTS}; score its pictures with `{command}`")
-    table = read(file)
+    table = rows_of(file)
     described(table)
     once(table)
     return table
 
 
-def verdicts(table: "Table", *more: Any) -> list[Any]:
+def verdicts(table: Table, *more: Any) -> list[Any]:
     """Return tag, prompt, verdict and *more* of the rows that have all."""
-    from scoregate.evaluation.tables import held
-
-    known = (name for name in VERDICTS if any(held(record.values, name) for record in table.records))
+    known = (name for name in VERDICTS if table.has(name))
     column = next(known, VERDICTS[0])
     return table.complete(table.texts("tag"), table.texts("prompt"), table.labels(column), *more)
 
 
-def summary(name: str, table: "Table", rows: Sequence[Any]) -> dict[str, Any]:
+def summary(name: str, table: Table, rows: Sequence[Any]) -> dict[str, Any]:
     """Return a generator's row, from the `verdicts` of its table."""
-    from scoregate.evaluation import geneval
-
     with columns(table.path):
         found = geneval(*rows[:3])
     row = {"generator": name, "mean": found.tasks, "overall": found.overall}
@@ -134,7 +125,7 @@ def failures(generators: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [{"failure": kind, "mean": each} for kind, each in shares.items() if any(each.values())]
 
 
-def reasons(table: "Table") -> list[str]:
+def reasons(table: Table) -> list[str]:
     return [reason(record.values) for record in table.records]
 
 
@@ -148,12 +139,8 @@ def kind_of(line: str) -> str:
     return next((kind for kind, words in KINDS.items() if words.match(line)), "other")
 
 
-def agreement(arguments: argparse.Namespace, tables: "dict[str, Table]") -> list[dict[str, Any]]:
+def agreement(arguments: argparse.Namespace, tables: dict[str, Table]) -> list[dict[str, Any]]:
     """Return the agreement with people over all generators, for each task and all of them."""
-    import numpy as np
-
-    from scoregate.evaluation.geneval import TASKS, agreed, tuned
-
     rows: list[list[Any]] = [[], [], [], []]
     for table in tables.values():
         more = [table.labels(arguments.human)]

@@ -7,14 +7,14 @@ from functools import partial
 from itertools import product
 from pathlib import Path, PurePath
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scoregate.cli.bench.data import add_metrics, columns, mark, metrics_of_files, worth
-from scoregate.cli.evaluate.intervals import add_bootstrap, caution, compared, interval_of
-
-if TYPE_CHECKING:
-    from scoregate.evaluation import Table
-    from scoregate.evaluation.bootstrap import Sample
+from scoregate.cli.bench.data import add_metrics, columns, mark, metrics_of, rows_of
+from scoregate.cli.evaluate.outcome import add_bootstrap, caution, compared, interval_of
+from scoregate.evaluation import BadColumn, BadInput, Table
+from scoregate.evaluation.bootstrap import Sample
+from scoregate.evaluation.tables import text
+from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 
 Tags = Mapping[str, Sequence[str]]  # by item
 Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
@@ -42,7 +42,7 @@ def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[s
 
 
 def pair_tables(
-    arguments: argparse.Namespace, data: "Table", items: Sequence[str], tags: Tags, contents: Contents
+    arguments: argparse.Namespace, data: Table, items: Sequence[str], tags: Tags, contents: Contents
 ) -> dict[str, Any]:
     """
     Return a row for each metric and tag, and the differences of metrics on the items that all of them have.
@@ -52,21 +52,20 @@ def pair_tables(
         tags, contents: of all items.
 
     Raises:
-        BadInput: two files have a metric of the same name, or as `metrics_of_files` and `right_choices`.
+        BadInput: two files have a metric of the same name, or as `metrics_of` and `right_choices`.
     """
-    from scoregate.evaluation import BadInput
-    from scoregate.evaluation.winoground import CHANCE, sample_of
-
     found: dict[str, Right] = {}
     turned: dict[str, dict[str, bool]] = {}
-    for table, metric in metrics_of_files(arguments, OWN):
+    for table, metric in metrics_of(arguments, map(rows_of, arguments.scores), OWN):
         name = table.path.name.partition(".")[0] if metric == UNNAMED else metric
         if name in found:
             raise BadInput(f"{table.path}: another file has a metric {name}, too")
         with columns(table.path, metric=metric, image="picture"):
             places = placed(table)
             check(table, places, contents)
-            found[name] = right_choices(worth(arguments, table, metric), places, tags)
+            found[name] = right_choices(
+                table.worth(metric, lower=metric in arguments.lower_is_better), places, tags
+            )
         turned[name] = mark(table)
     of_items = data.names(arguments.cluster) if arguments.cluster else items
     sample = partial(sample_of, cluster=dict(zip(items, of_items, strict=True)))
@@ -84,10 +83,8 @@ def pair_tables(
     )
 
 
-def placed(table: "Table") -> Places:
+def placed(table: Table) -> Places:
     """Return item, caption and picture of each row."""
-    from scoregate.evaluation import BadInput
-
     held = table.records[0].values
     if "label" not in held:
         items = table.names("item" if "item" in held else "id")
@@ -101,7 +98,7 @@ def placed(table: "Table") -> Places:
     return found
 
 
-def check(table: "Table", places: Places, contents: Contents) -> None:
+def check(table: Table, places: Places, contents: Contents) -> None:
     """
     Check that lines of `scoregate batch` have the captions and the pictures of their items.
 
@@ -110,9 +107,6 @@ def check(table: "Table", places: Places, contents: Contents) -> None:
     Raises:
         BadColumn: they differ, or without an `id` nothing can be compared.
     """
-    from scoregate.evaluation import BadColumn
-    from scoregate.evaluation.tables import text
-
     for record, (item, caption, picture) in zip(table.records, places, strict=True):
         values = record.values
         if "sha256" not in values:  # no line of `scoregate batch`
@@ -132,9 +126,6 @@ def check(table: "Table", places: Places, contents: Contents) -> None:
 
 def right_choices(scores: Any, places: Places, tags: Tags) -> Right:
     """Return the right choices of each complete item.  Raises `BadColumn`."""
-    from scoregate.evaluation import BadColumn
-    from scoregate.evaluation.winoground import choices
-
     if unknown := [item for item, _, _ in places if item not in tags]:
         raise BadColumn("item", f"the benchmark has no item {unknown[0]}")
     rows = [(score, *place) for score, place in zip(scores, places, strict=True) if score == score]
@@ -148,7 +139,7 @@ def by_tag(
     metric: str,
     right: Right,
     tags: Tags,
-    sample_of: "Callable[[Right], Sample]",
+    sample_of: Callable[[Right], Sample],
 ) -> list[dict[str, Any]]:
     """Return the shares of right choices over all items, and over those of each tag, with intervals."""
     names = dict.fromkeys(tag for each in tags.values() for tag in each)

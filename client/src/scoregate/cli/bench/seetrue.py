@@ -4,25 +4,12 @@ import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scoregate.cli.bench.data import (
-    add_data,
-    columns,
-    first_of,
-    joins,
-    mark,
-    metrics_of,
-    of_each,
-    table_of,
-    worth,
-)
+from scoregate.cli.bench.data import add_data, columns, first_of, joins, mark, metrics_of, of_each, table_of
+from scoregate.evaluation import BadColumn, auroc
+from scoregate.evaluation.arrays import Floats
 
-if TYPE_CHECKING:
-    from scoregate.evaluation import BadColumn
-    from scoregate.evaluation.arrays import Floats
-
-HELP = "SeeTRUE: AUROC of metrics by source"
 KEYS = ({"image": "image", "text": "text"}, {"image": "image", "text": "prompt"})
 SOURCES = ("dataset_source", "source")  # the authors' column, and a user's
 OWN = {"image", "text", "label", "original_dataset_id", *SOURCES}
@@ -35,14 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return a row for each metric, with the AUROC of each source, their mean, and that of all pairs."""
-    from scoregate.evaluation import auroc
-
     table = table_of(arguments, *KEYS)
     labels, sources = table.labels("label"), table.names(first_of(table, *SOURCES))
     rows, undefined = Counter(sources), dict[str, list[str]]()
 
     def figures(metric: str) -> dict[str, Any]:
-        score, label, source = table.complete(worth(arguments, table, metric), labels, [*sources])
+        score, label, source = table.complete(
+            table.worth(metric, lower=metric in arguments.lower_is_better), labels, [*sources]
+        )
         of_source, faults = by_source(score, label, source, rows)
         for name, fault in faults.items():
             if not of_source:
@@ -55,7 +42,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
             | {"n": len(score), "dropped": table.dropped, **mark(table)}
         )
 
-    found = of_each(arguments, table.path, metrics_of(arguments, table, OWN), figures)
+    found = of_each(arguments, table.path, [name for _, name in metrics_of(arguments, [table], OWN)], figures)
     described = [
         {"source": name, "rows": count}
         | ({"undefined": "; ".join(undefined[name])} if name in undefined else {})
@@ -65,11 +52,9 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def by_source(
-    score: "Floats", label: "Floats", source: Sequence[str], names: Iterable[str]
-) -> "tuple[dict[str, float], dict[str, BadColumn]]":
+    score: Floats, label: Floats, source: Sequence[str], names: Iterable[str]
+) -> tuple[dict[str, float], dict[str, BadColumn]]:
     """Return the AUROC of each source, and why others have none, such as that all labels are the same."""
-    from scoregate.evaluation import BadColumn, auroc
-
     found, faults = dict[str, float](), dict[str, BadColumn]()
     for name in names:
         chosen = [place for place, each in enumerate(source) if each == name]

@@ -5,29 +5,17 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scoregate.cli.bench.data import (
-    add_data,
-    first_of,
-    joins,
-    mark,
-    metrics_of,
-    of_each,
-    read,
-    table_of,
-    values,
-    worth,
-)
+import numpy as np
+
+from scoregate.cli.bench.data import add_data, first_of, joins, mark, metrics_of, of_each, rows_of, table_of
 from scoregate.cli.bench.genai import agreement
 from scoregate.cli.evaluate.outcome import add_scale, scale_of
-from scoregate.cli.records import Record
+from scoregate.evaluation import BadInput, Scale, Table
+from scoregate.evaluation.arrays import Floats
+from scoregate.records import Record
 
-if TYPE_CHECKING:
-    from scoregate.evaluation import Scale, Table
-    from scoregate.evaluation.arrays import Floats
-
-HELP = "TIFA160: agreement of metrics with people's ratings"
 OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
 MODELS = ("t2i_model", "model_type")  # in the ratings of DSG, and in the copy of t2v_metrics
 GENERATORS = {  # in the ratings of DSG, and in the names of TIFA's pictures
@@ -53,62 +41,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the agreement of each metric with people's ratings."""
-    from scoregate.evaluation import BadInput
-    from scoregate.evaluation.tables import held
-
     table = table_of(arguments, {"image_path": "image_path"}, {"image_path": "image"})
     once(table)
     if arguments.likert:
         table, outside = with_likert(table, arguments.likert, scale_of(arguments))
         human = table.numbers("human_avg")
-    elif not any(held(record.values, "human_avg") for record in table.records):
+    elif not table.has("human_avg"):
         raise BadInput(f"{table.path}: no column human_avg; name a file of ratings by --likert")
     else:
         human, outside = on_scale(table.numbers("human_avg"), scale_of(arguments))
 
     def figures(metric: str) -> dict[str, Any]:
-        row = agreement(*table.complete(worth(arguments, table, metric), human))
+        row = agreement(
+            *table.complete(table.worth(metric, lower=metric in arguments.lower_is_better), human)
+        )
         return row | {"dropped": table.dropped, **mark(table)}
 
-    metrics = metrics_of(arguments, table, OWN)
+    metrics = [name for _, name in metrics_of(arguments, [table], OWN)]
     rows = of_each(arguments, table.path, metrics, figures, human="human_avg")
     return {"out_of_scale": outside, **joins(table), "metrics": rows}
 
 
-def once(table: "Table") -> None:
+def once(table: Table) -> None:
     """Raise `BadInput` if two rows are about one picture."""
-    from scoregate.evaluation import BadInput
-
-    held = table.records[0].values
     for key in (("image_path",), ("text_id", "generator")):
-        if all(name in held for name in key):
-            picture, count = Counter(values(table, key)).most_common(1)[0]
+        if all(name in table.records[0].values for name in key):
+            picture, count = Counter(zip(*map(table.names, key), strict=True)).most_common(1)[0]
             if count > 1:
                 raise BadInput(
                     f"{table.path}, column {', '.join(key)}: {', '.join(picture)} has {count} rows"
                 )
 
 
-def on_scale(ratings: "Floats", scale: "Scale | None") -> "tuple[Floats, int]":
+def on_scale(ratings: Floats, scale: Scale | None) -> tuple[Floats, int]:
     """Return the ratings with NaN for those outside the scale, and the number of these."""
-    import numpy as np
-
     outside = (
         np.zeros(len(ratings), bool) if scale is None else (ratings < scale.low) | (ratings > scale.high)
     )
     return np.where(outside, np.nan, ratings), int(outside.sum())
 
 
-def with_likert(table: "Table", path: Path, scale: "Scale | None") -> "tuple[Table, int]":
+def with_likert(table: Table, path: Path, scale: Scale | None) -> tuple[Table, int]:
     """
     Return *table* with DSG's mean rating of each picture as `human_avg`, and the number outside the scale.
 
     Raises:
         BadInput: no rating is about a picture of *table*, or a cell cannot be read.
     """
-    from scoregate.evaluation import BadInput
-
-    ratings, found = read(path), defaultdict(list)
+    ratings, found = rows_of(path), defaultdict(list)
     keys = zip(ratings.names("source_id"), ratings.names(first_of(ratings, *MODELS)), strict=True)
     answers, outside = on_scale(ratings.numbers("answer"), scale)
     for (item, model), rating in zip(keys, answers, strict=True):

@@ -4,10 +4,10 @@ import argparse
 from typing import Any
 
 from scoregate.cli.arguments import seconds as positive
-from scoregate.cli.bench.data import add_data, joins, mark, metrics_of, of_each, only, table_of, worth
-from scoregate.cli.evaluate.ts2 import add_version
+from scoregate.cli.bench.data import add_data, joins, mark, metrics_of, of_each, table_of
+from scoregate.cli.evaluate.metrics import add_version
+from scoregate.evaluation import ts2
 
-HELP = "T2IscoreScore: rank, separation and delta of metrics, by subset"
 OWN = {"id", "image_id", "target_prompt", "file_name", "image_source", "rank"}  # no metrics
 SKIPPED = ("164",)  # by the paper's tables
 FIGURES = ("rank", "sep", "delta", "delta_raw")
@@ -23,18 +23,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return a table with a row for each metric."""
-    from scoregate.evaluation import ts2
-
     table = table_of(arguments, {"file_name": "file_name"}, {"file_name": "image"})
     graphs, nodes = table.names("id"), table.names("rank")
     skip = arguments.skip_graph or (SKIPPED if arguments.version == "released" else ())
     skip = [name for name in skip if arguments.skip_graph or name in graphs]
     times = dict(arguments.seconds)
-    metrics = metrics_of(arguments, table, OWN)
-    only("--seconds", times, metrics)
+    metrics = [name for _, name in metrics_of(arguments, [table], OWN, seconds=times)]
 
     def figures(metric: str) -> dict[str, Any]:
-        found = ts2(worth(arguments, table, metric), graphs, nodes, arguments.version, skip)
+        found = ts2(
+            table.worth(metric, lower=metric in arguments.lower_is_better),
+            graphs,
+            nodes,
+            arguments.version,
+            skip,
+        )
         parts = {"all": vars(found)} | found.partitions
         return (
             {figure: {part: values[figure] for part, values in parts.items()} for figure in FIGURES}

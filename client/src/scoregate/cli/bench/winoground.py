@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.bench.data import json_of, read
+from scoregate.cli.bench.data import json_of, rows_of
 from scoregate.cli.bench.pairs import add_pairs, contents_of, pair_tables
+from scoregate.evaluation import BadInput
 
-HELP = "Winoground: text, image and group score of metrics by tag"
 PREDICATES = {"1": "1 Main Pred", "2": "2 Main Preds"}
 
 
@@ -22,9 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return text, image and group score of each metric, by tag."""
-    from scoregate.evaluation import BadInput
-
-    table, tags = read(arguments.data), dict[str, list[str]]()
+    table, tags = rows_of(arguments.data), dict[str, list[str]]()
     for item, record in zip(table.names("id"), table.records, strict=True):
         own = [record.values.get("collapsed_tag"), PREDICATES.get(str(record.values.get("num_main_preds")))]
         tags[item] = [tag for tag in own if tag]

@@ -1,0 +1,154 @@
+"""A metric against people: correlation with ratings, area under the ROC curve, and best of N pictures."""
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.stats import rankdata
+
+from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, floats
+from scoregate.evaluation.bootstrap import Sample
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """
+    Attributes:
+        pearson: how well a line describes the two, -1 to 1.
+        spearman: Pearson's of their ranks, ties at the middle rank.
+        kendall: tau-b, from pairs in the same order and in the opposite one, corrected for ties.
+    """
+
+    n: int
+    pearson: float
+    spearman: float
+    kendall: float
+
+
+def correlation(metric: Any, human: Any) -> Correlation:
+    """Return three correlations.  Raises `BadColumn` for a constant column."""
+    metric, human = floats(metric, "metric", varied=True), floats(human, "human", varied=True)
+    if len(metric) != len(human):
+        raise BadColumn("human", f"{len(human)} values for {len(metric)} of the metric")
+    ranks = stats.rankdata(metric), stats.rankdata(human)
+    return Correlation(
+        len(metric),
+        float(np.corrcoef(metric, human)[0, 1]),
+        float(np.corrcoef(*ranks)[0, 1]),
+        float(stats.kendalltau(metric, human).statistic),
+    )
+
+
+def correlation_sample(metric: Any, human: Any, cluster: Names) -> Sample:
+    """Return the sample of clusters of rows, whose figures are the correlations."""
+    metric, human = floats(metric, "metric"), floats(human, "human")
+    units, rows = coded(cluster)[1], np.arange(len(metric))
+
+    def figures(times: Codes) -> dict[str, float]:
+        drawn = np.repeat(rows, times[units])
+        found = correlation(metric[drawn], human[drawn])
+        return {"pearson": found.pearson, "spearman": found.spearman, "kendall": found.kendall}
+
+    return Sample(int(units.max()) + 1, figures)
+
+
+@dataclass(frozen=True)
+class Auroc:
+    """A tie of a right and a wrong picture counts half; *tied* is the number of such pairs."""
+
+    auroc: float
+    n: int
+    positive: int
+    negative: int
+    tied: int
+
+
+def auroc(metric: Any, label: Any) -> Auroc:
+    """
+    Return the area under the ROC curve.
+
+    Args:
+        label: 1 for a right picture, 0 for a wrong one.
+
+    Raises:
+        BadColumn: all scores or all labels are the same, or a label is something else.
+    """
+    metric, label = floats(metric, "metric", varied=True), floats(label, "label")
+    if not np.isin(label, (0, 1)).all():
+        raise BadColumn("label", "a label is 0 or 1")
+    good, bad = metric[label == 1], metric[label == 0]
+    if not (len(good) and len(bad)):
+        raise BadColumn("label", f"all {len(label)} labels are {label[0]:g}")
+    ranks = rankdata(metric)[label == 1].sum() - len(good) * (len(good) + 1) / 2
+    ordered = np.sort(bad)
+    tied = (np.searchsorted(ordered, good, "right") - np.searchsorted(ordered, good)).sum()
+    return Auroc(float(ranks / (len(good) * len(bad))), len(metric), len(good), len(bad), int(tied))
+
+
+def auroc_sample(metric: Any, label: Any, cluster: Names) -> Sample:
+    """Return the sample of clusters of pictures, whose figure is the area."""
+    codes = np.unique(floats(metric, "metric"), return_inverse=True)[1]
+    units, good = coded(cluster)[1], np.asarray(label, dtype=np.float64)
+
+    def figures(times: Codes) -> dict[str, float]:
+        each = times[units]
+        above = np.bincount(codes, each * good, minlength=codes.max() + 1)
+        below = np.bincount(codes, each * (1 - good), minlength=len(above))
+        pairs = float(above.sum() * below.sum())
+        better = float(above @ (below.cumsum() - below / 2))
+        return {"auroc": better / pairs} if pairs else {}
+
+    least = min(len(np.unique(units[good == kind])) for kind in (0, 1))
+    return Sample(int(units.max()) + 1, figures, {"auroc": least})
+
+
+def roc(metric: Floats, label: Floats) -> tuple[Floats, Floats]:
+    """Return the shares of wrong and of right pictures at or above each threshold, from 0 to 1."""
+    shares, metric = [], floats(metric, "metric")
+    thresholds = np.append(np.inf, np.unique(metric)[::-1])
+    for kind in (0, 1):
+        scores = np.sort(metric[label == kind])
+        shares.append(1 - np.searchsorted(scores, thresholds) / len(scores))
+    return shares[0], shares[1]
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """Mean ratings of the picks by N, over *groups* with as many pictures as the largest one."""
+
+    groups: int
+    means: dict[int, float]
+
+
+def best_of(metric: Any, human: Any, group: Names) -> BestOf:
+    """
+    Return the mean rating of the picks for each N, over all choices of N pictures of a group.
+
+    Equal scores are picked equally often.  Groups have the same weight, and smaller ones are left out, so
+    that all N are about the same pictures.
+
+    Raises:
+        BadColumn: no group has two pictures.
+    """
+    metric, human = floats(metric, "metric"), floats(human, "human")
+    names, codes = coded(group)
+    sizes = np.bincount(codes, minlength=len(names))
+    most = int(sizes.max())
+    if most < 2:
+        raise BadColumn("group", "no group has two pictures")
+    groups, picked = np.flatnonzero(sizes == most), []
+    for code in groups:
+        rows = codes == code
+        _, places, equal = np.unique(metric[rows], return_inverse=True, return_counts=True)
+        ratings = np.bincount(places, human[rows]) / equal
+        ends = list(zip(np.cumsum(equal).tolist(), equal.tolist(), strict=True))
+        # How often the best of N has each score: it is among those up to it, and not among those below it.
+        shares = [
+            [(comb(upto, n) - comb(upto - count, n)) / comb(most, n) for upto, count in ends]
+            for n in range(1, most + 1)
+        ]
+        picked.append(np.array(shares) @ ratings)
+    means = {n: float(value) for n, value in enumerate(np.mean(picked, axis=0), 1)}
+    return BestOf(len(groups), means)

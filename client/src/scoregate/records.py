@@ -1,0 +1,201 @@
+"""Rows of JSON Lines, CSV and Parquet files, each with its number."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import gzip
+import io
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import IO, Any, AnyStr, BinaryIO, NoReturn, cast
+
+MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
+ROWS = 64  # of Parquet that are decoded together; they may hold pictures
+
+GZIP = ".gz"
+BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)  # a file that is not packed as its name says, or is cut
+
+
+class BadInput(ValueError):
+    """A file, a table or a column is not valid for its use; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A row; *number* counts from 1, in JSON Lines the lines.  With a *fault* it has no values."""
+
+    number: int
+    values: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+
+
+def records(path: Path) -> Iterator[Record]:
+    """
+    Yield the rows of *path*, read lazily; decompressed if its name ends in `.gz`.
+
+    Raises:
+        BadInput: the format is unknown, or not that of the name.
+        OSError: the file can't be read.
+    """
+    reader = READERS.get(kind(path))
+    if reader is None:
+        raise BadInput(f"{path}: the name must end in {', '.join(READERS)}, or one of these and .gz")
+    try:
+        yield from reader(path)
+    except BROKEN as exc:
+        raise BadInput(f"{path}: {exc}") from exc
+
+
+def kind(path: Path) -> str:
+    """Return the suffix of the file's format."""
+    return Path(path.stem if path.suffix.lower() == GZIP else path.name).suffix.lower()
+
+
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Raise `OSError` for a device or a pipe, which may never end; a path without a file passes."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
+def opened(path: Path) -> BinaryIO:
+    """Return the bytes of a file, unpacked.  Raises `OSError`, also for a device or a pipe."""
+    check_regular(path)
+    return cast(BinaryIO, gzip.open(path)) if path.suffix.lower() == GZIP else path.open("rb")
+
+
+def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
+    """Yield the lines of *file*.  Raises `BadInput` for a longer one, as a bomb in gzip has."""
+    while line := file.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE:
+            raise BadInput(f"{path}: a line has more than {MAX_LINE} characters")
+        yield line
+
+
+def json_lines(path: Path) -> Iterator[Record]:
+    with opened(path) as file:
+        for number, line in enumerate(lines_of(path, file), 1):
+            if line.strip():
+                yield json_record(number, line)
+
+
+def json_record(number: int, line: bytes) -> Record:
+    try:
+        values = json.loads(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+    except (ValueError, RecursionError) as exc:  # ValueError: not UTF-8 as well
+        return Record(number, fault=f"not JSON ({exc})")
+    if not isinstance(values, dict):
+        return Record(number, fault="not a JSON object")
+    return Record(number, values)
+
+
+def comma_separated(path: Path) -> Iterator[Record]:
+    csv.field_size_limit(MAX_LINE)
+    with io.TextIOWrapper(opened(path), "utf-8-sig", errors="surrogateescape", newline="") as file:
+        reader = csv.DictReader(lines_of(path, file))
+        try:
+            heads = reader.fieldnames or ()
+        except csv.Error as exc:
+            raise BadInput(f"{path}: {exc}") from exc
+        if not heads or len(set(heads)) < len(heads):
+            raise BadInput(f"{path}: the first line must name the columns, each once")
+        number = 0
+        while True:
+            number += 1
+            try:
+                values = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as exc:
+                yield Record(number, fault=str(exc))
+            else:
+                if None in values:
+                    yield Record(number, fault="has more cells than the first line names")
+                    continue
+                yield Record(number, {name: value for name, value in values.items() if value is not None})
+
+
+def parquet(path: Path) -> Iterator[Record]:
+    pyarrow, reader = arrow()
+    try:
+        with opened(path) as bytes_of, reader.ParquetFile(bytes_of) as file:
+            rows = (values for batch in file.iter_batches(ROWS) for values in batch.to_pylist())
+            for number, values in enumerate(rows, 1):
+                yield Record(number, values)
+    except pyarrow.ArrowException as exc:
+        raise BadInput(f"{path}: {exc}") from exc
+
+
+def number(cell: Any) -> float:
+    """
+    Return the number in a cell: a number, or its decimal in ASCII; infinite if it is too large for a float.
+
+    Python's `float` also reads `1_0` as 10, and digits of other scripts.
+
+    Raises:
+        ValueError: the cell is something else.
+    """
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        try:
+            return float(cell)
+        except OverflowError:
+            return inf
+    if isinstance(cell, str) and cell.isascii() and "_" not in cell:
+        with suppress(ValueError):
+            return float(cell)
+    raise ValueError(f"{cell!r} is not a number")
+
+
+def json_cell(cell: Any) -> Any:
+    """Return the object or list in JSON that a text in a cell is; any other cell unchanged."""
+    if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):  # a text that begins like one
+            return strict_json(cell)
+    return cell
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON without NaN and infinities.  Raises `ValueError`."""
+
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number of JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def count(path: Path) -> int:
+    """Return the number of rows of `records`, without decoding Parquet."""
+    if kind(path) != ".parquet":
+        return sum(1 for _ in records(path))
+    pyarrow, reader = arrow()
+    try:
+        with opened(path) as bytes_of:
+            return int(reader.read_metadata(bytes_of).num_rows)
+    except (pyarrow.ArrowException, *BROKEN) as exc:
+        raise BadInput(f"{path}: {exc}") from exc
+
+
+def arrow() -> tuple[Any, Any]:
+    """Return the modules `pyarrow` and `pyarrow.parquet`.  Raises `BadInput` if they are missing."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as exc:
+        raise BadInput(
+            "Parquet needs pyarrow: pip install './client[parquet]' in a checkout of Scoregate"
+        ) from exc
+    return pyarrow, pyarrow.parquet
+
+
+READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
+    ".jsonl": json_lines,
+    ".ndjson": json_lines,
+    ".csv": comma_separated,
+    ".parquet": parquet,
+}

@@ -1,0 +1,192 @@
+"""
+Published answers against people's ratings: those to DSG's and VQ²'s questions that j-min/DSG publishes.
+
+The files are `vqa_answers_release/*_dsg.csv` and `*_vq2a.csv`, and the ratings of TIFA160.
+"""
+
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from scoregate.evaluation.agreement import correlation
+from scoregate.evaluation.tables import Table
+from service.core.text_files import table
+from service.metrics.common.answers import Dependencies
+from service.metrics.dsg import fold as dsg_fold
+from service.metrics.vq2 import fold as vq2_fold
+from service.questions.exchange.dsg import parents_of
+from service.questions.sets import Question
+
+Picture = tuple[str, str]  # the generator and the prompt's item
+Rows = list[dict[str, str]]
+
+STYLE = "qg_model"  # in released answers: the style of the questions
+NAMED = 5  # pictures without answers that are named
+
+NUMBER = re.compile("[1-9][0-9]*")
+UNASKED = ("tifa160_134",)  # has no questions in the released files, and counts 0 in the authors' table
+
+
+def answers_by_picture(path: Path, style: str, question: str, *more: str) -> dict[Picture, Rows]:
+    """
+    Return the answers to the questions of *style* in a CSV file by picture, in order.
+
+    Args:
+        question: the column that identifies a question of a picture, if the file has it.
+        more: further columns that the file must have.
+
+    Raises:
+        OSError, ValueError: the file cannot be used, has answers to questions of another style, or has two
+            answers to one question.
+    """
+    found: dict[Picture, Rows] = defaultdict(list)
+    for place, picture, row in rows_of(path, question, more):
+        if row.get(STYLE, style) != style:
+            raise ValueError(f"{place}, column {STYLE}: {row[STYLE]!r}, and not {style!r}")
+        found[picture].append(row)
+    return found
+
+
+def ratings_by_picture(path: Path) -> dict[Picture, float]:
+    """Return the mean rating of each picture.  Raises as `answers_by_picture`, also for what is no number."""
+    numbers, found = Table(path, []), defaultdict(list)
+    for place, picture, row in rows_of(path, "worker_id"):
+        try:
+            rating = numbers.number(row["answer"])
+        except ValueError as exc:
+            raise ValueError(f"{place}, column answer: {exc}") from exc
+        if rating != rating:
+            raise ValueError(f"{place}, column answer: {row['answer']!r} is not a number")
+        found[picture].append(rating)
+    return {picture: fmean(ratings) for picture, ratings in found.items()}
+
+
+def rows_of(
+    path: Path, once: str, more: Collection[str] = ()
+) -> Iterator[tuple[str, Picture, dict[str, str]]]:
+    """
+    Yield the rows of a CSV file, each with its place for messages and its picture.
+
+    Raises:
+        OSError, ValueError: the file cannot be used, or the column *once*, if it has this, has a value twice
+            for one picture.
+    """
+    seen = set[tuple[Picture, str]]()
+    for line, row in table(path, ["t2i_model", "item_id", "answer", *more]):
+        place, picture = f"{path}: line {line}", (row["t2i_model"], row["item_id"])
+        if once in row:
+            if (picture, row[once]) in seen:
+                raise ValueError(f"{place}: {once} {row[once]!r} of {shown(picture)} is there twice")
+            seen.add((picture, row[once]))
+        yield place, picture, row
+
+
+def figures_of(
+    answers: Mapping[Picture, Rows],
+    likert: Path,
+    score: Callable[[Picture, Rows], float],
+    unasked: Collection[str] = (),
+) -> dict[str, float]:
+    """
+    Return the correlations of scores with mean ratings over the rated pictures that have answers.
+
+    `missing` counts the rated pictures without answers, which are left out.
+
+    Args:
+        likert: CSV of ratings, one row for each.
+        score: the score of a picture from its answers.
+        unasked: items without questions.  Their pictures count 0, as in the published figures, if the
+            generator's other pictures have answers.
+
+    Raises:
+        OSError, ValueError: the file cannot be used; no rated picture has answers; all values are equal.
+    """
+    ratings = ratings_by_picture(likert)
+    without = [picture for picture in ratings if picture not in answers]
+    if len(without) == len(ratings):
+        raise ValueError(f"{likert}: no rated picture has answers")
+    answering = {generator for generator, _ in answers}
+    missing = {pic for pic in without if pic[1] not in unasked or pic[0] not in answering}
+    kept = [picture for picture in ratings if picture not in missing]
+    scores = [score(picture, answers[picture]) if picture in answers else 0.0 for picture in kept]
+    found = correlation(scores, [ratings[picture] for picture in kept])
+    if zero := len(without) - len(missing):
+        print(f"{zero} pictures of {', '.join(unasked)} have no questions: they count 0", file=sys.stderr)
+    if missing:
+        named = ", ".join(map(shown, sorted(missing)[:NAMED])) + ", …" * (len(missing) > NAMED)
+        print(f"{len(missing)} rated pictures have no answers and are left out: {named}", file=sys.stderr)
+    figures = {"spearman": found.spearman, "kendall": found.kendall, "n": found.n, "mean": fmean(scores)}
+    return figures | {"missing": len(missing)}
+
+
+def shown(picture: Picture) -> str:
+    return "/".join(picture)
+
+
+ID, PARENTS = "question_id", "dependency_id"
+
+
+def dsg(answers: Path, likert: Path, dependencies: Dependencies) -> dict[str, float]:
+    """
+    Return the figures of `figures_of`; the pictures of `UNASKED` count 0, as in print.
+
+    Raises:
+        OSError, ValueError: a file cannot be used; a question is no number, or its parent has no answer.
+    """
+    found = answers_by_picture(answers, "dsg", ID, ID, PARENTS)
+
+    def score_of(picture: Picture, rows: Sequence[Mapping[str, str]]) -> float:
+        try:
+            return dsg_score(rows, dependencies)
+        except ValueError as exc:
+            raise ValueError(f"{answers}: {shown(picture)}: {exc}") from exc
+
+    return figures_of(found, likert, score_of, UNASKED)
+
+
+def dsg_score(rows: Sequence[Mapping[str, str]], dependencies: Dependencies) -> float:
+    """
+    Return the score of one picture.
+
+    Only the exact answer "yes" is a yes: InstructBLIP answered 22 of 4,605 questions with something else.
+    """
+    parents = parents_of([row[PARENTS] for row in rows]) or [()] * len(rows)
+    questions = [
+        Question(question_number(row[ID]), text="", depends_on=ids)
+        for row, ids in zip(rows, parents, strict=True)
+    ]
+    yes = {question.id: row["answer"] == "yes" for question, row in zip(questions, rows, strict=True)}
+    for question in questions:
+        if unanswered := [id for id in question.depends_on if id not in yes]:
+            raise ValueError(f"question {question.id} depends on {unanswered[0]}, which has no answer")
+    return dsg_fold(questions, yes, yes, dependencies).value
+
+
+def question_number(text: str) -> int:
+    """Parse a question's number."""
+    if not NUMBER.fullmatch(text):
+        raise ValueError(f"{ID} {text!r} is not a number")
+    return int(text)
+
+
+def vq2(answers: Path, likert: Path) -> dict[str, float]:
+    """
+    Return the figures of `figures_of`.
+
+    The published answers are words and not probabilities, so a pair counts 1 for the exact answer "yes",
+    and else 0.
+
+    Raises:
+        OSError, ValueError: a file cannot be used, or its questions have numbers, which VQ²'s do not.
+    """
+    found = answers_by_picture(answers, "vq2a", "question")
+    if any("question_id" in row for rows in found.values() for row in rows):
+        raise ValueError(f"{answers} has a column question_id: these are answers to DSG's questions")
+    return figures_of(
+        found,
+        likert,
+        lambda _, rows: vq2_fold({number: float(row["answer"] == "yes") for number, row in enumerate(rows)}),
+    )

@@ -1,0 +1,140 @@
+"""A metric against people's ratings, and generators against each other."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from scoregate.evaluation import Ordering, correlation, ordering, pair_accuracy
+from scoregate.evaluation.arrays import Floats
+from scoregate.evaluation.ordering import Pair
+from scoregate.report.html import Missing, note, part, scatter, table
+from scoregate.report.rows import Row, Scored
+from scoregate.text import number, safe
+
+DRAWN = 2000  # points of a plot
+PAIRED = 5000  # pictures whose pairs are compared: 12 million of them
+SEED = 0
+
+TURNED = {">": "<", "<": ">", "=": "="}
+KINDS = {">": "better", "<": "worse", "=": "same"}
+Relations = dict[tuple[str, str], str]
+
+
+def agreement(scored: Scored) -> str:
+    """Return a plot and its figures for each metric.  Raises `Missing` without a column of ratings."""
+    if scored.columns.human is None:
+        raise Missing("No column of people's ratings was named (--human).")
+    columns = {"metric": "scores", "human": scored.columns.human}
+    drawn = "".join(part(partial(agreement_of, scored, metric), metric, columns) for metric in scored.metrics)
+    return f'<div class="plots">\n{drawn}</div>\n'
+
+
+def agreement_of(scored: Scored, metric: str) -> str:
+    """Return a metric's plot and figures.  Raises `BadColumn` for a constant side, `Missing` for few rows."""
+    rows = scored.rated(metric)
+    if len(rows) < 2:
+        raise Missing(f"{len(rows)} rows have a score and a rating, and two are needed")
+    worth, human = scored.worth(metric, rows), np.array([row.human for row in rows])
+    of_all = correlation(worth, human)
+    paired, points = sampled(len(rows), PAIRED), sampled(len(rows), DRAWN)
+    pairs = pair_accuracy(worth[paired], human[paired])
+    figures = {
+        "Spearman": of_all.spearman,
+        "Kendall": of_all.kendall,
+        "Pearson": of_all.pearson,
+        "pairs ordered as people do": pairs.accuracy,
+    }
+    said = [f"{len(rows)} of {len(scored.rows)} pictures have a score and a rating."]
+    said.append(f"Scores up to {pairs.epsilon:.3g} apart count as tied in a pair.")
+    if len(paired) < len(rows):
+        said.append(f"Pairs are those of {len(paired)} pictures drawn at random.")
+    if len(points) < len(rows):
+        said.append(f"{len(points)} points drawn at random are shown.")
+    if metric in scored.lower:
+        said.append("Lower scores are better, so the signs are turned.")
+    people = scored.columns.human or ""
+    plot = scatter([(rows[place].human, rows[place].scores[metric]) for place in points], people, metric)
+    listed = "".join(f"<dt>{name}</dt><dd>{number(value)}</dd>" for name, value in figures.items())
+    return f"<article>\n<h3>{safe(metric)}</h3>\n{plot}<dl>{listed}</dl>\n{note(' '.join(said))}</article>\n"
+
+
+def sampled(count: int, most: int) -> npt.NDArray[np.intp]:
+    """Return the indices of all rows, or of *most* random ones, in order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))
+
+
+def matrices(scored: Scored, alpha: float) -> str:
+    """Return a matrix for each metric.  Raises `Missing` without a column of generators."""
+    if scored.columns.model is None:
+        raise Missing("No column of generators was named (--model).")
+    drawn = "".join(
+        part(partial(matrix_of, scored, metric, alpha), metric, {"value": "scores"})
+        for metric in scored.metrics
+    )
+    return drawn + note(
+        "Wilcoxon's signed-rank test over the items that two generators share, as in Gecko. "
+        "The best mean stands first. &gt;: the row's generator is better than the column's. "
+        f"&lt;: it is worse. =: p is not below {alpha:g}."
+    )
+
+
+def matrix_of(scored: Scored, metric: str, alpha: float) -> str:
+    """Return a metric's matrix, and people's if the rows have ratings."""
+    rows = [row for row in scored.with_score(metric) if row.model and row.item]
+    if not rows:
+        raise Missing("no row has a score, a generator and an item")
+    drawn = matrix(safe(metric), ordered(scored.worth(metric, rows), rows, alpha))
+    left = len(scored.rows) - len(rows)
+    said = note(f"{left} rows without a score, a generator or an item are left out.") if left else ""
+    people = scored.columns.human
+    if people is not None:
+        columns = {"value": "scores or ratings"}
+        drawn += part(lambda: of_people(scored, metric, rows, alpha), f"{metric} beside {people}", columns)
+    return f'<div class="pair">\n{drawn}</div>\n{said}'
+
+
+def of_people(scored: Scored, metric: str, rows: Sequence[Row], alpha: float) -> str:
+    """Return people's matrix, and the number of equal relations.  Raises `Missing`."""
+    rated = [row for row in rows if row.human == row.human]
+    if not rated:
+        raise Missing("no row has a score and a rating")
+    found = ordered(scored.worth(metric, rated), rated, alpha)
+    people = ordered([row.human for row in rated], rated, alpha)
+    known = relations(people)
+    same = sum(known[pair.a, pair.b] == pair.relation for pair in found.pairs)
+    said = note(
+        f"The metric gives people's relation in {same} of {len(found.pairs)} pairs, "
+        f"by the {len(rated)} pictures with a score and a rating."
+    )
+    title = f"people: {safe(scored.columns.human or '')}"
+    return f"<div>\n{matrix(title, people)}{said}</div>\n"
+
+
+def ordered(values: Floats | list[float], rows: Sequence[Row], alpha: float) -> Ordering:
+    return ordering(values, [row.model or "" for row in rows], [row.item or "" for row in rows], alpha=alpha)
+
+
+def relations(found: Ordering) -> Relations:
+    """Return the relations by row and column."""
+    known = {(pair.a, pair.b): pair.relation for pair in found.pairs}
+    return known | {(b, a): TURNED[relation] for (a, b), relation in known.items()}
+
+
+def matrix(title: str, found: Ordering) -> str:
+    """Return a table with the best generator first; *title* is HTML."""
+    tests = {frozenset((pair.a, pair.b)): pair for pair in found.pairs}
+    known = relations(found)
+    rows = [
+        [safe(a), *(cell(known[a, b], tests[frozenset((a, b))]) if a != b else "" for b in found.order)]
+        for a in found.order
+    ]
+    return table(title, ["", *map(safe, found.order)], rows, "matrix")
+
+
+def cell(relation: str, test: Pair) -> str:
+    """Return a relation with its p."""
+    return f'<b class="{KINDS[relation]}">{safe(relation)}</b> <small>p {test.p:.2g}</small>'

@@ -1,0 +1,199 @@
+"""The worst pictures, each with its prompt, its numbers, detected objects and the answers that cost most."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from scoregate.answers import is_number
+from scoregate.report.html import note
+from scoregate.report.rows import Details, Row, Scored
+from scoregate.text import number, safe
+
+BOXES = 20  # that are drawn, the surest
+COLOURS = 6  # of classes of objects, in turn
+HALF = 0.5  # a question below it cost more than half of what it could give
+
+Box = tuple[str, float, tuple[float, ...], str]  # class, score, corners, colour
+
+
+def figure(row: Row, said: Mapping[str, str], picture: str, details: Any) -> str:
+    """Return a row as a card; *picture* is an address, *details* those of one metric."""
+    prompt = safe(row.prompt)
+    boxes, size = boxes_of(details), size_of(details)
+    image = f'<img src="{picture}" alt="{prompt}">' if picture else '<p class="none">no picture to show</p>'
+    if picture and boxes and size:
+        image += overlay(boxes, size)
+    numbers = "".join(f"<dt>{safe(name)}</dt><dd>{safe(text)}</dd>" for name, text in said.items())
+    of = f"row {row.number}" + "".join(f", {safe(name)}" for name in (row.image, row.model) if name)
+    return (
+        f'<figure>\n<div class="picture">{image}</div>\n<figcaption><b>{prompt}</b><dl>{numbers}</dl>'
+        f"{found_list(boxes)}{reason_of(details)}{questions_of(details)}<small>{of}</small></figcaption>\n"
+        "</figure>\n"
+    )
+
+
+def size_of(details: Any) -> tuple[float, float] | None:
+    """Return width and height of the picture of the boxes; None if unknown."""
+    if not isinstance(details, Mapping):
+        return None
+    width, height = details.get("width"), details.get("height")
+    return (
+        (float(width), float(height)) if is_number(width) and is_number(height) and width and height else None
+    )
+
+
+def boxes_of(details: Any) -> list[Box]:
+    """Return the objects that a detector found; skip invalid ones."""
+    boxes = details.get("boxes") if isinstance(details, Mapping) else None
+    found: list[Box] = []
+    for each in boxes if isinstance(boxes, list) else ():
+        if not isinstance(each, Mapping):
+            continue
+        corners, score = each.get("box"), each.get("score")
+        if (
+            isinstance(corners, list)
+            and len(corners) == 4
+            and all(map(is_number, corners))
+            and is_number(score)
+        ):
+            place = tuple(map(float, corners))
+            found.append((str(each.get("class")), float(score or 0), place, str(each.get("color") or "")))
+    return found
+
+
+def overlay(boxes: list[Box], size: tuple[float, float]) -> str:
+    """Return the surest boxes over the picture, each with the number that the list below has."""
+    width, height = size
+    letter = max(width, height) / 14
+    kinds = list(dict.fromkeys(name for name, *_ in boxes))
+    drawn = "".join(
+        f'<g class="box{kinds.index(name) % COLOURS}">'
+        f'<rect x="{left:g}" y="{top:g}" width="{max(right - left, 0):g}" height="{max(bottom - top, 0):g}"/>'
+        f'<text x="{left + letter / 4:g}" y="{top + letter:g}" font-size="{letter:g}">{place}</text></g>'
+        for place, (name, _, (left, top, right, bottom), _) in enumerate(boxes[:BOXES], 1)
+    )
+    label = f"{len(boxes[:BOXES])} boxes of objects"
+    return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{label}">{drawn}</svg>'
+
+
+def found_list(boxes: list[Box]) -> str:
+    """Return a list of the boxes, with their numbers."""
+    if not boxes:
+        return ""
+    lines = "".join(
+        f"<li>{safe(' '.join(filter(None, (colour, name))))} {score:.2f}</li>"
+        for name, score, _, colour in boxes[:BOXES]
+    )
+    left = len(boxes) - BOXES
+    return f'<ol class="found">{lines}</ol>' + (f"<small>and {left} less sure</small>" if left > 0 else "")
+
+
+def reason_of(details: Any) -> str:
+    """Return why a check failed, one paragraph per line."""
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    lines = reason.splitlines() if isinstance(reason, str) else ()
+    return "".join(f'<p class="bad">{safe(line)}</p>' for line in lines)
+
+
+def questions_of(details: Any) -> str:
+    """Return the questions with a score below one half."""
+    asked = details.get("questions") if isinstance(details, Mapping) else None
+    lines = [
+        line(each)
+        for each in (asked if isinstance(asked, list) else ())
+        if isinstance(each, Mapping) and is_number(each.get("score")) and each["score"] < HALF
+    ]
+    return f'<ul class="asked">{"".join(lines)}</ul>' if lines else ""
+
+
+def line(question: Mapping[str, Any]) -> str:
+    """Return a question with its answer, or with the parents that set it to zero."""
+    answer = question.get("answer")
+    text = safe(answer) if isinstance(answer, str) else number(question["score"])
+    parents = question.get("zeroed_by")
+    if isinstance(parents, list) and parents:
+        text += f", and {safe(', '.join(map(str, parents)))} is a no"
+    return f"<li>{safe(str(question.get('text')))} <b>{text}</b></li>"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A row to show, with texts by name."""
+
+    row: Row
+    said: Mapping[str, str]
+
+
+def title(scored: Scored) -> str:
+    """Describe the section."""
+    if scored.columns.human is None:
+        return "Lowest scores" if not scored.lower else "Worst scores"
+    return "Where metric and people disagree most"
+
+
+def worst(scored: Scored, most: int) -> str:
+    """Return the pictures of each metric, *most* at most."""
+    chosen = {metric: of_metric(scored, metric, most) for metric in scored.metrics}
+    wanted = {each.row.number for shown in chosen.values() for each in shown}
+    pictures, details = scored.pictures_of(wanted), scored.details_of(wanted)
+    drawn = "".join(gallery(metric, shown, pictures, details) for metric, shown in chosen.items())
+    if scored.columns.human is None:
+        return drawn
+    return drawn + note(
+        "Both are ranked among the pictures with a score and a rating, the best first. Shown are those "
+        "whose two ranks lie furthest apart."
+    )
+
+
+def gallery(
+    metric: str, shown: Sequence[Shown], pictures: Mapping[int, str], details: Mapping[int, Details]
+) -> str:
+    """Return a metric's pictures."""
+    heading = f"<h3>{safe(metric)}</h3>\n"
+    if not shown:
+        return heading + note("No picture has what is needed for this.")
+    figures = "".join(
+        figure(
+            each.row,
+            each.said,
+            pictures.get(each.row.number, ""),
+            details.get(each.row.number, {}).get(metric),
+        )
+        for each in shown
+    )
+    return f'{heading}<div class="gallery">\n{figures}</div>\n'
+
+
+def of_metric(scored: Scored, metric: str, most: int) -> list[Shown]:
+    """Return the rows to show."""
+    return (
+        lowest(scored, metric, most) if scored.columns.human is None else disagreements(scored, metric, most)
+    )
+
+
+def lowest(scored: Scored, metric: str, most: int) -> list[Shown]:
+    rows = scored.with_score(metric)
+    order = np.argsort(scored.worth(metric, rows), kind="stable")[:most]
+    return [Shown(rows[place], {metric: number(rows[place].scores[metric])}) for place in order]
+
+
+def disagreements(scored: Scored, metric: str, most: int) -> list[Shown]:
+    """Return the rows whose ranks by the metric and by people differ most."""
+    rows = scored.rated(metric)
+    ranks = rankdata(-scored.worth(metric, rows)), rankdata([-row.human for row in rows])
+    apart = np.abs(ranks[0] - ranks[1])
+    order = np.argsort(-apart, kind="stable")[:most]
+    return [
+        Shown(
+            rows[place],
+            {
+                metric: f"{number(rows[place].scores[metric])}, rank {ranks[0][place]:g} of {len(rows)}",
+                scored.columns.human or "": f"{rows[place].human:g}, rank {ranks[1][place]:g} of {len(rows)}",
+            },
+        )
+        for place in order
+        if apart[place] > 0
+    ]
