@@ -1,13 +1,23 @@
-"""The question styles of a profile, from its files."""
+"""The question styles of a profile, from its files, and the parsers that they may name."""
 
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from service.core.settings import SettingsError
 from service.core.settings.questions import StyleSettings
-from service.questions.parser import Parser
-from service.questions.style import Style
-from service.questions.styles.registry import parsers
+from service.questions import styles as package
+from service.questions.style import Parser, Style
+
+
+@cache
+def parsers() -> Mapping[str, Parser]:
+    """Return every parser that a module of `service.questions.styles` declares, by name."""
+    modules = [import_module(f"{package.__name__}.{info.name}") for info in iter_modules(package.__path__)]
+    declared = [value for module in modules for value in vars(module).values() if isinstance(value, Parser)]
+    return {parser.name: parser for parser in declared}
 
 
 def styles_of(tables: Mapping[str, StyleSettings], taken: set[str]) -> dict[str, dict[str, Style]]:
@@ -30,15 +40,15 @@ def styles_of(tables: Mapping[str, StyleSettings], taken: set[str]) -> dict[str,
         if parser is None:
             known = ", ".join(parsers())
             raise SettingsError(f"{place}.parser: there is no parser {table.parser!r}; there are {known}")
-        texts = read(f"{place}.instructions", table.instructions, parser)
+        texts = texts_of(f"{place}.instructions", table.instructions, parser)
         if table.examples is not None:
-            examples = read(f"{place}.examples", table.examples, parser)
+            examples = texts_of(f"{place}.examples", table.examples, parser)
             texts = {call: f"{text}\n\n{examples[call]}" for call, text in texts.items()}
         found.setdefault(parser.base.name, {})[name] = parser.make(name, texts)
     return found
 
 
-def read(place: str, files: Path | Mapping[str, Path], parser: Parser) -> dict[str, str]:
+def texts_of(place: str, files: Path | Mapping[str, Path], parser: Parser) -> dict[str, str]:
     """Return the text of the file of each call, without newlines at the end.  Raises `SettingsError`."""
     by_call = {"": files} if isinstance(files, Path) else files
     if by_call.keys() != set(parser.calls):

@@ -1,10 +1,10 @@
-"""A question style: the instructions to a question LLM, and the parser of its answer."""
+"""Question styles: the instructions to a question LLM, and the parser of its answer."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import orjson
 
@@ -19,7 +19,7 @@ Ask = Callable[[GenerateCall], Awaitable[str]]
 class Written(NamedTuple):
     """Questions, and the words of the prompt that lack one."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[Question, ...] = ()
     unasked: tuple[str, ...] = ()
 
 
@@ -29,7 +29,6 @@ class Style:
     One way to write questions about a prompt.
 
     A style with several calls of the LLM overrides `write`, and `identity` with everything in its messages.
-    One that reports words without a question overrides `written` in place of `write`.
 
     Attributes:
         instructions: the system message.
@@ -42,13 +41,9 @@ class Style:
     schema: Mapping[str, Any]
     parse: Callable[[str], tuple[Question, ...]]
 
-    async def write(self, ask: Ask, prompt: str) -> tuple[Question, ...]:
+    async def write(self, ask: Ask, prompt: str) -> Written:
         """Return the questions about *prompt*.  Raises the errors of *ask* and `parse`."""
-        return self.parse(await ask(self.call(prompt)))
-
-    async def written(self, ask: Ask, prompt: str) -> Written:
-        """Return the questions, and the words of the prompt that lack one."""
-        return Written(await self.write(ask, prompt))
+        return Written(self.parse(await ask(self.call(prompt))))
 
     def call(self, prompt: str) -> GenerateCall:
         """Return the call of the LLM."""
@@ -62,3 +57,29 @@ class Style:
     def hash(self) -> str:
         """A hash of everything in the LLM's messages but the prompt."""
         return hashlib.sha256(orjson.dumps(self.identity(), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+
+Texts = Mapping[str, str]
+"""Instructions with examples, by the name of the call; a style's only call has an empty name."""
+
+
+@dataclass(frozen=True)
+class Parser:
+    """
+    A form of the LLM's messages and answers.
+
+    Attributes:
+        base: the style whose metrics can use it.
+        make: returns a style with a name and the texts of its calls.
+        calls: the names of the calls.
+    """
+
+    name: str
+    base: Style
+    make: Callable[[str, Texts], Style]
+    calls: tuple[str, ...] = ("",)
+
+    @classmethod
+    def of(cls, style: Style) -> Self:
+        """Return the parser of a style with one call: the form that the service's own instructions need."""
+        return cls(style.name, style, lambda name, texts: replace(style, name=name, instructions=texts[""]))

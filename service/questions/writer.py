@@ -26,7 +26,6 @@ from service.core.errors import (
 )
 from service.core.lanes import INTERACTIVE
 from service.observability.instruments import Instruments
-from service.questions.leases import leased
 from service.questions.sets import QuestionSet, check, without_zero
 from service.questions.stores.contract import LeaseLost, Store
 from service.questions.style import Style, Written
@@ -137,7 +136,7 @@ class QuestionWriter:
         try:
             with llm.used_by(context):  # to the end: a caller that joins may have to be finished first
                 while True:
-                    async with leased(self._store, key, self._sleep) as token:
+                    async with self._store.lease(key, self._sleep) as token:
                         if stored := await self._store.find(*keys):
                             return stored, False
                         if token is not None:
@@ -193,7 +192,7 @@ class QuestionWriter:
 
         try:
             async with asyncio.timeout_at(context.deadline):
-                written = await style.written(ask, prompt)
+                written = await style.write(ask, prompt)
             written = written._replace(questions=without_zero(written.questions))
             check(written.questions)
             if not written.questions:

@@ -7,9 +7,8 @@ from service.core.redis.client import RedisClient
 from service.core.redis.url import is_redis
 from service.core.settings.sections import CacheSettings
 from service.questions.stores.contract import Store
-from service.questions.stores.file import usable
 from service.questions.stores.redis import RedisStore
-from service.questions.stores.sqlite import SQLiteStore
+from service.questions.stores.sqlite import SQLiteStore, usable
 
 
 def check_store(cache: CacheSettings) -> None:
