@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from service.core.redis.client import RedisClient
+from service.core.redis import RedisClient
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.registry import metrics

@@ -19,7 +19,7 @@ from service.core.errors import Draining, ModelChanged, ModelFault, ScoregateErr
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing.span import Span
 from service.serving.backends.prepare import decoding_s, images_in_use
-from service.serving.cache.memory import Cache
+from service.serving.cache import Cache
 from service.serving.context import Context
 from service.serving.contract import Backend
 from service.serving.demand import Demand

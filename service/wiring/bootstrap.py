@@ -10,7 +10,7 @@ from opentelemetry import trace
 
 from models.core.family import Loaded
 from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
-from service.core.redis.client import RedisClient
+from service.core.redis import RedisClient
 from service.core.settings.tree import Settings
 from service.images.byte_budget import ByteBudget
 from service.images.loader import ImageLoader

@@ -71,23 +71,27 @@ class Store(ABC):
         Raises:
             NotReady: the store failed at the beginning.
         """
-        token = await self.claim(key)
-        if token is None:
-            yield None
-            return
+        token: str | None = None
 
-        async def renew() -> None:
+        async def hold() -> None:  # the first call claims the lease, and the others renew it
+            nonlocal token
+            if token is None:
+                token = await self.claim(key)
+                return
             with suppress(NotReady):
                 await self.renew(key, token)
 
-        renewals = Watcher(renew, LEASE_S / 3, sleep)
-        await renewals.start()
+        holding = Watcher(hold, LEASE_S / 3, sleep)
+        await holding.start()
+        if token is None:
+            await holding.aclose()
         try:
             yield token
         finally:
-            await renewals.aclose()
-            with suppress(NotReady):
-                await self.release(key, token)
+            await holding.aclose()
+            if token is not None:
+                with suppress(NotReady):
+                    await self.release(key, token)
 
     @abstractmethod
     async def claim(self, key: str) -> str | None:

@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from service.core.redis.client import RedisClient
-from service.core.redis.url import is_redis
+from service.core.redis import RedisClient, is_redis
 from service.core.settings.sections import CacheSettings
 from service.questions.stores.contract import Store
 from service.questions.stores.redis import RedisStore

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from service.core.errors import NotReady
-from service.core.redis.client import RedisClient, RedisFailed
+from service.core.redis import RedisClient, RedisFailed
 from service.questions.sets import QuestionSet, from_json, to_json
 from service.questions.stores.contract import LEASE_S, LeaseLost, Store
 
