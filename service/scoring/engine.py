@@ -77,7 +77,7 @@ class Engine:
     def admit(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> None:
         """Check admission without charging quota.  Same errors as `score`."""
         self.catalog.handles(metrics)
-        self._admitted(items, metrics, context)
+        self._planned(items, metrics, context)[1].admit(context)
 
     async def score(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> Report:
         """
@@ -103,14 +103,16 @@ class Engine:
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
             Invalid: an item has images that none of the metrics uses.
         """
-        context.since = monotonic()
         handles = self.catalog.handles(metrics)
+        plans, work = self._planned(items, metrics, context)
+        await work.wait_for_room(context)  # before the request uses its models: they may go meanwhile
+        context.since = monotonic()
         with one_caller(context.caller), used(handles.values(), context):
-            # Admitted before any picture is opened, so that a full service fetches and opens none.
-            plans, work = self._admitted(items, metrics, context)
+            work.admit(context)  # before any picture is opened: a full service fetches and opens none
             films = dict.fromkeys(image for plan in plans for image in plan.films)
             if await self._images.count_frames(films, context):
-                plans, work = self._admitted(items, metrics, context)  # again, with the work of all frames
+                plans, work = self._planned(items, metrics, context)
+                work.admit(context)  # again, with the work of all frames
                 keep_used(plans)
             context.charge(len(items) * len(metrics))
             with work:
@@ -176,10 +178,10 @@ class Engine:
         except ScoregateError as error:
             return error
 
-    def _admitted(
+    def _planned(
         self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context
     ) -> tuple[list[ItemPlan], Workload]:
-        """Return the plan of each item and the work on all of them.  Raises the errors of `score`."""
+        """Return the plan of each item and the work on all of them.  Raises `Invalid`."""
         defaults = self.catalog.defaults
         known = {name: self._known[name] for name in metrics}
         plans = [
@@ -187,9 +189,7 @@ class Engine:
             for item in items
         ]
         check_used(plans)
-        work = workload(plans, self._known, context.lane, self._runtime.handle)
-        work.admit(context)
-        return plans, work
+        return plans, workload(plans, self._known, context.lane, self._runtime.handle)
 
     async def _score_input(
         self,

@@ -51,6 +51,12 @@ class Workload:
         for handle, demand in self._demands.items():
             handle.admit(context, demand)
 
+    async def wait_for_room(self, context: Context) -> None:
+        """Wait for each model of a request that has a place in the waiting room, see `Handle`."""
+        if context.place is not None:
+            for handle, demand in self._demands.items():
+                await handle.wait_for_room(context, demand, context.place)
+
     def begin_frame(self) -> None:
         """Release the reservation of one frame, whose calls are queued now."""
         for reservation in self._reservations:

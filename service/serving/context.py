@@ -13,6 +13,7 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.observability.instruments import Instruments
 from service.observability.labels import STAGES
 from service.observability.tracing.span import NO_SPAN, Span
+from service.serving.waiting import Place
 
 CacheStatus = Literal["hit", "miss", "coalesced"]
 WORST_FIRST: tuple[CacheStatus, ...] = ("miss", "coalesced", "hit")
@@ -52,6 +53,7 @@ class Context:
         charge: called with the number of (item, metric) pairs when the request is admitted; raises
             `QuotaExceeded` or `LargerThanQuota`.
         caller: the name of its API key; None without one.  Callers take turns.
+        place: where it waits for a full lane; None if the lane refuses it.
         request: the same object in all copies; of shared work, its own.
     """
 
@@ -68,6 +70,7 @@ class Context:
     since: float = field(default_factory=monotonic)
     charge: Callable[[int], None] = free
     caller: str | None = None
+    place: Place | None = None
     request: Request = field(default_factory=Request)
     _promotions: set[Callable[[], None]] = field(default_factory=set)
 

@@ -14,8 +14,7 @@ from pydantic import Field
 from service.core.errors import Invalid, NotReady, ScoregateError
 from service.core.settings.dialects import MOST_PICTURES
 from service.metrics.common.contract import Score
-from service.web.dialects.failures import answer_to, is_temporary, raise_most_telling
-from service.web.dialects.scoring import Wanted
+from service.web.dialects.scoring import Wanted, answer_to, is_temporary, raise_most_telling
 from service.web.dialects.wire import Loose, Prompts, dialects_of, read
 from service.web.images import Text
 from service.web.problems import errors_in

@@ -14,9 +14,8 @@ from pydantic import Field, model_validator
 from service.core.errors import Invalid, ScoregateError
 from service.metrics.common.contract import Score
 from service.web.dialects.entries import picture, side, text
-from service.web.dialects.failures import raise_most_telling
 from service.web.dialects.rerankers import envelope, failed, scored
-from service.web.dialects.scoring import Wanted
+from service.web.dialects.scoring import Wanted, raise_most_telling
 from service.web.dialects.wire import Loose, dialects_of, read
 from service.web.problems import entry, errors_in
 from service.web.routing import json_response, service_of

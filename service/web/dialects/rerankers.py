@@ -8,8 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from service.core.errors import ScoregateError
 from service.scoring.report import most_telling
-from service.web.dialects.deadline_retry import Outcomes
-from service.web.dialects.scoring import Wanted
+from service.web.dialects.scoring import Outcomes, Wanted
 from service.web.dialects.wire import dialects_of
 from service.web.problems import errors_in, headers_of
 from service.web.routing import json_response, service_of

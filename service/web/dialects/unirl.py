@@ -11,9 +11,7 @@ from service.core.fields import Name, Prompt
 from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, most_telling
 from service.web.caller import charge_of
-from service.web.dialects.deadline_retry import Outcomes
-from service.web.dialects.failures import answer_to, is_temporary
-from service.web.dialects.scoring import Dialects, Wanted
+from service.web.dialects.scoring import Dialects, Outcomes, Wanted, answer_to, is_temporary
 from service.web.dialects.wire import LISTED, Loose, dialects_of, read
 from service.web.images import Text
 from service.web.problems import errors_in

@@ -24,8 +24,7 @@ from service.web.dialects.chat_judge.prompt import prompt
 from service.web.dialects.chat_judge.rubric import Rubric, rubric
 from service.web.dialects.decisions.questions import Question, Reading
 from service.web.dialects.entries import Picture, text
-from service.web.dialects.failures import raise_most_telling
-from service.web.dialects.scoring import Wanted
+from service.web.dialects.scoring import Wanted, raise_most_telling
 from service.web.dialects.wire import dialects_of, read_as
 from service.web.problems import errors_in
 from service.web.routing import json_response, service_of

@@ -14,12 +14,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.core.errors import Draining, MethodNotAllowed, ScoregateError
-from service.web.dialects.failures import answer_to, raise_most_telling
 from service.web.dialects.pickled.reader import read
 from service.web.dialects.pickled.requests import request_of
 from service.web.dialects.pickled.rewards import Reward
 from service.web.dialects.pickled.writer import written
-from service.web.dialects.scoring import Dialects
+from service.web.dialects.scoring import Dialects, answer_to, raise_most_telling
 from service.web.server import body
 from service.web.server.incoming import Raw
 from service.wiring.bootstrap import Service
