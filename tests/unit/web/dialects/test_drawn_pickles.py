@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.errors import ScoregateError
+from service.web.dialects.pickled.app import written
 from service.web.dialects.pickled.reader import read
-from service.web.dialects.pickled.writer import written
 
 LIMIT = 64 * 2**20
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.web.dialects.pickled.rewards import no_prompts
+from service.web.dialects.pickled.requests import no_prompts
 
 NEEDED = 'the request has no "prompts", and vqascore scores a picture against its prompt: '
 SEND = 'send {"images": [bytes, …], "prompts": [str, …]}'

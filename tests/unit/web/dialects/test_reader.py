@@ -15,8 +15,7 @@ import pytest
 
 from service.core.errors import Malformed, TooLarge
 from service.web.dialects.pickled import reader
-from service.web.dialects.pickled.parts import MAX_DEPTH
-from service.web.dialects.pickled.reader import MAX_OPCODES, read
+from service.web.dialects.pickled.reader import MAX_DEPTH, MAX_OPCODES, read
 
 MB = 2**20
 LIMIT = 64 * MB

@@ -8,8 +8,7 @@ import pytest
 from service.core.errors import Malformed, TooLarge
 from service.web.dialects.pickled.calls import MAX_STRINGS
 from service.web.dialects.pickled.opcodes import MAX_TEXT
-from service.web.dialects.pickled.parts import MAX_VALUES
-from service.web.dialects.pickled.reader import MAX_OPCODES, read
+from service.web.dialects.pickled.reader import MAX_OPCODES, MAX_VALUES, read
 from tests.unit.web.dialects.test_numpy_texts import array_of
 
 LIMIT = 2**26
