@@ -18,7 +18,7 @@ from service.core.errors import Invalid, ScoregateError
 from service.metrics.common.contract import Score
 from service.scoring.report import most_telling
 from service.web.dialects.scoring import Outcomes, Wanted, raise_most_telling
-from service.web.dialects.wire import Loose, dialects_of, is_picture, picture, read, side, text
+from service.web.dialects.wire import Loose, dialects_of, is_picture, picture, read_body, side, text
 from service.web.problems import entry, errors_in, headers_of
 from service.web.routing import json_response, service_of
 
@@ -114,7 +114,7 @@ def check_returnable(documents: list[Any]) -> None:
 async def rerank(request: Request) -> Response:
     """Rank pictures, best first; documents without a score are listed under `errors`."""
     dialects = dialects_of(request)
-    wire = await read(request, RerankRequest)
+    wire = await read_body(request, RerankRequest)
     metric = dialects.metric(wire.model)
     dialects.check_number(len(wire.entries()))
     outcomes = await scored(request, wire.wanted(metric))
@@ -190,7 +190,7 @@ class PairsRequest(Loose):
 async def score(request: Request) -> Response:
     """Score pairs, in order; a missing score is null, and has an error."""
     dialects = dialects_of(request)
-    wire = await read(request, PairsRequest)
+    wire = await read_body(request, PairsRequest)
     metric = dialects.metric(wire.model)
     firsts, seconds = wire.sides()
     dialects.check_number(max(len(firsts), len(seconds)))

@@ -12,7 +12,7 @@ from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, most_telling
 from service.web.caller import charge_of
 from service.web.dialects.scoring import Dialects, Outcomes, Wanted, answer_to, is_temporary
-from service.web.dialects.wire import LISTED, Loose, dialects_of, read
+from service.web.dialects.wire import LISTED, Loose, dialects_of, read_body
 from service.web.images import Text
 from service.web.problems import errors_in
 from service.web.routes.health import health
@@ -100,7 +100,7 @@ def failed(error: ScoregateError, request_id: str) -> Response:
 @errors_in(failed)
 async def score(request: Request) -> Response:
     """Return a score or an error for each reward of each picture."""
-    samples = (await read(request, UniRLRequest)).requests
+    samples = (await read_body(request, UniRLRequest)).requests
     outcomes = await of_all(request, samples)
     content = {
         "protocol_version": "1",

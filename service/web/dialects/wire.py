@@ -42,7 +42,7 @@ def dialects_of(request: Request) -> Dialects:
     return dialects
 
 
-async def read(request: Request, wire: type[B]) -> B:
+async def read_body(request: Request, wire: type[B]) -> B:
     """Read and check the JSON body.  Raises as `service.web.server.body.read`."""
     return await read_as(request, wire, lambda content: content)
 

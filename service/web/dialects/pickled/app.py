@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.core.errors import Draining, MethodNotAllowed, ScoregateError
-from service.web.dialects.pickled.reader import read
+from service.web.dialects.pickled.reader import read_pickle
 from service.web.dialects.pickled.requests import Reward, request_of
 from service.web.dialects.scoring import Dialects, answer_to, raise_most_telling
 from service.web.server import body
@@ -103,6 +103,6 @@ class PickleApp:
         return await body.parsed(request, work, await body.whole(request), small=0)
 
     def _reward(self, named: str, pickled: Raw) -> Reward:
-        value = read(pickled, self._service.settings.server.body_limit_mb * 2**20)
+        value = read_pickle(pickled, self._service.settings.server.body_limit_mb * 2**20)
         keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
         return Reward(request_of(value, keys, self._dialects.check_shard), named, self._dialects)

@@ -78,7 +78,7 @@ PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
 GETS = {"GET", "BINGET", "LONG_BINGET"}
 
 
-def read(body: bytes | bytearray, max_bytes: int) -> Any:
+def read_pickle(body: bytes | bytearray, max_bytes: int) -> Any:
     """
     Read the plain value of the pickle *body*, of any protocol from 0 to 5.
 
