@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+ID = "sha256:"  # how the id of a set begins
 MAX_QUESTIONS = 64
 MAX_CHARACTERS = 1000  # of one question
 MAX_CHOICES = 26  # of one question: as many as there are letters
@@ -75,7 +76,7 @@ class QuestionSet:
         """`sha256:` of the canonical prompt, style and questions."""
         content = self.content()
         del content["provenance"]
-        return "sha256:" + hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return ID + hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def content(self) -> dict[str, Any]:
         """Return it for JSON, without unused fields, so that ids stay stable."""

@@ -26,7 +26,7 @@ from service.core.errors import (
 )
 from service.core.lanes import INTERACTIVE
 from service.observability.instruments import Instruments
-from service.questions.sets import QuestionSet, check, without_zero
+from service.questions.sets import ID, QuestionSet, check, without_zero
 from service.questions.stores.contract import LeaseLost, Store
 from service.questions.style import Style, Written
 from service.questions.styles.reading import without_wrapping
@@ -123,7 +123,7 @@ class QuestionWriter:
 
     async def pinned(self, id: str) -> QuestionSet:
         """Return the stored set with that id.  Raises `UnknownQuestionSet`."""
-        stored = await self._store.get(id) if id.startswith("sha256:") else None
+        stored = await self._store.get(id) if id.startswith(ID) else None
         if stored is None:
             raise UnknownQuestionSet(f"no question set {id} is stored here")
         return stored

@@ -8,8 +8,7 @@ from pydantic import create_model, model_validator
 
 from service.core.settings.tree import Settings
 from service.metrics.common.contract import Metric, MetricOptions
-from service.questions.profile import styles_of
-from service.questions.style import Style
+from service.questions.style import Style, styles_of
 
 
 def styled(metrics: Mapping[str, Metric], settings: Settings) -> dict[str, Metric]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from service.core.errors import NotReady
 from service.core.redis import RedisClient, RedisFailed
-from service.questions.sets import QuestionSet, from_json, to_json
+from service.questions.sets import ID, QuestionSet, from_json, to_json
 from service.questions.stores.contract import LEASE_S, LeaseLost, Store
 
 T = TypeVar("T")
@@ -16,7 +16,6 @@ PREFIX = "scoregate:questions:"
 LEASE = PREFIX + "lease:"
 LEASE_MS = round(1000 * LEASE_S)
 PAGE = 256  # keys per scan
-ID = "sha256:"
 
 
 class RedisStore(Store):

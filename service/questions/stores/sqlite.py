@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 from service.core.concurrency.threads import on_thread
 from service.core.errors import NotReady
 from service.core.settings import NotYet, SettingsError
-from service.questions.sets import QuestionSet, from_json, to_json
+from service.questions.sets import ID, QuestionSet, from_json, to_json
 from service.questions.stores.contract import LEASE_S, LeaseLost, Store
 
 T = TypeVar("T")
@@ -34,7 +34,8 @@ START_S = 10.0  # processes that start together wait for each other
 SYNCHRONOUS = "NORMAL"  # a power cut may take the last sets, and never the file
 TIMEOUT_S = 2.0  # of a command, including its wait for earlier ones and for other processes
 PAGE = 256  # sets per query
-NAMED = "SELECT content, id FROM sets WHERE id IN (?1, (SELECT id FROM lookups WHERE key = ?1))"
+BY_ID = "SELECT content, id FROM sets WHERE id = ?"
+BY_KEY = "SELECT content, id FROM sets JOIN lookups USING (id) WHERE key = ?"
 
 
 class SQLiteStore(Store):
@@ -143,7 +144,8 @@ class SQLiteStore(Store):
 
     def _read(self, *names: str) -> QuestionSet | None:
         for name in names:
-            row = self._connection.execute(NAMED, (name,)).fetchone()
+            query = BY_ID if name.startswith(ID) else BY_KEY
+            row = self._connection.execute(query, (name,)).fetchone()
             if row and (found := from_json(*row)):
                 return found
         return None

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.questions.profile import parsers
 from service.questions.sets import Question, check
+from service.questions.style import parsers
 
 pytestmark = pytest.mark.anyio
 
