@@ -141,7 +141,8 @@ def check(questions: Sequence[Question]) -> None:
         for parent in question.depends_on:
             if parent not in ids:
                 raise ValueError(f"question {question.id} depends on {parent}, which does not exist")
-        check_choices(question)
+        if question.choices:
+            check_choices(question)
     ordered(questions)
 
 
@@ -157,8 +158,6 @@ def identity(question: Question) -> tuple[str, str]:
 
 def check_choices(question: Question) -> None:
     """Raise `ValueError` if choices are too few or repeated, or the expected answer is not among them."""
-    if not question.choices:
-        return
     if question.expected not in question.choices:
         raise ValueError(f"the expected answer of question {question.id} is not among its choices")
     distinct = {choice.strip().lower() for choice in question.choices}

@@ -105,7 +105,8 @@ class Engine:
         """
         handles = self.catalog.handles(metrics)
         plans, work = self._planned(items, metrics, context)
-        await work.wait_for_room(context)  # before the request uses its models: they may go meanwhile
+        if context.place is not None:  # before the request uses its models: they may go meanwhile
+            await work.wait_for_room(context, context.place)
         context.since = monotonic()
         with one_caller(context.caller), used(handles.values(), context):
             work.admit(context)  # before any picture is opened: a full service fetches and opens none

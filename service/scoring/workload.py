@@ -10,6 +10,7 @@ from service.serving.context import Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.reservation import Reservation
+from service.serving.waiting import Place
 
 BATCHES = 3  # of the slowest model: one runs, one waits, and one is being prepared
 LEAST = 2  # frames, so that one is decoded while the model works on the other
@@ -51,11 +52,10 @@ class Workload:
         for handle, demand in self._demands.items():
             handle.admit(context, demand)
 
-    async def wait_for_room(self, context: Context) -> None:
-        """Wait for each model of a request that has a place in the waiting room, see `Handle`."""
-        if context.place is not None:
-            for handle, demand in self._demands.items():
-                await handle.wait_for_room(context, demand, context.place)
+    async def wait_for_room(self, context: Context, place: Place) -> None:
+        """Wait until each model has room, see `Handle.wait_for_room`."""
+        for handle, demand in self._demands.items():
+            await handle.wait_for_room(context, demand, place)
 
     def begin_frame(self) -> None:
         """Release the reservation of one frame, whose calls are queued now."""
