@@ -56,8 +56,7 @@ metric = Metric(
     details=ClipScoreDetails,
     roles=("clip",),
     demand_of=lambda prompt, options: cosine_demand(options.text(prompt), options),
-    range=(-1, 1),
-    range_of=lambda options: (0, FACTORS[options.scale]) if options.scale in FACTORS else (-1, 1),
+    range=lambda options: (0, FACTORS[options.scale]) if options.scale in FACTORS else (-1, 1),
     formula="cos(E_image, E_prompt)",
     paper="Hessel et al. 2021, arXiv 2104.08718",
 )

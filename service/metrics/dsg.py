@@ -5,9 +5,8 @@ from typing import Literal, NamedTuple
 
 from models.images.image import Image
 from service.core.fields import Template
+from service.metrics.common.answers import Dependencies, moot, said_yes
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.dependencies import Dependencies, moot
-from service.metrics.common.generated import said_yes
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
@@ -160,6 +159,5 @@ metric = Metric(
     formula="mean over the questions of [yes, and no direct parent answered no]",
     paper="Cho et al. 2024, arXiv 2310.18235",
     without={"questions": GIVEN_SETS},
-    style=DSG,
-    style_of=style_of,
+    style=style_of,
 )

@@ -10,7 +10,7 @@ from models.core.calls import EntailmentCall
 from models.core.outcomes import Entailment
 from service.core.errors import NoQuestions
 from service.core.fields import Template
-from service.metrics.common.choices import Answered, Pooling, answered
+from service.metrics.common.answers import Answered, Pooling, answered
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (

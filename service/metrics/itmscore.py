@@ -46,8 +46,7 @@ metric = Metric(
     options=ItmScoreOptions,
     details=ItmScoreDetails,
     roles=(ROLE,),
-    range=(0, 1),
-    range_of=range_of,
+    range=range_of,
     formula="P(match), the softmax of the two logits of an image-text matching head",
     paper="Li et al. 2023, arXiv 2301.12597",
 )

@@ -1,25 +1,94 @@
-"""Grades by a vision-language model, after VIEScore (Ku et al. 2023) and skill-aligned annotation (2026)."""
+"""
+Grades by a vision-language model, after VIEScore (Ku et al. 2023) and skill-aligned annotation (2026).
 
+A rubric is a question with the meaning of each grade: a TOML file in the folder `rubrics`.
+"""
+
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from math import exp, fsum
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
 from models.core.calls import LabelCall
 from models.core.known import PICTURE, TEXTS
 from models.images.image import Image
 from service.core.errors import MissingPicture, Unanswered
-from service.core.fields import SLOT, schema_keywords
+from service.core.fields import SLOT, Prompt, Strict, TextOrTemplate, schema_keywords
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import cut
-from service.metrics.rubrics.rubric import GRADES, RUBRICS, VALUES, Labels, Rubric
 from service.observability.notes import Code, Note
 from service.serving.demand import Demand
 
+GRADES = 5
+Labels = Literal["1-5", "A-E"]
+VALUES: Mapping[Labels, Mapping[str, int]] = {
+    "1-5": {str(value): value for value in range(1, GRADES + 1)},
+    "A-E": {letter: GRADES - place for place, letter in enumerate("ABCDE")},
+}
+KIND: Mapping[Labels, str] = {"1-5": "digit", "A-E": "letter"}
 LOW_MASS = 0.5  # of all labels together; below it the model would answer something else
+
+
+class Rubric(Strict):
+    """
+    One rubric.
+
+    Attributes:
+        paper: its source.
+        question: to the model; `{}` is the prompt.
+        grades: the meaning of each grade, the worst first.
+        pictures: the introduction of each image, in order; `{}` is the number of a reference.  Empty for the
+            image alone, which needs no introduction.
+    """
+
+    paper: Prompt
+    question: TextOrTemplate
+    grades: Annotated[list[Prompt], Field(min_length=GRADES, max_length=GRADES)]
+    pictures: dict[Beside | Literal["image"], Prompt] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _image_last(self) -> Self:
+        if self.pictures and [*self.pictures][-1] != "image":
+            raise ValueError("the last of the pictures must be the image, which the question is about")
+        return self
+
+    @property
+    def uses(self) -> tuple[Beside, ...]:
+        """The other images that the model gets."""
+        return tuple(name for name in self.pictures if name != "image")
+
+    def text(self, prompt: str, labels: Labels) -> str:
+        """Return the question, the meaning of each label, the best first, and how to answer."""
+        best_first = sorted(VALUES[labels].items(), key=lambda pair: -pair[1])
+        meanings = [f"{label}: {self.grades[value - 1]}" for label, value in best_first]
+        how = f"Answer with one {KIND[labels]} only."
+        return "\n".join([self.question.strip().replace(SLOT, prompt), *meanings, how])
+
+
+def rubric_of(name: str, text: str) -> Rubric:
+    """Parse a rubric file.  Raises `ValueError` with its *name*."""
+    try:
+        return Rubric.model_validate(tomllib.loads(text))
+    except ValueError as exc:  # of TOML or pydantic
+        raise ValueError(f"the rubric {name}: {exc}") from exc
+
+
+def rubrics() -> dict[str, Rubric]:
+    """Return all rubrics of the folder `rubrics` by the names of their files."""
+    found = {file.name: file for file in (files("service.metrics") / "rubrics").iterdir()}
+    return {
+        stem: rubric_of(stem, found[name].read_text(encoding="utf-8"))
+        for name in sorted(found)
+        if (stem := name.removesuffix(".toml")) != name
+    }
+
+
+RUBRICS = rubrics()
 
 
 def known(name: str) -> str:
@@ -134,9 +203,9 @@ def essential() -> dict[str, list[LabelCall]]:
     return {"vqa": [LabelCall(PICTURE, rubric.text(TEXTS[0], kind), tuple(VALUES[kind])) for kind in VALUES]}
 
 
-def uses_of(options: JudgeOptions) -> tuple[Beside, ...]:
-    """Return the other images that the rubric uses."""
-    return RUBRICS[options.template].uses
+def uses_of(options: JudgeOptions | None) -> tuple[Beside, ...]:
+    """Return the other images that the rubric uses, or those of all rubrics."""
+    return RUBRICS[options.template].uses if options else (REFERENCES, SOURCE)
 
 
 metric = Metric(
@@ -150,6 +219,5 @@ metric = Metric(
     range=(1, GRADES),
     formula="Σ P(label)·value / Σ P(label)",
     paper="Ku et al. 2023, arXiv 2312.14867; Eldesokey et al. 2026, arXiv 2605.13223",
-    uses=(REFERENCES, SOURCE),
-    uses_of=uses_of,
+    uses=uses_of,
 )

@@ -11,7 +11,7 @@ from service.core.errors import NoText
 from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
-from service.metrics.common.words import typed
+from service.metrics.common.texts import typed
 from service.observability.notes import Code, Note
 from service.serving.demand import Demand
 

@@ -8,9 +8,8 @@ from typing import Any, Literal
 from models.images.image import Image
 from service.core.errors import Unanswered
 from service.core.fields import Template
-from service.metrics.common.choices import answered
+from service.metrics.common.answers import Dependencies, answered, moot
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.dependencies import Dependencies, moot
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
@@ -22,7 +21,7 @@ from service.metrics.common.question_sets import (
     vqa_demand,
     yes_expected,
 )
-from service.metrics.text_accuracy import TextRead, texts_labelled, texts_read, words_of
+from service.metrics.common.texts import TextRead, texts_labelled, texts_read, words_of
 from service.observability.notes import Code, Note
 from service.questions.given import YesNoSet
 from service.questions.sets import Question, QuestionSet
@@ -234,6 +233,5 @@ metric = Metric(
         "questions": GIVEN_SETS,
         "ocr": "text as the VQA model sees it",
     },
-    style=STYLE,
-    style_of=style_of,
+    style=style_of,
 )

@@ -11,9 +11,8 @@ from models.core.calls import TextCall
 from models.core.contract import CHOICE_QUESTION
 from models.images.image import Image
 from service.core.fields import Template
-from service.metrics.common.choices import answered, folded, with_choices
+from service.metrics.common.answers import answered, folded, with_choices, written
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.generated import written
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
@@ -166,6 +165,5 @@ metric = Metric(
     formula="mean over the questions of [the likeliest choice is the expected answer]",
     paper="Hu et al. 2023, arXiv 2303.11897",
     without={"questions": GIVEN_SETS, "embedding": 'answers "choices", and not "free_form"'},
-    style=TIFA,
-    style_of=style_of,
+    style=style_of,
 )

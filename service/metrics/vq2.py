@@ -10,8 +10,8 @@ from pydantic import AfterValidator, StringConstraints
 
 from models.core.outcomes import Likelihood
 from service.core.fields import FILLED, MAX_PROMPT, filled, schema_keywords
+from service.metrics.common.answers import said_yes
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.generated import said_yes
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,

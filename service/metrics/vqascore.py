@@ -72,9 +72,10 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
     "Revisiting the Role of Language Priors in Vision-Language Models").  Tables 13 and 14 of the VQAScore
     paper compare questions and answers; `output: "negative_no"` is the latter's -P("No").
     """
-    question = (options.question or models.vqa.question).replace(SLOT, item.prompt)
+    vqa = models.vqa
+    question = (options.question or vqa.question).replace(SLOT, item.prompt)
     expected = options.answer.replace(SLOT, item.prompt)
-    [answer] = await models.vqa.ask(item.image, [question], expected)
+    [answer] = await vqa.ask(item.image, [question], expected)
     details: VqaScoreDetails = {
         "question": question,
         "answer": expected,
@@ -122,8 +123,7 @@ metric = Metric(
     details=VqaScoreDetails,
     roles=("vqa",),
     demand_of=demand_of,
-    range=(0, 1),
-    range_of=range_of,
+    range=range_of,
     formula='√(P("Yes")·P("</s>"|"Yes"))',
     paper="Lin et al. 2024, arXiv 2404.01291",
     default=True,

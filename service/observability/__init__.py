@@ -1,1 +1,1 @@
-"""Prometheus metrics, logs and warnings."""
+"""Prometheus metrics, logs, traces and warnings."""

@@ -5,9 +5,10 @@ Label values are closed sets and exist from the start, so that the rate of a ser
 changed yet is 0, not absent.  Labels never contain a prompt, a key, a request id or an image.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import product
+from math import isinf
 from typing import Any
 
 from prometheus_client import (
@@ -22,15 +23,45 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from service import __version__
-from service.core import errors
+from service.core.concurrency.imported import imported
+from service.core.errors import ScoregateError
 from service.core.lanes import LANES
-from service.observability import labels
-from service.observability.collectors import GpuMemory, ScoreHistograms
 from service.observability.notes import Code
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+STAGES = ("receive", "decode", "prepare", "questions", "queue", "model")
+OTHER = "other"  # the route of requests that match none
+# 499: the caller disconnected first.
+STATUSES = (200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 502, 503, 504)
+CODES = tuple(map(str, STATUSES))
+NO_LANE = "none"  # of requests that call no model, or were refused before their lane was read
+RESULTS = ("ok", "error", "cancelled")
+SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
+CACHES = ("questions", "scores")
+REJECTIONS = (
+    "lane_full",
+    "memory_full",
+    "overloaded",
+    "draining",
+    "not_ready",
+    "unauthorized",
+    "forbidden",
+    "quota_exceeded",
+    "larger_than_quota",
+    "too_large",
+)
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
+STAGE_SECONDS = (0.0005, 0.001, 0.0025, *SECONDS)
+WAIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+BATCH_SECONDS = (0.002, *WAIT_SECONDS[2:12])
+STEPS = 40  # buckets of a score, from its metric's least to its largest
+SPAN = 40.0  # width for ranges without bounds; log-odds rarely exceed 20
 
 
 class Instruments:
@@ -61,13 +92,13 @@ class Instruments:
             "scoregate_request_duration_seconds",
             "From the first byte of a request to the last of its answer.",
             ("route", "lane"),
-            buckets=labels.SECONDS,
+            buckets=SECONDS,
         )
         self.stage_duration = histogram(
             "scoregate_stage_duration_seconds",
             "Time an item or call spent in a stage; total is per request.",
             ("stage", "lane"),
-            buckets=labels.STAGE_SECONDS,
+            buckets=STAGE_SECONDS,
         )
         self.scores = counter(
             "scoregate_scores_total",
@@ -90,7 +121,7 @@ class Instruments:
             "scoregate_queue_wait_seconds",
             "From joining the queue to the start of the batch.",
             ("model", "lane"),
-            buckets=labels.WAIT_SECONDS,
+            buckets=WAIT_SECONDS,
         )
         self.batch_size = histogram(
             "scoregate_batch_size", "Calls in a batch.", ("model",), buckets=(1, 2, 4, 8, 16, 32, 64, 128)
@@ -99,7 +130,7 @@ class Instruments:
             "scoregate_batch_duration_seconds",
             "Time of a batch on the device.",
             ("model",),
-            buckets=labels.BATCH_SECONDS,
+            buckets=BATCH_SECONDS,
         )
         self.out_of_memory = counter(
             "scoregate_out_of_memory_total",
@@ -177,7 +208,7 @@ class Instruments:
         for standard in (ProcessCollector, PlatformCollector, GCCollector):
             standard(registry=self.registry)
         self._create(models, metrics)
-        self.add_route(labels.OTHER, asks_models=False)
+        self.add_route(OTHER, asks_models=False)
         for each in vars(self).values():
             if isinstance(each, MetricWrapperBase):  # few values, looked up on every request
                 each.labels = cache(each.labels)  # type: ignore[method-assign]
@@ -185,17 +216,17 @@ class Instruments:
     def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:
         for model in models:
             self.add_model(model)
-        for of, result in product(labels.CACHES, ("hit", "miss", "coalesced")):
+        for of, result in product(CACHES, ("hit", "miss", "coalesced")):
             self.cache_requests.labels(of, result)
-        for of in labels.CACHES:
+        for of in CACHES:
             self.cache_errors.labels(of)
         for result in ("ok", "invalid", "error"):
             self.question_llm_calls.labels(result)
-        for stage, lane in product((*labels.STAGES, "total"), LANES):
+        for stage, lane in product((*STAGES, "total"), LANES):
             self.stage_duration.labels(stage, lane)
-        for metric, result in product(metrics, labels.SCORE_RESULTS):
+        for metric, result in product(metrics, SCORE_RESULTS):
             self.scores.labels(metric, result)
-        for reason in labels.REJECTIONS:
+        for reason in REJECTIONS:
             self.rejections.labels(reason)
         for code in Code:
             self.warnings.labels(code)
@@ -203,24 +234,24 @@ class Instruments:
     def add_route(self, route: str, *, asks_models: bool) -> None:
         """Create the series of *route*, a path template; requests of routes that *ask models* have a lane."""
         self.routes[route] = asks_models
-        for code in labels.CODES:
+        for code in CODES:
             self.requests.labels(route, code)
-        for lane in (*LANES, labels.NO_LANE) if asks_models else (labels.NO_LANE,):
+        for lane in (*LANES, NO_LANE) if asks_models else (NO_LANE,):
             self.request_duration.labels(route, lane)
 
-    def count_request(self, route: str, status: int, seconds: float, lane: str = labels.NO_LANE) -> None:
+    def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
         """Count one response; a route that was not added counts as `OTHER`."""
-        route = route if route in self.routes else labels.OTHER
+        route = route if route in self.routes else OTHER
         self.requests.labels(route, str(status)).inc()
         self.request_duration.labels(route, lane).observe(seconds)
 
-    def count_score(self, metric: str, outcome: float | errors.ScoregateError) -> None:
+    def count_score(self, metric: str, outcome: float | ScoregateError) -> None:
         """Count a requested score, or the error in its place."""
-        if isinstance(outcome, errors.ScoregateError):
-            self.scores.labels(metric, labels.result_of(outcome)).inc()
+        if isinstance(outcome, ScoregateError):
+            self.scores.labels(metric, result_of(outcome)).inc()
         else:
             self.scores.labels(metric, "ok").inc()
-            self.score.observe(metric, outcome)
+            self.score.of[metric].observe(outcome)
 
     def count_batch(self, model: str, size: int, seconds: float) -> None:
         """Count a batch of *size* calls."""
@@ -229,7 +260,7 @@ class Instruments:
 
     def add_model(self, model: str) -> None:
         """Create the series of *model*."""
-        for lane, result in product(LANES, labels.RESULTS):
+        for lane, result in product(LANES, RESULTS):
             self.calls.labels(model, lane, result)
         for lane in LANES:
             self.queue_depth.labels(model, lane)
@@ -271,9 +302,9 @@ class Instruments:
         self.calls.labels(model, lane, result).inc()
         self.queue_wait.labels(model, lane).observe(waited_s)
 
-    def count_rejection(self, error: errors.ScoregateError) -> None:
+    def count_rejection(self, error: ScoregateError) -> None:
         """Count a request that was rejected as a whole; other errors are ignored."""
-        if error.code in labels.REJECTIONS:
+        if error.code in REJECTIONS:
             self.rejections.labels(error.code).inc()
 
     def exposition(self) -> bytes:
@@ -284,3 +315,82 @@ class Instruments:
         """Return an ASGI app that serves the Prometheus metrics on a port of its own."""
         app: Callable[..., Any] = make_asgi_app(self.registry)
         return app
+
+
+def result_of(error: ScoregateError) -> str:
+    """Return the result label of a failed score, one of `SCORE_RESULTS`."""
+    if error.status == 504:
+        return "late"
+    if error.status in (429, 503):
+        return "refused"
+    return "invalid" if error.status < 500 else "error"
+
+
+class ScoreHistograms(Collector):
+    """
+    One Prometheus histogram of scores, with buckets for each metric's range.
+
+    Attributes:
+        of: the series of each metric.
+    """
+
+    def __init__(self, name: str, documentation: str, ranges: Mapping[str, tuple[float, float]]) -> None:
+        self._name, self._documentation = name, documentation
+        made = partial(Histogram, name, documentation, ("metric",), registry=None)
+        self._of = {metric: made(buckets=score_buckets(*ends)) for metric, ends in ranges.items()}
+        self.of = {metric: histogram.labels(metric) for metric, histogram in self._of.items()}
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the histograms of all metrics as one Prometheus metric."""
+        family = Metric(self._name, self._documentation, "histogram")
+        for histogram in self._of.values():
+            for each in histogram.collect():
+                family.samples += each.samples
+        yield family
+
+
+def score_buckets(least: float, largest: float) -> list[float]:
+    """Return the upper bounds of `STEPS` equal buckets, after one bucket for the least score alone."""
+    if isinf(least):
+        least = (0 if isinf(largest) else largest - SPAN / 2) - SPAN / 2
+    width = SPAN if isinf(largest) else largest - least
+    return [float(f"{least + width * step / STEPS:.6g}") for step in range(STEPS + 1)]
+
+
+class GpuMemory(Collector):
+    """
+    Memory of each GPU as reported by torch; no samples if neither this process nor a replica uses one.
+
+    Attributes:
+        elsewhere: bytes by kind of each replica's GPUs, as last reported.
+    """
+
+    def __init__(self, name: str, documentation: str) -> None:
+        self._name, self._documentation = name, documentation
+        self.elsewhere: dict[str, Mapping[str, int]] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield one gauge, with a sample for each device and kind."""
+        family = GaugeMetricFamily(self._name, self._documentation, labels=("device", "kind"))
+        for device, kind, size in gpu_memory():
+            family.add_metric((device, kind), size)
+        for device, sizes in self.elsewhere.items():
+            for kind, size in sizes.items():
+                family.add_metric((device, kind), size)
+        yield family
+
+
+def gpu_memory() -> Iterable[tuple[str, str, int]]:
+    """
+    Yield device, kind and bytes: allocated by tensors, reserved by torch, and the device's total.
+
+    CUDA is never initialised by a scrape, and only used devices are read: both would take GPU memory.
+    """
+    torch: Any = imported("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return
+    for number in range(torch.cuda.device_count()):
+        device = f"cuda:{number}"
+        yield device, "allocated", torch.cuda.memory_allocated(number)
+        yield device, "reserved", torch.cuda.memory_reserved(number)
+        yield device, "total", torch.cuda.get_device_properties(number).total_memory

@@ -23,8 +23,9 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return one line of JSON."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        head = {"time": at, "level": record.levelname.lower(), "logger": record.name}
-        return orjson.dumps(head | {"event": record.getMessage()} | fields(record), default=str).decode()
+        line = {"time": at, "level": record.levelname.lower(), "logger": record.name}
+        line["event"] = record.getMessage()
+        return orjson.dumps({**line, **fields(record)}, default=str).decode()
 
 
 class TextLines(logging.Formatter):

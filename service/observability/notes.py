@@ -38,20 +38,3 @@ class Note:
     def of_part(self, name: str) -> "Note":
         """Return a copy whose text names the part of a composite that it is about."""
         return Note(self.code, f"{name}: {self.text}", self.share)
-
-
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """A warning; *item* is None if it is about the whole request, *metric* if it is about all metrics."""
-
-    note: Note
-    item: int | None = None
-    metric: str | None = None
-
-    @property
-    def sentence(self) -> str:
-        """The note's text, prefixed by its subject."""
-        if self.item is None:
-            return self.note.text
-        subject = f"item {self.item}" if self.metric is None else f"item {self.item}, {self.metric}"
-        return f"{subject}: {self.note.text}"

@@ -60,7 +60,7 @@ async def exchanged(settings: Settings, arguments: Namespace) -> dict[str, int]:
         store = await stack.enter_async_context(opened_store(settings.cache, client))
         if arguments.direction == "export":
             return {"exported": await export_sets(store, arguments.file)}
-        own = [metric.style.name for metric in metrics().values() if metric.style]
+        own = [metric.style_of().name for metric in metrics().values() if metric.style]
         styles = dict.fromkeys([*own, *settings.questions.styles])
         form = formats()[arguments.format]
         return asdict(await import_sets(store, arguments.file, form, arguments.only, styles))

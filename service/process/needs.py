@@ -10,8 +10,7 @@ from models.core.settings import ALL, LocalSettings, ModelSettings
 from models.families.clip import ClipSettings
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.metrics.common.assignment import assign
-from service.metrics.common.registry import metrics
+from service.metrics.common.registry import assign, metrics
 from service.process.check import Card, as_bytes, described, plans
 
 # A model for each role that a metric may lack, as an argument of the command.

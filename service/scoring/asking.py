@@ -1,4 +1,4 @@
-"""Questions about one picture to a VQA model, outside any metric."""
+"""Calls outside any metric: questions about one picture to a VQA model, and question sets for prompts."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -7,22 +7,26 @@ from typing import Any
 from models.core.calls import Call
 from models.core.contract import ModelInfo
 from models.images.image import Image, ImageError
+from service.core.concurrency.together import side_by_side
 from service.core.concurrency.turns import one_caller
-from service.core.errors import DeadlineExceeded
+from service.core.errors import REFUSALS, DeadlineExceeded, ScoregateError
 from service.images.loader import ImageLoader, ImageRef
-from service.scoring.repeated import raise_if_changed, repeated
+from service.questions.sets import QuestionSet
+from service.questions.style import Style
+from service.questions.writer import QuestionWriter
+from service.scoring.engine import raise_if_changed, repeated
 from service.serving.backends.prepare import not_decoded
-from service.serving.context import Context
+from service.serving.context import CacheStatus, Context
 from service.serving.demand import Demand
-from service.serving.handle import Handle
+from service.serving.handle import Handle, used
 from service.serving.runtime import Runtime
 
 
 class Asker:
-    """Sends the calls of a request to one VQA model of the *runtime*, with pictures from *images*."""
+    """Sends the calls of a request to models of the *runtime*, with pictures from *images*."""
 
-    def __init__(self, runtime: Runtime, images: ImageLoader) -> None:
-        self._runtime, self._images = runtime, images
+    def __init__(self, runtime: Runtime, images: ImageLoader, writer: QuestionWriter) -> None:
+        self._runtime, self._images, self._writer = runtime, images, writer
 
     @property
     def models(self) -> dict[str, Handle]:
@@ -77,3 +81,44 @@ class Asker:
                 raise DeadlineExceeded(stage=context.stage) from exc
             except ImageError as exc:
                 raise not_decoded(exc) from exc
+
+    async def question_sets(
+        self, prompts: Sequence[str], style: Style, llm: Handle | None, context: Context
+    ) -> list[tuple[QuestionSet, CacheStatus] | ScoregateError]:
+        """
+        Return for each prompt, in order, its question set and cache status, or an error.
+
+        Raises:
+            LaneFull, Overloaded: the question LLM is full, and some set has to be written.
+            TooLarge: more sets have to be written than any request may need.
+            NotReady: the store failed.
+            QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
+            ModelChanged: the LLM was replaced, and again during the repetition.
+        """
+        return await repeated(lambda context: self._question_sets(prompts, style, llm, context), context)
+
+    async def _question_sets(
+        self, prompts: Sequence[str], style: Style, llm: Handle | None, context: Context
+    ) -> list[tuple[QuestionSet, CacheStatus] | ScoregateError]:
+        if llm and (unwritten := await self._writer.unwritten(prompts, style, llm)):
+            llm.admit(context, Demand(len(unwritten), sum(map(len, unwritten))))
+        context.charge(len(prompts))
+        with used([llm] if llm else [], context):
+            results = await side_by_side([self._question_set(each, style, llm, context) for each in prompts])
+        raise_if_changed(results)
+        refused = {result.code: result for result in results if isinstance(result, REFUSALS)}
+        if any(not isinstance(result, ScoregateError) for result in results):
+            for error in refused.values():  # the rejection of a whole request is counted by its response
+                context.instruments.count_rejection(error)
+        return results
+
+    async def _question_set(
+        self, prompt: str, style: Style, llm: Handle | None, context: Context
+    ) -> tuple[QuestionSet, CacheStatus] | ScoregateError:
+        try:
+            async with asyncio.timeout_at(context.deadline):
+                return await self._writer.of(prompt, style, llm, context, admitted=True)
+        except TimeoutError:
+            return DeadlineExceeded()
+        except ScoregateError as error:
+            return error

@@ -24,21 +24,29 @@ class MetricCatalog:
     """
     The metrics that can be scored with a runtime's models.
 
-    Args:
-        known: all declared metrics.
-
     Attributes:
+        known: all declared metrics, by name.
+        handle: returns the model of a metric in a role, or None.
         defaults: the default options of each metric.
         configured: metrics whose models are all configured, by name.
     """
 
     def __init__(self, known: Mapping[str, Metric], runtime: Runtime) -> None:
-        self._known, self._runtime = known, runtime
+        self.known, self._runtime, self.handle = known, runtime, runtime.handle
         self.defaults = {name: metric.options() for name, metric in known.items()}
         self.configured: dict[str, Metric] = {
             name: metric
             for name, metric in known.items()
-            if all(runtime.handle(part.name, role) for part in self._parts(name) for role in part.roles)
+            if all(self.handle(part.name, role) for part in self._parts(name) for role in part.roles)
+        }
+        self._handles = {
+            name: [
+                handle
+                for part in self._parts(name)
+                for role in part.all_roles
+                if (handle := self.handle(part.name, role))
+            ]
+            for name in self.configured
         }
 
     @property
@@ -52,7 +60,7 @@ class MetricCatalog:
         """Return why a model is unsuitable for the metric *name* or one of its parts, or an empty string."""
         for part in self._parts(name):
             for role in part.roles:
-                handle = self._runtime.handle(part.name, role)
+                handle = self.handle(part.name, role)
                 if handle and part.name in handle.backend.refuses:
                     return (
                         f"models.{handle.name} cannot serve {part.name}: {handle.backend.refuses[part.name]}"
@@ -61,7 +69,7 @@ class MetricCatalog:
 
     def _parts(self, name: str) -> list[Metric]:
         """Return the metrics whose models *name* uses: itself, or the parts of a composite."""
-        return [self._known[part] for part in self._known[name].asks(self.defaults[name])]
+        return [self.known[part] for part in self.known[name].asks(self.defaults[name])]
 
     def degraded(self, name: str) -> str:
         """
@@ -74,7 +82,7 @@ class MetricCatalog:
             f"{IN_WORDS.get(role, f'the {role} model')} (models.{handle.name})": state
             for part in self._parts(name)
             for role in part.all_roles
-            if (handle := self._runtime.handle(part.name, role))
+            if (handle := self.handle(part.name, role))
             and (state := handle.backend.failing or (handle.backend.missing if role in part.may_use else ""))
         }
         return "; ".join(f"{model}: {state}" for model, state in states.items())
@@ -85,7 +93,7 @@ class MetricCatalog:
             return ""
         if name in self.configured:
             reason = f"{name} is not served, since {self._refusal(name)}"
-        elif name in self._known:
+        elif name in self.known:
             reason = f"{name} is not served here: it needs {self._needs(name)}"
         else:
             reason = "there is no such metric here"
@@ -93,23 +101,22 @@ class MetricCatalog:
 
     def _needs(self, name: str) -> str:
         """Return the models that would serve the metric *name*, and the setting that names its own."""
-        metric = self._known[name]
+        metric = self.known[name]
         if metric.own_model:
             weights = f", such as {metric.weights}" if metric.weights else ""
             own = f"a model of its own in the role {', '.join(metric.roles)}{weights}"
             return f"{own}, named by the setting metrics.{name}.model"
         pairs = ((part.name, role) for part in self._parts(name) for role in part.roles)
-        missing = dict.fromkeys(role for part, role in pairs if not self._runtime.handle(part, role))
+        missing = dict.fromkeys(role for part, role in pairs if not self.handle(part, role))
         return f"a model in the role {', '.join(missing)}"
 
     def handles(self, metrics: Sequence[str]) -> dict[str, Handle]:
         """Return the handles of the models that *metrics* may use, by name.  Raises `UnknownMetric`."""
+        served = self.metrics
         for name in metrics:
-            if reason := self.absent(name):
-                raise UnknownMetric(reason)
-        parts = [part for name in metrics for part in self._parts(name)]
-        used = [self._runtime.handle(metric.name, role) for metric in parts for role in metric.all_roles]
-        return {handle.name: handle for handle in used if handle is not None}
+            if name not in served:
+                raise UnknownMetric(self.absent(name))
+        return {handle.name: handle for name in metrics for handle in self._handles[name]}
 
     def style(self, name: str, options: Mapping[str, MetricOptions]) -> tuple[Style, Handle | None]:
         """
@@ -118,9 +125,11 @@ class MetricCatalog:
         Args:
             options: by metric; they may change the style.
         """
-        metrics = [m for m in self._known.values() if m.style and name in (m.name, m.style.name, *m.styles)]
+        metrics = [
+            m for m in self.known.values() if m.style and name in (m.name, m.style_of().name, *m.styles)
+        ]
         metric = min(metrics, key=lambda metric: metric.name != name)  # the style's own, if there is one
-        style = metric.styles.get(name) or metric.style_with(
+        style = metric.styles.get(name) or metric.style_of(
             options.get(metric.name) or self.defaults[metric.name]
         )
-        return style, self._runtime.handle(metric.name, "questions")
+        return style, self.handle(metric.name, "questions")

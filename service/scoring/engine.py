@@ -2,41 +2,43 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from itertools import chain, islice
+import math
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
 from time import monotonic
+from typing import Any, TypeVar
 
 from models.images.image import ImageError
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.together import side_by_side
 from service.core.concurrency.turns import one_caller
 from service.core.errors import (
-    REFUSALS,
     DeadlineExceeded,
     ImageUndecodable,
+    ModelChanged,
+    ModelFault,
     ScoregateError,
+    bare,
 )
 from service.images.loader import ImageLoader
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.questions.sets import QuestionSet
-from service.questions.style import Style
+from service.metrics.common.model_calls import Models
+from service.observability.notes import Code, Note
 from service.questions.writer import QuestionWriter
-from service.scoring.asking import Asker
 from service.scoring.catalog import MetricCatalog
-from service.scoring.folding import folded
-from service.scoring.frames import ItemPlan, MetricInput, check_used, keep_used
-from service.scoring.inputs import broken, loaded
-from service.scoring.items import UnopenedItem
-from service.scoring.metric_scorer import MetricScorer, error_of
-from service.scoring.repeated import raise_if_changed, repeated
-from service.scoring.report import ItemReport, MetricResult, Report, unknown_words, used_demos, vocabularies
-from service.scoring.workload import Workload, workload
-from service.serving.context import CacheStatus, Context
-from service.serving.demand import Demand
+from service.scoring.inputs import broken, opened
+from service.scoring.plan import Input, Plan, UnopenedItem, Workload
+from service.scoring.report import ItemReport, MetricResult, Report, folded, unknown_words, vocabularies
+from service.serving.backends.prepare import not_decoded
+from service.serving.context import Context, free
 from service.serving.handle import Handle, used
 from service.serving.runtime import Runtime
 
 log = logging.getLogger("scoregate.engine")
+
+T = TypeVar("T")
 
 
 class Engine:
@@ -50,8 +52,6 @@ class Engine:
 
     Attributes:
         catalog: the metrics that are served.
-        scorer: scores one input by one metric.
-        asker: sends a request's own questions to a VQA model.
     """
 
     def __init__(
@@ -63,11 +63,8 @@ class Engine:
         cpu: Mapping[str, FairThreads],
         demo: Collection[str] = (),
     ) -> None:
-        self._known, self._runtime, self._writer = known, runtime, writer
-        self._images, self._cpu, self._demo = images, cpu, demo
+        self._writer, self._images, self._cpu, self._demo = writer, images, cpu, demo
         self.catalog = MetricCatalog(known, runtime)
-        self.scorer = MetricScorer(self.catalog, runtime.handle, writer, cpu)
-        self.asker = Asker(runtime, images)
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -77,7 +74,7 @@ class Engine:
     def admit(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> None:
         """Check admission without charging quota.  Same errors as `score`."""
         self.catalog.handles(metrics)
-        self._planned(items, metrics, context)[1].admit(context)
+        Plan(items, metrics, self.catalog, context.lane).work.admit(context)
 
     async def score(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> Report:
         """
@@ -93,7 +90,7 @@ class Engine:
         self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context
     ) -> Report:
         """
-        Return the report of a part of a request.
+        Return the report of a part of a request: plan it, admit it, open its films, score it and report.
 
         Raises:
             ModelChanged: a model is not the one that the request has used.
@@ -104,130 +101,179 @@ class Engine:
             Invalid: an item has images that none of the metrics uses.
         """
         handles = self.catalog.handles(metrics)
-        plans, work = self._planned(items, metrics, context)
+        plan = Plan(items, metrics, self.catalog, context.lane)
         if context.place is not None:  # before the request uses its models: they may go meanwhile
-            await work.wait_for_room(context, context.place)
+            await plan.work.wait_for_room(context, context.place)
         context.since = monotonic()
         with one_caller(context.caller), used(handles.values(), context):
-            work.admit(context)  # before any picture is opened: a full service fetches and opens none
-            films = dict.fromkeys(image for plan in plans for image in plan.films)
-            if await self._images.count_frames(films, context):
-                plans, work = self._planned(items, metrics, context)
-                work.admit(context)  # again, with the work of all frames
-                keep_used(plans)
+            plan.work.admit(context)  # before any picture is opened: a full service fetches and opens none
+            if plan.films and await self._images.count_frames(plan.films, context):
+                plan = Plan(items, metrics, self.catalog, context.lane)
+                plan.work.admit(context)  # again, with the work of all frames
+                plan.keep_frames()
             context.charge(len(items) * len(metrics))
-            with work:
-                scoring = (
-                    self._score_input(input, plan.item.prompt, options, work, context)
-                    for plan in plans
-                    for input, options in plan.work.items()
-                )
-                scored = await side_by_side(scoring, work.at_once)
-            raise_if_changed(chain.from_iterable(each.values() for each in scored))
+            with plan.work:
+                inputs = (self._score_input(input, plan.work, context) for input in plan.inputs)
+                await side_by_side(inputs, plan.work.at_once)
+        raise_if_changed(chain.from_iterable(input.results.values() for input in plan.inputs))
         with context.span.child("fold"):
-            results = iter(scored)
-            infos = {name: context.request.models.get(name, handle.info) for name, handle in handles.items()}
-            taught, reports = vocabularies(infos.values()), []
-            for plan in plans:
-                of_inputs = dict(zip(plan.work, islice(results, len(plan.work)), strict=True))
-                notes = unknown_words(plan.item.prompt, taught)
-                reports.append(ItemReport(plan.item, folded(plan, of_inputs), notes))
-                if len(plans) > 1:  # each may have many frames: other requests have their turns between them
-                    await asyncio.sleep(0)
-        report = Report(reports, infos, used_demos([name for name in infos if name in self._demo]))
+            return await self._report(plan, handles, context)
+
+    async def _report(self, plan: Plan, handles: Mapping[str, Handle], context: Context) -> Report:
+        """Return the report of a scored plan, and count it in the Prometheus metrics."""
+        infos = {name: context.request.models.get(name, handle.info) for name, handle in handles.items()}
+        taught, items = vocabularies(infos.values()), []
+        for item, inputs in zip(plan.items, plan.by_metric, strict=True):
+            results = {name: folded(name, each) for name, each in inputs.items()}
+            items.append(ItemReport(item, results, unknown_words(item.prompt, taught) if taught else ()))
+            if len(plan.items) > 1:  # each may have many frames: other requests have their turns between them
+                await asyncio.sleep(0)
+        meaning = "is a demo model: scores that rest on it mean nothing for real pictures"
+        notes = [Note(Code.DEMO_MODEL, f"{name} {meaning}") for name in infos if name in self._demo]
+        report = Report(items, infos, notes)
         report.count(context.instruments)
         return report
 
-    async def question_sets(
-        self, prompts: Sequence[str], style: Style, llm: Handle | None, context: Context
-    ) -> list[tuple[QuestionSet, CacheStatus] | ScoregateError]:
-        """
-        Return for each prompt, in order, its question set and cache status, or an error.
-
-        Raises:
-            LaneFull, Overloaded: the question LLM is full, and some set has to be written.
-            TooLarge: more sets have to be written than any request may need.
-            NotReady: the store failed.
-            QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
-            ModelChanged: the LLM was replaced, and again during the repetition.
-        """
-        return await repeated(lambda context: self._question_sets(prompts, style, llm, context), context)
-
-    async def _question_sets(
-        self, prompts: Sequence[str], style: Style, llm: Handle | None, context: Context
-    ) -> list[tuple[QuestionSet, CacheStatus] | ScoregateError]:
-        if llm and (unwritten := await self._writer.unwritten(prompts, style, llm)):
-            llm.admit(context, Demand(len(unwritten), sum(map(len, unwritten))))
-        context.charge(len(prompts))
-        with used([llm] if llm else [], context):
-            results = await side_by_side([self._question_set(each, style, llm, context) for each in prompts])
-        raise_if_changed(results)
-        refused = {result.code: result for result in results if isinstance(result, REFUSALS)}
-        if any(not isinstance(result, ScoregateError) for result in results):
-            for error in refused.values():  # the rejection of a whole request is counted by its response
-                context.instruments.count_rejection(error)
-        return results
-
-    async def _question_set(
-        self, prompt: str, style: Style, llm: Handle | None, context: Context
-    ) -> tuple[QuestionSet, CacheStatus] | ScoregateError:
-        try:
-            async with asyncio.timeout_at(context.deadline):
-                return await self._writer.of(prompt, style, llm, context, admitted=True)
-        except TimeoutError:
-            return DeadlineExceeded()
-        except ScoregateError as error:
-            return error
-
-    def _planned(
-        self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context
-    ) -> tuple[list[ItemPlan], Workload]:
-        """Return the plan of each item and the work on all of them.  Raises `Invalid`."""
-        defaults = self.catalog.defaults
-        known = {name: self._known[name] for name in metrics}
-        plans = [
-            ItemPlan(item, {name: item.options.get(name) or defaults[name] for name in metrics}, known)
-            for item in items
-        ]
-        check_used(plans)
-        return plans, workload(plans, self._known, context.lane, self._runtime.handle)
-
-    async def _score_input(
-        self,
-        input: MetricInput,
-        prompt: str,
-        options: Mapping[str, MetricOptions],
-        work: Workload,
-        context: Context,
-    ) -> dict[str, MetricResult]:
-        """Return each metric's result for one frame or grid; all fail if an image cannot be opened."""
+    async def _score_input(self, input: Input, work: Workload, context: Context) -> None:
+        """Set the result of each metric of *input*; all fail if an image cannot be opened."""
         work.begin_frame()
-        context = context.for_one_frame()
+        context, fault = context.for_one_frame(), ScoregateError()
         if asyncio.get_running_loop().time() >= context.deadline:  # while others were scored
-            return dict.fromkeys(options, DeadlineExceeded(stage="queue"))
+            input.results = dict.fromkeys(input.metrics, DeadlineExceeded(stage="queue"))
+            return
         try:
             async with (
                 asyncio.timeout_at(context.deadline) as opening,
-                loaded(input, prompt, self._images, context) as (item, notes),
+                opened(input, self._images, context) as (item, notes),
             ):
                 opening.reschedule(None)  # from here on each metric has the deadline itself
                 results = await side_by_side(
-                    [self.scorer.score(name, item, chosen, context) for name, chosen in options.items()]
+                    [self._score_metric(name, item, each, context) for name, each in input.metrics.items()]
                 )
-                if input.others:
+                if item.references or item.source:
                     results = [await self._located(each, input, item, context) for each in results]
-                results = [each.noted(notes) if isinstance(each, Score) else each for each in results]
-                return dict(zip(options, results, strict=True))
+                if notes:
+                    results = [each.noted(notes) if isinstance(each, Score) else each for each in results]
+                input.results = dict(zip(input.metrics, results, strict=True))
+                return
         except TimeoutError:
-            return dict.fromkeys(options, DeadlineExceeded(stage="decode"))
+            fault = DeadlineExceeded(stage="decode")
         except (ScoregateError, ImageError) as exc:
-            return dict.fromkeys(options, error_of(exc))
+            fault = error_of(exc)
+        input.results = dict.fromkeys(input.metrics, fault)
 
     async def _located(
-        self, result: MetricResult, input: MetricInput, item: Item, context: Context
+        self, result: MetricResult, input: Input, item: Item, context: Context
     ) -> MetricResult:
         """Return *result*; if a reference or source has broken pixels, an error that names it."""
         if not isinstance(result, ImageUndecodable):
             return result
-        ref = await self._cpu[context.lane].run(broken, input, item)
-        return result.of_part(ref.place) if ref else result
+        place = await self._cpu[context.lane].run(broken, input, item)
+        return result.of_part(place) if place else result
+
+    async def _score_metric(
+        self, name: str, item: Item, options: MetricOptions, context: Context
+    ) -> MetricResult:
+        """Return the result of one metric within the deadline."""
+        with context.span.child("metric", metric=name) as span:
+            context = context.for_one_metric(span)
+            limit = asyncio.timeout_at(context.deadline)
+            try:
+                async with limit:
+                    score = checked(name, await self._call(name, item, options, context), options, context)
+                    return score.noted(unknown_tokens(context.unknown)) if context.unknown else score
+            except Exception as exc:
+                late = isinstance(exc, TimeoutError) and limit.expired()
+                error = DeadlineExceeded(stage=context.stage) if late else error_of(exc, name)
+                span.note(error=error.code)
+                return error
+
+    def _call(self, name: str, item: Item, options: MetricOptions, context: Context) -> Awaitable[Any]:
+        """Call a metric; one without a model runs on a CPU thread, since it would block the event loop."""
+        metric = self.catalog.configured[name]
+        parts = partial(self._score_parts, context)
+        style = metric.style_of(options) if metric.style else None
+        models = Models(partial(self.catalog.handle, name), self._writer, context, parts, style)
+        score = metric.score(item, models, options)
+        if not metric.computes:
+            return score
+        context.stage = "decode"
+        return self._cpu[context.lane].run(run_to_end, score)
+
+    async def _score_parts(
+        self, context: Context, item: Item, parts: Mapping[str, MetricOptions]
+    ) -> dict[str, MetricResult]:
+        """Return the results of a composite's parts, which share its context and deadline."""
+
+        async def score(name: str, options: MetricOptions) -> MetricResult:
+            try:
+                return checked(name, await self._call(name, item, options, context), options, context)
+            except Exception as exc:
+                return error_of(exc, name)
+
+        results = await side_by_side([score(name, options) for name, options in parts.items()])
+        return dict(zip(parts, results, strict=True))
+
+
+def checked(name: str, score: Any, options: MetricOptions, context: Context) -> Score:
+    """
+    Return the score of a metric, with its cache status and a warning for each option without effect.
+
+    Raises `TypeError` or `ModelFault`.
+    """
+    if not isinstance(score, Score):
+        raise TypeError(f"{name} returned a {type(score).__name__}, not a Score")
+    if not math.isfinite(score.value):
+        raise ModelFault("the score is not a finite number")
+    found = score.noted(unused) if (unused := options.unused()) else score
+    return replace(found, cache=context.found) if context.lookups and not found.cache else found
+
+
+def unknown_tokens(shares: Sequence[float]) -> list[Note]:
+    """Return the warning about texts with unknown tokens of a model, with the largest share."""
+    text = f"{max(shares):.0%} of the tokens of a text are unknown to the model, which reads them all as one"
+    return [Note(Code.UNKNOWN_TOKENS, text, round(max(shares), 4))]
+
+
+def error_of(exc: Exception, metric: str = "") -> ScoregateError:
+    """Return the error that a response shows for *exc*; log it if it is a fault of the *metric*."""
+    if isinstance(exc, ScoregateError):
+        return bare(exc)
+    if isinstance(exc, ImageError):
+        return not_decoded(exc)
+    log.error("metric failed", extra={"metric": metric}, exc_info=exc)
+    return ScoregateError()
+
+
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that awaits nothing.  Raises `RuntimeError` if it does."""
+    try:
+        work.send(None)
+    except StopIteration as ended:
+        result: T = ended.value
+        return result
+    work.close()
+    raise RuntimeError("a metric without roles awaits something")
+
+
+async def repeated(work: Callable[[Context], Awaitable[T]], context: Context) -> T:
+    """
+    Return the result of *work* on a whole request, repeated once if a model was replaced meanwhile.
+
+    Scores of two models would stand under one name otherwise.  The repetition is not charged.
+
+    Raises:
+        ModelChanged: a model was replaced during the repetition, too.
+    """
+    try:
+        return await work(context)
+    except ModelChanged:
+        context.request.models.clear()
+        return await work(replace(context, charge=free))
+
+
+def raise_if_changed(results: Iterable[object]) -> None:
+    """Raise the first `ModelChanged` among *results*: it is an error of the request, not of one score."""
+    for result in results:
+        if isinstance(result, ModelChanged):
+            raise result

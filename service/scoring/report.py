@@ -1,16 +1,19 @@
-"""The report of a request: scores, warnings, and the error if it failed as a whole."""
+"""The report of a request: items' scores from those of their frames, warnings, and the error of the whole."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from models.core.contract import ModelInfo
-from service.core.errors import REFUSALS, DeadlineExceeded, Fault, ScoregateError
+from models.images.grid import side
+from service.core.errors import REFUSALS, BadImage, DeadlineExceeded, Fault, ScoregateError
 from service.metrics.common.contract import Score
 from service.observability.instruments import Instruments
-from service.observability.notes import Code, Note, Warned
-from service.scoring.items import UnopenedItem
+from service.observability.notes import Code, Note
+from service.scoring.plan import Input, Inputs, UnopenedItem
+from service.serving.context import WORST_FIRST
 
 MetricResult = Score | ScoregateError
 
@@ -19,41 +22,52 @@ Vocabularies = Mapping[frozenset[str], Sequence[str]]
 MAX_WORDS = 20  # unknown words in one warning
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ItemReport:
     """
     One item with a score or an error for each metric.
 
     Attributes:
+        results: by metric; `scores` and `errors` are its parts.
         notes: warnings about its prompt, under all metrics.
     """
 
     item: UnopenedItem
     results: Mapping[str, MetricResult]
     notes: Sequence[Note] = ()
+    scores: dict[str, Score] = field(init=False)
+    errors: dict[str, ScoregateError] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Divide the results."""
+        results = self.results.items()
+        self.scores = {name: each for name, each in results if isinstance(each, Score)}
+        self.errors = {name: each for name, each in results if isinstance(each, ScoregateError)}
 
     def joined(self, later: "ItemReport") -> "ItemReport":
         """Return the report with the results of other metrics in a *later* one."""
         notes = tuple(dict.fromkeys([*self.notes, *later.notes]))
         return ItemReport(self.item, {**self.results, **later.results}, notes)
 
-    @property
-    def scores(self) -> dict[str, Score]:
-        """The scores by metric."""
-        return {name: r for name, r in self.results.items() if isinstance(r, Score)}
-
-    @property
-    def errors(self) -> dict[str, ScoregateError]:
-        """The errors by metric."""
-        return {name: r for name, r in self.results.items() if isinstance(r, ScoregateError)}
-
-    def count(self, instruments: Instruments) -> None:
-        """Count each result in the Prometheus metrics."""
-        for name, result in self.results.items():
-            instruments.count_score(name, result.value if isinstance(result, Score) else result)
-
 
 @dataclass(frozen=True, slots=True)
+class Warned:
+    """A warning; *item* is None if it is about the whole request, *metric* if it is about all metrics."""
+
+    note: Note
+    item: int | None = None
+    metric: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The note's text, prefixed by its subject."""
+        if self.item is None:
+            return self.note.text
+        subject = f"item {self.item}" if self.metric is None else f"item {self.item}, {self.metric}"
+        return f"{subject}: {self.note.text}"
+
+
+@dataclass(slots=True)
 class Report:
     """
     The results of a request.
@@ -62,36 +76,34 @@ class Report:
         items: in request order.
         infos: each model that the metrics may have used, by configured name.
         notes: warnings about the whole request.
+        warnings: these, then those about each item and its scores, in order.
+        partial: True if some metric of some item failed.
     """
 
     items: Sequence[ItemReport]
     infos: Mapping[str, ModelInfo] = field(default_factory=dict)
     notes: Sequence[Note] = ()
+    warnings: list[Warned] = field(init=False)
+    partial: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Collect the warnings."""
+        self.partial = any(item.errors for item in self.items)
+        self.warnings = [Warned(note) for note in self.notes]
+        for index, item in enumerate(self.items):
+            self.warnings += [Warned(note, index) for note in item.notes]
+            for name, score in item.scores.items():
+                if score.warnings:
+                    self.warnings += [Warned(note, index, name) for note in score.notes]
 
     @property
     def models(self) -> dict[str, str]:
         """The label (`id@revision`) of each of these models."""
         return {name: info.label for name, info in self.infos.items()}
 
-    @property
-    def warnings(self) -> list[Warned]:
-        """The warnings about the request, then about each item and its scores, in order."""
-        found = [*map(Warned, self.notes)]
-        for index, item in enumerate(self.items):
-            found += [Warned(note, index) for note in item.notes]
-            found += [
-                Warned(note, index, name) for name, score in item.scores.items() for note in score.notes
-            ]
-        return found
-
-    @property
-    def partial(self) -> bool:
-        """True if some metric of some item failed."""
-        return any(item.errors for item in self.items)
-
     def failure(self) -> ScoregateError | None:
         """Return the error of the whole request if nothing has a score: it was late, or all was refused."""
-        if any(item.scores for item in self.items):
+        if not self.partial or any(item.scores for item in self.items):
             return None
         failed = [(item.item.place, error) for item in self.items for error in item.errors.values()]
         for _, error in failed:
@@ -99,7 +111,7 @@ class Report:
                 faults = [Fault(place, each.code, each.detail) for place, each in failed]
                 return DeadlineExceeded(stage=error.stage, faults=faults)
         refusals = [error for _, error in failed if isinstance(error, REFUSALS)]
-        return most_telling(refusals) if failed and len(refusals) == len(failed) else None
+        return most_telling(refusals) if len(refusals) == len(failed) else None
 
     def raise_if_failed(self) -> None:
         """
@@ -109,18 +121,17 @@ class Report:
             DeadlineExceeded: nothing has a score, and something was late.
             LaneFull, Overloaded, NotReady: everything was refused.
         """
-        if failure := self.failure():
+        if self.partial and (failure := self.failure()):
             raise failure
 
     def count(self, instruments: Instruments) -> None:
         """Count scores, warnings and refused metrics in the Prometheus metrics."""
         for item in self.items:
-            item.count(instruments)
+            for name, result in item.results.items():
+                instruments.count_score(name, result.value if isinstance(result, Score) else result)
         for warned in self.warnings:
             instruments.warnings.labels(warned.note.code).inc()
-        if (
-            self.partial and self.failure() is None
-        ):  # the rejection of a whole request is counted by its response
+        if self.partial and self.failure() is None:  # a whole request's rejection is counted by its response
             refused = {
                 (name, error.code): error
                 for item in self.items
@@ -150,12 +161,6 @@ def rank(error: ScoregateError) -> int:
     return 2 if error.status >= 500 else 3
 
 
-def used_demos(names: Sequence[str]) -> list[Note]:
-    """Return a note about each demo model."""
-    meaning = "scores that rest on it mean nothing for real pictures"
-    return [Note(Code.DEMO_MODEL, f"{name} is a demo model: {meaning}") for name in names]
-
-
 def vocabularies(models: Iterable[ModelInfo]) -> Vocabularies:
     """Return the ids of the models that were trained on each vocabulary; models without one are left out."""
     found = defaultdict[frozenset[str], list[str]](list)
@@ -174,3 +179,40 @@ def unknown_words(prompt: str, taught: Vocabularies) -> list[Note]:
             shown = ", ".join(unknown[:MAX_WORDS]) + (", …" if len(unknown) > MAX_WORDS else "")
             notes.append(Note(Code.UNKNOWN_WORDS, f"words that {', '.join(ids)} never learnt: {shown}"))
     return notes
+
+
+def folded(metric: str, inputs: Inputs) -> MetricResult:
+    """Return an item's result for a metric: the mean over its frames, or the score of its grid."""
+    if isinstance(inputs, BadImage):
+        return inputs
+    results, first = [input.results[metric] for input in inputs], inputs[0]
+    if first.given == 1:
+        return results[0]
+    return mean(results, inputs) if len(first.frames) == 1 else of_grid(results[0], first)
+
+
+def of_grid(result: MetricResult, input: Input) -> MetricResult:
+    """Return a grid's result with the grid's size added to its details."""
+    if isinstance(result, ScoregateError):
+        return result
+    used = len(input.frames)
+    details = {"grid": result.details, "side": side(used), "frames_used": used, "frames_given": input.given}
+    return replace(result, details=details)
+
+
+def mean(results: Sequence[MetricResult], inputs: Sequence[Input]) -> MetricResult:
+    """Return the mean of all frames' scores; if a frame failed, its error, which names the frame."""
+    scores, frames = list[Score](), list[dict[str, Any]]()
+    for result, input in zip(results, inputs, strict=True):
+        [frame] = input.frames
+        if isinstance(result, ScoregateError):
+            return result.of_part(input.place(frame))
+        number = frame.number  # in an animation
+        at = {} if number is None else {"frame": number, "time_s": input.file(frame).times[number]}
+        scores.append(result)
+        frames.append({"score": result.value, **at, **result.details})
+    details = {"frames": frames, "frames_used": len(scores), "frames_given": inputs[0].given}
+    value = sum(score.value for score in scores) / len(scores)
+    statuses = {score.cache for score in scores}
+    cache = next((status for status in WORST_FIRST if status in statuses), None)
+    return Score(value, details, cache, tuple(note for score in scores for note in score.warnings))

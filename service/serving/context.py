@@ -10,9 +10,8 @@ from typing import Literal
 from models.core.contract import ModelInfo
 from service.core.errors import ModelChanged
 from service.core.lanes import BULK, INTERACTIVE
-from service.observability.instruments import Instruments
-from service.observability.labels import STAGES
-from service.observability.tracing.span import NO_SPAN, Span
+from service.observability.instruments import STAGES, Instruments
+from service.observability.tracing import NO_SPAN, Span
 from service.serving.waiting import Place
 
 CacheStatus = Literal["hit", "miss", "coalesced"]

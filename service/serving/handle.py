@@ -25,7 +25,7 @@ from service.core.errors import (
     ScoregateError,
 )
 from service.core.lanes import BULK, INTERACTIVE
-from service.observability.tracing.span import Span
+from service.observability.tracing import Span
 from service.serving.backends.prepare import decoding_s, images_in_use
 from service.serving.cache import Cache
 from service.serving.context import Context

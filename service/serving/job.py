@@ -12,7 +12,7 @@ from models.core.outcomes import CallResult
 from service.core.concurrency.promise import Promise
 from service.core.errors import ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
-from service.observability.tracing.span import NO_SPAN, Span
+from service.observability.tracing import NO_SPAN, Span
 
 
 @dataclass(frozen=True, slots=True)

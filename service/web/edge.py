@@ -25,8 +25,8 @@ from service.core.errors import (
     TooLarge,
     Unauthorized,
 )
-from service.observability.labels import NO_LANE
-from service.observability.tracing.span import NO_SPAN, Span
+from service.observability.instruments import NO_LANE
+from service.observability.tracing import NO_SPAN, Span
 from service.web.auth.keys import KeyFile
 from service.web.headers import mark, request_id_of
 from service.web.problems import ErrorFormat, response_to

@@ -1,7 +1,6 @@
 """Warnings of a report in a response: sentences and their codes."""
 
-from service.observability.notes import Warned
-from service.scoring.report import Report
+from service.scoring.report import Report, Warned
 from service.web.wire.responses import WarningCode, Warnings
 
 

@@ -14,15 +14,14 @@ from service.core.redis import RedisClient
 from service.core.settings.tree import Settings
 from service.images.byte_budget import ByteBudget
 from service.images.loader import ImageLoader
-from service.metrics.common.assignment import assign
 from service.metrics.common.composites import Composite, composites
 from service.metrics.common.contract import Metric
-from service.metrics.common.registry import metrics
-from service.metrics.common.styles import styled
+from service.metrics.common.registry import assign, metrics, styled
 from service.observability.instruments import Instruments
-from service.observability.tracing.tracer import open_tracer
+from service.observability.tracing import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
+from service.scoring.asking import Asker
 from service.scoring.engine import Engine
 from service.serving.batcher.cpu_policy import compute_on_one_core
 from service.serving.lifecycle import Lifecycle
@@ -67,6 +66,7 @@ class Service:
 
     questions: QuestionWriter
     engine: Engine
+    asker: Asker
     lifecycle: Lifecycle
 
     def __init__(
@@ -79,7 +79,7 @@ class Service:
         self.settings = settings
         asking = styled(metrics(), settings)
         self.metrics = {**asking, **composites(asking, settings, assigned)}
-        ranges = {name: each.range for name, each in self.metrics.items()}
+        ranges = {name: each.range_of() for name, each in self.metrics.items()}
         self.instruments = Instruments(settings.models, ranges)
         self.redis = {
             cache: RedisClient(
@@ -136,6 +136,7 @@ class Service:
             self.engine = Engine(
                 self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
             )
+            self.asker = Asker(self.runtime, self.pictures, self.questions)
             self.lifecycle = Lifecycle(self.runtime, self.instruments)
             starting.push_async_callback(self.lifecycle.aclose)  # first: no change may follow
             self._stack = starting.pop_all()

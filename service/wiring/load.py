@@ -16,11 +16,8 @@ from pydantic import ValidationError
 from service.core.settings import SettingsError
 from service.core.settings.environment import KeyPath, Variables, override, read_json
 from service.core.settings.tree import Settings
-from service.metrics.common.assignment import assign
 from service.metrics.common.composites import composites
-from service.metrics.common.registry import metrics
-from service.metrics.common.rewards import check
-from service.metrics.common.styles import styled
+from service.metrics.common.registry import assign, check_rewards, metrics, styled
 
 # Error types for values of another kind.
 TABLES_AND_LISTS = {"model_type", "dict_type", "list_type", "tuple_type", "set_type", "frozen_set_type"}
@@ -69,7 +66,7 @@ def settings_of(
         assigned = assign(metrics(), settings)
         asking = styled(metrics(), settings)
         known = {**asking, **composites(asking, settings, assigned)}
-        check(known, assigned, settings.dialects)
+        check_rewards(known, assigned, settings.dialects)
     except ValidationError as exc:
         first = exc.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

@@ -8,7 +8,7 @@ from service.core.errors import DeadlineExceeded
 from service.images.loader import ImageRef
 from service.images.sources import Encoded
 from service.metrics.common.contract import Metric, Score
-from service.scoring.items import UnopenedItem
+from service.scoring.plan import UnopenedItem
 from tests.support.handles import until
 from tests.support.large_requests import BATCH, context, items_of
 from tests.support.pictures import png

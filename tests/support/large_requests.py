@@ -8,7 +8,7 @@ import pytest
 from service.images.loader import ImageRef
 from service.images.sources import Encoded
 from service.metrics.common.registry import metrics
-from service.scoring.items import UnopenedItem
+from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
 from tests.support.pictures import png
 from tests.support.services import running

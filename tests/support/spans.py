@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from service.observability.tracing.span import NO_SPAN, Span
+from service.observability.tracing import NO_SPAN, Span
 
 
 class Recorded(Span):

@@ -11,9 +11,9 @@ from typing_extensions import TypedDict
 from service.core.errors import ScoregateError
 from service.core.settings import SettingsError
 from service.core.settings.tree import PartSettings, Settings
-from service.metrics.common.assignment import Assignment
 from service.metrics.common.contract import NAME, Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
+from service.metrics.common.registry import Assignment
 from service.serving.context import WORST_FIRST
 
 Parts = Mapping[str, "Part"]
@@ -41,7 +41,7 @@ class Part:
     @property
     def range(self) -> tuple[float, float]:
         """The least and the largest contribution."""
-        least, largest = sorted(map(self.contribution, self.metric.range_with(self.options)))
+        least, largest = sorted(map(self.contribution, self.metric.range_of(self.options)))
         return least, largest
 
     @property
@@ -174,7 +174,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
     may_use = dict.fromkeys(role for metric in metrics for role in metric.may_use if role not in roles)
     ranges = [part.range for part in parts.values()]
     lower = all(part.lower_is_better for part in parts.values())
-    uses = (name for part in parts.values() for name in part.metric.uses_with(part.options))
+    uses = (name for part in parts.values() for name in part.metric.uses_of(part.options))
 
     async def score(item: Item, models: Models, options: MetricOptions) -> Score:
         """Return the sum of the contributions.  Raises the error of the first part that failed."""

@@ -1,7 +1,7 @@
 """The contract of metrics: declaration, options, item and score."""
 
 import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import iscoroutinefunction
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
@@ -46,6 +46,8 @@ class MetricOptions(Strict):
 
     def unused(self) -> tuple[Note, ...]:
         """Return a warning for each option without effect, unless it has its default value."""
+        if not self.model_fields_set:
+            return ()
         defaults = type(self).model_fields
         return tuple(
             Note(Code.OPTION_UNUSED, f"the option {name} has no effect with this {reason}")
@@ -96,9 +98,9 @@ class Score:
         coded = (each if isinstance(each, Note) else Note(Code.OF_THE_METRIC, each) for each in self.warnings)
         return tuple(dict.fromkeys(coded))
 
-    def noted(self, notes: tuple[Note, ...]) -> "Score":
+    def noted(self, notes: Iterable[Note]) -> "Score":
         """Return the score with *notes* before its warnings."""
-        return replace(self, warnings=(*notes, *self.warnings)) if notes else self
+        return replace(self, warnings=(*notes, *self.warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +136,8 @@ class Metric:
         demand_of: returns the calls of these models for an image, by role, from prompt and options; a
             typical number if that depends on the image.  One call of each role by default.
         may_use: roles of optional models.
-        range: the least and the largest score under the default options.
-        range_of: returns the range under other options; infinite if there is no bound.
+        range: the least and the largest score, infinite if there is no bound; a function of the options if it
+            depends on them.
         formula: the score under the default options, in one line.
         paper: its source.
         direction: begins with "higher" or "lower", which is better.
@@ -145,14 +147,14 @@ class Metric:
         essential: calls by role.  A model that can run none of them is unsuitable, and the metric is not
             served with it.
         without: what it can still score without a model, by optional role.
-        style: of its question sets.
-        style_of: returns the style under other options; the style's name stays.
+        style: of its question sets; a function of the options if it depends on them.  Its name does not.
         styles: of a profile, by name, which requests may choose instead.
-        uses: the other images of an item that it uses, for any options unless `uses_of` is set.
-        uses_of: returns these for some options.
+        uses: the other images of an item that it uses; a function of the options if they select some, which
+            returns all for None.
         default: True for the metric of requests that name none.
         reads_prompt: True if the score depends on the prompt.
         trainers: the format of trainers' own entries.
+        all_roles: of required and optional models.
     """
 
     name: str
@@ -163,8 +165,7 @@ class Metric:
     roles: tuple[str, ...] = ()
     demand_of: Callable[[str, Any], Mapping[str, Demand]] | None = None
     may_use: tuple[str, ...] = ()
-    range: tuple[float, float] = (0, 1)
-    range_of: Callable[[Any], tuple[float, float]] | None = None
+    range: tuple[float, float] | Callable[[Any], tuple[float, float]] = (0, 1)
     formula: str = ""
     paper: str = ""
     direction: str = "higher is better"
@@ -172,17 +173,17 @@ class Metric:
     weights: str = ""
     essential: Callable[[], Mapping[str, Sequence[Call]]] | None = None
     without: Mapping[str, str] | None = None
-    style: Style | None = None
-    style_of: Callable[[Any], Style] | None = None
+    style: Style | Callable[[Any], Style] | None = None
     styles: Mapping[str, Style] = field(default_factory=dict)
-    uses: tuple[Beside, ...] = ()
-    uses_of: Callable[[Any], tuple[Beside, ...]] | None = None
+    uses: tuple[Beside, ...] | Callable[[Any], tuple[Beside, ...]] = ()
     default: bool = False
     reads_prompt: bool = True
     trainers: TrainerFormat[Any] | None = None
+    all_roles: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Raise `TypeError` or `ValueError` for an invalid declaration."""
+        object.__setattr__(self, "all_roles", (*self.roles, *self.may_use))
         if not NAME.fullmatch(self.name):
             raise ValueError(f"the name of a metric must match {NAME.pattern}")
         if not iscoroutinefunction(self.score):
@@ -194,17 +195,13 @@ class Metric:
         except PydanticUserError as exc:
             raise TypeError(f"the details of {self.name} cannot be described: {exc.message}") from exc
         self.options()  # each of them needs a default
-        if wrong := set(self.uses) - set(get_args(Beside)):
+        if wrong := set(self.uses_of()) - set(get_args(Beside)):
             raise ValueError(f"{self.name} uses {', '.join(sorted(wrong))}; an item has no such pictures")
         if not self.direction.startswith(("higher", "lower")):
             raise ValueError(f'the direction of {self.name} must be "higher is better" or "lower is better"')
-        if not self.range[0] < self.range[1]:
+        least, largest = self.range_of()
+        if not least < largest:
             raise ValueError(f"the range of {self.name} must be (least, largest)")
-
-    @property
-    def all_roles(self) -> tuple[str, ...]:
-        """The roles of required and optional models."""
-        return (*self.roles, *self.may_use)
 
     @property
     def lower_is_better(self) -> bool:
@@ -222,20 +219,19 @@ class Metric:
             return self.demand_of(prompt, options)
         return {role: Demand(1, len(prompt)) for role in self.roles}
 
-    def range_with(self, options: MetricOptions) -> tuple[float, float]:
-        """Return the least and the largest score under *options*."""
-        return self.range_of(options) if self.range_of else self.range
+    def range_of(self, options: MetricOptions | None = None) -> tuple[float, float]:
+        """Return the least and the largest score under *options*, by default the metric's defaults."""
+        return self.range if isinstance(self.range, tuple) else self.range(options or self.options())
 
-    def uses_with(self, options: MetricOptions) -> tuple[Beside, ...]:
-        """Return the other images of an item that it uses under *options*."""
-        return self.uses_of(options) if self.uses_of else self.uses
+    def uses_of(self, options: MetricOptions | None = None) -> tuple[Beside, ...]:
+        """Return the other images of an item that it uses under *options*, by default under any."""
+        return self.uses if isinstance(self.uses, tuple) else self.uses(options)
 
-    def style_with(self, options: MetricOptions) -> Style:
-        """Return the style of its question sets under *options*.  Raises `TypeError` if it uses none."""
-        style = self.style_of(options) if self.style_of else self.style
-        if style is None:
+    def style_of(self, options: MetricOptions | None = None) -> Style:
+        """Return the style of its question sets likewise.  Raises `TypeError` if it uses none."""
+        if self.style is None:
             raise TypeError(f"{self.name} uses no question sets")
-        return style
+        return self.style if isinstance(self.style, Style) else self.style(options or self.options())
 
     def asks(self, options: MetricOptions) -> Mapping[str, MetricOptions]:
         """Return the metrics whose models it uses, with their options: itself, or a composite's parts."""

@@ -9,7 +9,7 @@ from models.core.contract import CHOICE_QUESTION
 from service.core.errors import Invalid
 from service.metrics.common.contract import Item
 from service.metrics.common.model_calls import Models
-from service.metrics.common.words import Word, words
+from service.metrics.common.texts import Word, words
 from service.observability.notes import Code, Note
 from service.questions.given import GivenQuestion
 from service.questions.sets import QuestionSet
@@ -65,15 +65,16 @@ async def questions_for(item: Item, models: Models, given: Given) -> tuple[Quest
         UnknownQuestionSet: there is no set with that id.
         ScoregateError: a subclass of it, if a set has to be written and cannot be.
     """
-    style = models.questions.style
+    sets = models.questions
+    style = sets.style
     if style is None:
         raise TypeError("the metric declares no style")
     if given is None:
-        return await models.questions.of(item.prompt, style)
+        return await sets.of(item.prompt, style)
     if not isinstance(given, str):
         questions = tuple(question.question() for question in given)
         return QuestionSet(item.prompt, style.name, questions, {"source": "request"}), None
-    pinned = await models.questions.pinned(given)
+    pinned = await sets.pinned(given)
     if pinned.style != style.name:
         raise Invalid(f"question_set: that set is of the style {pinned.style}, and not {style.name}")
     if pinned.prompt != item.prompt:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from service.observability.tracing.span import Span
+from service.observability.tracing import Span
 from service.serving.job import Job
 
 

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from service.observability.collectors import gpu_memory
-from service.observability.instruments import Instruments
+from service.observability.instruments import Instruments, gpu_memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from service.core.errors import CallRefused, Invalid, NotFound, ScoregateError
 from service.core.fields import SLOT
 from service.core.lanes import BULK
 from service.images.loader import ImageRef
-from service.metrics.common.choices import YES_NO_QUESTION
+from service.metrics.common.answers import YES_NO_QUESTION
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.web.caller import context_of, header_timeout
@@ -222,7 +222,7 @@ async def readings(
         ScoregateError: the first error of a question.
     """
     service = service_of(request)
-    asker = service.engine.asker
+    asker = service.asker
     handle = chosen(asker.models, model)
     context = context_of(service, request, header_timeout(request) or round(timeout_s * 1000), BULK)
     request.state.items = len(questions)

@@ -22,10 +22,10 @@ from service.core.lanes import BULK
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Encoded, Url
 from service.metrics.common.contract import Metric, MetricOptions
-from service.metrics.common.rewards import rewards
+from service.metrics.common.registry import rewards
 from service.observability.notes import Code
 from service.scoring.engine import Engine
-from service.scoring.items import UnopenedItem
+from service.scoring.plan import UnopenedItem
 from service.scoring.report import MetricResult, most_telling
 from service.serving.context import Context, free
 from service.serving.waiting import Place, WaitingRoom

@@ -67,18 +67,18 @@ def described(metric: Metric, service: Service) -> MetricEntry:
     handles = service.engine.catalog.handles([metric.name])
     degraded = service.engine.catalog.degraded(metric.name)
     entry: MetricEntry = {
-        "range": metric.range,
+        "range": metric.range_of(),
         "direction": metric.direction,
         "formula": metric.formula,
         "paper": metric.paper,
         "roles": [*metric.roles],
         "may_use": [*metric.may_use],
-        "uses": [*metric.uses],
+        "uses": [*metric.uses_of()],
         "models": list(handles),
         "ready": not (degraded or service.missing(metric)),
     }
     if metric.style:
-        entry["style"] = metric.style.name
+        entry["style"] = metric.style_of().name
     if degraded:
         entry["degraded"] = degraded
     absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]

@@ -29,7 +29,7 @@ async def questions(request: Request) -> Response:
     style, llm = service.engine.catalog.style(
         wanted.style, options_of(wanted.options, [*service.engine.metrics])
     )
-    work = service.engine.question_sets(wanted.prompts, style, llm, context)
+    work = service.asker.question_sets(wanted.prompts, style, llm, context)
     outcomes = await while_connected(request.receive, work)
     failed = [outcome for outcome in outcomes if isinstance(outcome, ScoregateError)]
     if len(failed) == len(outcomes):

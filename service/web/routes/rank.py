@@ -3,8 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from service.core.concurrency.disconnect import while_connected
-from service.scoring.cascade import ranked
-from service.scoring.ranking import RankedItem
+from service.scoring.ranking import RankedItem, ranked
 from service.scoring.report import ItemReport
 from service.web.caller import context_of
 from service.web.openapi import TIMEOUT, TRACE, documented

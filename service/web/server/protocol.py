@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from service.core.errors import Malformed, Overloaded, RequestTimeout, ScoregateError
-from service.observability.labels import NO_LANE
+from service.observability.instruments import NO_LANE
 from service.web.headers import mark
 from service.web.problems import ErrorFormat, response_to
 from service.web.server.incoming import BROKEN, Pace

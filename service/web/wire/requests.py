@@ -278,5 +278,5 @@ def requests_with(metrics: Mapping[str, Metric], max_items: int = MAX_ITEMS) -> 
     """Return the request types for *metrics*; apps with the same ones share them."""
     by_metric = tuple((name, metric.options) for name, metric in metrics.items())
     default = tuple(name for name, metric in metrics.items() if metric.default)
-    asking = [name for m in metrics.values() if m.style for name in (m.style.name, m.name, *m.styles)]
+    asking = [name for m in metrics.values() if m.style for name in (m.style_of().name, m.name, *m.styles)]
     return _made(by_metric, default, tuple(dict.fromkeys(asking)), max_items)

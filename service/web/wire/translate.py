@@ -8,9 +8,8 @@ from service.core.fields import Orient
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Encoded, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
-from service.scoring.clip import Clip
 from service.scoring.engine import Engine
-from service.scoring.items import UnopenedItem
+from service.scoring.plan import Clip, UnopenedItem
 from service.scoring.ranking import Cascade, Rule
 from service.web.images import ImageData, ImagePart, ImageUrl, WireImage
 from service.web.problems import MAX_FAULTS

@@ -21,7 +21,7 @@ from service.core.errors import (
     ScoregateError,
 )
 from service.core.lanes import LANES
-from service.scoring.repeated import raise_if_changed, repeated
+from service.scoring.engine import raise_if_changed, repeated
 from service.serving.batcher.queue import Queue
 from service.serving.context import Context
 from service.serving.handle import Handle

@@ -6,7 +6,7 @@ import pytest
 
 from models.core.calls import LabelCall
 from models.core.outcomes import Choices
-from service.metrics.rubrics.rubric import RUBRICS
+from service.metrics.judge import RUBRICS
 from tests.support.pictures import b64, item, pixels, png
 from tests.support.questions import noted, scored
 

@@ -4,7 +4,7 @@ import pytest
 
 from models.core.calls import ReadCall
 from models.core.outcomes import Choices, Likelihood, Line, Reading
-from service.metrics.text_accuracy import about_gaps, about_words
+from service.metrics.common.texts import about_gaps, about_words
 from tests.support.fakes import FakeModel
 from tests.support.pictures import item
 from tests.support.questions import noted, scored, written

@@ -9,7 +9,7 @@ import pytest
 
 import service
 from models.core.calls import ImageCall
-from service.observability.labels import STAGES
+from service.observability.instruments import STAGES
 from service.observability.logs import JsonLines
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.pool import Pool

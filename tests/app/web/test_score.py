@@ -11,9 +11,9 @@ from models.core.outcomes import Embedding
 from models.families.fake import chance
 from models.images import image
 from service.core.errors import ModelFault
-from service.observability.labels import STAGES
+from service.observability.instruments import STAGES
 from service.scoring import engine
-from service.scoring.workload import Workload
+from service.scoring.plan import Workload
 from service.serving import context, handle
 from service.web import edge
 from service.web.routes import score as route

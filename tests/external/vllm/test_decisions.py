@@ -8,7 +8,7 @@ import httpx
 import PIL.Image
 import pytest
 
-from service.metrics.rubrics.rubric import RUBRICS, VALUES
+from service.metrics.judge import RUBRICS, VALUES
 from tests.external.vllm.services import PATIENT_S, PICTURE, scored, server, service
 from tests.support.tiny_lfm2_vl import LETTERS, NO, YES, decided
 

@@ -4,7 +4,7 @@ import pytest
 
 from models.checkpoints.locate import DEMO
 from models.families.clip_flant5.model import ClipFlanT5
-from service.metrics.rubrics.rubric import RUBRICS, VALUES
+from service.metrics.judge import RUBRICS, VALUES
 from tests.support.paths import GOLDEN
 from tests.support.pictures import b64, item, png
 from tests.support.questions import noted, scored

@@ -9,8 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.metrics.common.assignment import assign
-from service.metrics.common.registry import metrics
+from service.metrics.common.registry import assign, metrics
 from service.serving.loading import load_models
 from service.web.app import create_app
 from service.wiring.bootstrap import Service

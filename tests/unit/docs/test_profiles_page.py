@@ -3,8 +3,7 @@
 import re
 
 from service.core.settings.tree import Settings
-from service.metrics.common.assignment import assign
-from service.metrics.common.registry import metrics
+from service.metrics.common.registry import assign, metrics
 from service.wiring.load import PROFILES, load_settings
 from tests.support.pages import named_rows, page, rows, section
 

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from service.observability import collectors
 from service.observability.instruments import Instruments
 from service.observability.logs import FIELDS
 from tests.support.pages import fences, named_rows, page, rows, section
@@ -18,7 +17,9 @@ OPEN = {"model", "metric", "device", "version"}  # labels whose values are not t
 def families(monkeypatch):
     """All that is scraped of a service with a GPU."""
     kinds = ("allocated", "reserved", "total")
-    monkeypatch.setattr(collectors, "gpu_memory", lambda: [("cuda:0", kind, 1) for kind in kinds])
+    monkeypatch.setattr(
+        "service.observability.instruments.gpu_memory", lambda: [("cuda:0", kind, 1) for kind in kinds]
+    )
     instruments = Instruments(("clip", "vqa", "questions"), {"half": (0, 1)})
     instruments.add_device("clip", "cuda:0", float)
     return list(instruments.registry.collect())

@@ -11,7 +11,7 @@ import pytest
 from models.images.formats.decode import decode
 from service.images.loader import ImageRef
 from service.images.sources import Encoded
-from service.scoring.items import UnopenedItem
+from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
 from tests.support.pictures import png
 from tests.support.services import running

@@ -4,9 +4,8 @@ import pytest
 
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.metrics.common.assignment import assign
 from service.metrics.common.contract import Metric, Score
-from service.metrics.common.registry import own
+from service.metrics.common.registry import assign, own
 
 
 async def nothing(item, models, options):

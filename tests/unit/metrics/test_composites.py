@@ -6,10 +6,9 @@ import pytest
 
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.metrics.common.assignment import assign
 from service.metrics.common.composites import CompositeDetails, Part, composite, composites, lack, total
 from service.metrics.common.contract import Metric, MetricOptions, Score
-from service.metrics.common.registry import own
+from service.metrics.common.registry import assign, own
 from service.wiring.load import load_settings
 
 REWARD = {

@@ -10,8 +10,18 @@ from models.core.outcomes import Choices
 from models.families.fake import GREY
 from service.core.errors import Unanswered
 from service.metrics.common.contract import Item
-from service.metrics.judge import JudgeOptions, demand_of, essential, judge, known, mean, unsure
-from service.metrics.rubrics.rubric import RUBRICS, VALUES, read
+from service.metrics.judge import (
+    RUBRICS,
+    VALUES,
+    JudgeOptions,
+    demand_of,
+    essential,
+    judge,
+    known,
+    mean,
+    rubric_of,
+    unsure,
+)
 from service.observability.notes import Code
 from service.serving.demand import Demand
 
@@ -54,9 +64,9 @@ grades = ["not", "hardly", "half", "nearly", "all"]
 )
 def test_a_rubric_that_is_not_whole_is_refused_by_its_name(text, told):
     """When the service starts, and not when it is asked."""
-    read("a_file", GOOD)
+    rubric_of("a_file", GOOD)
     with pytest.raises(ValueError, match=told) as refusal:
-        read("a_file", text)
+        rubric_of("a_file", text)
     assert "the rubric a_file" in str(refusal.value)
 
 

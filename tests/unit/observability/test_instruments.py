@@ -8,9 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from service.core import errors
-from service.observability.collectors import score_buckets
-from service.observability.instruments import Instruments
-from service.observability.labels import SCORE_RESULTS, STATUSES, result_of
+from service.observability.instruments import SCORE_RESULTS, STATUSES, Instruments, result_of, score_buckets
 from service.web.openapi import tree
 
 

@@ -13,7 +13,7 @@ from service.images.sources import Base64, Encoded
 from service.metrics.common.contract import Metric, Score
 from service.metrics.common.registry import metrics
 from service.observability.notes import Code
-from service.scoring.items import UnopenedItem
+from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
 from service.serving.handle import Handle
 from service.serving.waiting import WaitingRoom

@@ -13,7 +13,7 @@ from service.core.errors import (
     NotReady,
 )
 from service.metrics.common.contract import Score
-from service.scoring.items import UnopenedItem
+from service.scoring.plan import UnopenedItem
 from service.scoring.ranking import Cascade, Rule, best, ranking, refuse
 from service.scoring.report import ItemReport, Report
 

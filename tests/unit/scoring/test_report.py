@@ -17,7 +17,7 @@ from service.core.errors import (
 from service.metrics.common.contract import Score
 from service.observability.instruments import Instruments
 from service.observability.notes import Code, Note
-from service.scoring.items import UnopenedItem
+from service.scoring.plan import UnopenedItem
 from service.scoring.report import ItemReport, Report, most_telling, unknown_words, vocabularies
 
 SCORE = Score(0.5, {})

@@ -3,7 +3,7 @@
 import pytest
 
 from models.core.contract import Prepared
-from service.observability.tracing.span import NO_SPAN
+from service.observability.tracing import NO_SPAN
 from service.serving.batcher.batch_span import add_batch_span, batch_span
 from service.serving.job import Job
 from tests.support.devices import Words, device, outcomes_of, put

@@ -3,9 +3,8 @@
 import pytest
 
 from demo.process import HOST, free_port
-from service.observability.tracing import otlp
-from service.observability.tracing.span import NO_SPAN, Span
-from service.observability.tracing.tracer import open_tracer
+from service.observability import otlp
+from service.observability.tracing import NO_SPAN, Span, open_tracer
 from tests.support.pictures import item
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

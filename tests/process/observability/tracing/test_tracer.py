@@ -10,7 +10,7 @@ def test_without_a_collector_opentelemetry_is_not_imported():
     """Neither its SDK nor its exporter, by whatever the service imports to serve."""
     code = (
         "import sys; from service.process import command, launch\n"
-        "from service.observability.tracing import span, tracer\n"
+        "from service.observability import tracing\n"
         "print(sorted(name for name in sys.modules if name.startswith('opentelemetry.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -22,7 +22,7 @@ def test_without_a_collector_opentelemetry_is_not_imported():
 OPENING = """
 import asyncio, contextlib
 from service.core.settings import SettingsError
-from service.observability.tracing.tracer import open_tracer
+from service.observability.tracing import open_tracer
 
 async def opened():
     async with open_tracer("http://127.0.0.1:9"):

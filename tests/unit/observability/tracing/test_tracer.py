@@ -4,8 +4,7 @@ import pytest
 from opentelemetry import trace
 
 from service.core.settings import SettingsError, sections
-from service.observability.tracing.span import Span
-from service.observability.tracing.tracer import open_tracer
+from service.observability.tracing import NO_SPAN, Span, open_tracer
 from service.wiring.load import load_settings
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -25,6 +24,16 @@ async def test_without_a_collector_a_span_is_its_own_part():
     for done in (span.note(error="no"), span.link(TRACE), span.end()):
         assert done is None
     assert TRACE == span.add("queue", 0.0, 1.0)
+
+
+@pytest.mark.anyio
+async def test_a_request_without_a_collector_and_without_a_trace_makes_no_span():
+    """All such requests have the same one, and its parts are no spans of OpenTelemetry either."""
+    async with open_tracer("") as tracer:
+        span = Span.of_request(tracer, "POST /score", "", 0.0)
+
+    assert span is NO_SPAN
+    assert "" == span.add("decode", 0.0, 1.0)
 
 
 @pytest.mark.parametrize(

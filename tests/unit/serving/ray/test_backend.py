@@ -7,7 +7,7 @@ import pytest
 
 from models.core.outcomes import Likelihood
 from service.core.errors import Draining, LaneFull, ModelFault
-from service.scoring.workload import Workload
+from service.scoring.plan import Workload
 from service.serving.demand import Demand
 from service.serving.job import Result
 from service.serving.ray.contract import Answer

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
 from scoregate.evaluation.replay.ratings import Picture, answers_by_picture, figures_of, shown
-from service.metrics.common.dependencies import Dependencies
+from service.metrics.common.answers import Dependencies
 from service.metrics.dsg import fold
 from service.questions.exchange.dsg import parents_of
 from service.questions.sets import Question

@@ -8,7 +8,7 @@ from models.core.calls import ChoiceCall, LikelihoodCall
 from models.core.outcomes import Choices, Likelihood
 from models.families.fake import GREY
 from service.core.errors import Invalid
-from service.metrics.common.choices import YES_NO_QUESTION, Answered, answered, call, log_likelihoods
+from service.metrics.common.answers import YES_NO_QUESTION, Answered, answered, call, log_likelihoods
 from service.questions.sets import Question
 
 COLOUR = Question(1, "What color is it?", expected="red", choices=("red", "dark blue"))

@@ -1,14 +1,15 @@
-"""Questions with choices, answered by the likelihood of each choice."""
+"""Answers of a VQA model: likelihoods of choices, or text, and questions that a "no" makes moot."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import Literal
 
-from models.core.calls import Call, ChoiceCall, LikelihoodCall
+from models.core.calls import AnswerCall, Call, ChoiceCall, LikelihoodCall
 from models.core.outcomes import Choices, Likelihood
 from models.images.image import Image
-from service.core.errors import Invalid
+from service.core.errors import Invalid, Unanswered
 from service.metrics.common.model_calls import Vqa
 from service.questions.sets import Question
 
@@ -119,3 +120,49 @@ def log_likelihoods(question: Question, result: Likelihood | Choices, pooling: P
         by_word = {"yes": result.log_p_yes, "no": result.log_p_no}
         return tuple(by_word[folded(choice)] for choice in question.choices)
     return tuple(sum(log) / (len(log) if pooling == "mean" else 1) for log in result.log_probs)
+
+
+YES_OR_NO = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+MOST = 100  # characters of an answer in an error
+
+
+async def written(vqa: Vqa, image: Image, questions: Sequence[str]) -> list[str]:
+    """Return the VQA model's text for each question, without spaces around it.  Raises `Unanswered`."""
+    answers = await vqa.answer([AnswerCall(image, question) for question in questions])
+    texts = [answer.text.strip() for answer in answers]
+    if not all(texts):
+        raise Unanswered(f"the answer to question {texts.index('') + 1} is empty")
+    return texts
+
+
+async def said_yes(vqa: Vqa, image: Image, questions: Sequence[str]) -> list[bool]:
+    """Return whether each text begins with "yes".  Raises `Unanswered` if one begins with neither."""
+    said = []
+    for number, text in enumerate(await written(vqa, image, questions), 1):
+        word = YES_OR_NO.match(text)
+        if word is None:
+            raise Unanswered(f'the answer to question {number} is neither yes nor no: "{text[:MOST]}"')
+        said.append(word[1].casefold() == "yes")
+    return said
+
+
+Dependencies = Literal["direct", "transitive", "none"]
+
+
+def moot(
+    questions: Sequence[Question], yes: Mapping[int, bool], dependencies: Dependencies
+) -> dict[int, list[int]]:
+    """
+    Return the questions that count 0 because of a parent, with the parents that decided it.
+
+    The order of the questions does not matter, and published sets with cycles work like all others.
+    """
+    if dependencies == "none":
+        return {}
+    no = {id for id, answer in yes.items() if not answer}
+    while True:
+        deciding = {q.id: [parent for parent in q.depends_on if parent in no] for q in questions}
+        zeroed = {id: parents for id, parents in deciding.items() if parents}
+        if dependencies == "direct" or zeroed.keys() <= no:
+            return zeroed
+        no |= zeroed.keys()

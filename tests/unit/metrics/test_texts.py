@@ -1,10 +1,68 @@
-"""Text read in an image, judged word by word with the gaps between the words."""
+"""Words of a prompt with the scores of their questions, and text in an image, judged word by word."""
 
 from itertools import product
 
 import pytest
 
-from service.metrics.text_accuracy import WordAccuracy, about_gaps, about_words, word_accuracy, words_of
+from service.metrics.common.texts import (
+    WordAccuracy,
+    about_gaps,
+    about_words,
+    stem,
+    word_accuracy,
+    words,
+    words_of,
+)
+
+
+def scores(prompt, *scored):
+    return [(word["word"], word["score"]) for word in words(prompt, scored)]
+
+
+def test_a_word_has_the_mean_of_the_questions_that_cover_it():
+    """One that no question is about has none, and words stay in the order of the prompt."""
+    found = scores("a glowing red circle", ("red", 1.0), ("circle", 1.0), ("red circle", 0.4))
+
+    assert [("a", None), ("glowing", None), ("red", 0.7), ("circle", 0.7)] == found
+
+
+@pytest.mark.parametrize(
+    ("prompt", "phrase"),
+    [("three Circles", "circle"), ("two boxes", "BOX"), ("a bus stop", "bus"), ("glass", "glass")],
+)
+def test_case_and_plural_make_no_difference(prompt, phrase):
+    """The word is covered."""
+    assert 1.0 in [score for _, score in scores(prompt, (phrase, 1.0))]
+
+
+@pytest.mark.parametrize("phrase", ["ring", "cat", "", "?"])
+def test_a_part_of_a_word_covers_nothing(phrase):
+    """ "ring" is not "string"."""
+    assert [("a", None), ("string", None), ("concatenated", None)] == scores(
+        "a string, concatenated", (phrase, 1.0)
+    )
+
+
+def test_a_word_that_stands_there_twice_is_listed_twice():
+    """With the same score, since questions do not say which of both they mean."""
+    assert [("red", 0.5), ("red", 0.5)] == scores("red red", ("red", 0.5))
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        *[("Buses", "bus"), ("boxes", "box"), ("waltzes", "waltz"), ("beaches", "beach"), ("dishes", "dish")],
+        *[("uses", "use"), ("dogs", "dog"), ("gas", "gas"), ("grass", "grass"), ("STRASSE", "strasse")],
+    ],
+)
+def test_a_stem_has_neither_case_nor_plural(word, expected):
+    """Short words and those that end with "ss" are no plurals."""
+    assert expected == stem(word)
+
+
+def test_accents_and_apostrophes_make_no_difference():
+    """Composed or not, typographic or not; the word stays as the prompt has it."""
+    assert [("cafe\u0301", 1.0), ("dog’s", 0.5)] == scores("cafe\u0301 dog’s", ("Café", 1.0), ("dog's", 0.5))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +104,7 @@ def marked(wanted, read):
 def test_the_best_of_all_ways_to_lay_them_side_by_side_counts(length):
     """Compared with trying every one of them."""
     for wanted in product("ab", repeat=length):
-        for read in (words for n in range(5) for words in product("abx", repeat=n)):
+        for read in (each for n in range(5) for each in product("abx", repeat=n)):
             found = word_accuracy(wanted, read)
             ways = {*marked(wanted, read)}
 

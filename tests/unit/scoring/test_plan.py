@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.scoring.clip import Clip
+from service.scoring.plan import Clip
 
 FILM = [number / 24 for number in range(49)]  # two seconds
 SLOW = [0, 0.5, 3, 3.1, 4]

@@ -1,13 +1,20 @@
-"""Spans of a request, by OpenTelemetry's API; without a collector they record nothing."""
+"""Tracing by OpenTelemetry's API: the tracer of the settings, and the spans of a request."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from time import monotonic, time_ns
-from typing import Self
 
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from service.core.settings import SettingsError
 
 Attribute = str | int | float
 
@@ -19,6 +26,28 @@ CONVENTIONS = {
     "route": "http.route",
     "status": "http.response.status_code",
 }
+
+
+@asynccontextmanager
+async def open_tracer(otlp_endpoint: str) -> AsyncIterator[trace.Tracer]:
+    """
+    Open a tracer that sends to the collector at *otlp_endpoint*; one without effect if that is empty.
+
+    Raises:
+        SettingsError: OpenTelemetry rejects the value of one of its own variables.
+    """
+    if not otlp_endpoint:
+        yield trace.NoOpTracer()
+        return
+    async with AsyncExitStack() as stack:
+        try:  # some variables are read by the import
+            from service.observability.otlp import exporting_tracer
+
+            tracer = await stack.enter_async_context(exporting_tracer(otlp_endpoint))
+        except ValueError as exc:
+            line = f"telemetry.otlp_endpoint: OpenTelemetry rejects one of its variables, OTEL_*: {exc}"
+            raise SettingsError(line) from exc
+        yield tracer
 
 
 class Span:
@@ -42,28 +71,34 @@ class Span:
         )
 
     @classmethod
-    def of_request(cls, tracer: trace.Tracer, name: str, traceparent: str, began: float) -> Self:
+    def of_request(cls, tracer: trace.Tracer, name: str, traceparent: str, began: float) -> "Span":
         """
         Start the first span of a request, as a child of the caller's span if *traceparent* is valid.
 
         Args:
             began: by `time.monotonic`.
         """
+        if not traceparent and isinstance(tracer, trace.NoOpTracer):
+            return NO_SPAN
         caller = W3C.extract({"traceparent": traceparent}, Context())
         span = tracer.start_span(name, caller, trace.SpanKind.SERVER, start_time=nanoseconds(began))
         return cls(tracer, span if span.is_recording() else trace.get_current_span(caller))
 
-    @contextmanager
-    def child(self, name: str, links: Sequence[str] = (), **attributes: Attribute) -> Iterator["Span"]:
+    def child(
+        self, name: str, links: Sequence[str] = (), **attributes: Attribute
+    ) -> AbstractContextManager["Span"]:
         """
         Record the context as a child; an exception raised in it becomes the child's `error`.
 
         Args:
             links: the traceparents of related spans.
         """
-        if not self.recording:
-            yield self
-            return
+        return self._recorded(name, links, attributes) if self.recording else nullcontext(self)
+
+    @contextmanager
+    def _recorded(
+        self, name: str, links: Sequence[str], attributes: Mapping[str, Attribute]
+    ) -> Iterator["Span"]:
         part = self._start(name, monotonic(), links, attributes)
         try:
             yield part
@@ -77,12 +112,16 @@ class Span:
         self, name: str, began: float, ended: float, links: Sequence[str] = (), **attributes: Attribute
     ) -> str:
         """Add a child that has ended, and return its traceparent; times are those of `time.monotonic`."""
+        if not self.recording:
+            return self.traceparent
         part = self._start(name, began, links, attributes)
         part._span.end(nanoseconds(ended))
         return part.traceparent
 
     def note(self, **attributes: Attribute) -> None:
         """Set attributes; `error`, a code, also marks the span as failed."""
+        if not self.recording:
+            return
         self._span.set_attributes(named(attributes))
         if "error" in attributes:
             self._span.set_status(trace.StatusCode.ERROR)

@@ -1,1 +1,0 @@
-"""Rubrics for a VQA model, as TOML files."""

@@ -1,1 +1,0 @@
-"""Spans, exported to an OpenTelemetry collector."""

@@ -1,0 +1,330 @@
+"""The plan of a request: its items, the images that each metric scores, and the work that they mean."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import NamedTuple
+
+from service.core.errors import BadImage, Fault, ImageTooLarge, Invalid, NoFrames, ScoregateError
+from service.core.fields import Orient
+from service.images.loader import ONE_FRAME, ImageRef
+from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions, Score
+from service.scoring.catalog import MetricCatalog
+from service.serving.context import Context
+from service.serving.demand import Demand
+from service.serving.handle import Handle
+from service.serving.reservation import Reservation
+from service.serving.waiting import Place
+
+VIDEO_FRAMES = 16  # of a video, if the request sets neither a rate nor a number
+ROUNDING_S = 1e-9  # of a frame's time
+BATCHES = 3  # of the slowest model: one runs, one waits, and one is being prepared
+LEAST = 2  # frames, so that one is decoded while the model works on the other
+COMPUTED = 32  # frames, if no model is used
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """
+    A part of a video, in seconds from its first frame.
+
+    Attributes:
+        start, end: the first moment, and the one after the last; None for those of the file.
+        fps: frames that are taken from each second; None for all frames.
+    """
+
+    start: float | None = None
+    end: float | None = None
+    fps: float | None = None
+
+    def frames(self, times: Sequence[float]) -> list[int]:
+        """
+        Return the numbers of the frames that are taken, in order and each once; none after the file's end.
+
+        With a rate these are the frames on screen at `start`, `start + 1 / fps`, and so on.
+
+        Args:
+            times: when each frame appears, and when the last one ends.
+        """
+        start, end = self.start or 0.0, times[-1] if self.end is None else min(self.end, times[-1])
+        shown = [n for n in range(len(times) - 1) if times[n + 1] > start and times[n] < end]
+        if self.fps is None or not shown:
+            return shown
+        steps = [max(0, ceil((time - start - ROUNDING_S) * self.fps)) for time in times]
+        last = ceil((end - start - ROUNDING_S) * self.fps)
+        return [n for n in shown if steps[n] < min(steps[n + 1], last)]
+
+
+WHOLE = Clip()
+
+
+@dataclass(frozen=True, slots=True)
+class UnopenedItem:
+    """
+    A prompt with its images.
+
+    Attributes:
+        frames: the images that are scored against the prompt, one or several.
+        options: by metric; a metric that is missing uses its defaults.
+        id: the caller's name for it, echoed.
+        place: a JSON pointer into the request, for errors.
+        references: images that it is compared with.
+        source: the image before an edit.
+        clip: the part of its videos and animations that is scored.
+    """
+
+    prompt: str
+    frames: Sequence[ImageRef]
+    options: Mapping[str, MetricOptions] = field(default_factory=dict)
+    id: str | None = None
+    place: str = ""
+    references: Sequence[ImageRef] = ()
+    source: ImageRef | None = None
+    clip: Clip = WHOLE
+
+    @property
+    def orient(self) -> Orient | None:
+        """The orientation of its pictures; None for the settings' value."""
+        return self.frames[0].orient
+
+
+class Frame(NamedTuple):
+    """A frame of an item: the index of its file, and its number in that if the file counts as its frames."""
+
+    file: int
+    number: int | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Input:
+    """
+    Images of an item that some of its metrics score together.
+
+    Attributes:
+        frames: scored as one image: one frame, or a grid of several.
+        given: the number of frames that the item has.
+        references, source: the other images that these metrics use.
+        metrics: the options of each of these metrics, by name.
+        results: of each of them, once they are scored.
+    """
+
+    item: UnopenedItem
+    frames: tuple[Frame, ...]
+    given: int
+    references: Sequence[ImageRef]
+    source: ImageRef | None
+    metrics: dict[str, MetricOptions] = field(default_factory=dict)
+    results: Mapping[str, Score | ScoregateError] = field(default_factory=dict)
+
+    def file(self, frame: Frame) -> ImageRef:
+        """Return the file of *frame*; of one that counts as its frames, the frame stack."""
+        image = self.item.frames[frame.file]
+        return image if frame.number is None or image.film is None else image.film
+
+    def place(self, frame: Frame) -> str:
+        """Return the name of *frame* in errors, such as "frame 3"; empty if the item has one image."""
+        place = f"frame {frame.file}" if len(self.item.frames) > 1 else ""
+        if frame.number is None or self.file(frame).times is ONE_FRAME:
+            return place
+        return f"{place}, its frame {frame.number}" if place else f"frame {frame.number}"
+
+    @property
+    def others(self) -> list[tuple[ImageRef, str]]:
+        """References and source, each with its place in the request."""
+        place = self.item.place
+        found = [(each, f"{place}/references/{number}") for number, each in enumerate(self.references)]
+        return found if self.source is None else [*found, (self.source, f"{place}/source")]
+
+
+Inputs = Sequence[Input] | BadImage
+"""The inputs of one metric for an item; an error if the item has too many frames, or none."""
+
+
+class Plan:
+    """
+    The items of a request with what each of its metrics scores, and the work that this means.
+
+    Args:
+        names: of the metrics to be scored.
+        lane: of its calls.
+
+    Attributes:
+        by_metric: for each item, in order, the inputs of each metric.
+        inputs: all distinct inputs, in order.
+        films: the images of which some metric scores each frame, if they have several.
+        work: on the models.
+
+    Raises:
+        Invalid: an item has images that no metric uses; every such place is named.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[UnopenedItem],
+        names: Sequence[str],
+        catalog: MetricCatalog,
+        lane: str,
+    ) -> None:
+        self.items = items
+        self.by_metric: list[dict[str, Inputs]] = []
+        self.inputs: list[Input] = []
+        self.films: dict[ImageRef, None] = {}
+        demands, unused = dict[Handle, Demand](), list[Fault]()
+        for item in items:
+            of_item, distinct, used = dict[str, Inputs](), dict[object, Input](), set[str]()
+            for name in names:
+                metric, options = catalog.known[name], item.options.get(name) or catalog.defaults[name]
+                uses = metric.uses_of(options)
+                used.update(uses)
+                inputs = of_item[name] = self._inputs(item, name, options, uses, distinct)
+                if not isinstance(inputs, BadImage):
+                    for handle, demand in demands_of(metric, options, item.prompt, catalog):
+                        more = demand * len(inputs)
+                        demands[handle] = demands[handle] + more if handle in demands else more
+            self.by_metric.append(of_item)
+            self.inputs += distinct.values()
+            unused += [
+                Fault(
+                    f"{item.place}/{name}",
+                    "unused_picture",
+                    f"{', '.join(names)} with these options does not use it",
+                )
+                for name, given in ((REFERENCES, item.references), (SOURCE, item.source))
+                if given and name not in used
+            ]
+        if unused:
+            raise Invalid(f"{unused[0].pointer}: {unused[0].detail}", faults=unused)
+        self.work = Workload(demands, len(self.inputs), lane)
+
+    def _inputs(
+        self,
+        item: UnopenedItem,
+        name: str,
+        options: MetricOptions,
+        uses: Collection[str],
+        distinct: dict[object, Input],
+    ) -> Inputs:
+        """Return the inputs of the metric *name* for *item*, which it may share with others in *distinct*."""
+        # An animation counts as its frames if the request sets how they are taken or folded; a video always.
+        every = item.clip != WHOLE or not options.model_fields_set.isdisjoint(MetricOptions.model_fields)
+        frames, given, lasts = list[Frame](), 0, 0.0
+        for index, image in enumerate(item.frames):
+            if every or image.video:
+                self.films[image] = None
+            if (every or image.video) and (film := image.film):
+                given += len(film.times) - 1
+                lasts = max(lasts, film.times[-1])
+                numbers = [0] if film.times is ONE_FRAME else item.clip.frames(film.times)
+                frames += [Frame(index, number) for number in numbers]
+            else:
+                given += 1
+                frames.append(Frame(index))
+        samples = options.samples
+        if samples is None and item.clip.fps is None and any(image.video for image in item.frames):
+            samples = VIDEO_FRAMES
+        if not frames:
+            return NoFrames(f"no frame is between start and end; it lasts {lasts:g} s")
+        if samples is None and len(frames) > MAX_FRAMES:
+            sample = f"options.{name}.samples scores some of them"
+            return ImageTooLarge(f"{len(frames)} frames; at most {MAX_FRAMES}; {sample}")
+        if samples is not None:
+            frames = sampled(frames, samples)
+        references = item.references if REFERENCES in uses else ()
+        source = item.source if SOURCE in uses else None
+        inputs = []
+        for together in [tuple(frames)] if options.frames == "grid" else [(frame,) for frame in frames]:
+            key = (together, given, bool(references), bool(source))
+            input = distinct.get(key)
+            if input is None:
+                input = distinct[key] = Input(item, together, given, references, source)
+            input.metrics[name] = options
+            inputs.append(input)
+        return inputs
+
+    def keep_frames(self) -> None:
+        """Decode of each film only the frames that some metric scores."""
+        used: dict[ImageRef, set[int]] = {}
+        for input in self.inputs:
+            for frame in input.frames:
+                if frame.number is not None:
+                    used.setdefault(input.file(frame), set()).add(frame.number)
+        for film, numbers in used.items():
+            film.keep(numbers)
+
+
+def demands_of(
+    metric: Metric, options: MetricOptions, prompt: str, catalog: MetricCatalog
+) -> Iterator[tuple[Handle, Demand]]:
+    """Yield the models that *metric* or its parts need for an image, each with the demand on it."""
+    for part, chosen in metric.asks(options).items():
+        for role, demand in catalog.known[part].demand(prompt, chosen).items():
+            if demand.calls and (handle := catalog.handle(part, role)):
+                yield handle, demand
+
+
+def sampled(frames: Sequence[Frame], count: int) -> list[Frame]:
+    """
+    Return the middle frame of each of *count* equal parts; all frames if there are no more.
+
+    For 10 frames and a count of 4 these are the frames 1, 3, 6 and 8.
+    """
+    count = min(count, len(frames))
+    return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]
+
+
+@dataclass(eq=False, slots=True)
+class Workload:
+    """
+    The demands of one request.
+
+    As a context manager, it reserves space in the lanes for work that was admitted and has not begun.
+
+    Attributes:
+        demands: for each model that the request needs.
+        frames: the number of inputs; a grid counts as one.
+        lane: of its calls.
+    """
+
+    demands: Mapping[Handle, Demand]
+    frames: int
+    lane: str
+    _reservations: Sequence[Reservation] = ()
+
+    def __enter__(self) -> "Workload":
+        if self.frames > 1:  # a single one begins immediately
+            self._reservations = [
+                handle.backend.reserve(self.lane, demand, self.frames)
+                for handle, demand in self.demands.items()
+            ]
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for reservation in self._reservations:
+            reservation.close()
+
+    def admit(self, context: Context) -> None:
+        """Raise `LaneFull`, `Overloaded` or `TooLarge` if a model cannot take the request."""
+        for handle, demand in self.demands.items():
+            handle.admit(context, demand)
+
+    async def wait_for_room(self, context: Context, place: Place) -> None:
+        """Wait until each model has room, see `Handle.wait_for_room`."""
+        for handle, demand in self.demands.items():
+            await handle.wait_for_room(context, demand, place)
+
+    def begin_frame(self) -> None:
+        """Release the reservation of one frame, whose calls are queued now."""
+        for reservation in self._reservations:
+            reservation.begin_part()
+
+    def at_once(self) -> int:
+        """
+        Return the number of frames to score concurrently.
+
+        Enough to keep the batches of the slowest model full, by its recent batches.  More would only hold
+        memory and delay others.
+        """
+        if not self.demands:
+            return COMPUTED
+        slowest = max(handle.backend.estimate(demand) for handle, demand in self.demands.items())
+        return max(LEAST, ceil(BATCHES * self.frames / slowest.batches))
