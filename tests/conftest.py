@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from service.questions.stores import file
+from service.questions.stores import sqlite
 from tests.support.fakes import FakeModel, new_fakes
 
 # Beside other work an example may take any time.
@@ -54,7 +54,7 @@ def anyio_backend() -> str:
 def _unsynced() -> Iterator[None]:
     """Have question stores of this process not wait for the disk: no test cuts the power."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(file, "SYNCHRONOUS", "OFF")
+        patch.setattr(sqlite, "SYNCHRONOUS", "OFF")
         yield
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import orjson
 
-from service.core.redis.client import RedisClient
+from service.core.redis import RedisClient
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.registry import metrics
-from service.questions.exchange.registry import formats
-from service.questions.exchange.transfer import export_sets, import_sets
+from service.questions.exchange.files import export_sets, formats, import_sets
 from service.questions.stores.opening import opened_store
 
 DONE, REFUSED = 0, 1

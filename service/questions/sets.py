@@ -8,11 +8,13 @@ Two hashes, never mixed: the **id** names the content (prompt, style, questions)
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import orjson
 
+ID = "sha256:"  # how the id of a set begins
 MAX_QUESTIONS = 64
 MAX_CHARACTERS = 1000  # of one question
 MAX_CHOICES = 26  # of one question: as many as there are letters
@@ -53,7 +55,7 @@ class Question:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QuestionSet:
     """
     The questions for one prompt in one style.
@@ -69,20 +71,47 @@ class QuestionSet:
     provenance: dict[str, str] = field(default_factory=dict, compare=False)
     unasked: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def id(self) -> str:
         """`sha256:` of the canonical prompt, style and questions."""
-        content = {
+        content = self.content()
+        del content["provenance"]
+        return ID + hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    def content(self) -> dict[str, Any]:
+        """Return it for JSON, without unused fields, so that ids stay stable."""
+        return {
             "prompt": self.prompt,
             "style": self.style,
             "questions": [question.content() for question in self.questions],
-            **self.missing(),
+            "provenance": self.provenance,
+            **({"unasked": [*self.unasked]} if self.unasked else {}),
         }
-        return "sha256:" + hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
-    def missing(self) -> dict[str, Any]:
-        """Return the field `unasked` for JSON; empty if there is none, so that ids stay stable."""
-        return {"unasked": [*self.unasked]} if self.unasked else {}
+
+def to_json(questions: QuestionSet) -> bytes:
+    """Serialize a set for a store."""
+    return orjson.dumps(questions.content())
+
+
+def from_json(content: bytes, id: str) -> QuestionSet | None:
+    """Return the set written by `to_json`, or None if *content* is not the whole set with that *id*."""
+    try:
+        written = orjson.loads(content)
+        questions = tuple(map(question_of, written.pop("questions")))
+        unasked = tuple(written.pop("unasked", ()))
+        found = QuestionSet(**written, questions=questions, unasked=unasked)
+        return found if found.id == id and isinstance(found.provenance, dict) else None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def question_of(content: dict[str, Any]) -> Question:
+    """Return a question from its `content`.  Raises `KeyError` or `TypeError`."""
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+    }
+    return Question(**fields)
 
 
 def without_zero(questions: Sequence[Question]) -> tuple[Question, ...]:
@@ -112,7 +141,8 @@ def check(questions: Sequence[Question]) -> None:
         for parent in question.depends_on:
             if parent not in ids:
                 raise ValueError(f"question {question.id} depends on {parent}, which does not exist")
-        check_choices(question)
+        if question.choices:
+            check_choices(question)
     ordered(questions)
 
 
@@ -128,8 +158,6 @@ def identity(question: Question) -> tuple[str, str]:
 
 def check_choices(question: Question) -> None:
     """Raise `ValueError` if choices are too few or repeated, or the expected answer is not among them."""
-    if not question.choices:
-        return
     if question.expected not in question.choices:
         raise ValueError(f"the expected answer of question {question.id} is not among its choices")
     distinct = {choice.strip().lower() for choice in question.choices}

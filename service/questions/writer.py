@@ -26,8 +26,7 @@ from service.core.errors import (
 )
 from service.core.lanes import INTERACTIVE
 from service.observability.instruments import Instruments
-from service.questions.leases import leased
-from service.questions.sets import QuestionSet, check, without_zero
+from service.questions.sets import ID, QuestionSet, check, without_zero
 from service.questions.stores.contract import LeaseLost, Store
 from service.questions.style import Style, Written
 from service.questions.styles.reading import without_wrapping
@@ -124,7 +123,7 @@ class QuestionWriter:
 
     async def pinned(self, id: str) -> QuestionSet:
         """Return the stored set with that id.  Raises `UnknownQuestionSet`."""
-        stored = await self._store.get(id) if id.startswith("sha256:") else None
+        stored = await self._store.get(id) if id.startswith(ID) else None
         if stored is None:
             raise UnknownQuestionSet(f"no question set {id} is stored here")
         return stored
@@ -137,7 +136,7 @@ class QuestionWriter:
         try:
             with llm.used_by(context):  # to the end: a caller that joins may have to be finished first
                 while True:
-                    async with leased(self._store, key, self._sleep) as token:
+                    async with self._store.lease(key, self._sleep) as token:
                         if stored := await self._store.find(*keys):
                             return stored, False
                         if token is not None:
@@ -193,7 +192,7 @@ class QuestionWriter:
 
         try:
             async with asyncio.timeout_at(context.deadline):
-                written = await style.written(ask, prompt)
+                written = await style.write(ask, prompt)
             written = written._replace(questions=without_zero(written.questions))
             check(written.questions)
             if not written.questions:

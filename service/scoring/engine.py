@@ -100,10 +100,12 @@ class Engine:
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
             Invalid: an item has images that none of the metrics uses.
         """
-        context.since = monotonic()
         handles = self.catalog.handles(metrics)
+        plan = Plan(items, metrics, self.catalog, context.lane)
+        if context.place is not None:  # before the request uses its models: they may go meanwhile
+            await plan.work.wait_for_room(context, context.place)
+        context.since = monotonic()
         with one_caller(context.caller), used(handles.values(), context):
-            plan = Plan(items, metrics, self.catalog, context.lane)
             plan.work.admit(context)  # before any picture is opened: a full service fetches and opens none
             if plan.films and await self._images.count_frames(plan.films, context):
                 plan = Plan(items, metrics, self.catalog, context.lane)

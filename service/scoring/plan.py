@@ -14,6 +14,7 @@ from service.scoring.catalog import MetricCatalog
 from service.serving.admission import Demand, Reservation
 from service.serving.context import Context
 from service.serving.handle import Handle
+from service.serving.waiting import Place
 
 VIDEO_FRAMES = 16  # of a video, if the request sets neither a rate nor a number
 ROUNDING_S = 1e-9  # of a frame's time
@@ -304,6 +305,11 @@ class Workload:
         """Raise `LaneFull`, `Overloaded` or `TooLarge` if a model cannot take the request."""
         for handle, demand in self.demands.items():
             handle.admit(context, demand)
+
+    async def wait_for_room(self, context: Context, place: Place) -> None:
+        """Wait until each model has room, see `Handle.wait_for_room`."""
+        for handle, demand in self.demands.items():
+            await handle.wait_for_room(context, demand, place)
 
     @contextmanager
     def frame(self) -> Iterator[Callable[[str], None]]:

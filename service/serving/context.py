@@ -12,6 +12,7 @@ from service.core.errors import ModelChanged
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.instruments import STAGES, Instruments
 from service.observability.tracing import NO_SPAN, Span
+from service.serving.waiting import Place
 
 CacheStatus = Literal["hit", "miss", "coalesced"]
 WORST_FIRST: tuple[CacheStatus, ...] = ("miss", "coalesced", "hit")
@@ -56,6 +57,7 @@ class Context:
             `QuotaExceeded` or `LargerThanQuota`.
         queued: called with the name of a model when the queue counts the calls of one frame.
         caller: the name of its API key; None without one.  Callers take turns.
+        place: where it waits for a full lane; None if the lane refuses it.
         request: the same object in all copies; of shared work, its own.
     """
 
@@ -73,6 +75,7 @@ class Context:
     charge: Callable[[int], None] = free
     queued: Callable[[str], None] = ignore
     caller: str | None = None
+    place: Place | None = None
     request: Request = field(default_factory=Request)
     _promotions: set[Callable[[], None]] = field(default_factory=set)
 

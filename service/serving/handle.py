@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -15,18 +15,28 @@ from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import CallResult
 from service.core.concurrency.promise import Promise, all_done
 from service.core.concurrency.tasks import Tasks
-from service.core.errors import Draining, ModelChanged, ModelFault, ScoregateError
+from service.core.errors import (
+    DeadlineExceeded,
+    Draining,
+    LaneFull,
+    ModelChanged,
+    ModelFault,
+    Overloaded,
+    ScoregateError,
+)
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing import Span
 from service.serving.admission import Demand
 from service.serving.backends.prepare import decoding_s, images_in_use
-from service.serving.cache.memory import Cache
+from service.serving.cache import Cache
 from service.serving.context import Context
 from service.serving.contract import Backend
 from service.serving.job import Job, Result
+from service.serving.waiting import Place
 
 log = logging.getLogger("scoregate.models")
 
+RECHECK_S = 0.25  # until a request that waits for room checks again, if no call ends
 BULK_KEPT_S = 10.0  # how long a bulk call without callers is kept: trainers retry the same body
 
 
@@ -61,6 +71,8 @@ class Handle:
         self._jobs: dict[bytes, Job] = {}
         self._groups: dict[Job, Group] = {}  # of each job that is being prepared
         self._preparing = Tasks()
+        self._lines: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # of each lane: who waits for room
+        self._freed = asyncio.Event()  # a call has ended
         self._closed = False
 
     @property
@@ -76,6 +88,41 @@ class Handle:
     def admit(self, context: Context, demand: Demand) -> None:
         """Reject a request before any work.  Raises `LaneFull`, `Overloaded` or `TooLarge`."""
         self.backend.admit(context.lane, context.deadline, demand)
+
+    async def wait_for_room(self, context: Context, demand: Demand, place: Place) -> None:
+        """
+        Wait until `admit` accepts a request: in the order of arrival, and until its deadline.
+
+        The first request alone checks for room, whenever calls have ended, so that many requests cost no
+        more than one.
+
+        Args:
+            place: taken if the request has to wait.
+
+        Raises:
+            LaneFull, Overloaded, DeadlineExceeded: there was no room before the deadline.
+            Overloaded: the waiting room is full.
+            TooLarge: the request exceeds the limit for one request.
+        """
+        line, refusal = self._lines[context.lane], ScoregateError()
+        if line.locked():  # by earlier requests, which it may not overtake
+            place.take()
+            refusal = DeadlineExceeded(stage="queue")
+        try:
+            async with asyncio.timeout_at(context.deadline), line:
+                while True:
+                    try:
+                        self.admit(context, demand)
+                        return
+                    except (LaneFull, Overloaded) as full:
+                        refusal = full
+                    place.take()
+                    self._freed.clear()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(RECHECK_S):  # room may come in other ways, too
+                            await self._freed.wait()
+        except TimeoutError:
+            raise refusal from None
 
     def used_by(self, context: Context) -> AbstractContextManager[None]:
         """Keep the model for a request until the context closes, before it goes."""
@@ -157,6 +204,7 @@ class Handle:
     def _ended(self, key: bytes, cache: Cache | None, result: Promise[Result]) -> None:
         """Forget a job that has its result or was cancelled, and store the outcome."""
         del self._jobs[key]
+        self._freed.set()
         if cache is not None and not result.cancelled():
             outcome = result.result().outcome
             if isinstance(outcome, CallResult):

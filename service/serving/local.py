@@ -7,7 +7,7 @@ from models.core.contract import RemoteModel
 from models.core.copies import copies_of
 from models.core.family import Loaded
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.redis.client import RedisClient
+from service.core.redis import RedisClient
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.serving.backends.local import LocalBackend

@@ -9,7 +9,7 @@ from models.core.contract import RemoteModel
 from models.core.family import Loaded
 from models.core.settings import Batch, ModelSettings, RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.redis.client import RedisClient
+from service.core.redis import RedisClient
 from service.core.settings import SettingsError
 from service.core.settings.environment import read_secret
 from service.core.settings.sections import QueueSettings
@@ -18,11 +18,11 @@ from service.observability.instruments import Instruments
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.queue import Queue, Shares
-from service.serving.cache.memory import Cache, OutcomeCache
-from service.serving.cache.redis import RedisCache
+from service.serving.cache import Cache, OutcomeCache
 from service.serving.contract import Backend
 from service.serving.handle import Handle
 from service.serving.loading import with_recipe
+from service.serving.redis_cache import RedisCache
 
 
 class Runtime(ABC):

@@ -11,7 +11,7 @@ from opentelemetry import trace
 from models.core.family import Loaded
 from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
-from service.core.redis.client import RedisClient
+from service.core.redis import RedisClient
 from service.core.settings.tree import Settings
 from service.images.loader import ImageLoader
 from service.metrics.common.composites import Composite, composites

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from service.web.dialects.decisions.questions import MAX_TEXT
+from service.web.dialects.questions import MAX_TEXT
 
 ROOT = Path(__file__).parents[2]
 METHODS = {"search", "match", "fullmatch", "findall", "finditer", "split", "sub"}
@@ -169,6 +169,6 @@ def test_patterns_in_calls_and_in_constants_are_found():
     found = {(place.partition(":")[0], *methods) for place, (_, methods) in patterns().items()}
 
     assert {
-        ("service/web/dialects/chat_judge/prompt.py", "search"),
+        ("service/web/dialects/chat_judge.py", "search"),
         ("service/web/endpoints.py", "fullmatch"),
     } <= found

@@ -13,8 +13,8 @@ from models.core.settings import HttpAddress, Section, http_address
 from models.images.formats.contract import BYTES_PER_PIXEL
 from models.images.formats.mp4 import MP4, MP4_PACKAGE
 from models.images.formats.registry import FORMATS
+from service.core import redis
 from service.core.fields import Orient
-from service.core.redis import url as redis_url
 from service.core.settings import Given, SettingsError
 from service.core.settings.hosts import parse
 
@@ -27,7 +27,7 @@ ORIGIN = re.compile(r"\*|https?://[^\s/@?#]+")
 # The memory limit of a container in bytes, for both versions of control groups; "max" if there is none.
 MEMORY_LIMITS = [Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")]
 
-REDIS = "|".join(redis_url.SCHEMES)  # in a pattern
+REDIS = "|".join(redis.SCHEMES)  # in a pattern
 
 
 def a_quarter_of_the_memory() -> int:
@@ -268,8 +268,8 @@ class CacheSettings(Section):
     @field_validator("questions", "scores")
     @classmethod
     def _redis_has_an_address(cls, place: str) -> str:
-        if redis_url.is_redis(place):
-            redis_url.check(place)
+        if redis.is_redis(place):
+            redis.check(place)
         return place
 
     @field_validator("redis_ca_file")
@@ -283,9 +283,9 @@ class CacheSettings(Section):
 
     @model_validator(mode="after")
     def _redis_has_what_is_set(self) -> Self:
-        if self.questions_ttl_s and not redis_url.is_redis(self.questions):
+        if self.questions_ttl_s and not redis.is_redis(self.questions):
             raise ValueError("questions_ttl_s needs a Redis in cache.questions")
-        if self.redis_ca_file and not any(map(redis_url.has_tls, self.redis.values())):
+        if self.redis_ca_file and not any(map(redis.has_tls, self.redis.values())):
             raise ValueError("redis_ca_file needs an address that begins with rediss://")
         return self
 
@@ -293,7 +293,7 @@ class CacheSettings(Section):
     def redis(self) -> dict[str, str]:
         """The address of each cache that is kept in a Redis, by cache."""
         places = {"questions": self.questions, "scores": self.scores}
-        return {cache: place for cache, place in places.items() if redis_url.is_redis(place)}
+        return {cache: place for cache, place in places.items() if redis.is_redis(place)}
 
     @property
     def questions_path(self) -> Path:

@@ -20,8 +20,7 @@ from service.core.settings import SettingsError
 from service.core.settings.dialects import Dialects
 from service.core.settings.tree import Settings
 from service.metrics.common.contract import Metric, MetricOptions
-from service.questions.profile import styles_of
-from service.questions.style import Style
+from service.questions.style import Style, styles_of
 
 GROUP = "scoregate.metrics"
 

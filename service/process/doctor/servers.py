@@ -11,9 +11,7 @@ from models.core.settings import RemoteSettings
 from models.families.registry import families
 from service.core.errors import NotReady
 from service.core.http import httpx
-from service.core.redis.client import RedisClient
-from service.core.redis.failures import TOO_OLD
-from service.core.redis.url import shown
+from service.core.redis import TOO_OLD, RedisClient, shown
 from service.core.settings import SettingsError
 from service.core.settings.environment import read_secret
 from service.core.settings.tree import Settings

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from service.core.text_files import table
-from service.questions.exchange.contract import Entry, Format, ParsedSet, made
+from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set
 from service.questions.sets import MAX_QUESTIONS, Question
 from service.questions.styles.dsg import DSG
 
@@ -42,7 +42,7 @@ def entries(path: Path) -> Iterator[Entry]:
         raise fault
 
 
-def read(entry: Entry) -> ParsedSet:
+def parse(entry: Entry) -> ParsedSet:
     """Parse the questions of an item, with repairs of everything that is invalid in a set."""
     rows: list[dict[str, str]] = entry.content
     repairs = []
@@ -62,7 +62,7 @@ def read(entry: Entry) -> ParsedSet:
     provenance = {"source": "j-min/DSG", "item": entry.item}
     if repairs:
         provenance["repaired"] = "; ".join(repairs)
-    return ParsedSet(made(prompts.pop(), DSG.name, tuple(questions), provenance), tuple(repairs))
+    return ParsedSet(checked_set(prompts.pop(), DSG.name, tuple(questions), provenance), tuple(repairs))
 
 
 def question(row: Mapping[str, str], parents: tuple[int, ...]) -> Question:
@@ -164,4 +164,4 @@ def replaced(question: Question, parents: Iterable[int]) -> Question:
     return replace(question, depends_on=tuple(parents))
 
 
-format = Format(DSG.name, entries, read)
+format = Format(DSG.name, entries, parse)

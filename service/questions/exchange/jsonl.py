@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import orjson
 from pydantic import Field
 
 from service.core.fields import Prompt, Strict
 from service.core.text_files import lines
-from service.questions.exchange.contract import Entry, Format, ParsedSet, made, validated
-from service.questions.sets import Question, QuestionSet
-from service.questions.stores.contract import content_of
+from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set, validated
+from service.questions.sets import Question
 
 
 class QuestionLine(Strict):
@@ -41,25 +39,20 @@ class SetLine(Strict):
     unasked: list[str] = Field(default_factory=list)
 
 
-def line_of(questions: QuestionSet) -> bytes:
-    """Return a set as one line, with a line feed."""
-    return orjson.dumps({"id": questions.id, **content_of(questions)}, option=orjson.OPT_APPEND_NEWLINE)
-
-
 def entries(path: Path) -> Iterator[Entry]:
     """Yield one entry per line."""
     for number, line in lines(path):
         yield Entry(number, "", line)
 
 
-def read(entry: Entry) -> ParsedSet:
+def parse(entry: Entry) -> ParsedSet:
     """Parse the set of a line.  Raises `ValueError` for a wrong id."""
     line = validated(SetLine, entry)
     questions = tuple(question.question() for question in line.questions)
-    found = made(line.prompt, line.style, questions, line.provenance, tuple(line.unasked))
+    found = checked_set(line.prompt, line.style, questions, line.provenance, tuple(line.unasked))
     if line.id and line.id != found.id:
         raise ValueError(f"the id is {line.id}, but that of its content is {found.id}")
     return ParsedSet(found)
 
 
-format = Format("jsonl", entries, read)
+format = Format("jsonl", entries, parse)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from service.core.fields import Prompt
 from service.core.text_files import lines
-from service.questions.exchange.contract import Entry, Format, ParsedSet, made, validated
+from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set, validated
 from service.questions.sets import Question
 
 STYLE = "tifa"
@@ -33,7 +33,7 @@ def entries(path: Path) -> Iterator[Entry]:
         yield Entry(number, "", line)
 
 
-def read(entry: Entry) -> ParsedSet:
+def parse(entry: Entry) -> ParsedSet:
     """Parse the set of a line; the kind of a question is its skill, if there is one for each."""
     line = validated(Line, entry)
     kinds = line.skills if len(line.skills) == len(line.vqa_list) else [""] * len(line.vqa_list)
@@ -43,7 +43,7 @@ def read(entry: Entry) -> ParsedSet:
     )
     if not all(question.expected.strip() for question in questions):
         raise ValueError("an answer is empty")
-    return ParsedSet(made(line.prompt, STYLE, questions, {"source": "GenEval 2"}))
+    return ParsedSet(checked_set(line.prompt, STYLE, questions, {"source": "GenEval 2"}))
 
 
-format = Format("geneval2", entries, read)
+format = Format("geneval2", entries, parse)

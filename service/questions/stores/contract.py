@@ -1,13 +1,13 @@
-"""The contract of question stores, with a cache of recent sets in memory."""
+"""The contract of question stores, with a cache of recent sets in memory, and leases that stay renewed."""
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
+from contextlib import asynccontextmanager, suppress
 
-import orjson
-
-from service.questions.sets import Question, QuestionSet
+from service.core.concurrency.watcher import Watcher
+from service.core.errors import NotReady
+from service.questions.sets import QuestionSet
 
 LEASE_S = 5.0  # until a lease expires, unless it is renewed
 
@@ -34,13 +34,19 @@ class Store(ABC):
         self._in_memory = in_memory
         self._recent: OrderedDict[str, QuestionSet] = OrderedDict()  # by lookup key and by id
 
-    async def find(self, *keys: str) -> QuestionSet | None:
-        """Return the set under the first lookup key that has one; sets in memory come first."""
-        return await self._cached(keys, self._find)
+    async def find(self, *names: str) -> QuestionSet | None:
+        """Return the set under the first lookup key or id that has one; sets in memory come first."""
+        found = self._known(names)
+        if found is None:
+            found = await self._find(*names)
+            if found is None:
+                return self._known(names)  # stored in the meantime
+            self._remember(names[0], found)
+        return found
 
     async def get(self, id: str) -> QuestionSet | None:
         """Return the set with that id."""
-        return await self._cached([id], self._get)
+        return await self.find(id)
 
     async def put(self, key: str, questions: QuestionSet, token: str | None = None) -> QuestionSet:
         """
@@ -53,6 +59,39 @@ class Store(ABC):
         self._remember(key, in_force)
         self._remember(in_force.id, in_force)
         return in_force
+
+    @asynccontextmanager
+    async def lease(self, key: str, sleep: Callable[[float], Awaitable[None]]) -> AsyncIterator[str | None]:
+        """
+        Yield the token of a lease on *key*, renewed until the block ends, or None if another process has one.
+
+        If the store fails in the meantime, the block goes on.  The lease may expire then, and `put` refuses
+        its token.
+
+        Raises:
+            NotReady: the store failed at the beginning.
+        """
+        token: str | None = None
+
+        async def hold() -> None:  # the first call claims the lease, and the others renew it
+            nonlocal token
+            if token is None:
+                token = await self.claim(key)
+                return
+            with suppress(NotReady):
+                await self.renew(key, token)
+
+        holding = Watcher(hold, LEASE_S / 3, sleep)
+        await holding.start()
+        if token is None:
+            await holding.aclose()
+        try:
+            yield token
+        finally:
+            await holding.aclose()
+            if token is not None:
+                with suppress(NotReady):
+                    await self.release(key, token)
 
     @abstractmethod
     async def claim(self, key: str) -> str | None:
@@ -71,23 +110,10 @@ class Store(ABC):
         """Yield every stored id with its set, or with None if the content is not a set."""
 
     @abstractmethod
-    async def _find(self, *keys: str) -> QuestionSet | None: ...
-
-    @abstractmethod
-    async def _get(self, id: str) -> QuestionSet | None: ...
+    async def _find(self, *names: str) -> QuestionSet | None: ...
 
     @abstractmethod
     async def _put(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet: ...
-
-    async def _cached(
-        self, names: Sequence[str], read: Callable[..., Awaitable[QuestionSet | None]]
-    ) -> QuestionSet | None:
-        if found := self._known(names):
-            return found
-        if found := await read(*names):
-            self._remember(names[0], found)
-            return found
-        return self._known(names)  # stored in the meantime
 
     def _known(self, names: Sequence[str]) -> QuestionSet | None:
         for name in names:
@@ -100,39 +126,3 @@ class Store(ABC):
         self._recent[name] = questions
         while len(self._recent) > self._in_memory:
             self._recent.popitem(last=False)
-
-
-def content_of(questions: QuestionSet) -> dict[str, Any]:
-    """Return a set for JSON."""
-    return {
-        "prompt": questions.prompt,
-        "style": questions.style,
-        "questions": [question.content() for question in questions.questions],
-        "provenance": questions.provenance,
-        **questions.missing(),
-    }
-
-
-def to_json(questions: QuestionSet) -> bytes:
-    """Serialize a set for a store."""
-    return orjson.dumps(content_of(questions))
-
-
-def from_json(content: bytes, id: str) -> QuestionSet | None:
-    """Return the set written by `to_json`, or None if *content* is not the whole set with that *id*."""
-    try:
-        written = orjson.loads(content)
-        questions = tuple(read(entry) for entry in written.pop("questions"))
-        unasked = tuple(written.pop("unasked", ()))
-        found = QuestionSet(**written, questions=questions, unasked=unasked)
-        return found if found.id == id and isinstance(found.provenance, dict) else None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
-
-
-def read(entry: dict[str, Any]) -> Question:
-    """Return a question written by `Question.content`.  Raises `KeyError` or `TypeError`."""
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
-    }
-    return Question(**fields)

@@ -3,13 +3,11 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from service.core.redis.client import RedisClient
-from service.core.redis.url import is_redis
+from service.core.redis import RedisClient, is_redis
 from service.core.settings.sections import CacheSettings
 from service.questions.stores.contract import Store
-from service.questions.stores.file import usable
 from service.questions.stores.redis import RedisStore
-from service.questions.stores.sqlite import SQLiteStore
+from service.questions.stores.sqlite import SQLiteStore, usable
 
 
 def check_store(cache: CacheSettings) -> None:

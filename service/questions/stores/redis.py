@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from service.core.errors import NotReady
-from service.core.redis.client import RedisClient, RedisFailed
-from service.questions.sets import QuestionSet
-from service.questions.stores.contract import LEASE_S, LeaseLost, Store, from_json, to_json
+from service.core.redis import RedisClient, RedisFailed
+from service.questions.sets import ID, QuestionSet, from_json, to_json
+from service.questions.stores.contract import LEASE_S, LeaseLost, Store
 
 T = TypeVar("T")
 
@@ -58,11 +58,8 @@ class RedisStore(Store):
             if not cursor:
                 return
 
-    async def _find(self, *keys: str) -> QuestionSet | None:
-        return await self._do(lambda redis: find(redis, *keys))
-
-    async def _get(self, id: str) -> QuestionSet | None:
-        return await self._do(lambda redis: get(redis, id))
+    async def _find(self, *names: str) -> QuestionSet | None:
+        return await self._do(lambda redis: find(redis, *names))
 
     async def _put(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
         return await self._do(lambda redis: put(redis, key, questions, token, self._ttl_s))
@@ -79,19 +76,16 @@ class RedisStore(Store):
             raise NotReady(f"the question store failed: {exc}") from exc
 
 
-async def find(redis: Any, *keys: str) -> QuestionSet | None:
-    """Return the set under the first lookup key that has one."""
-    for key in keys:
-        id = await redis.get(PREFIX + key)
-        if id is not None and (found := await get(redis, id.decode(errors="replace"))):
+async def find(redis: Any, *names: str) -> QuestionSet | None:
+    """Return the set under the first lookup key or id that has one."""
+    for name in names:
+        content = await redis.get(PREFIX + name)
+        if content is not None and not name.startswith(ID):  # a lookup key, whose value is an id
+            name = content.decode(errors="replace")
+            content = await redis.get(PREFIX + name)
+        if content is not None and (found := from_json(content, name)):
             return found
     return None
-
-
-async def get(redis: Any, id: str) -> QuestionSet | None:
-    """Return the set with that id."""
-    content = await redis.get(PREFIX + id)
-    return None if content is None else from_json(content, id)
 
 
 async def if_held(redis: Any, key: str, token: str, change: Callable[[Any, str], object]) -> None:
@@ -109,7 +103,7 @@ async def if_held(redis: Any, key: str, token: str, change: Callable[[Any, str],
 
 async def page(redis: Any, cursor: int) -> tuple[int, list[tuple[str, bytes]]]:
     """Return some ids with their content, and the next cursor; 0 after the last."""
-    cursor, keys = await redis.scan(cursor, match=PREFIX + "sha256:*", count=PAGE)
+    cursor, keys = await redis.scan(cursor, match=f"{PREFIX}{ID}*", count=PAGE)
     contents = await redis.mget(keys) if keys else []
     ids = [key.removeprefix(PREFIX.encode()).decode(errors="replace") for key in keys]
     return int(cursor), [(id, content or b"") for id, content in zip(ids, contents, strict=True)]
@@ -123,7 +117,7 @@ async def put(
     async def write(pipe: Any) -> QuestionSet:
         if token is not None and await pipe.get(LEASE + key) != token.encode():
             raise LeaseLost
-        in_force, known = await find(pipe, key), await get(pipe, questions.id)
+        in_force, known = await find(pipe, key), await find(pipe, questions.id)
         pipe.multi()
         if in_force is None:
             pipe.set(PREFIX + key, questions.id, ex=ttl_s)

@@ -1,28 +1,41 @@
-"""Question sets in a SQLite file."""
+"""Question sets in a SQLite file, which is created if it is missing, and replaced if it is corrupt."""
 
 import asyncio
+import fcntl
+import logging
 import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, TypeVar
 
 from service.core.concurrency.threads import on_thread
 from service.core.errors import NotReady
-from service.core.settings import SettingsError
-from service.questions.sets import QuestionSet
-from service.questions.stores.contract import LEASE_S, LeaseLost, Store, from_json, to_json
-from service.questions.stores.file import usable
+from service.core.settings import NotYet, SettingsError
+from service.questions.sets import ID, QuestionSet, from_json, to_json
+from service.questions.stores.contract import LEASE_S, LeaseLost, Store
 
 T = TypeVar("T")
 
+log = logging.getLogger("scoregate.questions")
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS sets (id TEXT PRIMARY KEY, content BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS lookups (key TEXT PRIMARY KEY, id TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS leases (key TEXT PRIMARY KEY, token TEXT NOT NULL, until REAL NOT NULL) STRICT;
+"""
+BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+START_S = 10.0  # processes that start together wait for each other
+SYNCHRONOUS = "NORMAL"  # a power cut may take the last sets, and never the file
 TIMEOUT_S = 2.0  # of a command, including its wait for earlier ones and for other processes
 PAGE = 256  # sets per query
-IN_FORCE = "sets JOIN lookups USING (id) WHERE key = ?"
+BY_ID = "SELECT content, id FROM sets WHERE id = ?"
+BY_KEY = "SELECT content, id FROM sets JOIN lookups USING (id) WHERE key = ?"
 
 
 class SQLiteStore(Store):
@@ -49,7 +62,7 @@ class SQLiteStore(Store):
     async def __aenter__(self) -> Self:
         """Open or create the file.  Raises `SettingsError`, or `NotYet` if another process holds the lock."""
         try:
-            self._connection = await self._on_thread(lambda: usable(self._path, self._timeout_s / 2))
+            self._connection = await on_thread(usable, self._path, self._timeout_s / 2, pool=self._thread)
         except SettingsError:
             self._thread.shutdown()
             raise
@@ -57,40 +70,43 @@ class SQLiteStore(Store):
 
     async def __aexit__(self, *exc: object) -> None:
         """Close the file after the last write."""
-        await self._on_thread(self._connection.close)
+        await on_thread(self._connection.close, pool=self._thread)
         self._thread.shutdown()
 
     async def claim(self, key: str) -> str | None:
         """Implement `Store.claim`."""
-        return await self._do(lambda: self._claim(key))
+        return await self._do(self._claim, key)
 
     async def renew(self, key: str, token: str) -> None:
         """Implement `Store.renew`."""
-        await self._do(lambda: self._renew(key, token))
+        await self._do(self._renew, key, token)
 
     async def release(self, key: str, token: str) -> None:
         """Implement `Store.release`."""
-        await self._do(lambda: self._release(key, token))
+        await self._do(self._release, key, token)
 
     async def sets(self) -> AsyncIterator[tuple[str, QuestionSet | None]]:
         """Implement `Store.sets`."""
-        last, query = "", f"SELECT id, content FROM sets WHERE id > ? ORDER BY id LIMIT {PAGE}"
-        while rows := await self._do(partial(self._rows, query, last)):
+        last = ""
+        while rows := await self._do(self._page, last):
             for id, content in rows:
                 yield id, from_json(content, id)
             last = id
 
-    async def _find(self, *keys: str) -> QuestionSet | None:
-        return await self._do(lambda: next(filter(None, (self._read(IN_FORCE, key) for key in keys)), None))
-
-    async def _get(self, id: str) -> QuestionSet | None:
-        return await self._do(lambda: self._read("sets WHERE id = ?", id))
+    async def _find(self, *names: str) -> QuestionSet | None:
+        return await self._do(self._read, *names)
 
     async def _put(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
-        return await self._do(lambda: self._write(key, questions, token))
+        return await self._do(self._write, key, questions, token)
 
-    def _rows(self, query: str, *values: str) -> list[tuple[str, bytes]]:
-        return self._connection.execute(query, values).fetchall()
+    async def _do(self, work: Callable[..., T], *args: object) -> T:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await on_thread(work, *args, pool=self._thread)
+        except (sqlite3.Error, TimeoutError) as exc:
+            raise NotReady(f"the question store failed: {type(exc).__name__}") from exc
+
+    # From here on in the store's thread.
 
     @contextmanager
     def _writing(self) -> Iterator[float]:
@@ -122,30 +138,115 @@ class SQLiteStore(Store):
         with self._writing():
             self._connection.execute("DELETE FROM leases WHERE key = ? AND token = ?", (key, token))
 
-    def _read(self, where: str, name: str) -> QuestionSet | None:
-        row = self._connection.execute(f"SELECT content, id FROM {where}", (name,)).fetchone()
-        return from_json(*row) if row else None
+    def _page(self, last: str) -> list[tuple[str, bytes]]:
+        query = f"SELECT id, content FROM sets WHERE id > ? ORDER BY id LIMIT {PAGE}"
+        return self._connection.execute(query, (last,)).fetchall()
+
+    def _read(self, *names: str) -> QuestionSet | None:
+        for name in names:
+            query = BY_ID if name.startswith(ID) else BY_KEY
+            row = self._connection.execute(query, (name,)).fetchone()
+            if row and (found := from_json(*row)):
+                return found
+        return None
 
     def _write(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
         with self._writing():
             lease = self._connection.execute("SELECT token FROM leases WHERE key = ?", (key,)).fetchone()
             if token is not None and lease != (token,):
                 raise LeaseLost
-            if self._read("sets WHERE id = ?", questions.id) is None:
+            if self._read(questions.id) is None:
                 self._connection.execute(
                     "INSERT OR REPLACE INTO sets VALUES (?, ?)", (questions.id, to_json(questions))
                 )
-            if in_force := self._read(IN_FORCE, key):
+            if in_force := self._read(key):
                 return in_force
             self._connection.execute("INSERT OR REPLACE INTO lookups VALUES (?, ?)", (key, questions.id))
         return questions
 
-    async def _do(self, work: Callable[[], T]) -> T:
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                return await self._on_thread(work)
-        except (sqlite3.Error, TimeoutError) as exc:
-            raise NotReady(f"the question store failed: {type(exc).__name__}") from exc
 
-    async def _on_thread(self, work: Callable[[], T]) -> T:
-        return await on_thread(work, pool=self._thread)
+def opened(path: Path, busy_s: float) -> sqlite3.Connection:
+    """
+    Connect to a file that can be read and written; it is created if it is missing.
+
+    A corrupt file is moved to `NAME.corrupt-TIME` with a log message, and a new one is created, since
+    question sets can be written again.
+
+    Args:
+        busy_s: the timeout of a command that waits for another process' lock.
+
+    Raises:
+        OSError, sqlite3.Error: it cannot be created, read or written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(path, fcntl.LOCK_SH):  # so that no process moves the file meanwhile
+            connection = checked(path)
+    except sqlite3.DatabaseError as exc:
+        if not is_broken(exc):
+            raise
+        with locked(path, fcntl.LOCK_EX):
+            connection = replaced(path)
+    connection.execute(f"PRAGMA busy_timeout = {round(1000 * busy_s)}")
+    return connection
+
+
+def usable(path: Path, busy_s: float) -> sqlite3.Connection:
+    """Connect as `opened`.  Raises `SettingsError`, or `NotYet` if another process holds the lock."""
+    try:
+        return opened(path, busy_s)
+    except (OSError, sqlite3.Error) as exc:
+        kind = NotYet if getattr(exc, "sqlite_errorcode", 0) & 0xFF in LOCKED else SettingsError
+        raise kind(f"cache.questions: {path}: {exc}") from exc
+
+
+def replaced(path: Path) -> sqlite3.Connection:
+    """Connect to the file that another process has created in the meantime, or to a new one."""
+    try:
+        return checked(path)
+    except sqlite3.DatabaseError as exc:
+        if not is_broken(exc):
+            raise
+        aside = f"{path.name}.corrupt-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
+        for suffix in ("", "-wal", "-shm"):
+            part = path.with_name(path.name + suffix)
+            if part.exists():
+                part.rename(path.with_name(aside + suffix))
+        log.error("the question store %s is corrupt: moved to %s, and a new one begun", path, aside)
+    return checked(path)
+
+
+def checked(path: Path) -> sqlite3.Connection:
+    """Connect, and test reading and writing.  Raises `sqlite3.Error`."""
+    connection = sqlite3.connect(path, timeout=START_S)
+    try:
+        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(f"BEGIN IMMEDIATE; {TABLES} COMMIT;")
+        connection.execute("SELECT content, id FROM sets JOIN lookups USING (id) WHERE key = ''")
+        [found] = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise Corrupt(found)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+class Corrupt(sqlite3.DatabaseError):
+    """A fault found by SQLite's own check."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
+def is_broken(exc: sqlite3.Error) -> bool:
+    """Return True if the file is corrupt, rather than missing or locked."""
+    return getattr(exc, "sqlite_errorcode", 0) & 0xFF in BROKEN
+
+
+@contextmanager
+def locked(path: Path, kind: int) -> Iterator[None]:
+    """Hold the lock on the file's name: shared to open the file, exclusive to replace it."""
+    with path.with_name(path.name + ".lock").open("w") as lock:
+        fcntl.flock(lock, kind)
+        yield

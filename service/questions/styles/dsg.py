@@ -4,16 +4,18 @@ from typing import Any
 
 from models.core.calls import GenerateCall
 from models.families.question_llm.prompt import user_message
-from service.questions.parser import Parser
 from service.questions.sets import Question
-from service.questions.style import Ask, Style
+from service.questions.style import Ask, Parser, Style, Texts, Written
 from service.questions.styles.reading import (
     NUMBER,
     NUMBERS,
     STRING,
+    CompletionStyle,
+    before,
     entries,
     instructions,
     number,
+    numbered,
     schema,
     text,
 )
@@ -38,14 +40,14 @@ def parse(answer: str) -> tuple[Question, ...]:
 class InThreeCalls(Style):
     """As in the paper: tuples first, then a question and the parents of each tuple."""
 
-    async def write(self, ask: Ask, prompt: str) -> tuple[Question, ...]:
+    async def write(self, ask: Ask, prompt: str) -> Written:
         """Return the questions about *prompt*.  Raises the errors of *ask* and the parsers."""
         tuples = {
             number(entry["id"]): text(entry["tuple"])
             for entry in entries(await ask(self._call("tuples", prompt)), "tuples")
         }
         if not tuples:
-            return ()
+            return Written()
         listed = "; ".join(f"{id} {content}" for id, content in tuples.items())
         written = await ask(self._call("questions", prompt, listed))
         asked = {number(entry["id"]): text(entry["text"]) for entry in entries(written, "questions")}
@@ -54,8 +56,11 @@ class InThreeCalls(Style):
             number(entry["id"]): tuple(map(number, entry["depends_on"]))
             for entry in entries(related, "dependencies")
         }
-        return tuple(
-            Question(id, asked[id], content.partition(" (")[0], parents[id]) for id, content in tuples.items()
+        return Written(
+            tuple(
+                Question(id, asked[id], content.partition(" (")[0], parents[id])
+                for id, content in tuples.items()
+            )
         )
 
     def _call(self, step: str, prompt: str, tuples: str = "") -> GenerateCall:
@@ -80,3 +85,47 @@ DSG = Style("dsg", INSTRUCTIONS, SCHEMA, parse)
 DSG_IN_THREE_CALLS = InThreeCalls("dsg", "", {}, parse)
 
 parser = Parser.of(DSG)
+
+TUPLES, QUESTIONS, DEPENDENCIES = "tuples", "questions", "dependencies"
+ALONE = "input: {prompt}\noutput: "
+WITH_TUPLES = "input: {prompt}\n{written}\noutput: "
+
+
+class DsgLines(CompletionStyle):
+    """
+    The three calls with the prompts of the released code (j-min/DSG), answered in lines.
+
+    The lines of tuples are sent back unchanged.
+    """
+
+    async def write(self, ask: Ask, prompt: str) -> Written:
+        """Return the questions about *prompt*.  Raises the errors of *ask*, and `ValueError`."""
+        listed = before(await ask(self.step(TUPLES, prompt)), "input:")
+        if not listed:
+            return Written()
+        tuples = numbered(listed)
+        asked, related = [
+            numbered(before(await ask(self.step(name, prompt, listed)), "input:"), [*tuples])
+            for name in (QUESTIONS, DEPENDENCIES)
+        ]
+        return Written(
+            tuple(
+                Question(id, asked[id], content.partition("(")[0].strip(), parents_of(related[id]))
+                for id, content in tuples.items()
+            )
+        )
+
+
+def parents_of(listed: str) -> tuple[int, ...]:
+    """Parse "1, 2"; 0 means none, and words are dropped, as in the released code."""
+    ids = (part.strip() for part in listed.split(","))
+    return tuple(dict.fromkeys(int(id) for id in ids if id.isdecimal() and int(id)))
+
+
+def dsg_lines(name: str, texts: Texts) -> DsgLines:
+    """Return the style with these texts before the prompt."""
+    endings = {TUPLES: ALONE, QUESTIONS: WITH_TUPLES, DEPENDENCIES: WITH_TUPLES}
+    return DsgLines(name, "", {}, lambda answer: (), texts=texts, endings=endings)
+
+
+lines_parser = Parser("dsg_lines", DSG, dsg_lines, (TUPLES, QUESTIONS, DEPENDENCIES))

@@ -8,9 +8,8 @@ After "Skill-aligned annotation" (see `service/metrics/skills.py`), sections 3.1
 from typing import Any
 
 from models.core.calls import GenerateCall
-from service.questions.parser import Parser
 from service.questions.sets import Question
-from service.questions.style import Style
+from service.questions.style import Parser, Style
 from service.questions.styles.reading import (
     NUMBER,
     NUMBERS,

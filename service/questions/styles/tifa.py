@@ -1,15 +1,26 @@
 """TIFA's questions (Hu et al. 2023): each with choices, and the answer by the prompt."""
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from models.core.calls import GenerateCall
 from models.families.question_llm.prompt import user_message
-from service.questions.parser import Parser
 from service.questions.sets import Question, check
-from service.questions.style import Ask, Style
-from service.questions.styles.reading import STRING, STRINGS, entries, instructions, schema, text
+from service.questions.style import Ask, Parser, Style, Texts, Written
+from service.questions.styles.reading import (
+    STRING,
+    STRINGS,
+    CompletionStyle,
+    before,
+    blocks,
+    entries,
+    instructions,
+    schema,
+    text,
+)
 
 TYPES = (
     "object",
@@ -66,17 +77,17 @@ class Verified(Style):
     question.  One with another or unknown answer is dropped.
     """
 
-    async def write(self, ask: Ask, prompt: str) -> tuple[Question, ...]:
+    async def write(self, ask: Ask, prompt: str) -> Written:
         """Return the confirmed questions.  Raises the errors of *ask* and the parsers."""
-        questions = await super().write(ask, prompt)
+        questions, _ = await super().write(ask, prompt)
         check(questions)
         if not questions:
-            return ()
+            return Written()
         given = answers(await ask(self._verification(prompt, listed(questions))))
         if len(given) != len(questions):
             raise ValueError(f"{len(given)} answers to {len(questions)} questions")
         pairs = zip(questions, given, strict=True)
-        return tuple(question for question, answer in pairs if same(question.expected, answer))
+        return Written(tuple(question for question, answer in pairs if same(question.expected, answer)))
 
     def _verification(self, prompt: str, questions: str) -> GenerateCall:
         user = user_message(f"{self.name} answers", prompt) + f"\nquestions: {questions}"
@@ -114,3 +125,24 @@ TIFA = Style("tifa", instructions("tifa"), SCHEMA, parse)
 TIFA_VERIFIED = Verified("tifa", TIFA.instructions, SCHEMA, parse)
 
 parser = Parser.of(TIFA)
+
+ABOUT = re.compile(r"(?P<entity>.*?) \((?P<type>[^()]*)\)")
+
+
+def parse_lines(answer: str) -> tuple[Question, ...]:
+    """Parse the blocks "About ENTITY (TYPE):"; a question of an unknown type is dropped, as in their code."""
+    found = []
+    for about, question in blocks(before(answer, "\nDescription:")):
+        element = ABOUT.match(about)
+        if element and element["type"] in TYPES:
+            found.append(replace(question, kind=element["type"], phrase=element["entity"]))
+    return tuple(found)
+
+
+def tifa_lines(name: str, texts: Texts) -> CompletionStyle:
+    """Return the style of the released code with this text before the prompt: one call, answered in lines."""
+    endings = {"": "Description: {prompt}\nEntities"}
+    return CompletionStyle(name, "", {}, parse_lines, texts=texts, endings=endings)
+
+
+lines_parser = Parser("tifa_lines", TIFA, tifa_lines)

@@ -1,8 +1,7 @@
 """VQ²'s pairs (Yarom et al. 2023): spans of the prompt, each with a question that it answers."""
 
-from service.questions.parser import Parser
 from service.questions.sets import Question
-from service.questions.style import Style
+from service.questions.style import Parser, Style
 from service.questions.styles.reading import STRING, entries, instructions, schema, text
 
 SCHEMA = schema("pairs", answer=STRING, question=STRING)

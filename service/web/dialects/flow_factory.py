@@ -14,9 +14,8 @@ from pydantic import Field
 from service.core.errors import Invalid, NotReady, ScoregateError
 from service.core.settings.dialects import MOST_PICTURES
 from service.metrics.common.contract import Score
-from service.web.dialects.failures import answer_to, is_temporary, raise_most_telling
-from service.web.dialects.scoring import Wanted
-from service.web.dialects.wire import Loose, Prompts, dialects_of, read
+from service.web.dialects.scoring import Wanted, answer_to, is_temporary, raise_most_telling
+from service.web.dialects.wire import Loose, Prompts, dialects_of, read_body
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 from service.web.wire.requests import Text
@@ -83,7 +82,7 @@ async def answered(request: Request, metric: str) -> Response:
 
 async def rewards(request: Request, metric: str) -> list[float]:
     """Return one score per picture.  Raises the most important error if one has none."""
-    wire = await read(request, ComputeRequest)
+    wire = await read_body(request, ComputeRequest)
     dialects_of(request).check_shard(len(wire.prompt))
     wanted = [
         Wanted(prompt, image, (metric,)) for prompt, image in zip(wire.prompt, wire.pictures(), strict=True)

@@ -1,10 +1,13 @@
 """
-Pictures in the order of their scores: `POST /rerank`, `/v1/rerank` and `/v2/rerank`.
+Rerankers' endpoints: pictures in the order of their scores, and scores of pairs.
 
-The query is the prompt.  Clients of Jina, Cohere, vLLM and Infinity send `documents`.  Those of
-text-embeddings-inference (TEI) send `texts`, and read a bare list.
+`POST /rerank`, `/v1/rerank` and `/v2/rerank`: the query is the prompt.  Clients of Jina, Cohere, vLLM and
+Infinity send `documents`.  Those of text-embeddings-inference (TEI) send `texts`, and read a bare list.
+`POST /v1/score`, and `POST /score` on the dialects' own port: pairs as vLLM scores them.
 """
 
+import time
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 import orjson
@@ -13,15 +16,51 @@ from pydantic import Field, model_validator
 
 from service.core.errors import Invalid, ScoregateError
 from service.metrics.common.contract import Score
-from service.web.dialects.entries import picture, side, text
-from service.web.dialects.failures import raise_most_telling
-from service.web.dialects.rerankers import envelope, failed, scored
-from service.web.dialects.scoring import Wanted
-from service.web.dialects.wire import Loose, dialects_of, read
+from service.scoring.report import most_telling
+from service.web.dialects.scoring import Outcomes, Wanted, raise_most_telling
+from service.web.dialects.wire import Loose, dialects_of, is_picture, picture, read_body, side, text
 from service.web.endpoints import json_response, service_of
-from service.web.problems import entry, errors_in
+from service.web.problems import entry, errors_in, headers_of
 
 router = APIRouter(include_in_schema=False)
+
+UNCOUNTED = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no tokens are counted
+
+
+async def scored(request: Request, wanted: Sequence[Wanted]) -> Sequence[Outcomes]:
+    """Return the outcomes.  Raises the most important error if nothing has a score."""
+    timeout_s = service_of(request).settings.dialects.timeouts_s.rerank
+    outcomes = await dialects_of(request).scored(request, wanted, timeout_s)
+    errors = [error for found in outcomes for error in found.values() if isinstance(error, ScoregateError)]
+    if len(errors) == len(wanted):
+        raise most_telling(errors)
+    return outcomes
+
+
+def envelope(request: Request, metric: str) -> dict[str, Any]:
+    """Build the fields of every response of Jina, Cohere and vLLM."""
+    return {
+        "id": request.state.request_id,
+        "created": int(time.time()),
+        "model": metric,
+        "usage": UNCOUNTED,
+    }
+
+
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error, with its text where clients of OpenAI, Cohere and Jina read it."""
+    message = {"message": error.detail, "type": error.code, "param": None, "code": error.status}
+    content = {"error": message, "message": error.detail, "detail": error.detail, "code": error.code}
+    return json_response(content, error.status, headers_of(error))
+
+
+@router.get("/v1/models")
+@errors_in(failed)
+async def models(request: Request) -> Response:
+    """List the served metrics as OpenAI and vLLM list models, that of the settings first."""
+    about = {"object": "model", "created": int(time.time()), "owned_by": "scoregate"}
+    data = [{"id": name, **about} for name in dialects_of(request).metrics]
+    return json_response({"object": "list", "data": data})
 
 
 class RerankRequest(Loose):
@@ -75,7 +114,7 @@ def check_returnable(documents: list[Any]) -> None:
 async def rerank(request: Request) -> Response:
     """Rank pictures, best first; documents without a score are listed under `errors`."""
     dialects = dialects_of(request)
-    wire = await read(request, RerankRequest)
+    wire = await read_body(request, RerankRequest)
     metric = dialects.metric(wire.model)
     dialects.check_number(len(wire.entries()))
     outcomes = await scored(request, wire.wanted(metric))
@@ -115,3 +154,71 @@ def ranks(best: dict[int, float], texts: list[str] | None) -> list[dict[str, Any
         {"index": number, "score": value, **({"text": texts[number]} if texts else {})}
         for number, value in best.items()
     ]
+
+
+on_own_port = APIRouter(include_in_schema=False)  # its path is that of the public API on the main port
+
+Side = list[Any]
+
+
+class PairsRequest(Loose):
+    """Two sides, under any of the names that they go by."""
+
+    model: str | None = None
+    text_1: Any = None
+    text_2: Any = None
+    data_1: Any = None
+    data_2: Any = None
+    queries: Any = None
+    documents: Any = None
+    items: Any = None
+
+    def sides(self) -> tuple[Side, Side]:
+        """Return both sides as they were sent.  Raises `Invalid`."""
+        firsts = [given for given in (self.text_1, self.data_1, self.queries) if given is not None]
+        seconds = [
+            given for given in (self.text_2, self.data_2, self.documents, self.items) if given is not None
+        ]
+        if len(firsts) != 1 or len(seconds) != 1:
+            raise Invalid("give text_1 with text_2, data_1 with data_2, or queries with documents or items")
+        return side(firsts[0]), side(seconds[0])
+
+
+@on_own_port.post("/score")
+@router.post("/v1/score")
+@errors_in(failed)
+async def score(request: Request) -> Response:
+    """Score pairs, in order; a missing score is null, and has an error."""
+    dialects = dialects_of(request)
+    wire = await read_body(request, PairsRequest)
+    metric = dialects.metric(wire.model)
+    firsts, seconds = wire.sides()
+    dialects.check_number(max(len(firsts), len(seconds)))
+    outcomes = await scored(request, pairs(firsts, seconds, metric))
+    data = [
+        {"index": number, "object": "score", **score_or_error(found[metric])}
+        for number, found in enumerate(outcomes)
+    ]
+    return json_response({**envelope(request, metric), "object": "list", "data": data})
+
+
+def pairs(firsts: Side, seconds: Side, metric: str) -> list[Wanted]:
+    """Pair texts with pictures; a single entry is paired with all of the other side.  Raises `Invalid`."""
+    if firsts and all(map(is_picture, firsts)):
+        firsts, seconds = seconds, firsts
+    texts = [text(entry, f"text {number}") for number, entry in enumerate(firsts)]
+    pictures = [picture(entry, f"picture {number}") for number, entry in enumerate(seconds)]
+    if len(texts) == 1:
+        texts *= len(pictures)
+    elif len(pictures) == 1:
+        pictures *= len(texts)
+    if len(texts) != len(pictures):
+        raise Invalid(f"{len(texts)} texts and {len(pictures)} pictures: give one of either, or as many")
+    return [Wanted(prompt, source, (metric,)) for prompt, source in zip(texts, pictures, strict=True)]
+
+
+def score_or_error(outcome: Score | ScoregateError) -> dict[str, Any]:
+    """Return the fields of an entry.  A missing score is null: entries keep their places."""
+    if isinstance(outcome, Score):
+        return {"score": outcome.value}
+    return {"score": None, "error": entry(outcome)}

@@ -1,28 +1,47 @@
-"""Scoring for all dialects: pictures with prompts go to the engine in the bulk lane, and wait there."""
+"""
+Scoring for all dialects: pictures with prompts go to the engine in the bulk lane, and wait there.
 
+A refusal may end a trainer.  So requests wait for room in full lanes, and what has a temporary error is
+scored again, until the deadline.
+"""
+
+import asyncio
+import logging
+import math
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from starlette.requests import Request
 
 from service.core.concurrency.disconnect import while_connected
 from service.core.concurrency.tasks import side_by_side
-from service.core.errors import Invalid, NotFound, Overloaded, bare
+from service.core.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, ScoregateError, bare
 from service.core.lanes import BULK
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Encoded, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.metrics.common.registry import rewards
+from service.observability.notes import Code
+from service.scoring.engine import Engine
 from service.scoring.plan import UnopenedItem
-from service.serving.context import Context
-from service.web.dialects.deadline_retry import DeadlineRetry, Outcomes
-from service.web.dialects.retry_budget import RetryBudget
-from service.web.dialects.unheard import Unheard
+from service.scoring.report import MetricResult, most_telling
+from service.serving.context import Context, free
+from service.serving.waiting import Place, WaitingRoom
 from service.web.endpoints import context_of, header_timeout
+from service.web.problems import headers_of
 from service.wiring.bootstrap import Service
 
+log = logging.getLogger("scoregate.dialects")
+
 WINDOWS_AT_ONCE = 2  # of a request: the next one is prepared while the last calls of one run
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 4.0
+MOST_WAIT_S = 30.0  # in `Retry-After`
+TEMPORARY = {408, 429, 502, 503, 504}
+UNAVAILABLE = 503
+
+Outcomes = Mapping[str, MetricResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +71,8 @@ class Dialects:
         self._service = service
         self._rewards = rewards(service.metrics, service.settings.dialects)
         server = service.settings.server
-        self._unheard = Unheard()
-        self._room = RetryBudget(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
+        self._room = WaitingRoom(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
+        self._logged = set[Code]()
 
     def metric(self, requested: str | None) -> str:
         """Return the *requested* metric, or else that of the settings.  Raises `UnknownMetric`."""
@@ -136,12 +155,99 @@ class Dialects:
             UnopenedItem(each.prompt, [picture], {**self._rewards.options, **each.options})
             for each, picture in zip(wanted, pictures, strict=True)
         ]
-        metrics = [each.metrics for each in wanted]
-        patience = DeadlineRetry(self._service.engine, items, metrics, context, self._unheard)
         try:
-            return await patience.outcomes(self._room, sum(map(size_of, wanted)))
+            with self._room.place(sum(map(size_of, wanted)), len(wanted)) as place:
+                context = replace(context, place=place)
+                window = Window(self._service.engine, items, [each.metrics for each in wanted], context)
+                outcomes = await window.outcomes(place)
         except Overloaded as error:
             return [dict.fromkeys(each.metrics, bare(error)) for each in wanted]
+        self._log(window.warned)
+        return outcomes
+
+    def _log(self, kinds: Iterable[Code]) -> None:
+        """
+        Log each kind of warning once: these formats have no field for them.
+
+        A Prometheus metric counts them.  Sentences may quote a prompt, so they are not logged.
+        """
+        for code in sorted(set(kinds) - self._logged):
+            self._logged.add(code)
+            log.warning("scores of a dialect came with a warning; POST /score shows it", extra={"code": code})
+
+
+class Window:
+    """
+    Items of one request, scored again until each has a score or a permanent error.
+
+    Args:
+        metrics: the metrics of each item.
+
+    Attributes:
+        warned: the kinds of warnings of the scores.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        items: Sequence[UnopenedItem],
+        metrics: Sequence[tuple[str, ...]],
+        context: Context,
+    ) -> None:
+        self._engine, self._items, self._context = engine, items, context
+        self._missing = dict(enumerate(metrics))  # by the item's number, what has no lasting outcome
+        self._outcomes: list[dict[str, MetricResult]] = [{} for _ in items]
+        self._charged: set[int] = set()  # items that the quota was charged for
+        self.warned = set[Code]()
+
+    async def outcomes(self, place: Place) -> Sequence[Outcomes]:
+        """
+        Return the outcome of each metric for each item; temporary errors stay if the deadline is near.
+
+        Raises:
+            Overloaded: there is no room to wait.
+        """
+        loop, backoff_s = asyncio.get_running_loop(), FIRST_PAUSE_S
+        while True:
+            await self._score_missing()
+            if not self._missing or loop.time() >= self._context.deadline:
+                return self._outcomes
+            place.take()
+            pause_s = max(backoff_s * random.uniform(0.5, 1.5), place.pause_s)
+            if loop.time() + pause_s >= self._context.deadline:
+                return self._outcomes
+            await asyncio.sleep(pause_s)
+            backoff_s = min(2 * backoff_s, LONGEST_PAUSE_S)
+
+    async def _score_missing(self) -> None:
+        """Score the missing metrics once; items with the same ones, charged to a quota or not, together."""
+        groups: dict[tuple[tuple[str, ...], bool], list[int]] = {}
+        for number, metrics in self._missing.items():
+            groups.setdefault((metrics, number in self._charged), []).append(number)
+        await side_by_side([self._score(*group, numbers) for group, numbers in groups.items()])
+        temporary = {
+            number: tuple(name for name, each in self._outcomes[number].items() if is_temporary(each))
+            for number in self._missing
+        }
+        self._missing = {number: metrics for number, metrics in temporary.items() if metrics}
+
+    async def _score(self, metrics: tuple[str, ...], charged: bool, numbers: Sequence[int]) -> None:
+        if asyncio.get_running_loop().time() >= self._context.deadline:  # while other requests ran
+            for number in numbers:
+                late = dict.fromkeys(metrics, DeadlineExceeded(stage="queue"))
+                self._outcomes[number] = late | self._outcomes[number]
+            return
+        context = replace(self._context, charge=free) if charged else self._context
+        try:
+            report = await self._engine.score([self._items[n] for n in numbers], metrics, context)
+        except ScoregateError as error:
+            for number in numbers:
+                self._outcomes[number] |= dict.fromkeys(metrics, bare(error))
+            return
+        self._charged.update(numbers)
+        self.warned |= {warned.note.code for warned in report.warnings}
+        for number, item in zip(numbers, report.items, strict=True):
+            self._outcomes[number] |= item.results
 
 
 def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[ImageRef]:
@@ -158,3 +264,33 @@ def size_of(wanted: Wanted) -> int:
             return len(data)
         case Base64(text) | Url(text):
             return len(text)
+
+
+def is_temporary(outcome: MetricResult) -> bool:
+    """Return True if the same request may succeed later."""
+    return isinstance(outcome, ScoregateError) and outcome.status in TEMPORARY
+
+
+def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
+    """
+    Return the status and the headers of the response to *error*.
+
+    Temporary failures return 503 with `Retry-After`.  Clients with urllib3's retries then wait and go on; a
+    bare 503, a 429, a 502 or a 504 ends them.  No other error has that header, or they would retry forever.
+    """
+    if not is_temporary(error):
+        return error.status, headers_of(error)
+    wait = min(max(1.0, error.retry_after_s or 0.0), MOST_WAIT_S)
+    return UNAVAILABLE, {"Retry-After": str(math.ceil(wait * random.uniform(1.0, 1.25)))}
+
+
+def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, MetricResult]]]) -> None:
+    """Raise the most important error of a request, if there is one; *outcomes* are named by place."""
+    errors = [
+        outcome.of_part(place)
+        for place, found in outcomes
+        for outcome in found.values()
+        if isinstance(outcome, ScoregateError)
+    ]
+    if errors:
+        raise most_telling(errors)

@@ -10,10 +10,8 @@ from service.core.errors import Invalid, ScoregateError, UnknownMetric
 from service.core.fields import Name, Prompt
 from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, most_telling
-from service.web.dialects.deadline_retry import Outcomes
-from service.web.dialects.failures import answer_to, is_temporary
-from service.web.dialects.scoring import Dialects, Wanted
-from service.web.dialects.wire import LISTED, Loose, dialects_of, read
+from service.web.dialects.scoring import Dialects, Outcomes, Wanted, answer_to, is_temporary
+from service.web.dialects.wire import LISTED, Loose, dialects_of, read_body
 from service.web.endpoints import charge_of, json_response, service_of
 from service.web.problems import errors_in
 from service.web.routes.health import health
@@ -101,7 +99,7 @@ def failed(error: ScoregateError, request_id: str) -> Response:
 @errors_in(failed)
 async def score(request: Request) -> Response:
     """Return a score or an error for each reward of each picture."""
-    samples = (await read(request, UniRLRequest)).requests
+    samples = (await read_body(request, UniRLRequest)).requests
     outcomes = await of_all(request, samples)
     content = {
         "protocol_version": "1",

@@ -96,7 +96,7 @@ def test_a_port_is_taken_before_models_are_loaded(tmp_path):
 
 def test_a_question_store_is_opened_before_models_are_loaded(tmp_path, monkeypatch):
     """One that another process keeps locked may be free the next time; a folder in its place stays wrong."""
-    monkeypatch.setattr("service.questions.stores.file.START_S", 0.01)
+    monkeypatch.setattr("service.questions.stores.sqlite.START_S", 0.01)
     (tmp_path / "wrong" / "questions.sqlite3").mkdir(parents=True)
     with sqlite3.connect(tmp_path / "questions.sqlite3") as other:
         other.execute("CREATE TABLE a (b)")

@@ -15,7 +15,7 @@ def published(*rows):
 
 def parents_in(path):
     """The parents of each question by item."""
-    found = {entry.item: dsg.read(entry) for entry in dsg.entries(path)}
+    found = {entry.item: dsg.parse(entry) for entry in dsg.entries(path)}
     assert not any(each.repairs for each in found.values())
     return {item: {q.id: q.depends_on for q in each.questions.questions} for item, each in found.items()}
 
@@ -80,7 +80,7 @@ def test_other_items_than_the_wanted_ones_are_left_out(questions):
 
 def test_a_repair_changes_nothing_else():
     """The word among the parents costs all of them, a parent that is the question itself only that one."""
-    found = {entry.item: dsg.read(entry) for entry in dsg.entries(ANNOTATIONS)}
+    found = {entry.item: dsg.parse(entry) for entry in dsg.entries(ANNOTATIONS)}
     own = found["tifa160_69"].questions.questions
 
     assert {()} == {q.depends_on for q in found["tifa160_67"].questions.questions}

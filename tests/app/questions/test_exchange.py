@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from service.questions.exchange import dsg, jsonl
-from service.questions.exchange.contract import made
+from service.questions.exchange import dsg
+from service.questions.exchange.files import checked_set, line_of
 from service.questions.sets import Question, QuestionSet
-from service.questions.stores.contract import content_of
 from tests.support.dsg import CHAIN
 
 SETS = [
@@ -19,7 +18,7 @@ SETS = [
 
 
 def lines(*sets):
-    return b"".join(map(jsonl.line_of, sets))
+    return b"".join(map(line_of, sets))
 
 
 @pytest.mark.parametrize("name", ["sets.jsonl", "sets.jsonl.gz"])
@@ -41,7 +40,7 @@ def test_what_is_exported_is_imported_with_the_same_ids(questions, tmp_path, nam
 
 
 def changed(**fields):
-    return json.dumps({**content_of(SETS[1]), **fields}).encode()
+    return json.dumps({**SETS[1].content(), **fields}).encode()
 
 
 BAD = {
@@ -68,7 +67,7 @@ BAD = {
 def test_an_id_may_be_left_out(questions, tmp_path, id):
     """For sets that people write by hand."""
     file = tmp_path / "sets.jsonl"
-    file.write_bytes(json.dumps({**content_of(SETS[1]), **id}).encode())
+    file.write_bytes(json.dumps({**SETS[1].content(), **id}).encode())
 
     assert {"imported": 1, "repaired": 0, "refused": 0} == questions("import", file)[0]
 
@@ -121,7 +120,7 @@ def test_the_parent_0_means_none_in_a_line_of_our_own_format(questions, tmp_path
 def test_what_has_no_bytes_in_utf_8_makes_no_set():
     """Also where it only says where the set comes from."""
     with pytest.raises(ValueError, match="cannot be stored"):
-        made("a dog", "dsg", CHAIN, {"item": "\udcff"})
+        checked_set("a dog", "dsg", CHAIN, {"item": "\udcff"})
 
 
 def test_a_file_that_breaks_off_is_taken_as_far_as_it_goes(questions, tmp_path):

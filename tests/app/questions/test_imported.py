@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 async def imported(tmp_path, *sets):
     """The sets in the store of `serve`."""
-    from service.questions.exchange.transfer import import_sets
+    from service.questions.exchange.files import import_sets
 
     file = tmp_path / "sets.jsonl"
     file.write_bytes(lines(*sets))

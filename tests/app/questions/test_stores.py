@@ -8,9 +8,9 @@ import pytest
 
 from service.core.errors import NotReady
 from service.core.settings import SettingsError
-from service.questions.sets import Question, QuestionSet
-from service.questions.stores import file, sqlite
-from service.questions.stores.contract import Store, from_json, to_json
+from service.questions.sets import Question, QuestionSet, from_json, to_json
+from service.questions.stores import sqlite
+from service.questions.stores.contract import Store
 from service.questions.stores.sqlite import SQLiteStore
 from tests.support.dsg import CHAIN
 from tests.support.pictures import item
@@ -125,7 +125,8 @@ async def test_the_clock_is_read_while_no_other_process_can_write(tmp_path):
 
 async def test_a_locked_store_is_not_ready(serve, tmp_path, monkeypatch):
     """A set that cannot be stored is no set; a metric that needs none is scored."""
-    monkeypatch.setattr(sqlite, "usable", lambda path, busy_s: file.usable(path, busy_s / 100))
+    usable = sqlite.usable
+    monkeypatch.setattr(sqlite, "usable", lambda path, busy_s: usable(path, busy_s / 100))
     async with serve() as client:
         with contextlib.closing(sqlite3.connect(tmp_path / "questions.sqlite3")) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -142,7 +143,7 @@ async def test_a_locked_store_is_not_ready(serve, tmp_path, monkeypatch):
 async def test_a_store_that_stays_locked_ends_the_start_with_the_setting(locked, monkeypatch):
     """As any other reason why it cannot be used."""
     store, other = locked
-    monkeypatch.setattr(file, "START_S", WAIT_S)
+    monkeypatch.setattr(sqlite, "START_S", WAIT_S)
     other.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(SettingsError, match=r"cache\.questions: .*sets\.sqlite3: database is locked"):

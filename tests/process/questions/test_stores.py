@@ -7,9 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from service.core.errors import NotReady
-from service.core.redis.client import RedisClient
-from service.questions.sets import Question, QuestionSet
-from service.questions.stores.contract import to_json
+from service.core.redis import RedisClient
+from service.questions.sets import Question, QuestionSet, to_json
 from service.questions.stores.redis import PREFIX, RedisStore
 from service.questions.stores.sqlite import SQLiteStore
 from tests.app.questions.test_stores import KEY, MADE, dsg, score

@@ -22,10 +22,10 @@ from models.core.outcomes import (
     Reading,
     Reward,
 )
-from service.core.redis.client import RedisClient
+from service.core.redis import RedisClient
 from service.observability.instruments import Instruments
-from service.serving.cache.memory import OutcomeCache
-from service.serving.cache.redis import RedisCache
+from service.serving.cache import OutcomeCache
+from service.serving.redis_cache import RedisCache
 from tests.support.pictures import item
 from tests.support.redis_server import PATIENT_S
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from service.questions.sets import Question, check
-from service.questions.styles.registry import parsers
+from service.questions.style import parsers
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,7 @@ async def written(style, *answers):
         calls.append(call)
         return next(rest)
 
-    return await style.written(ask, PROMPT), calls
+    return await style.write(ask, PROMPT), calls
 
 
 async def test_three_calls_get_the_tuples_unchanged_and_make_one_set():

@@ -9,10 +9,9 @@ import pytest
 from models.core.calls import GenerateCall
 from models.core.outcomes import Text
 from service.observability.instruments import Instruments
-from service.questions.sets import Question, QuestionSet, check
-from service.questions.stores.contract import from_json, to_json
+from service.questions.sets import Question, QuestionSet, check, from_json, to_json
 from service.questions.stores.sqlite import SQLiteStore
-from service.questions.style import Style
+from service.questions.style import Style, Written
 from service.questions.styles.dsg import DSG
 from service.questions.writer import QuestionWriter, lookup_key
 from service.serving.context import Context
@@ -66,7 +65,8 @@ class InTwoCalls(Style):
 
     async def write(self, ask, prompt):
         words = await ask(GenerateCall("Which words?", prompt))
-        return tuple([Question(n, await ask(self.call(word))) for n, word in enumerate(json.loads(words), 1)])
+        asked = [Question(n, await ask(self.call(word))) for n, word in enumerate(json.loads(words), 1)]
+        return Written(tuple(asked))
 
 
 class Scripted(FakeQuestionLLM):

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from models.families.question_llm.prompt import user_message
-from service.questions.sets import Question, QuestionSet, check
-from service.questions.stores.contract import from_json, to_json
+from service.questions.sets import Question, QuestionSet, check, from_json, to_json
 from service.questions.styles.gecko import GECKO
 from service.questions.styles.skills import SKILLS, STYLE
 
@@ -53,7 +52,7 @@ def questions(*entries):
 async def test_keywords_are_numbered_first_and_then_asked_about():
     """In two calls; the second names those that an image can show, and questions have their numbers."""
     calls, ask = answering(keywords(*KEYWORDS), questions(RED, DOG))
-    written = await GECKO.written(ask, PROMPT)
+    written = await GECKO.write(ask, PROMPT)
 
     first, second = calls
     assert user_message("gecko", PROMPT) == first.user
@@ -69,7 +68,7 @@ async def test_keywords_are_numbered_first_and_then_asked_about():
 async def test_a_keyword_without_a_question_is_reported_with_the_set_and_stays_with_it():
     """The store keeps it; a set that leaves nothing unasked has the id that it had before."""
     _, ask = answering(keywords(*KEYWORDS), questions(DOG))
-    written = await GECKO.written(ask, PROMPT)
+    written = await GECKO.write(ask, PROMPT)
     made = QuestionSet(PROMPT, "gecko", written.questions, {}, written.unasked)
     whole = QuestionSet(PROMPT, "gecko", written.questions)
 
@@ -84,7 +83,7 @@ async def test_a_prompt_without_keywords_needs_no_second_call():
     for entries in ((), KEYWORDS[2:]):
         calls, ask = answering(keywords(*entries))
 
-        assert ((), ()) == await GECKO.written(ask, PROMPT)
+        assert ((), ()) == await GECKO.write(ask, PROMPT)
         assert 1 == len(calls)
 
 
@@ -107,7 +106,7 @@ async def test_keywords_and_questions_that_do_not_fit_are_refused(first, second,
     """With a sentence that says which."""
     _, ask = answering(first, second)
     with pytest.raises(ValueError, match=reason):
-        check((await GECKO.written(ask, PROMPT)).questions)
+        check((await GECKO.write(ask, PROMPT)).questions)
 
 
 def test_all_that_the_llm_is_told_is_in_the_hash():
@@ -164,4 +163,4 @@ async def test_what_is_no_list_of_keywords_is_refused(text):
     for answers in ((text,), (keywords(*KEYWORDS), text.replace("keywords", "questions"))):
         _, ask = answering(*answers)
         with pytest.raises((ValueError, KeyError, TypeError)):
-            await GECKO.written(ask, PROMPT)
+            await GECKO.write(ask, PROMPT)

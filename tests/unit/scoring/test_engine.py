@@ -16,6 +16,7 @@ from service.observability.notes import Code
 from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
 from service.serving.handle import Handle
+from service.serving.waiting import WaitingRoom
 from tests.support.pictures import png
 from tests.support.services import running
 
@@ -256,6 +257,26 @@ async def test_a_request_is_charged_for_once_the_models_have_room_for_it(opened,
             await service.engine.score(items, ["vqascore"], paying)
 
     assert [6] == charged
+
+
+async def test_a_request_that_waits_for_room_keeps_no_model_from_leaving(opened, monkeypatch):
+    """It may wait for minutes; it uses the model once it is admitted."""
+    item = UnopenedItem("a", [ImageRef(Encoded(png()))])
+    monkeypatch.setattr(Handle, "admit", refuse)
+    async with opened() as service:
+        [handle] = {*service.engine.catalog.handles(["vqascore"]).values()}
+        with WaitingRoom(0).place(0, 1) as place:
+            waits = asyncio.create_task(
+                service.engine.score([item], ["vqascore"], replace(context(service), place=place))
+            )
+            while not place.taken:
+                await asyncio.sleep(0)
+            handle.backend.presence.change("leaving")
+            await asyncio.wait_for(handle.idle(), 10)
+            waited = not waits.done()
+            waits.cancel()
+
+    assert waited
 
 
 def refuse(*args):

@@ -7,7 +7,7 @@ import pytest
 from models.core.calls import LikelihoodCall
 from models.core.outcomes import Likelihood
 from service.core.errors import Draining
-from service.serving.cache.memory import OutcomeCache
+from service.serving.cache import OutcomeCache
 from tests.support.handles import asking, call, held, questions, serving, until
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from models.core.calls import GenerateCall, ImageCall, LikelihoodCall, TextCall
 from models.core.outcomes import Embedding, Likelihood
 from models.families.fake import GREY
 from models.images.image import Image
-from service.serving.cache.memory import ENTRY, OutcomeCache, size_of
+from service.serving.cache import ENTRY, OutcomeCache, size_of
 
 MODEL = ("vqa", "clip-flant5-xl@1", "float32")
 

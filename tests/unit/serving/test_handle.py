@@ -10,7 +10,7 @@ from models.core.calls import LikelihoodCall
 from models.core.outcomes import Likelihood
 from models.images.image import Image
 from service.core.errors import ImageUndecodable, ModelChanged, ModelFault
-from service.serving.cache.memory import OutcomeCache
+from service.serving.cache import OutcomeCache
 from service.serving.handle import BULK_KEPT_S
 from service.serving.job import Job
 from tests.support.handles import asking, call, context, held, questions, serving, until

@@ -13,13 +13,11 @@ from service.core.errors import Invalid, ScoregateError
 from service.core.fields import branch
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Url
-from service.web.dialects.asking import failed_nested, parts_of, readings
 from service.web.dialects.decisions.openai import OpenAiRequest
-from service.web.dialects.decisions.questions import Question, within_limits
 from service.web.dialects.decisions.sglang import SglangRequest
 from service.web.dialects.decisions.systemone import SystemOneRequest
-from service.web.dialects.entries import ADDRESS, Picture
-from service.web.dialects.wire import read_as
+from service.web.dialects.questions import Question, failed_nested, parts_of, readings, within_limits
+from service.web.dialects.wire import ADDRESS, Picture, read_as
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 

@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, model_validator
 
 from service.core.errors import Invalid
 from service.core.fields import branch
-from service.web.dialects.decisions.questions import (
+from service.web.dialects.questions import (
     MAX_LEVELS,
     MAX_PARTS,
     Option,

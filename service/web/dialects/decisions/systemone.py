@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from service.core.errors import Invalid
 from service.core.fields import Strict
-from service.web.dialects.decisions.questions import (
+from service.web.dialects.questions import (
     MAX_LEVELS,
     MAX_PARTS,
     Option,

@@ -6,23 +6,55 @@ check it.  A pickled dict with `error` and a status that is not 200 ends all of 
 all but deepgen_rl wait.
 """
 
+import struct
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
+from typing import TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.core.errors import Draining, MethodNotAllowed, ScoregateError
-from service.web.dialects.failures import answer_to, raise_most_telling
-from service.web.dialects.pickled.reader import read
-from service.web.dialects.pickled.requests import request_of
-from service.web.dialects.pickled.rewards import Reward
-from service.web.dialects.pickled.writer import written
-from service.web.dialects.scoring import Dialects
+from service.web.dialects.pickled.reader import read_pickle
+from service.web.dialects.pickled.requests import Reward, request_of
+from service.web.dialects.scoring import Dialects, answer_to, raise_most_telling
 from service.web.server import body
 from service.web.server.body import Raw
 from service.wiring.bootstrap import Service
+
+START, STOP, MARK = b"\x80\x02", b".", b"("
+EMPTY_DICT, SETITEMS = b"}", b"u"
+EMPTY_LIST, APPENDS = b"]", b"e"
+BINFLOAT, BINUNICODE = b"G", b"X"
+
+Value: TypeAlias = "str | Sequence[float] | Mapping[str, Value]"
+
+
+def written(answer: Mapping[str, Value]) -> bytes:
+    """Pickle a dict."""
+    return START + dict_of(answer) + STOP
+
+
+def value_of(value: Value) -> bytes:
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, Mapping):
+        return dict_of(value)
+    numbers = b"".join(BINFLOAT + struct.pack(">d", number) for number in value)
+    return EMPTY_LIST + MARK + numbers + APPENDS
+
+
+def dict_of(values: Mapping[str, Value]) -> bytes:
+    items = b"".join(text(key) + value_of(value) for key, value in values.items())
+    return EMPTY_DICT + MARK + items + SETITEMS
+
+
+def text(value: str) -> bytes:
+    encoded = value.encode("utf-8", "replace")
+    return BINUNICODE + struct.pack("<I", len(encoded)) + encoded
+
 
 ROUTE = SimpleNamespace(path="pickle")  # in Prometheus metrics and the log
 PICKLE = "application/octet-stream"
@@ -71,6 +103,6 @@ class PickleApp:
         return await body.parsed(request, work, await body.whole(request), small=0)
 
     def _reward(self, named: str, pickled: Raw) -> Reward:
-        value = read(pickled, self._service.settings.server.body_limit_mb * 2**20)
+        value = read_pickle(pickled, self._service.settings.server.body_limit_mb * 2**20)
         keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
         return Reward(request_of(value, keys, self._dialects.check_shard), named, self._dialects)

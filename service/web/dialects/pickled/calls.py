@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from service.core.errors import Malformed
-from service.web.dialects.pickled.opcodes import Charge, LongText
-from service.web.dialects.pickled.parts import size_of
-from service.web.dialects.pickled.refusals import numpy_refusal
+from service.web.dialects.pickled.opcodes import Charge, LongText, numpy_refusal, size_of
 
 MAX_STRINGS = 30_000  # as many as opcodes can write
 LATIN_1 = 0xC3  # the largest byte in the UTF-8 of a text that Latin-1 has, too

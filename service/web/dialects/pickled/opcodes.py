@@ -37,6 +37,16 @@ COUNTED = {  # how the length of an argument is written before it
     pickletools.TAKEN_FROM_ARGUMENT8U: struct.Struct("<Q"),
 }
 
+PLAIN = "a plain dict of lists, str, bytes and numbers"
+PICTURES = "send each picture as the bytes of a JPEG or PNG file"
+NUMPY = "send texts as a list or an array of str, numbers as a list, and pictures as bytes"
+ADVICE = {
+    "numpy": f"it holds NumPy objects that are no texts: {NUMPY}",
+    "torch": f"it holds tensors: {PICTURES}",
+    "PIL": f"it holds PIL images: {PICTURES}",
+}
+MAX_NAME = 100  # characters
+
 CHARACTER = 4  # most bytes in memory for a byte of UTF-8
 
 Charge = Callable[[int, int], None]
@@ -48,6 +58,15 @@ class LongText:
     """A text longer than `MAX_TEXT`, as it stands in the body: UTF-8 that is not decoded."""
 
     encoded: memoryview
+
+
+def size_of(value: Any) -> int:
+    """Estimate the bytes of a text, of bytes or of a number."""
+    if isinstance(value, str | bytes | bytearray):
+        return len(value)
+    if isinstance(value, LongText):
+        return len(value.encoded)
+    return value.bit_length() // 8 if isinstance(value, int) else 8
 
 
 def opcodes(body: bytes | bytearray, charge: Charge) -> Iterator[tuple[str, Any]]:
@@ -131,3 +150,20 @@ def cut_short() -> Malformed:
 
 def too_long(name: str) -> Malformed:
     return Malformed(f"the argument of the opcode {name} is longer than {MAX_TEXT} bytes")
+
+
+def refusal(opcode: str) -> Malformed:
+    """Build the error of an unknown opcode."""
+    return Malformed(f"the pickle must hold {PLAIN}; the opcode {opcode} is refused")
+
+
+def refused_name(opcode: str, *parts: Any) -> Malformed:
+    """Build the error of a name, in one part or several, in the argument of *opcode* or on the stack."""
+    name = " ".join(part[:MAX_NAME] for part in parts if isinstance(part, str))[:MAX_NAME]
+    advice = ADVICE.get(name.split(".")[0].split(" ")[0], f"the opcode {opcode} is refused")
+    return Malformed(f"the pickle must hold {PLAIN}, and it names {name!r}; {advice}")
+
+
+def numpy_refusal(what: str) -> Malformed:
+    """Build the error of NumPy values that are not texts."""
+    return Malformed(f"the pickle holds NumPy's {what}: {NUMPY}")

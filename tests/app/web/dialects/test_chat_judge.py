@@ -9,7 +9,7 @@ import pytest
 from models.core.calls import LikelihoodCall
 from models.families.fake import answer
 from models.images.image import Image
-from service.web.dialects.chat_judge import routes
+from service.web.dialects import chat_judge
 from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
 from tests.support.pictures import b64
 
@@ -149,13 +149,13 @@ async def test_what_cannot_be_judged_has_an_error_of_openais_form(dialects, sent
 @pytest.mark.parametrize("text", ["a cat", RUBRIC])
 async def test_a_large_body_is_understood_on_the_threads_that_parse(dialects, text, monkeypatch):
     """So that its texts do not delay other requests."""
-    read, rubric = [], routes.rubric
+    read, rubric = [], chat_judge.rubric
 
     def noted(said):
         read.append(threading.current_thread())
         return rubric(said)
 
-    monkeypatch.setattr(routes, "rubric", noted)
+    monkeypatch.setattr(chat_judge, "rubric", noted)
     async with dialects() as apps:
         for more in ("", "a" * 100_000, "a" * 2_000_000):
             await message(apps.main, body(text, ignored=more))

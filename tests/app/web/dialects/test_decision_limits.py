@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from service.web.dialects.decisions import routes
-from service.web.dialects.decisions.questions import MAX_PARTS, MAX_TEXT, MAX_TEXTS
+from service.web.dialects.questions import MAX_PARTS, MAX_TEXT, MAX_TEXTS
 from tests.app.web.dialects.test_decisions import CHOICE, IMAGE, PREDICATE, SGLANG, SYSTEM_ONE, openai
 
 pytestmark = pytest.mark.anyio

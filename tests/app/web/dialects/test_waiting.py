@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from service.core.errors import LaneFull, NotReady, Overloaded, UpstreamFailed
-from service.web.dialects import deadline_retry
-from service.web.dialects.failures import MOST_WAIT_S
+from service.web.dialects import scoring
+from service.web.dialects.scoring import MOST_WAIT_S
 from tests.app.web.dialects.conftest import PICTURES, PROMPTS
 from tests.support.fake_service import key_table
 from tests.support.leaps import out_of_time
@@ -34,8 +34,8 @@ PICKLED = pickle.dumps({"images": PICTURES, "prompts": PROMPTS})
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Tests wait a hundredth of the time."""
-    monkeypatch.setattr(deadline_retry, "FIRST_WAIT_S", 0.002)
-    monkeypatch.setattr(deadline_retry, "LONGEST_WAIT_S", 0.02)
+    monkeypatch.setattr(scoring, "FIRST_PAUSE_S", 0.002)
+    monkeypatch.setattr(scoring, "LONGEST_PAUSE_S", 0.02)
 
 
 async def post(apps, path, **more):

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from demo.process import HOST
-from service.core.redis.client import CONNECTIONS, RedisClient, RedisFailed
+from service.core.redis import CONNECTIONS, RedisClient, RedisFailed
 from service.observability.instruments import Instruments
 from tests.support.redis_server import PATIENT_S, redis_server
 

@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from demo.process import HOST, free_port
-from service.core.redis.client import RedisClient, RedisFailed
+from service.core.redis import RedisClient, RedisFailed
 from service.core.settings import SettingsError
 from service.questions.stores.redis import PREFIX, RedisStore
 from service.wiring.load import load_settings

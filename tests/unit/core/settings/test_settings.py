@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from models.families.registry import families
-from service.core.redis import url as redis_url
+from service.core import redis
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.web.keys import Keys
@@ -199,7 +199,7 @@ def test_of_an_address_its_place_alone_is_shown(profile, url, place):
     settings = load_settings(profile, environ)
 
     assert {"questions": url, "scores": url} == settings.cache.redis
-    assert place == redis_url.shown(url)
+    assert place == redis.shown(url)
     assert "s3cret" not in repr(settings)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from models.core.outcomes import Likelihood
 from service.core.errors import DeadlineExceeded, ModelChanged
-from service.serving.cache.memory import OutcomeCache
+from service.serving.cache import OutcomeCache
 from service.serving.job import Result
 from service.serving.ray.groups import Answer, Work
 from tests.support.handles import asking, call

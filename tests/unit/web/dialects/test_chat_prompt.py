@@ -4,7 +4,7 @@ import pytest
 
 from service.core.errors import Invalid
 from service.core.fields import MAX_PROMPT
-from service.web.dialects.chat_judge.prompt import prompt
+from service.web.dialects.chat_judge import prompt
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.errors import ScoregateError
-from service.web.dialects.pickled.reader import read
-from service.web.dialects.pickled.writer import written
+from service.web.dialects.pickled.app import written
+from service.web.dialects.pickled.reader import read_pickle
 
 LIMIT = 64 * 2**20
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
@@ -32,13 +32,13 @@ def plain(scalars):
 
 @given(plain(SCALARS), st.sampled_from(PROTOCOLS))
 def test_plain_values_are_read_as_they_were_written(value, protocol):
-    assert value == read(pickle.dumps(value, protocol), LIMIT)
+    assert value == read_pickle(pickle.dumps(value, protocol), LIMIT)
 
 
 @given(plain(SCALARS | BYTES))
 def test_bytes_are_read_where_they_are_written_without_a_call(value):
     """From protocol 3 on, and a bytearray from 5 on."""
-    found = read(pickle.dumps(value, 5), LIMIT)
+    found = read_pickle(pickle.dumps(value, 5), LIMIT)
 
     assert value == found
     assert repr(value) == repr(found)
@@ -49,7 +49,7 @@ def test_bytes_are_read_where_they_are_written_without_a_call(value):
 def test_any_bytes_are_read_or_refused(body):
     """No exception but our own."""
     with suppress(ScoregateError):
-        read(body, LIMIT)
+        read_pickle(body, LIMIT)
 
 
 OPCODES = [bytes([code]) for code in b"(.0]})aelstd\x85\x86\x87\x94\x88N"]
@@ -62,7 +62,7 @@ def test_any_opcodes_are_read_or_refused(opcodes):
     """Where the standard library reads them too, both read the same."""
     body = b"".join(opcodes) + b"."
     try:
-        found = read(body, LIMIT)
+        found = read_pickle(body, LIMIT)
     except ScoregateError:
         return
     assert pickle.loads(body) == found
@@ -79,7 +79,7 @@ CALLING += [b"\x8c\x06latin1", b"C\x04a\0\0\0", b")"]
 def test_any_calls_are_read_or_refused(opcodes):
     """No exception but our own, whatever is called with what."""
     with suppress(ScoregateError):
-        read(b"".join(opcodes) + b".", LIMIT)
+        read_pickle(b"".join(opcodes) + b".", LIMIT)
 
 
 @given(st.dictionaries(st.text(), st.lists(st.floats(allow_nan=False)) | st.text()))
@@ -87,7 +87,7 @@ def test_answers_are_what_pickle_reads(answer):
     clean = {key: value for key, value in answer.items() if _encodes(key) and _encodes(value)}
 
     assert clean == pickle.loads(written(clean))
-    assert clean == read(written(clean), LIMIT)
+    assert clean == read_pickle(written(clean), LIMIT)
 
 
 def _encodes(value):

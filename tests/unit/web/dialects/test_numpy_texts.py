@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from service.core.errors import Malformed, TooLarge
-from service.web.dialects.pickled.reader import read
+from service.web.dialects.pickled.reader import read_pickle
 
 MB = 2**20
 LIMIT = 64 * MB
@@ -58,7 +58,7 @@ def test_arrays_of_texts_and_of_objects_are_read_as_lists(name, version, protoco
     """As any protocol and either version of NumPy writes them."""
     array = ARRAYS[name]()
     body = pickle.dumps({"prompts": array, "again": array}, protocol)
-    found = read(of_numpy(framed(body) if version == 1 else body, version), LIMIT)
+    found = read_pickle(of_numpy(framed(body) if version == 1 else body, version), LIMIT)
 
     assert {"prompts": array.tolist(), "again": array.tolist()} == found
 
@@ -66,7 +66,7 @@ def test_arrays_of_texts_and_of_objects_are_read_as_lists(name, version, protoco
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_a_text_of_numpy_is_a_text(protocol):
     """The entries of an array, one by one."""
-    assert TEXTS == read(pickle.dumps([*np.array(TEXTS)], protocol), LIMIT)
+    assert TEXTS == read_pickle(pickle.dumps([*np.array(TEXTS)], protocol), LIMIT)
 
 
 def array_of(dtype=b"U1", shape=b"K\x01\x85", data=b"C\x04a\0\0\0", order=b"<"):
@@ -111,14 +111,14 @@ def test_an_array_that_numpy_never_wrote_is_refused(name):
     tracemalloc.start()
     try:
         with pytest.raises(Malformed):
-            read(BROKEN_ARRAYS[name], LIMIT)
+            read_pickle(BROKEN_ARRAYS[name], LIMIT)
         assert tracemalloc.get_traced_memory()[1] < MB
     finally:
         tracemalloc.stop()
 
 
 def test_the_array_that_is_broken_in_tests_can_be_read_whole():
-    assert ["a"] == read(array_of(), LIMIT)
+    assert ["a"] == read_pickle(array_of(), LIMIT)
 
 
 def test_the_texts_of_arrays_are_counted_like_others():
@@ -126,8 +126,8 @@ def test_the_texts_of_arrays_are_counted_like_others():
     array = np.array(["a"] * 1000)
     body = pickle.dumps([array] * 90, 4)
 
-    assert 90 == len(read(body, 90 * 4100))
+    assert 90 == len(read_pickle(body, 90 * 4100))
     with pytest.raises(TooLarge, match="bytes"):
-        read(body, 90 * 4000)
+        read_pickle(body, 90 * 4000)
     with pytest.raises(TooLarge, match="values"):
-        read(pickle.dumps([np.array(["a"] * 20_000)] * 60, 4), LIMIT)
+        read_pickle(pickle.dumps([np.array(["a"] * 20_000)] * 60, 4), LIMIT)

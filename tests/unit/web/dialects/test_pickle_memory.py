@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from service.core.errors import Malformed, TooLarge
-from service.web.dialects.pickled.reader import MAX_OPCODES, VALUE_BYTES, read
+from service.web.dialects.pickled.reader import MAX_OPCODES, VALUE_BYTES, read_pickle
 
 MB = 2**20
 
@@ -63,7 +63,7 @@ def test_what_calls_make_of_one_argument_counts_each_time(name):
     tracemalloc.start()
     try:
         with pytest.raises(TooLarge, match="take more than"):
-            read(body, limit)
+            read_pickle(body, limit)
         assert tracemalloc.get_traced_memory()[1] < 2 * limit + VALUE_BYTES * MAX_OPCODES + MB
     finally:
         tracemalloc.stop()
@@ -78,7 +78,7 @@ def test_the_values_of_a_pickle_are_freed_without_the_garbage_collector(end):
     try:
         for _ in range(2):
             with suppress(Malformed):
-                read(body, 64 * MB)
+                read_pickle(body, 64 * MB)
         assert tracemalloc.get_traced_memory()[0] < MB
     finally:
         tracemalloc.stop()

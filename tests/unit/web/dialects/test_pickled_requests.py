@@ -1,11 +1,13 @@
 """What the values of a pickled request ask for, and where they are wrong."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from service.core.errors import Invalid
 from service.core.fields import MAX_PROMPT
 from service.web.dialects.pickled.opcodes import LongText
-from service.web.dialects.pickled.requests import request_of
+from service.web.dialects.pickled.requests import no_prompts, request_of
 
 PICTURES = [b"one", bytearray(b"two")]
 LONG = LongText(memoryview(b"a" * 100_000))
@@ -97,3 +99,26 @@ def test_what_is_wrong_is_named_with_its_place(name):
         request_of(value, (), lambda size: None)
 
     assert detail == refused.value.detail
+
+
+NEEDED = 'the request has no "prompts", and vqascore scores a picture against its prompt: '
+SEND = 'send {"images": [bytes, …], "prompts": [str, …]}'
+
+
+@pytest.mark.parametrize(
+    ("served", "advice"),
+    [
+        ([], ""),
+        (["aesthetic"], ", or to the path /aesthetic, which needs none"),
+        (["aesthetic", "beauty"], ", or to the path /aesthetic or /beauty, which needs none"),
+    ],
+)
+def test_whoever_sends_pictures_alone_is_told_what_to_send_and_where_else(served, advice):
+    """Metrics that are configured and look at pictures alone are named."""
+    vqascore = SimpleNamespace(name="vqascore", reads_prompt=True)
+    free = {name: SimpleNamespace(name=name, reads_prompt=False) for name in ("aesthetic", "beauty")}
+    dialects = SimpleNamespace(
+        known={"vqascore": vqascore, **free}, absent=lambda name: "" if name in served else "no model"
+    )
+
+    assert NEEDED + SEND + advice == no_prompts(vqascore, dialects).detail

@@ -15,8 +15,7 @@ import pytest
 
 from service.core.errors import Malformed, TooLarge
 from service.web.dialects.pickled import reader
-from service.web.dialects.pickled.parts import MAX_DEPTH
-from service.web.dialects.pickled.reader import MAX_OPCODES, read
+from service.web.dialects.pickled.reader import MAX_DEPTH, MAX_OPCODES, read_pickle
 
 MB = 2**20
 LIMIT = 64 * MB
@@ -29,19 +28,19 @@ def test_values_that_stand_in_several_places_are_read(protocol):
     metadata = {"tag": "colour", "include": [{"class": "dog", "count": 1}]}
     value = {"prompts": ["a dog"] * 24, "metadata": [metadata] * 24}
 
-    assert value == read(pickle.dumps(value, protocol), LIMIT)
+    assert value == read_pickle(pickle.dumps(value, protocol), LIMIT)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("value", [0, -1, 255, 2**31, -(2**31) - 1, 2**70, -(2**70), -(2**3000), 0.5, -0.0])
 def test_a_number_keeps_its_size_and_sign(value, protocol):
     """Protocols write large integers as two's complement, each in an opcode of its own."""
-    assert repr(value) == repr(read(pickle.dumps(value, protocol), LIMIT))
+    assert repr(value) == repr(read_pickle(pickle.dumps(value, protocol), LIMIT))
 
 
 def test_a_list_that_is_pushed_with_its_values_holds_them():
     """LIST takes the values above the mark; Python's own pickler appends them one by one."""
-    assert [1, 2] == read(b"(I1\nI2\nl.", LIMIT)
+    assert [1, 2] == read_pickle(b"(I1\nI2\nl.", LIMIT)
 
 
 class Call:
@@ -90,7 +89,7 @@ ATTACKS = {
 @pytest.mark.parametrize("name", ATTACKS)
 def test_a_pickle_that_names_or_calls_code_is_refused(name):
     with pytest.raises(Malformed, match=r"refused|opcode"):
-        read(ATTACKS[name], LIMIT)
+        read_pickle(ATTACKS[name], LIMIT)
 
 
 CALLS = [Call(os.system, ("id",)), Call(eval, ("1",)), OrderedDict(a=1), Call]
@@ -102,7 +101,7 @@ CALLS = [Call(os.system, ("id",)), Call(eval, ("1",)), OrderedDict(a=1), Call]
 )
 def test_what_pickle_writes_for_a_call_is_refused(body):
     with pytest.raises(Malformed, match="refused"):
-        read(body, LIMIT)
+        read_pickle(body, LIMIT)
 
 
 FOREIGN = [
@@ -121,7 +120,7 @@ FOREIGN = [
 @pytest.mark.parametrize("protocol", [2, 4, 5])
 def test_objects_of_libraries_are_refused_with_what_to_send(value, advice, protocol):
     with pytest.raises(Malformed, match=advice):
-        read(pickle.dumps({"images": [b"x"], "prompts": value}, protocol), LIMIT)
+        read_pickle(pickle.dumps({"images": [b"x"], "prompts": value}, protocol), LIMIT)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -129,8 +128,8 @@ def test_bytes_of_an_old_protocol_are_read(protocol):
     """Up to protocol 2 they are a text in Latin-1, and a call that encodes it."""
     picture = bytes(range(256))
 
-    assert {"images": [picture]} == read(pickle.dumps({"images": [picture]}, protocol), LIMIT)
-    assert [2 * MB] == [*map(len, read(pickle.dumps([bytes(2 * MB)], max(1, protocol)), LIMIT))]
+    assert {"images": [picture]} == read_pickle(pickle.dumps({"images": [picture]}, protocol), LIMIT)
+    assert [2 * MB] == [*map(len, read_pickle(pickle.dumps([bytes(2 * MB)], max(1, protocol)), LIMIT))]
 
 
 def counted(length, opcode, kind="<Q"):
@@ -218,7 +217,7 @@ def test_what_would_take_memory_or_time_is_refused(name):
     tracemalloc.start()
     try:
         with pytest.raises((Malformed, TooLarge)):
-            read(body, LIMIT)
+            read_pickle(body, LIMIT)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -230,17 +229,17 @@ def test_as_much_as_is_allowed_is_read():
     """One more is not."""
     deep = nested(MAX_DEPTH)
 
-    assert len(repr(read(deep, LIMIT))) == 2 * MAX_DEPTH
-    assert 90 == len(read(pickle.dumps([bytes(1000)] * 90, 4), 90_000))
+    assert len(repr(read_pickle(deep, LIMIT))) == 2 * MAX_DEPTH
+    assert 90 == len(read_pickle(pickle.dumps([bytes(1000)] * 90, 4), 90_000))
     with pytest.raises(TooLarge):
-        read(pickle.dumps([bytes(1000)] * 91, 4), 90_000)
+        read_pickle(pickle.dumps([bytes(1000)] * 91, 4), 90_000)
 
 
 def test_opcodes_are_counted():
     half = (MAX_OPCODES - 4) // 2
-    assert half == len(read(b"(" + b"N" * half + b"l.", LIMIT))
+    assert half == len(read_pickle(b"(" + b"N" * half + b"l.", LIMIT))
     with pytest.raises(TooLarge, match="opcodes"):
-        read(b"(" + b"N" * MAX_OPCODES + b"l.", LIMIT)
+        read_pickle(b"(" + b"N" * MAX_OPCODES + b"l.", LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -265,15 +264,15 @@ def test_opcodes_are_counted():
 )
 def test_what_is_no_whole_pickle_is_refused(body):
     with pytest.raises(Malformed):
-        read(body, LIMIT)
+        read_pickle(body, LIMIT)
 
 
 def test_a_refusal_shows_little_of_the_body():
     with pytest.raises(Malformed) as refused:
-        read(b"F" + b"x" * 100_000 + b"\n.", LIMIT)
+        read_pickle(b"F" + b"x" * 100_000 + b"\n.", LIMIT)
     assert len(refused.value.detail) < 300
     with pytest.raises(Malformed) as refused:
-        read(b"c" + b"x" * 100_000 + b"\nname\n.", LIMIT)
+        read_pickle(b"c" + b"x" * 100_000 + b"\nname\n.", LIMIT)
     assert len(refused.value.detail) < 300
 
 
@@ -289,7 +288,7 @@ def test_what_is_too_long_is_refused_before_anything_is_made_of_it(name):
     tracemalloc.start()
     try:
         with pytest.raises((Malformed, TooLarge)):
-            read(LONG[name], LIMIT)
+            read_pickle(LONG[name], LIMIT)
         assert tracemalloc.get_traced_memory()[1] < MB
     finally:
         tracemalloc.stop()

@@ -3,7 +3,7 @@
 import pytest
 
 from service.core.errors import Invalid
-from service.web.dialects.decisions.questions import MAX_TEXT, Question, Reading, as_text
+from service.web.dialects.questions import MAX_TEXT, Question, Reading, as_text
 
 
 @pytest.mark.parametrize(

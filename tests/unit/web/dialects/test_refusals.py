@@ -8,8 +8,7 @@ import pytest
 from service.core.errors import Malformed, TooLarge
 from service.web.dialects.pickled.calls import MAX_STRINGS
 from service.web.dialects.pickled.opcodes import MAX_TEXT
-from service.web.dialects.pickled.parts import MAX_VALUES
-from service.web.dialects.pickled.reader import MAX_OPCODES, read
+from service.web.dialects.pickled.reader import MAX_OPCODES, MAX_VALUES, read_pickle
 from tests.unit.web.dialects.test_numpy_texts import array_of
 
 LIMIT = 2**26
@@ -128,7 +127,7 @@ def test_a_refusal_says_what_is_wrong_with_the_pickle(name):
     """And what to send, where trainers are known to send something else."""
     body, detail = MALFORMED[name]
     with pytest.raises(Malformed) as refused:
-        read(body, LIMIT)
+        read_pickle(body, LIMIT)
 
     assert detail == refused.value.detail
 
@@ -171,9 +170,9 @@ def test_as_much_as_is_allowed_is_read_and_one_more_is_too_large(name):
     """The refusal names the limit."""
     make, most, detail = LIMITS[name]
     max_bytes = 10 if name == "bytes" else 8 * MAX_VALUES
-    read(make(most), max_bytes)
+    read_pickle(make(most), max_bytes)
     with pytest.raises(TooLarge) as refused:
-        read(make(most + 1), max_bytes)
+        read_pickle(make(most + 1), max_bytes)
 
     assert detail == refused.value.detail
 
@@ -181,27 +180,27 @@ def test_as_much_as_is_allowed_is_read_and_one_more_is_too_large(name):
 def test_a_number_below_nothing_is_no_number_of_the_memo():
     """Nothing is kept under it."""
     with pytest.raises(TooLarge):
-        read(b"Np-1\n.", LIMIT)
-    assert [None, None] == read(b"](Np0\ng0\ne.", LIMIT)
+        read_pickle(b"Np-1\n.", LIMIT)
+    assert [None, None] == read_pickle(b"](Np0\ng0\ne.", LIMIT)
 
 
 def test_the_longest_number_and_the_longest_line_are_read():
     """Of as many bytes as the longest text."""
-    assert 0 == read(b"\x8b" + struct.pack("<i", MAX_TEXT) + bytes(MAX_TEXT) + b".", LIMIT)
-    assert 1.0 == read(b"F1." + b"0" * (MAX_TEXT - 3) + b"\n.", LIMIT)
+    assert 0 == read_pickle(b"\x8b" + struct.pack("<i", MAX_TEXT) + bytes(MAX_TEXT) + b".", LIMIT)
+    assert 1.0 == read_pickle(b"F1." + b"0" * (MAX_TEXT - 3) + b"\n.", LIMIT)
 
 
 def test_the_longest_array_is_read():
     """One that has more is refused before its data is looked at."""
     data = b"B" + struct.pack("<I", 4 * MAX_STRINGS) + b"a\0\0\0" * MAX_STRINGS
 
-    assert ["a"] * MAX_STRINGS == read(array_of(shape=b"M\x30\x75\x85", data=data), LIMIT)
+    assert ["a"] * MAX_STRINGS == read_pickle(array_of(shape=b"M\x30\x75\x85", data=data), LIMIT)
 
 
 def test_the_size_of_a_number_is_that_of_its_bits():
     """And eight bytes for what is no number with a length."""
     body = pickle.dumps([2**79, 0.5])
 
-    assert [2**79, 0.5] == read(body, 18)
+    assert [2**79, 0.5] == read_pickle(body, 18)
     with pytest.raises(TooLarge):
-        read(body, 17)
+        read_pickle(body, 17)

@@ -1,5 +1,8 @@
 """A trainer that is refused may die of it: requests wait for room until their deadline."""
 
+import asyncio
+import math
+
 import pytest
 
 from service.core.errors import (
@@ -15,16 +18,12 @@ from service.core.errors import (
     TooLarge,
     UpstreamFailed,
 )
-from service.web.dialects import deadline_retry
-from service.web.dialects.failures import answer_to, is_temporary
+from service.serving.context import Context
+from service.serving.waiting import WaitingRoom
+from service.web.dialects.scoring import Window, answer_to, is_temporary
 from service.web.openapi import tree
 
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    """Tests wait a hundredth of the time."""
-    monkeypatch.setattr(deadline_retry, "FIRST_WAIT_S", 0.002)
-    monkeypatch.setattr(deadline_retry, "LONGEST_WAIT_S", 0.02)
+pytestmark = pytest.mark.anyio
 
 
 def test_no_error_of_the_service_reaches_a_trainer_in_a_form_that_ends_it():
@@ -54,3 +53,28 @@ def test_what_passes_by_itself_is_temporary(error):
 @pytest.mark.parametrize("error", [ScoregateError(), ModelFault(), TooLarge(), Malformed()])
 def test_what_stays_wrong_is_not(error):
     assert not is_temporary(error)
+
+
+async def test_what_is_refused_though_there_is_room_is_not_asked_without_a_pause(monkeypatch):
+    """Or a quota that is used up would take a whole core."""
+    pauses, asked, sleep = [], [], asyncio.sleep
+
+    async def noted(seconds):
+        pauses.append(seconds)
+        await sleep(0)
+
+    class Full:
+        async def score(self, items, metrics, context):
+            asked.append(items)
+            raise Overloaded("another model is full")
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    context = Context("", math.inf, "bulk", None)
+    with WaitingRoom(0).place(0, 1) as place:
+        waits = asyncio.create_task(Window(Full(), ["a"], [("vqascore",)], context).outcomes(place))
+        while len(pauses) < 5:
+            await sleep(0)
+        waits.cancel()
+
+    assert len(asked) <= len(pauses) + 1
+    assert all(pause > 0 for pause in pauses)

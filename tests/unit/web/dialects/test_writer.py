@@ -2,7 +2,7 @@
 
 import pickle
 
-from service.web.dialects.pickled.writer import written
+from service.web.dialects.pickled.app import written
 
 
 def test_a_text_that_has_no_encoding_is_written_with_question_marks():

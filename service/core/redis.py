@@ -1,15 +1,16 @@
-"""A client of one Redis, with bounded waits and a health check."""
+"""A Redis that processes share: its address, and a client with bounded waits and a health check."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import re
+import ssl
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from service.core.concurrency.watcher import Watcher
-from service.core.redis.failures import reason
-from service.core.redis.url import has_tls, shown
 
 log = logging.getLogger("scoregate.redis")
 
@@ -18,6 +19,14 @@ T = TypeVar("T")
 TIMEOUT_S = 1.0  # of a command, including connecting and one retry after a broken connection
 WATCH_S = 1.0
 CONNECTIONS = 16
+TOO_OLD = "it lacks a command; Redis 6.0 or later is needed"
+
+SCHEMES = ("redis://", "rediss://", "unix://")
+ADDRESS = re.compile(
+    r"rediss?://([^@/?#\s]*@)?(?P<host>[\w.-]+|\[[\da-fA-F:.]+\])(:(?P<port>\d{1,5}))?(/\d{0,4})?"
+    r"|unix://([^@/?#\s]*@)?(?P<path>/[^@?#\s]+)(\?db=\d{1,4})?",
+    re.ASCII,
+)
 
 
 class RedisFailed(Exception):
@@ -147,3 +156,56 @@ class RedisClient:
         if kind not in self._refusals:
             self._refusals.add(kind)
             log.warning("%s refuses commands: %s", self._name, kind)
+
+
+def reason(exc: BaseException) -> str:
+    """Return the error's name, and the remedy if one is known."""
+    for error in chain(exc):
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted: {error.verify_message}"
+        if isinstance(error, ssl.SSLError):
+            return f"TLS failed ({error.reason}): is this a port for TLS?"
+    name = type(exc).__name__
+    if name.startswith("Authentication"):
+        return f"{name}: it refuses the user or the password, or requires one"
+    if "unknown command" in str(exc).lower():
+        return TOO_OLD
+    # Only the name: messages of libraries may quote addresses, which may hold passwords.
+    return name
+
+
+def chain(exc: BaseException) -> Iterator[BaseException]:
+    """Iterate over *exc* and its causes."""
+    error: BaseException | None = exc
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def is_redis(place: str) -> bool:
+    """Return True if a cache's *place* is the address of a Redis."""
+    return place.startswith(SCHEMES)
+
+
+def has_tls(url: str) -> bool:
+    """Return True if the connection is encrypted and the server's certificate is checked."""
+    return url.startswith("rediss://")
+
+
+def check(url: str) -> None:
+    """
+    Check an address.  Raises `ValueError` with a message that never quotes *url*, which may hold a password.
+    """
+    found = ADDRESS.fullmatch(url)
+    if found is None or int(found["port"] or 1) not in range(1, 65536):
+        form = "redis://[USER:PASSWORD@]HOST[:PORT][/DB]"
+        raise ValueError(f"not a Redis address; write {form}, with special characters percent-encoded")
+    if find_spec("redis") is None:
+        raise ValueError("needs the package redis: pip install '.[redis]' in the repository's folder")
+
+
+def shown(url: str) -> str:
+    """Return host and port, or a socket's path: the only part that logs may contain."""
+    found = ADDRESS.fullmatch(url)
+    assert found is not None, "`check` took it"
+    return found["path"] or f"{found['host']}:{found['port'] or 6379}"

@@ -8,9 +8,9 @@ from typing import Any
 
 from models.core.outcomes import CallResult
 from service.core.concurrency.shared import BatchLoader
-from service.core.redis.client import RedisClient, RedisFailed
+from service.core.redis import RedisClient, RedisFailed
 from service.observability.instruments import Instruments
-from service.serving.cache.memory import OutcomeCache
+from service.serving.cache import OutcomeCache
 
 log = logging.getLogger("scoregate.cache")
 

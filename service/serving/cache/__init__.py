@@ -1,1 +1,0 @@
-"""Caches of models' outcomes, so that equal calls are computed once."""

@@ -1,0 +1,314 @@
+"""
+`POST /v1/chat/completions` for judges and reward clients: one picture is judged in a request.
+
+The user's text decides what is answered:
+
+* a rubric: the probability of yes for each question, as JSON (verl-omni's agentic rewards),
+* with `logprobs` a question: yes or no, with both log-probabilities (Flow-Factory's `vllm_evaluate`),
+* a prompt alone: its score by a metric, as JSON.
+"""
+
+import json
+import re
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from statistics import fmean
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+
+from service.core.errors import Invalid
+from service.core.fields import MAX_PROMPT, SLOT
+from service.images.loader import ImageRef
+from service.metrics.common.contract import Score
+from service.web.dialects.questions import (
+    MAX_PARTS,
+    MAX_TEXT,
+    Question,
+    Reading,
+    failed_nested,
+    readings,
+    with_input,
+    within_limits,
+)
+from service.web.dialects.scoring import Wanted, raise_most_telling
+from service.web.dialects.wire import Loose, Picture, dialects_of, is_picture, picture, read_as, text
+from service.web.endpoints import json_response, service_of
+from service.web.problems import errors_in
+
+MAX_MESSAGES = 16
+
+
+class Message(Loose):
+    """One message; only that of the user is read."""
+
+    role: Literal["system", "developer", "user"]
+    content: Any = None
+
+    def parts(self) -> list[Any]:
+        """Return the parts of the content; a str is a part of text."""
+        return self.content if isinstance(self.content, list) else [self.content]
+
+
+class ChatRequest(Loose):
+    """
+    The body.
+
+    Attributes:
+        model: a metric for one score, a VQA model for questions; None and `default` are the first.
+        logprobs: the text is a question, whose answer has the log-probabilities of yes and no.
+    """
+
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
+    model: str | None = None
+    logprobs: bool | None = None
+    n: int | None = None
+    stream: bool | None = None
+    response_format: Any = None
+
+    def judged(self) -> tuple[Picture, str]:
+        """Return the picture and the text of the user's message.  Raises `Invalid` for any other request."""
+        if self.stream:
+            raise Invalid("/stream: an answer is not streamed here")
+        if self.n not in (None, 1):
+            raise Invalid("/n: there is one answer to each request")
+        if isinstance(self.response_format, dict) and self.response_format.get("type") == "json_schema":
+            raise Invalid("/response_format: the answer has a form of its own; no schema is read")
+        asked = [(place, each) for place, each in enumerate(self.messages) if each.role == "user"]
+        if len(asked) != 1:
+            raise Invalid(f"/messages: has {len(asked)} messages of the user; one is needed")
+        [(place, message)] = asked
+        pointer = f"/messages/{place}/content"
+        if len(message.parts()) > MAX_PARTS:
+            raise Invalid(f"{pointer}: has {len(message.parts())} parts; at most {MAX_PARTS} are read")
+        pictures = [each for each in message.parts() if is_picture(each)]
+        if len(pictures) != 1:
+            raise Invalid(f"{pointer}: has {len(pictures)} pictures; one is judged in a request")
+        texts = self.texts(message, pointer)
+        if sum(map(len, texts)) > MAX_TEXT:
+            raise Invalid(f"{pointer}: the text has more than {MAX_TEXT} characters")
+        return picture(pictures[0], pointer), "\n".join(texts).strip()
+
+    @staticmethod
+    def texts(message: Message, pointer: str) -> list[str]:
+        """Return the texts of a message.  Raises `Invalid` for a part that is neither text nor picture."""
+        texts = []
+        for number, part in enumerate(message.parts()):
+            if is_picture(part):
+                continue
+            said = part.get("text") if isinstance(part, dict) else part
+            if not isinstance(said, str):
+                raise Invalid(f"{pointer}/{number}: is neither a text nor a picture")
+            texts.append(said)
+        return texts
+
+
+HEADING = re.compile(r"([A-Z][A-Z_ ]*) QUESTIONS:")
+LINE = re.compile(r"- (\w+): (.+)")
+REQUEST = "User request: "
+AFTER_REQUEST = ("Diffusion prompt used", "Notes: ")  # lines that end it
+MAX_QUESTIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """One question of a rubric."""
+
+    section: str
+    name: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """The questions, and the request that the picture should fulfil."""
+
+    request: str
+    facets: Sequence[Facet]
+
+    def __post_init__(self) -> None:
+        """Raise `Invalid` for too many questions, or two of one name."""
+        if len(self.facets) > MAX_QUESTIONS:
+            raise Invalid(f"/messages: the rubric has more than {MAX_QUESTIONS} questions")
+        if len({(each.section, each.name) for each in self.facets}) < len(self.facets):
+            raise Invalid("/messages: two questions of a section have one name")
+
+    def questions(self) -> list[Question]:
+        """Return the questions of yes or no.  Raises `Invalid` for a text that no model can read."""
+        state = f"The picture was made for this request: {self.request}" if self.request else ""
+        return within_limits(
+            Question(f"/messages: {each.name}", "yes_no", with_input(state, each.question))
+            for each in self.facets
+        )
+
+    def answer(self, readings: Sequence[Reading]) -> dict[str, Any]:
+        """Return the probability of yes for each question, and the mean of each section."""
+        shares = [each.probabilities[0] for each in readings]
+        scores: dict[str, dict[str, float]] = defaultdict(dict)
+        for facet, share in zip(self.facets, shares, strict=True):
+            scores[facet.section][facet.name] = share
+        lowest, facet = min(zip(shares, self.facets, strict=True), key=lambda each: each[0])
+        return {
+            **{section: fmean(found.values()) for section, found in scores.items()},
+            **{f"{section}_scores": found for section, found in scores.items()},
+            "findings": f"lowest: {facet.name} ({lowest:.2f})",
+            "suggested_fixes": "none",
+        }
+
+
+def rubric(text: str) -> Rubric | None:
+    """Return the rubric in a text, None if there is none.  Raises `Invalid`."""
+    section, reads_request = "", False
+    headings: dict[str, str] = {}
+    facets: list[Facet] = []
+    request: list[str] = []
+    for line in text.splitlines():
+        if heading := HEADING.fullmatch(line.strip()):
+            section = heading[1].lower().replace(" ", "_")
+            headings[section] = heading[0]
+        elif section and (found := LINE.fullmatch(line.strip())):
+            facets.append(Facet(section, found[1], found[2]))
+        elif section and line.strip().startswith("-"):
+            raise Invalid(f"/messages: a line below {headings[section]!r} is not `- NAME: QUESTION`")
+        else:
+            section = ""
+        if line.startswith(REQUEST):
+            reads_request, line = True, line.removeprefix(REQUEST)
+        elif line.startswith(AFTER_REQUEST) or section:
+            reads_request = False
+        if reads_request:
+            request.append(line)
+    for empty in headings.keys() - {each.section for each in facets}:
+        raise Invalid(f"/messages: there is no line `- NAME: QUESTION` below {headings[empty]!r}")
+    return Rubric("\n".join(request).strip(), facets) if facets else None
+
+
+# Linear in the text: no part matches both a sentence's start and the white space after it, and of the images
+# that a sentence names only the first is tried.
+SENTENCE = r"(?:^|[.!?:;\n])[^\S\n]*"
+INSTRUCTIONS = re.compile(
+    "|".join(
+        [
+            # "Rate this image …", "Please evaluate how …"
+            rf"{SENTENCE}(?:please |carefully )*"
+            r"(?:rate|score|grade|evaluate|assess|judges?|compare|decide|determine) "
+            r"(?:this|these|the|that|how|if|whether|each|its|both)\b",
+            # "Respond in JSON", "Answer with yes or no"
+            rf"{SENTENCE}(?:please |only |then |and )*"
+            r"(?:respond|reply|answer|return|output|provide|give) [^.\n]{0,60}"
+            r"\b(?:json|yes|no|only|number|integer|score|rating|format|letter|word|tag)s?\b",
+            r"\bon a scale (?:of|from)\b",
+            r"\b(?:rating|score|grade)\s+(?:from|between|of)\s+-?\d+\s*(?:to|and|-)\s*\d",
+            r"^you are (?:a|an|the) [^.\n]{0,60}"
+            r"\b(?:judges?|evaluator|expert|assistant|critic|grader|annotator)\b",
+            # "Does this image show …?"
+            r"(?:^|[.\n])(?>[^.\n]*?\b(?:this|the) (?:image|picture|photo|figure|video)\b)[^.\n]*\?",
+            # {"score": …}
+            r"\{\s*\"\w+\"\s*:",
+        ]
+    ),
+    re.IGNORECASE,
+)
+FORMS = (
+    "read are a prompt alone, with `logprobs` a question of yes or no, and a rubric of lines "
+    "`- NAME: QUESTION` below a line `CORRECTNESS QUESTIONS:`"
+)
+
+
+def prompt(text: str) -> str:
+    """
+    Return *text*.
+
+    Raises:
+        Invalid: it is too long, or has instructions, whose score as a prompt would have no meaning.
+    """
+    if len(text) > MAX_PROMPT:
+        raise Invalid(f"/messages: the prompt has more than {MAX_PROMPT} characters")
+    if INSTRUCTIONS.search(text):
+        raise Invalid(f"/messages: the text has instructions, as for judges; {FORMS}")
+    return text
+
+
+router = APIRouter(include_in_schema=False)
+
+IMPOSSIBLE = -9999.0  # OpenAI's log-probability of what is too unlikely for a number
+NO_TOKENS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}  # none are counted
+
+
+@router.post("/v1/chat/completions")
+@errors_in(failed_nested)
+async def completions(request: Request) -> Response:
+    """Return the judgement as an assistant's message."""
+    wire, picture, task = await read_as(request, ChatRequest, judged)
+    logprobs = None
+    if isinstance(task, Rubric):
+        answers, model = await asked(request, wire, picture, task.questions())
+        content = json.dumps(task.answer(answers))
+    elif isinstance(task, Question):
+        [answer], model = await asked(request, wire, picture, [task])
+        content, logprobs = ("Yes", "No")[answer.best], logprobs_of(answer)
+    else:
+        score, model = await scored(request, wire, picture, task)
+        content = json.dumps({"score": score, "metric": model})
+    return json_response(completion(request, model, content, logprobs))
+
+
+def judged(wire: ChatRequest) -> tuple[ChatRequest, Picture, Rubric | Question | str]:
+    """Return a request with its picture, and the rubric, the question or the prompt.  Raises `Invalid`."""
+    picture, said = wire.judged()
+    if found := rubric(said):
+        return wire, picture, found
+    if wire.logprobs:
+        return wire, picture, Question("/messages", "yes_no", said, yes_no_template=SLOT)
+    return wire, picture, prompt(said)
+
+
+async def asked(
+    request: Request, wire: ChatRequest, picture: Picture, questions: list[Question]
+) -> tuple[list[Reading], str]:
+    """Return the answers of a VQA model, and its label.  The name of a metric stands for the first model."""
+    name = None if wire.model in dialects_of(request).metrics else wire.model
+    timeout_s = service_of(request).settings.dialects.timeouts_s.chat_judge
+    return await readings(request, name, ImageRef(picture), questions, timeout_s)
+
+
+async def scored(request: Request, wire: ChatRequest, picture: Picture, said: str) -> tuple[float, str]:
+    """Return the score of the picture for the prompt, and the metric.  Raises the error in its place."""
+    dialects = dialects_of(request)
+    metric = dialects.metric(None if wire.model == "default" else wire.model)
+    wanted = [Wanted(text(said, "/messages"), picture, (metric,))]
+    timeout_s = service_of(request).settings.dialects.timeouts_s.chat_judge
+    outcomes = await dialects.scored(request, wanted, timeout_s)
+    raise_most_telling([("/messages", outcomes[0])])
+    score = outcomes[0][metric]
+    assert isinstance(score, Score)
+    return score.value, metric
+
+
+def logprobs_of(answer: Reading) -> dict[str, Any]:
+    """Return the log-probabilities of yes and no over the whole vocabulary, the likelier one first."""
+    shares = zip(("Yes", "No"), answer.probabilities, strict=True)
+    logs = {token: log(share * answer.label_mass) if share else IMPOSSIBLE for token, share in shares}
+    tokens = [
+        {"token": token, "logprob": logs[token], "bytes": [*token.encode()]}
+        for token in sorted(logs, key=logs.__getitem__, reverse=True)
+    ]
+    return {"content": [{**tokens[0], "top_logprobs": tokens}], "refusal": None}
+
+
+def completion(request: Request, model: str, content: str, logprobs: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the response with one message."""
+    message = {"role": "assistant", "content": content, "refusal": None}
+    choice = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": "stop"}
+    return {
+        "id": f"chatcmpl-{request.state.request_id}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [choice],
+        "usage": NO_TOKENS,
+    }

@@ -1,1 +1,0 @@
-"""Judges and reward clients in OpenAI's chat format."""
