@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
+from models.core.messages import in_short
 
 
 def read_json(path: Path) -> dict[str, Any]:

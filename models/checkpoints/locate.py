@@ -19,8 +19,8 @@ from huggingface_hub.errors import (
 
 from models.checkpoints.files import FETCHED, FETCHED_FIRST, FETCHED_WEIGHTS
 from models.core.contract import CheckpointAway, CheckpointError
+from models.core.messages import in_short
 from models.core.passing import causes, is_passing, passes
-from models.core.reason import in_short
 from models.core.settings import LocalSettings
 
 log = logging.getLogger("scoregate.checkpoints")

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from models.checkpoints.files import weight_files
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
+from models.core.messages import in_short
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -8,7 +8,7 @@ from transformers import BlipImageProcessorPil
 
 from models.checkpoints.pretrained import load_processor
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
+from models.core.messages import in_short
 
 
 class BlipPixels:

@@ -3,7 +3,7 @@
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, TypeVar
 
-from models.core.reason import in_short
+from models.core.messages import in_short
 
 
 class PluginError(Exception):

@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 
-from models.sizing.dry_run import is_dry
-
 cuda: Any = torch.cuda  # partly not typed
 
 
@@ -18,7 +16,7 @@ def upload(rows: Sequence[torch.Tensor], device: torch.device) -> torch.Tensor:
     To a GPU they are copied from pinned memory, several times as fast, and on a stream of its own, so that
     the copy does not wait for the kernels of another model.
     """
-    if device.type != "cuda" or is_dry():
+    if device.type != "cuda":
         return torch.stack([*rows]).to(device)
     pinned = torch.empty((len(rows), *rows[0].shape), dtype=rows[0].dtype, pin_memory=True)
     torch.stack([*rows], out=pinned)

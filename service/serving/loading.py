@@ -63,7 +63,7 @@ def check_loadable(name: str, table: ModelSettings, given_back: Mapping[str, int
     numbers = family.plan(name, table).num_parameters
     if not numbers:  # not known, or none
         return
-    from models.sizing.free import free_bytes  # imports torch
+    from models.core.memory import free_bytes  # imports torch
 
     needed = numbers * BYTES[getattr(table, "dtype", "float32")]
     for device, given in given_back.items():

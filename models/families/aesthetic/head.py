@@ -8,7 +8,6 @@ from models.checkpoints.hub_file import path_of
 from models.checkpoints.weights import read_file
 from models.core.contract import CheckpointError
 from models.families.linear_head import linear_head
-from models.sizing.dry_run import is_dry
 
 
 def head_file(head: str) -> Path:
@@ -21,8 +20,7 @@ def head_file(head: str) -> Path:
 
 def load_head(path: Path) -> nn.Module:
     """Load the head in float32.  Raises `CheckpointError`."""
-    tensors = read_file(path, "meta" if is_dry() else "cpu")
+    tensors = read_file(path, "cpu")
     head = linear_head(tensors, path)
-    if not is_dry():
-        head.load_state_dict(tensors)
+    head.load_state_dict(tensors)
     return head.eval()

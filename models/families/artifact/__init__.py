@@ -8,5 +8,5 @@ FAMILY = Family(
     role="artifact",
     settings=LocalSettings,
     loader="models.families.artifact.model:load",
-    planner="models.families.artifact.plan:plan",
+    weights="models.families.artifact.layout:weights_files",
 )

@@ -37,14 +37,14 @@ NAMES = (
 )
 
 
-def weights_file(directory: Path) -> Path:
+def weights_files(directory: Path) -> list[Path]:
     """Return the one file with weights; safetensors come first.  Raises `CheckpointError`."""
     for suffix in SUFFIXES:
         found = sorted(directory.glob(f"*{suffix}"))
         if len(found) > 1:
             raise CheckpointError(f"{directory}: has {len(found)} files *{suffix}; one is needed")
         if found:
-            return found[0]
+            return found
     raise CheckpointError(f"{directory}: no weights found (looked for *{', *'.join(SUFFIXES)})")
 
 

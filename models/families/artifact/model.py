@@ -26,10 +26,9 @@ from models.core.known import grey
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
 from models.families.artifact import FAMILY
-from models.families.artifact.layout import config_of, renamed, weights_file
+from models.families.artifact.layout import config_of, renamed, weights_files
 from models.families.upload import upload
 from models.images.pixels import Preprocessor
-from models.sizing.dry_run import is_dry
 
 SIDE = 512
 COST = 1024  # tokens of a picture: patches of 16 by 16 pixels
@@ -55,7 +54,7 @@ class Pal4Vst:
     """A loaded PAL4VST.  Args as in `ModelArguments`; raises `CheckpointError`."""
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
-        path = weights_file(directory)
+        [path] = weights_files(directory)
         self._network = load_network(path).to(device, DTYPES[dtype]).eval()
         self._device, self._dtype, self._pixels = torch.device(device), DTYPES[dtype], Stretched()
         self.info = info_of(FAMILY, directory, (), dtype, device, id, revision, weights=[path])
@@ -82,15 +81,14 @@ class Pal4Vst:
 
 def load_network(path: Path) -> UperNetForSemanticSegmentation:
     """Load the network of a file with every weight.  Raises `CheckpointError`."""
-    held = read_file(path, "meta" if is_dry() else "cpu")
+    held = read_file(path, "cpu")
     config = config_of(path, held)
     tensors = renamed(held)
     network = UperNetForSemanticSegmentation(config)
     expected = {name: t for name, t in network.state_dict().items() if not UNUSED.fullmatch(name)}
     if wrong := mismatch(tensors, expected):
         raise CheckpointError(f"{path}: the weights don't fit: {wrong}")
-    if not is_dry():
-        network.load_state_dict(tensors, strict=False)  # all but the unused are there
+    network.load_state_dict(tensors, strict=False)  # all but the unused are there
     return network
 
 

@@ -8,5 +8,5 @@ FAMILY = Family(
     role="itm",
     settings=LocalSettings,
     loader="models.families.blip_itm.model:load",
-    planner="models.families.blip_itm.plan:plan",
+    weights="models.families.blip_itm.kinds:weights",
 )

@@ -9,7 +9,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import Blip2ForImageTextRetrieval, BlipForImageTextRetrieval
 
-from models.checkpoints.files import model_type
+from models.checkpoints.files import model_type, safetensors_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +80,8 @@ KINDS = {
 def kind_of(directory: Path) -> Kind:
     """Return the kind of a checkpoint.  Raises `CheckpointError` for another one."""
     return KINDS[model_type(directory, *KINDS)]
+
+
+def weights(directory: Path) -> list[Path]:
+    """Return the weight files of a checkpoint of these kinds.  Raises `CheckpointError`."""
+    return safetensors_files(directory, *KINDS)

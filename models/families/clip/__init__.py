@@ -33,5 +33,4 @@ FAMILY = Family(
     settings=ClipSettings,
     loader="models.families.clip.model:load",
     planner="models.families.clip.plan:plan",
-    launch_ms=20,
 )

@@ -10,8 +10,7 @@ from models.checkpoints.files import OPEN_CLIP_CONFIG
 from models.checkpoints.mismatch import mismatch
 from models.checkpoints.weights import read_file
 from models.core.contract import CheckpointError
-from models.core.quiet import quiet
-from models.core.reason import in_short
+from models.core.messages import in_short, quiet
 from models.families.clip.source import Found
 
 

@@ -1,6 +1,5 @@
 """The plan of a CLIP for `--check`."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import open_clip
@@ -12,12 +11,9 @@ from models.checkpoints.hub_file import hub_file
 from models.checkpoints.plan import in_cache, plan_checkpoint
 from models.checkpoints.weights import num_parameters
 from models.core.contract import CheckpointError
-from models.core.family import Memory, Plan
+from models.core.family import Plan
 from models.families.clip import ClipSettings
-from models.families.clip.model import load
 from models.families.clip.source import HUB, LOCAL, has_own_layout
-from models.families.clip.towers import full_batches
-from models.sizing.memory import predicted
 
 # Parameters of the repositories that the profiles name, so that memory is known before a download.
 PUBLISHED = {
@@ -29,21 +25,12 @@ PUBLISHED = {
 
 
 def plan(settings: ClipSettings) -> Plan:
-    """Return the plan of a CLIP.  Same errors as `plan_model`."""
+    """Return the plan of a CLIP.  Same errors as `models.checkpoints.plan.plan`."""
     torch.device(settings.device)
     if settings.pretrained:
-        return replace(plan_named(settings.model, settings.pretrained), memory=memory(settings))
+        return plan_named(settings.model, settings.pretrained)
     checkpoint = (settings.model or settings.checkpoint).removeprefix(LOCAL).removeprefix(HUB)
-
-    def held(directory: Path) -> Memory | None:
-        return memory(settings.model_copy(update={"model": str(directory)}))
-
-    return plan_checkpoint(checkpoint, settings.revision, count, PUBLISHED, held)
-
-
-def memory(settings: ClipSettings) -> Memory | None:
-    """Predict the memory of a local CLIP, or of one of open_clip's architectures."""
-    return predicted(settings.device, lambda: load(settings), lambda clip: full_batches(clip, settings.batch))
+    return plan_checkpoint(checkpoint, settings.revision, count, PUBLISHED)
 
 
 def count(directory: Path) -> int:

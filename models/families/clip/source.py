@@ -16,11 +16,10 @@ from models.checkpoints.files import (
     OPEN_CLIP_CONFIG,
     open_clip_weights,
 )
-from models.checkpoints.hub_file import hub_file, path_of
+from models.checkpoints.hub_file import path_of
 from models.checkpoints.info import content_of, digest_of
 from models.checkpoints.locate import HUB_ID, download, locate
 from models.core.contract import CheckpointError
-from models.sizing.dry_run import is_dry
 
 LOCAL, HUB = "local-dir:", "hf-hub:"  # open_clip's prefixes
 
@@ -97,15 +96,11 @@ def find(model: str, pretrained: str | None, revision: str) -> Found:
 
 def find_name(name: str, pretrained: str, revision: str) -> Found:
     """Find a model of open_clip by name.  Raises `CheckpointError` unless *pretrained* is a tag or a file."""
-    if (file := hub_file(pretrained)) and is_dry():
-        return Found(name, revision or file.commit, file.commit, name=name, pretrained=file.name)
     path = path_of(pretrained)
     if pretrained and open_clip.is_pretrained_cfg(name, pretrained):
-        return Found(
-            name, revision or pretrained, pretrained, name=name, pretrained=pretrained, online=not is_dry()
-        )
+        return Found(name, revision or pretrained, pretrained, name=name, pretrained=pretrained, online=True)
     if pretrained and path.is_file():
-        content = "" if is_dry() else digest_of([path])
+        content = digest_of([path])
         return Found(name, revision or content, content, name=name, pretrained=str(path))
     tags = ", ".join(open_clip.list_pretrained_tags_by_model(name)) or "none"
     reason = f"{pretrained} is neither a tag nor a file" if pretrained else "`pretrained` is not set"

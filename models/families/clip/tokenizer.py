@@ -10,7 +10,7 @@ from transformers import CLIPTokenizer
 from models.checkpoints.files import CLIP_VOCABULARY, TOKENIZER
 from models.checkpoints.pretrained import Unknown, load_tokenizer
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
+from models.core.messages import in_short
 from models.families.clip.source import Found
 
 MAX_WORDS, MAX_WORD_LENGTH = 50_000, 40  # in the cache of a tokenizer

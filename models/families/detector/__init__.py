@@ -22,12 +22,12 @@ MASK2FORMER = Family(
     role="detector",
     settings=LocalSettings,
     loader="models.families.detector.mask2former:load",
-    planner="models.families.detector.plan:plan_mask2former",
+    weights="models.families.detector.mask2former:weights",
 )
 OWLV2 = Family(
     "owlv2",
     role="detector",
     settings=Owlv2Settings,
     loader="models.families.detector.owlv2:load",
-    planner="models.families.detector.plan:plan_owlv2",
+    weights="models.families.detector.owlv2:weights",
 )

@@ -19,7 +19,7 @@ from transformers import (
     Mask2FormerPreTrainedModel,
 )
 
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, safetensors_files
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_pretrained, load_processor
@@ -119,3 +119,8 @@ def labels_of(path: Path, config: Any) -> tuple[str, ...]:
 def load(settings: LocalSettings) -> Mask2Former:
     """Load the detector of a table.  Raises `CheckpointError`."""
     return Mask2Former(**model_arguments(settings))
+
+
+def weights(directory: Path) -> list[Path]:
+    """Return the weight files of a checkpoint of this kind.  Raises `CheckpointError`."""
+    return safetensors_files(directory, MODEL_TYPE)

@@ -15,7 +15,7 @@ import torch
 from torchvision.ops import batched_nms
 from transformers import Owlv2ForObjectDetection, Owlv2ImageProcessor
 
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES, safetensors_files
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained, load_processor
@@ -149,3 +149,8 @@ def corners(boxes: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
 def load(settings: Owlv2Settings) -> Owlv2:
     """Load the detector of a table.  Raises `CheckpointError`."""
     return Owlv2(**model_arguments(settings), max_overlap=settings.max_overlap)
+
+
+def weights(directory: Path) -> list[Path]:
+    """Return the weight files of a checkpoint of this kind.  Raises `CheckpointError`."""
+    return safetensors_files(directory, MODEL_TYPE)

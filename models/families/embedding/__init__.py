@@ -8,6 +8,6 @@ FAMILY = Family(
     role="embedding",
     settings=LocalSettings,
     loader="models.families.embedding.model:load",
-    planner="models.families.embedding.plan:plan",
+    weights="models.checkpoints.files:safetensors_files",
 )
 LENGTH = 512  # most tokens of a text

@@ -17,7 +17,7 @@ from models.checkpoints.files import TOKENIZER
 from models.checkpoints.locate import ModelArguments, download, local, model_arguments
 from models.core.contract import CheckpointError
 from models.core.settings import LocalSettings
-from models.families.imagereward.published import TOKENIZER_REPOSITORY
+from models.families.imagereward import TOKENIZER_REPOSITORY
 
 MED_CONFIG = "med_config.json"
 WEIGHTS = ("ImageReward.safetensors", "ImageReward.pt")  # the first that exists is read
@@ -73,11 +73,11 @@ def located(settings: LocalSettings) -> tuple[ModelArguments, Path | None]:
     return arguments, download(TOKENIZER_REPOSITORY, "", VOCABULARY)
 
 
-def weights_file(directory: Path) -> Path:
+def weights_files(directory: Path) -> list[Path]:
     """Return the file with the weights.  Raises `CheckpointError`."""
     for name in WEIGHTS:
         if (directory / name).is_file():
-            return directory / name
+            return [directory / name]
     raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(WEIGHTS)})")
 
 

@@ -14,10 +14,9 @@ from models.families.imagereward.layout import (
     name_in_file,
     text_config,
     vision_config,
-    weights_file,
+    weights_files,
 )
 from models.families.linear_head import linear_head, width_of
-from models.sizing.dry_run import is_dry
 
 # Of the rewards of the training data; from the released code.
 MEAN, DEVIATION = 0.16717362830052426, 1.0333394966054072
@@ -60,8 +59,8 @@ def load_network(directory: Path, dtype: torch.dtype) -> Network:
     Raises:
         CheckpointError: a file is missing or broken, or the weights don't fit.
     """
-    path = weights_file(directory)
-    held = read_file(path, "meta" if is_dry() else "cpu", mapped=True)
+    [path] = weights_files(directory)
+    held = read_file(path, "cpu", mapped=True)
     tensors = {name: tensor for name, tensor in held.items() if not UNUSED.fullmatch(name)}
     head = {name.removeprefix(MLP): tensor for name, tensor in tensors.items() if name.startswith(MLP)}
     vision = vision_config(path, tensors)
@@ -75,8 +74,7 @@ def load_network(directory: Path, dtype: torch.dtype) -> Network:
     names = {name: name_in_file(name) for name in network.state_dict()}
     if wrong := mismatch(tensors, {names[name]: tensor for name, tensor in network.state_dict().items()}):
         raise CheckpointError(f"{path}: the weights don't fit: {wrong}")
-    if not is_dry():
-        network.load_state_dict({name: tensors[place] for name, place in names.items()})
+    network.load_state_dict({name: tensors[place] for name, place in names.items()})
     network.vision.to(dtype)
     network.text.to(dtype)
     return network

@@ -6,7 +6,7 @@ from tokenizers import BertWordPieceTokenizer, Tokenizer
 
 from models.checkpoints.pretrained import Unknown, check_words
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
+from models.core.messages import in_short
 from models.families.imagereward.layout import VOCABULARY
 
 LENGTH = 35  # most tokens of a prompt, with [CLS] and [SEP]; from the released code

@@ -8,5 +8,5 @@ FAMILY = Family(
     role="vqa",
     settings=LocalSettings,
     loader="models.families.instructblip.model:load",
-    planner="models.families.instructblip.plan:plan",
+    weights="models.families.instructblip.network:weights",
 )

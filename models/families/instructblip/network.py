@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import Blip2ForConditionalGeneration, InstructBlipForConditionalGeneration
 
 from models.checkpoints.configuration import check_model_type, read_json
-from models.checkpoints.files import CONFIG
+from models.checkpoints.files import CONFIG, safetensors_files
 from models.checkpoints.pretrained import load_pretrained
 from models.core.contract import CheckpointError
 from models.families.clip_flant5.tokenizer import PAD
@@ -103,3 +103,8 @@ class Network:
             tokens = tokens * language.model_dim**-0.5
         logits: torch.Tensor = language.lm_head(tokens).float()
         return logits
+
+
+def weights(directory: Path) -> list[Path]:
+    """Return the weight files of a checkpoint of these kinds.  Raises `CheckpointError`."""
+    return safetensors_files(directory, *KINDS)

@@ -8,5 +8,5 @@ FAMILY = Family(
     role="nli",
     settings=LocalSettings,
     loader="models.families.nli.model:load",
-    planner="models.families.nli.plan:plan",
+    weights="models.checkpoints.files:safetensors_files",
 )

@@ -21,6 +21,6 @@ FAMILY = Family(
     role="questions",
     settings=QuestionLLMSettings,
     loader="models.families.question_llm.model:load",
-    planner="models.families.question_llm.plan:plan",
+    weights="models.checkpoints.files:safetensors_files",
     required=False,
 )

@@ -8,7 +8,7 @@ import llguidance.hf
 import torch
 
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
+from models.core.messages import in_short
 
 
 class Allowed:

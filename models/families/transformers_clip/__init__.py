@@ -8,5 +8,5 @@ FAMILY = Family(
     role="clip",
     settings=LocalSettings,
     loader="models.families.transformers_clip.model:load",
-    planner="models.families.transformers_clip.plan:plan",
+    weights="models.families.transformers_clip.kinds:weights",
 )

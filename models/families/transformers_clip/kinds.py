@@ -15,7 +15,7 @@ from transformers import (
     SiglipModel,
 )
 
-from models.checkpoints.files import model_type
+from models.checkpoints.files import model_type, safetensors_files
 from models.checkpoints.pretrained import load_processor
 
 ALIGN_LENGTH = 64  # tokens that ALIGN was trained with; its text tower has positions for more
@@ -76,3 +76,8 @@ def kind_of(directory: Path) -> Kind:
 def processor_of(directory: Path) -> Any:
     """Load the checkpoint's image processor.  Raises `CheckpointError`."""
     return load_processor(kind_of(directory).processor, directory)
+
+
+def weights(directory: Path) -> list[Path]:
+    """Return the weight files of a checkpoint of these kinds.  Raises `CheckpointError`."""
+    return safetensors_files(directory, *KINDS)

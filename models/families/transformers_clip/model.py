@@ -19,8 +19,8 @@ from models.checkpoints.weights import DTYPES
 from models.core.calls import ImageCall, TextCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.known import grey
+from models.core.messages import in_short
 from models.core.outcomes import Embedding
-from models.core.reason import in_short
 from models.core.settings import LocalSettings
 from models.families.clip.towers import Input, check_ids, embed
 from models.families.transformers_clip import FAMILY

@@ -1,12 +1,14 @@
 """Execution slots: the threads on which a device runs its batches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from models.core.contract import Model, Prepared
 from service.core.concurrency.cpu_threads import FairThreads
 from service.serving.batcher.cpu_policy import compute, compute_on_one_core, loaded_torch
+
+R = TypeVar("R")
 
 
 class ExecutionSlot:
@@ -25,6 +27,10 @@ class ExecutionSlot:
     async def score(self, model: Model, batch: Sequence[Prepared]) -> Sequence[Any]:
         """Return the model's outcomes.  Raises what `Model.score` raises."""
         return await self._thread.run(compute, self.threads, model, batch)
+
+    async def run(self, work: Callable[..., R], *given: Any) -> R:
+        """Return the result of *work* on this thread."""
+        return await self._thread.run(work, *given)
 
     def close(self) -> None:
         """End the thread."""

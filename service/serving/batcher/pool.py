@@ -18,7 +18,7 @@ from service.serving.batcher.execution_slot import ExecutionSlot
 from service.serving.batcher.runner import BatchRunner, Broken
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.batcher.series import show
-from service.serving.batcher.warm_up import warm_up
+from service.serving.batcher.warm_up import measure, warm_up
 from service.serving.job import Job
 
 log = logging.getLogger("scoregate.device")
@@ -85,9 +85,11 @@ class Pool:
         """
         Warm the copies up on each slot that they use; last on a device's first one, which has all cores.
 
+        On a GPU, a batch of the largest allowed size shows the memory that it takes.
+
         Raises:
             ModelFault: a copy fails, or the numbers of two runs differ, or those of the first start.
-            NotYet: a device has too little free memory.
+            NotYet: a device has too little free memory, on a GPU also for the largest batch.
         """
         used = [
             (resident.copies[device.name], slot)
@@ -95,6 +97,9 @@ class Pool:
             for slot in (device.slots if resident.model.info.reentrant else device.slots[:1])[::-1]
         ]
         cost, seconds, outcome = await warm_up(resident.name, used, self.clock)
+        for device in self.devices_of(resident):
+            calls = resident.queue.full_batch(cost)
+            await measure(resident.name, resident.copies[device.name], device.slots[0], calls)
         resident.queue.finished(cost, seconds)
         if resident.outcome is None:
             resident.outcome = outcome
