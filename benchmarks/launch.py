@@ -20,12 +20,10 @@ import torch
 from models.core.contract import Prepared
 from models.families.clip_flant5 import XL
 from models.families.clip_flant5.answers import AnswerQuery, choices
-from models.families.clip_flant5.features import FeatureCache
 from models.families.clip_flant5.forward import Forward
+from models.families.clip_flant5.layout import EOS, VIT_L_14_336
 from models.families.clip_flant5.network import Network
-from models.families.clip_flant5.scoring import Pair, Scorer
-from models.families.clip_flant5.tokenizer import EOS
-from models.families.clip_flant5.tower import VIT_L_14_336
+from models.families.clip_flant5.scoring import FeatureCache, Pair, Scorer
 from models.images.pixels import Pixels
 
 SECONDS = 1.0

@@ -10,8 +10,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
-from models.checkpoints.configuration import read_json
-from models.checkpoints.files import PREPROCESSOR, PROCESSOR, safetensors_files
+from models.checkpoints.files import PREPROCESSOR, PROCESSOR, read_json, safetensors_files
 from models.core.contract import CheckpointError
 from models.core.messages import in_short
 

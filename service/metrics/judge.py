@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
 from models.core.calls import LabelCall
-from models.core.known import PICTURE, TEXTS
+from models.core.examples import PICTURE, TEXTS
 from models.images.image import Image
 from service.core.errors import MissingPicture, Unanswered
 from service.core.fields import SLOT, schema_keywords

@@ -110,8 +110,7 @@ def pending(table: ModelSettings, plan: Plan) -> tuple[str, int]:
 
     Without a repository the size is not known.  Same errors as `pending_bytes`.
     """
-    from models.checkpoints.locate import HUB_ID
-    from models.checkpoints.pending import pending_bytes
+    from models.checkpoints.locate import HUB_ID, pending_bytes
 
     repository = plan.repository or getattr(table, "model", "") or getattr(table, "checkpoint", "")
     if not HUB_ID.fullmatch(repository):

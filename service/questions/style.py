@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from models.core.calls import GenerateCall
-from models.families.question_llm.prompt import user_message
+from models.families.question_llm import user_message
 from service.questions.sets import Question
 
 Ask = Callable[[GenerateCall], Awaitable[str]]

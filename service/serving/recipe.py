@@ -5,8 +5,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from models.core.arithmetic import ARITHMETIC
-from models.core.contract import ModelInfo
+from models.core.contract import ARITHMETIC, ModelInfo
 from models.core.settings import NOT_IN_RECIPE, ModelSettings
 from models.families.registry import packages
 from service import __version__

@@ -10,8 +10,7 @@ from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Reward
-from models.families.blip_itm.kinds import KINDS
-from models.families.blip_itm.model import LENGTH, BlipItm
+from models.families.blip_itm.model import KINDS, LENGTH, BlipItm
 from models.families.registry import families
 from models.images.image import Image
 from tests.support.blip_checkpoints import SPECIAL, WORDS, blip, blip_2

@@ -10,9 +10,8 @@ from models.core.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodC
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Likelihood
-from models.families.clip_flant5.tokenizer import Tokenizer
-from models.families.instructblip.model import LENGTH, InstructBlip
-from models.families.instructblip.network import KINDS
+from models.families.clip_flant5.layout import Tokenizer
+from models.families.instructblip.model import KINDS, LENGTH, InstructBlip
 from models.families.registry import families
 from models.images.image import Image
 from tests.support.blip_checkpoints import PIECES, blip_2, blip_2_t5, instructblip

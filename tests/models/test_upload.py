@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from models.families import upload
+from models.families import inputs as upload
 from tests.support.dry_run import dry_run
 
 ROWS = [torch.full((3, 2, 2), number, dtype=torch.uint8) for number in (1, 2)]

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import AutoConfig, PreTrainedModel
 from transformers.models.auto.auto_factory import _BaseAutoModelClass
 
-from models.families import upload
+from models.families import inputs as upload
 from models.families.clip import transformers_layout
 from models.families.clip_flant5 import model as clip_flant5
 from models.families.clip_flant5.network import Network

@@ -13,15 +13,12 @@ from typing import Any
 import open_clip
 from transformers import AutoConfig
 
-from models.checkpoints.configuration import read_json
-from models.checkpoints.files import CONFIG, OPEN_CLIP_CONFIG
+from models.checkpoints.files import CONFIG, OPEN_CLIP_CONFIG, read_json
 from models.checkpoints.weights import DTYPES
 from models.core.contract import CheckpointError
 from models.families.clip import transformers_layout
-from models.families.clip.fault import fault
-from models.families.clip.preprocessing import Preprocessing
-from models.families.clip.source import Found, has_own_layout
-from models.families.clip.tokenizer import named_tokenizer, own_tokenizer
+from models.families.clip.preprocessing import Preprocessing, named_tokenizer, own_tokenizer
+from models.families.clip.source import Found, fault, has_own_layout
 from models.images.pixels import Pixels, Preprocessor
 
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from models.core.contract import ModelError
 from models.core.outcomes import Embedding
-from models.families.upload import upload
+from models.families.inputs import upload
 
 Encode = Callable[..., torch.Tensor]
 

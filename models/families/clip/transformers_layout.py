@@ -14,14 +14,12 @@ import open_clip
 import torch
 from transformers import CLIPConfig
 
-from models.checkpoints.configuration import check_model_type, read_json
-from models.checkpoints.files import CONFIG
-from models.checkpoints.mismatch import mismatch
-from models.checkpoints.weights import read_weights
+from models.checkpoints.files import CONFIG, check_model_type, read_json
+from models.checkpoints.weights import mismatch, read_weights
 from models.core.contract import CheckpointError
 from models.core.messages import in_short
 from models.families.clip.preprocessing import Preprocessing
-from models.families.clip_processor import read_steps
+from models.families.processors import read_steps
 from models.images.pixels import Pixels, Preprocessor
 
 QUICK_GELU = {"quick_gelu": True, "gelu": False}

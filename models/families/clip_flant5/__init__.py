@@ -46,6 +46,6 @@ FAMILY = Family(
     "clip_flant5",
     role="vqa",
     settings=ClipFlanT5Settings,
-    loader="models.families.clip_flant5.model:load",
-    planner="models.families.clip_flant5.plan:plan",
+    loader="models.families.clip_flant5.model:from_settings",
+    planner="models.families.clip_flant5.layout:plan",
 )

@@ -10,12 +10,10 @@ from transformers import CLIPVisionConfig, CLIPVisionModel, T5Config, T5ForCondi
 from transformers.modeling_outputs import BaseModelOutput
 
 from models.checkpoints.files import CONFIG
-from models.checkpoints.mismatch import mismatch
-from models.checkpoints.weights import read_weights
+from models.checkpoints.weights import mismatch, read_weights
 from models.core.contract import CheckpointError
 from models.core.messages import in_short
-from models.families.clip_flant5.layout import EMBEDDING, Layout, renamed
-from models.families.clip_flant5.tokenizer import IGNORE, PAD, Text
+from models.families.clip_flant5.layout import EMBEDDING, IGNORE, PAD, Layout, Text, renamed
 
 # Aliases of `shared.weight`, and the tensors with a row for each token.
 ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")

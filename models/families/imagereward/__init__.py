@@ -10,6 +10,6 @@ FAMILY = Family(
     "imagereward",
     role="imagereward",
     settings=LocalSettings,
-    loader="models.families.imagereward.model:load",
-    weights="models.families.imagereward.layout:weights_files",
+    loader="models.families.imagereward.model:from_settings",
+    weights="models.families.imagereward.network:weights_files",
 )

@@ -7,6 +7,6 @@ FAMILY = Family(
     "instructblip",
     role="vqa",
     settings=LocalSettings,
-    loader="models.families.instructblip.model:load",
-    weights="models.families.instructblip.network:weights",
+    loader="models.families.instructblip.model:from_settings",
+    weights="models.families.instructblip.model:weights",
 )

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from models.families.plugins import with_plugins
+from models.families.registry import with_plugins
 from service import metrics as package
 from service.metrics.common.contract import Metric
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from models.core.calls import GenerateCall
-from models.families.question_llm.prompt import user_message
+from models.families.question_llm import user_message
 from service.questions.parser import Parser, Texts
 from service.questions.sets import Question
 from service.questions.style import Ask, Style, Written

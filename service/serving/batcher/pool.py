@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Self
 
 from models.core.contract import Model
-from models.core.known import same
+from models.core.examples import same
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.observability.instruments import Instruments
 from service.serving.batcher.cpu_policy import compute_on_one_core

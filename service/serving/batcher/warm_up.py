@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from models.core.contract import Model, Prepared
-from models.core.known import changed
+from models.core.examples import changed
 from models.core.messages import in_short
 from models.images.image import Image
 from service.core.errors import ModelFault
