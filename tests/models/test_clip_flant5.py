@@ -158,15 +158,6 @@ def test_one_vision_pass_per_distinct_image(monkeypatch):
     assert [2] == seen
 
 
-def test_a_copy_has_the_features_of_the_images_that_it_has_scored():
-    """By this a call finds the device that has its image's."""
-    keeping = ClipFlanT5(DIRECTORY, dtype="float32", device="cpu", features_mb=1)
-    calls = [prepared(PAIRS[0]), prepared(next(pair for pair in PAIRS if pair["image"] == 3))]
-    keeping.score(calls[:1])
-
-    assert [True, False] == [call.image in keeping.features for call in calls]
-
-
 def test_answers_to_one_question_come_back_in_the_order_of_the_calls():
     """Two questions with three answers each, taken in turns, give what each gives alone."""
     calls = [

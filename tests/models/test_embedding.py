@@ -31,7 +31,7 @@ def test_embeddings_are_those_of_transformers(directory):
     """Of each text on its own, though the batch is padded."""
     model, network = loaded(directory), AutoModel.from_pretrained(directory).eval()
     for text, found in zip(TEXTS, embedded(model, *TEXTS), strict=True):
-        ids, _ = model.prepare(TextCall(text)).data
+        ids, *_ = model.prepare(TextCall(text)).data
         with torch.inference_mode():
             mean = network(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(0)
 
