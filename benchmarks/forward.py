@@ -20,13 +20,12 @@ import torch
 from torch import nn
 
 from benchmarks.work import free_bytes, peak, seconds, text_work, vision_work
-from models.checkpoints.configuration import read_json
+from models.checkpoints.files import read_json
 from models.checkpoints.weights import DTYPES
+from models.families.clip_flant5 import XL, XXL
 from models.families.clip_flant5.forward import Forward
+from models.families.clip_flant5.layout import VIT_L_14_336, Text
 from models.families.clip_flant5.network import Network
-from models.families.clip_flant5.published import XL, XXL
-from models.families.clip_flant5.tokenizer import Text
-from models.families.clip_flant5.tower import VIT_L_14_336
 
 DEMO = Path(__file__).parents[1] / "models" / "demo" / "weights" / "clip_flant5"
 SIZES = {"xl": XL, "xxl": XXL}

@@ -10,24 +10,32 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from unittest.mock import patch
 
 import open_clip
 import torch
 
-from models.families.clip_flant5 import ClipFlanT5Settings
-from models.families.clip_flant5.memory import AFTER, ANSWER, prepared, scorer
-from models.families.clip_flant5.published import XL
-from models.families.clip_flant5.tower import VIT_L_14_336
+from models.core.contract import Prepared
+from models.families.clip_flant5 import XL
+from models.families.clip_flant5.answers import AnswerQuery, choices
+from models.families.clip_flant5.forward import Forward
+from models.families.clip_flant5.layout import EOS, VIT_L_14_336
+from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.scoring import FeatureCache, Pair, Scorer
+from models.images.pixels import Pixels
 
 SECONDS = 1.0
 ROUNDS = 5
 THREADS = (1, 2, 4, 8)
 WIDTH = 8
 TEXT = 77  # tokens
+QUESTION = (EOS,) * 33, (EOS,) * 30  # as many tokens as the fixed text and an ordinary question
+ANSWER = (EOS, EOS)  # two tokens, as "Yes" and `</s>` are
 T5 = XL.config | {"d_model": WIDTH, "d_ff": WIDTH, "num_heads": 1, "d_kv": WIDTH, "vocab_size": 100}
-FEW_PATCHES = {"image_size": 28, "patch_size": 14}
+SIDE = 28
+FEW_PATCHES = {"image_size": SIDE, "patch_size": 14}
 TOWER = VIT_L_14_336 | FEW_PATCHES
 TOWER |= {"hidden_size": WIDTH, "intermediate_size": WIDTH, "num_attention_heads": 1}
 CLIP_IMAGE = FEW_PATCHES | {"layers": 24, "width": WIDTH, "head_width": WIDTH}
@@ -51,18 +59,19 @@ def main() -> int:
 
 def flant5() -> Launch:
     """Return a batch of CLIP-FlanT5: XL and XXL have equal depths, and so the same operations."""
-    settings = ClipFlanT5Settings(role="vqa", family="clip_flant5", dtype="bfloat16")
     with patch("models.families.clip_flant5.forward.pays_on", lambda device: False):
-        network = scorer(T5, TOWER, settings)
-    batch = [prepared(TOWER, AFTER, ANSWER)]
+        forward = Forward(Network(T5, TOWER), device=torch.device("cpu"), dtype=torch.bfloat16)
+    network = Scorer(forward, FeatureCache(0), Pixels(SIDE))
+    query = AnswerQuery((ANSWER,), tuple(enumerate(ANSWER)), partial(choices, False, 0.0, [len(ANSWER)]))
+    pixels = torch.empty(3, SIDE, SIDE, dtype=torch.uint8)
+    batch = [Prepared(1, Pair("", pixels, QUESTION, query))]
     return lambda: network.score(batch)
 
 
 def clip() -> Launch:
     """Return a batch of a CLIP: an image and a text."""
     network = open_clip.CLIP(WIDTH, CLIP_IMAGE, CLIP_TEXT, quick_gelu=True).eval()
-    side = FEW_PATCHES["image_size"]
-    image, text = torch.zeros(1, 3, side, side), torch.ones(1, TEXT, dtype=torch.long)
+    image, text = torch.zeros(1, 3, SIDE, SIDE), torch.ones(1, TEXT, dtype=torch.long)
 
     @torch.inference_mode()
     def run() -> None:

@@ -9,7 +9,7 @@ from demo.training.facts import mentions
 from demo.training.language import NUMBERS, SIZES, Mention, Statement
 from demo.training.styles import STYLES, YES_NO, Entries, tifa
 from demo.training.world import COLOURS, RELATIONS, SHAPES
-from models.families.question_llm.prompt import user_message
+from models.families.question_llm import user_message
 
 ANSWERS = "tifa answers"
 # Later calls repeat the answer of the previous one.

@@ -14,7 +14,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 
 from demo.training.language import PLURALS
 from demo.training.question_prompts import CALLS, KNOWN, PICTURED, pair
-from models.families.question_llm.prompt import user_message
+from models.families.question_llm import user_message
 
 SEED = 5  # of the tokenizer, the batches and the weights
 

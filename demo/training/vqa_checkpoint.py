@@ -6,8 +6,8 @@ from pathlib import Path
 from safetensors.torch import save_file
 
 from demo.training.vqa_samples import PATCH, SIZE
+from models.families.clip_flant5.layout import EOS, PAD, Tokenizer
 from models.families.clip_flant5.network import Network
-from models.families.clip_flant5.tokenizer import EOS, PAD, Tokenizer
 from models.images.pixels import CLIP_MEAN, CLIP_STD
 
 WIDTH, VISION_WIDTH = 96, 128

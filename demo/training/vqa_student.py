@@ -7,8 +7,8 @@ from torch.nn import functional as F
 from demo.training.vqa_checkpoint import WIDTH
 from demo.training.vqa_samples import AFTER, GRID, Batch, Patches
 from demo.training.world import COLOURS, MAX_THINGS, RELATIONS, SHAPES
+from models.families.clip_flant5.layout import IGNORE, PAD, Tokenizer
 from models.families.clip_flant5.network import Network
-from models.families.clip_flant5.tokenizer import IGNORE, PAD, Tokenizer
 
 MIDDLE = 3  # encoder layer whose output the mention heads read
 

@@ -37,8 +37,8 @@ from demo.training.vqa_samples import (
     make_patches,
 )
 from demo.training.vqa_student import Student
+from models.families.clip_flant5.layout import Tokenizer
 from models.families.clip_flant5.network import Network
-from models.families.clip_flant5.tokenizer import Tokenizer
 from models.images.pixels import Pixels
 
 SEED = 3

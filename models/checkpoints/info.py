@@ -9,7 +9,6 @@ from models.checkpoints.files import VOCABULARY, weight_files
 from models.checkpoints.locate import is_snapshot
 from models.core.contract import ModelInfo
 from models.core.family import Family
-from models.sizing.dry_run import is_dry
 
 
 def info_of(
@@ -33,10 +32,8 @@ def info_of(
         weights: files of the weights, by default those of transformers.
         more: other fields of `ModelInfo`.
     """
-    content = ""
-    if not is_dry():
-        paths = [directory / name for name in files]
-        content = content_of(directory, [*paths, *(weight_files(directory) if weights is None else weights)])
+    paths = [directory / name for name in files]
+    content = content_of(directory, [*paths, *(weight_files(directory) if weights is None else weights)])
     return ModelInfo(
         role=family.role,
         family=family.name,
@@ -60,10 +57,8 @@ def content_of(directory: Path, paths: Iterable[Path]) -> str:
     """
     Return a digest of the files at *paths* in *directory*; of one in the hub's cache the commit.
 
-    A commit never changes, so its weights are not read for that.  In a dry run it is empty.
+    A commit never changes, so its weights are not read for that.
     """
-    if is_dry():
-        return ""
     return directory.name if is_snapshot(directory) else digest_of(paths)
 
 

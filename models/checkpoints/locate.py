@@ -17,10 +17,16 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from models.checkpoints.files import FETCHED, FETCHED_FIRST, FETCHED_WEIGHTS
+from models.checkpoints.files import (
+    CLIP_FETCHED,
+    CLIP_FETCHED_WEIGHTS,
+    FETCHED,
+    FETCHED_FIRST,
+    FETCHED_WEIGHTS,
+)
 from models.core.contract import CheckpointAway, CheckpointError
+from models.core.messages import in_short
 from models.core.passing import causes, is_passing, passes
-from models.core.reason import in_short
 from models.core.settings import LocalSettings
 
 log = logging.getLogger("scoregate.checkpoints")
@@ -234,3 +240,82 @@ def named(revision: str) -> str | None:
 def is_commit(directory: Path, revision: str) -> bool:
     """Return True unless *revision* is an abbreviated commit other than that of *directory*."""
     return not SHORT.fullmatch(revision) or directory.name.startswith(revision)
+
+
+FORM = re.compile(r"hf-hub:([A-Za-z0-9][\w.-]*/[\w.-]+)(?:@([0-9a-f]{40}))?/([^/]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A file called *name* of a *repository* at a *commit*; empty: the newest one."""
+
+    repository: str
+    commit: str
+    name: str
+
+    @property
+    def shown(self) -> str:
+        """The repository with its commit, for people."""
+        return f"{self.repository}@{self.commit or 'main'}"
+
+    def cached(self) -> Path | None:
+        """Return its path in the hub's local cache, without a request; None if it is not there."""
+        path = huggingface_hub.try_to_load_from_cache(
+            self.repository, self.name, revision=self.commit or None
+        )
+        return Path(path) if isinstance(path, str) else None
+
+    def downloaded(self) -> Path:
+        """Return its path.  A commit in the cache causes no request.  Raises `CheckpointError`."""
+        if self.commit and (path := self.cached()):
+            return path
+        path = fetch(self.repository, self.commit or None, [self.name]) / self.name
+        if not path.is_file():
+            raise CheckpointError(f"{self.shown}: has no file {self.name}")
+        if not self.commit:
+            log.warning("%s: no commit is set; the newest is used, %s", self.repository, path.parent.name)
+        return path
+
+
+def hub_file(setting: str) -> HubFile | None:
+    """Return the file of the hub that *setting* names; None if it names none."""
+    found = FORM.fullmatch(setting)
+    return HubFile(found[1], found[2] or "", found[3]) if found else None
+
+
+def path_of(setting: str) -> Path:
+    """Return the path of a file on the disk, or of a downloaded one of the hub.  Raises `CheckpointError`."""
+    file = hub_file(setting)
+    return file.downloaded() if file else Path(setting).expanduser()
+
+
+ANSWER_S = 10.0
+
+
+def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) -> int:
+    """
+    Return the bytes of *repository* that are not in the hub's local cache.
+
+    Args:
+        clip: of the same weights in several files only the first that exists counts.
+
+    Raises:
+        CheckpointAway: the hub can't be reached now.
+        CheckpointError: it has no such repository, it may not be called, or its cache cannot be written.
+    """
+    if not is_writable(cache_folder()):
+        raise hub_error(f"{repository}: cannot be downloaded", repository, PermissionError())
+    wanted_revision = named(revision)
+    patterns = [[*CLIP_FETCHED, weights] for weights in CLIP_FETCHED_WEIGHTS] if clip else [[*FETCHED]]
+    try:
+        # Unlike the list of files, this is not retried: a hub that is away is known at once.
+        commit = huggingface_hub.model_info(repository, revision=wanted_revision, timeout=ANSWER_S).sha
+        for wanted in patterns:
+            files = huggingface_hub.snapshot_download(
+                repository, revision=commit, allow_patterns=wanted, dry_run=True
+            )
+            if any(file.filename.endswith((".safetensors", ".bin")) for file in files):
+                break
+    except Exception as exc:  # the hub's client raises many kinds
+        raise hub_error(f"{repository}: cannot be found", repository, exc) from exc
+    return sum(file.file_size or 0 for file in files if file.will_download)

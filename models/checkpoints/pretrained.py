@@ -8,18 +8,16 @@ from typing import Any, Self
 
 import torch
 from tokenizers import Tokenizer
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoTokenizer
 
-from models.checkpoints.configuration import read_json
-from models.checkpoints.files import PREPROCESSOR, PROCESSOR, safetensors_files
+from models.checkpoints.files import PREPROCESSOR, PROCESSOR, read_json, safetensors_files
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
-from models.sizing.dry_run import is_dry
+from models.core.messages import in_short
 
 
 def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, *model_types: str) -> Any:
     """
-    Load the network of a class of transformers with every weight; without any in a dry run.
+    Load the network of a class of transformers with every weight.
 
     Raises:
         CheckpointError: it cannot be loaded, has another `model_type`, or weights are missing
@@ -27,8 +25,6 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, *model_types
     """
     place = safetensors_files(directory, *model_types)[0]
     try:
-        if is_dry():
-            return from_config(kind, directory, dtype)
         network, loaded = kind.from_pretrained(
             directory,
             dtype=dtype,
@@ -44,13 +40,6 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, *model_types
     if absent:
         raise CheckpointError(f"{place}: weights are missing or of another shape: {', '.join(absent[:4])}")
     return network
-
-
-def from_config(kind: Any, directory: Path, dtype: torch.dtype) -> Any:
-    """Build the network that the configuration of a directory describes, without weights."""
-    config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
-    make = kind._from_config if hasattr(kind, "_from_config") else kind.from_config  # one class, or an Auto
-    return make(config, dtype=dtype)
 
 
 def load_processor(kind: Any, directory: Path) -> Any:

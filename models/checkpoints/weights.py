@@ -4,7 +4,7 @@ Reading a checkpoint's tensors from safetensors or pickled files, whole or shard
 Of a pickle nothing but plain tensors is unpickled.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from zipfile import is_zipfile
 
@@ -14,7 +14,32 @@ from safetensors.torch import load_file
 
 from models.checkpoints.files import weight_files
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
+from models.core.messages import in_short, listed
+
+
+def mismatch(weights: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> str:
+    """
+    Describe why *weights* cannot be loaded in place of those *expected*; empty if they fit.
+
+    Names, shapes and floating-point kind are compared.  The expected values may be on the device "meta".
+    """
+    both = [name for name in expected if name in weights]
+    kinds = {
+        "missing": [name for name in expected if name not in weights],
+        "unexpected": [name for name in weights if name not in expected],
+        "of another shape": [
+            f"{name} {tuple(weights[name].shape)} instead of {tuple(expected[name].shape)}"
+            for name in both
+            if weights[name].shape != expected[name].shape
+        ],
+        "no floating-point numbers": [
+            f"{name} {weights[name].dtype}"
+            for name in both
+            if expected[name].is_floating_point() and not weights[name].is_floating_point()
+        ],
+    }
+    return "; ".join(f"{len(names)} {kind}: {listed(names)}" for kind, names in kinds.items() if names)
+
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

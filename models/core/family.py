@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from models.core.contract import CheckpointAway, CheckpointError, Model, RemoteModel
 from models.core.copies import load_each, on_first
@@ -11,23 +11,8 @@ from models.core.settings import ModelSettings
 
 Loaded = Model | RemoteModel
 
+PLANNER = "models.checkpoints.plan:plan"  # of a checkpoint in a directory or on the hub; imports torch
 BYTES = {"float32": 4, "bfloat16": 2}  # per number
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """
-    What a model takes on a device.
-
-    Attributes:
-        weights: bytes of them.
-        activations: bytes of those of the largest batch.
-        operations: multiplications and additions of an ordinary full batch; 0: unknown.
-    """
-
-    weights: int
-    activations: int
-    operations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +20,14 @@ class Plan:
     """
     The plan of one model for `--check`: what it *loads*, from *where*, and its *num_parameters*.
 
-    *num_parameters* is None before a download, *memory* if not predicted.  A *remote* model takes none here.
-    *repository* is the hub's that a name stands for, if it is to be downloaded.
+    *num_parameters* is None before a download.  A *remote* model takes no memory here.  *repository* is the
+    hub's that a name stands for, if it is to be downloaded.
     """
 
     loads: str
     where: str
     num_parameters: int | None = None
     remote: bool = False
-    memory: Memory | None = None
     repository: str = ""
 
 
@@ -58,18 +42,20 @@ class Family:
         settings: type of its tables.
         loader: "package.module:function", imported when the first model is loaded.  The function takes
             a table and returns the model.
-        planner: like *loader*, for `--check`: returns the `Plan` of a table, and loads nothing.
+        weights: "package.module:function", for `--check`.  The function takes a checkpoint's directory,
+            checks the other files in it, and returns those with the weights, whose headers say their number.
+        planner: like *loader*, for `--check` of a model that is found otherwise: returns the `Plan` of a
+            table, and loads nothing.
         required: by default, the service is ready only when the models of this family are.
-        launch_ms: of Python's lock to launch a batch on a GPU, by `benchmarks.launch`; None: not measured.
     """
 
     name: str
     role: str
     settings: type[ModelSettings]
     loader: str
+    weights: str = ""
     planner: str = ""
     required: bool = True
-    launch_ms: float | None = None
 
     def __post_init__(self) -> None:
         """Raise `TypeError` or `ValueError` for an invalid declaration."""
@@ -89,17 +75,22 @@ class Family:
 
     def plan(self, name: str, settings: ModelSettings) -> Plan:
         """Return the plan of a table.  Raises `CheckpointError` if the model cannot be loaded."""
-        if not self.planner:
+        if not (self.planner or self.weights):
             return Plan(settings.id or name, self.loader)
-        plan: Plan = named(name, lambda: found(self.planner)(on_first(settings)))
-        return plan
+
+        def work() -> Plan:
+            table = on_first(settings)
+            if self.planner:
+                return cast(Plan, found(self.planner)(table))
+            return cast(Plan, found(PLANNER)(table, found(self.weights)))
+
+        return cast(Plan, named(name, work))
 
 
-def found(place: str) -> Callable[[ModelSettings], Any]:
+def found(place: str) -> Callable[..., Any]:
     """Import the function at *place*, "package.module:function"."""
     module, _, function = place.partition(":")
-    work: Callable[[ModelSettings], Any] = getattr(import_module(module), function)
-    return work
+    return cast(Callable[..., Any], getattr(import_module(module), function))
 
 
 def named(name: str, work: Callable[[], Any]) -> Any:

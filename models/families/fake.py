@@ -6,8 +6,10 @@ service alone.  With `fixed_ms` and `per_call_ms` it occupies its device like a 
 """
 
 import hashlib
+import json
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import cos, log, sin
 from typing import Annotated, Any
 
@@ -48,8 +50,54 @@ from models.core.outcomes import (
 )
 from models.core.outcomes.detections import packed
 from models.core.settings import NOT_IN_RECIPE, Batch, DeviceSettings
-from models.families.fake_questions import YES_NO_QUESTIONS, written
 from models.images.image import Image
+
+YES_NO_QUESTIONS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "questions": {"items": {"properties": {"id": {}, "kind": {}, "text": {}, "depends_on": {}}}}
+    },
+}
+
+
+def written(user: str, schema: Mapping[str, Any]) -> str:
+    """
+    Return JSON of *schema*, whose one list has an entry for every noun after an article, with the word before
+    it.
+
+    A list of plain texts answers each of the numbered questions in the user message with yes.
+    """
+    [(name, entries)] = schema["properties"].items()
+    fields = entries["items"].get("properties")
+    if fields is None:
+        listed = user.rpartition("questions: ")[2]
+        return json.dumps({name: ["yes" for _ in re.findall(r"(?:^|; )\d+ ", listed)]})
+    nouns = dict.fromkeys(re.findall(r"\ban? (\w+ \w+)", user.split("prompt: ", 1)[-1]))
+    return json.dumps({name: [entry(name, n, noun, fields) for n, noun in enumerate(nouns, 1)]})
+
+
+def entry(name: str, number: int, noun: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one entry about *noun* in the list *name*: the *fields* of its schema."""
+    question, in_pairs = f"Is there a {noun}?", name == "pairs"
+    known: dict[str, Any] = {
+        "id": number,
+        "kind": "entity",
+        "text": noun if name == "keywords" else question,
+        "depends_on": [],
+        "tuple": f"entity ({noun})",
+        "entity": noun,
+        "type": "object",
+        "choices": ["yes", "no"],
+        "answer": noun if in_pairs else "yes",
+        "question": "What is there?" if in_pairs else question,
+        "groundable": True,
+        "skill": "entities",
+        "subskill": "object",
+        "phrase": noun,
+        "node_type": "presence",
+    }
+    return {field: known[field] for field in fields}
+
 
 COST = 10  # tokens of every call
 GREY = Image.of(PIL.Image.new("RGB", (8, 8), (128, 128, 128)), "grey")
@@ -195,7 +243,7 @@ def chance(*parts: str) -> float:
     return (int.from_bytes(digest[:6]) + 1) / (2**48 + 2)
 
 
-def load(settings: FakeSettings) -> FakeModel:
+def from_settings(settings: FakeSettings) -> FakeModel:
     """Return the fake of a table."""
     return FakeModel(
         settings.role,
@@ -216,6 +264,6 @@ FAMILY = Family(
     "fake",
     role="",
     settings=FakeSettings,
-    loader="models.families.fake:load",
+    loader="models.families.fake:from_settings",
     planner="models.families.fake:plan",
 )

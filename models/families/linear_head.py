@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from models.checkpoints.mismatch import mismatch
+from models.checkpoints.weights import mismatch
 from models.core.contract import CheckpointError
 
 SINGLE = "weight"  # of the single layer

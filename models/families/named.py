@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from models.checkpoints.configuration import read_json
-from models.checkpoints.files import CONFIG, FETCHED_FIRST, OPEN_CLIP_CONFIG
+from models.checkpoints.files import CONFIG, FETCHED_FIRST, OPEN_CLIP_CONFIG, read_json
 from models.checkpoints.locate import HUB_ID, download, locate
 from models.core.contract import CheckpointError
 from models.core.settings import http_address
-from models.families.clip_flant5.published import PUBLISHED
-from models.families.imagereward.published import REPOSITORY as IMAGEREWARD
+from models.families.clip_flant5 import PUBLISHED
+from models.families.imagereward import REPOSITORY as IMAGEREWARD
 
 Table = dict[str, Any]
 

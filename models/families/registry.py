@@ -7,9 +7,11 @@ points of the group `scoregate.models`.  Declarations need neither weights nor t
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol, TypeVar
 
 from models.core.family import Family
+from models.core.messages import in_short
 from models.families import (
     aesthetic,
     artifact,
@@ -28,7 +30,57 @@ from models.families import (
     question_llm,
     transformers_clip,
 )
-from models.families.plugins import loaded, with_plugins
+
+
+class PluginError(Exception):
+    """A package's entry point cannot be used; the message is one line that names it."""
+
+
+class Named(Protocol):
+    """A declaration with a name of its own."""
+
+    @property
+    def name(self) -> str: ...
+
+
+D = TypeVar("D", bound=Named)
+
+
+def with_plugins(own: dict[str, D], group: str, kind: type[D]) -> dict[str, D]:
+    """
+    Return *own* declarations and those of other packages, by name.
+
+    Args:
+        group: of the entry points, `scoregate.metrics` for example.
+        kind: required type of the declarations.
+
+    Raises:
+        PluginError: an entry point cannot be imported, has another type, or a name that is taken.
+    """
+    declared = dict(own)
+    for entry in sorted(entry_points(group=group)):
+        declaration = loaded(entry)
+        if not isinstance(declaration, kind):
+            raise PluginError(f"{where(entry)}: is a {type(declaration).__name__}, not a {kind.__name__}")
+        if declaration.name in declared:
+            raise PluginError(f"{where(entry)}: there is a {group} named {declaration.name!r} already")
+        declared[declaration.name] = declaration
+    return declared
+
+
+def loaded(entry: EntryPoint) -> Any:
+    """Import *entry*.  Raises `PluginError` for any exception of the import."""
+    try:
+        return entry.load()
+    except Exception as exc:  # the code of others
+        raise PluginError(f"{where(entry)}: {in_short(exc)}") from exc
+
+
+def where(entry: EntryPoint) -> str:
+    """Return the entry point as its package declares it."""
+    package = f" of {entry.dist.name}" if entry.dist else ""
+    return f"[{entry.group}] {entry.name} = {entry.value}{package}"
+
 
 GROUP = "scoregate.models"
 OWN = (

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
 from models.core.calls import LabelCall
-from models.core.known import PICTURE, TEXTS
+from models.core.examples import PICTURE, TEXTS
 from models.images.image import Image
 from service.core.errors import MissingPicture, Unanswered
 from service.core.fields import SLOT, Prompt, Strict, TextOrTemplate, schema_keywords

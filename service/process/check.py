@@ -1,14 +1,13 @@
 """`scoregate-server --check`: the models that a profile would load, from where, and their memory."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from models.core.contract import CheckpointError
 from models.core.copies import devices_of, gpu_count
-from models.core.family import BYTES, Memory, Plan
-from models.core.settings import ALL, DeviceSettings, LocalSettings
+from models.core.family import BYTES, Plan
+from models.core.settings import ALL, DeviceSettings
 from models.families.registry import families
 from service.core.settings.tree import Settings
-from service.process.launching import batch_ms, processes
 from service.serving.batcher.device import all_cores, loaded_torch
 from service.serving.loading import is_placed
 from service.web.keys import Keys
@@ -27,7 +26,9 @@ def check(settings: Settings) -> str:
     """
     Keys.read(settings.server.api_keys_file)
     settings, note = on_any_machine(settings)
-    return described(settings, plans(settings)) + note
+    planned = plans(settings)
+    free = () if settings.runtime.kind == "ray" else against_free(weights_of(settings, planned))
+    return described(settings, planned) + "".join(f"{line}\n" for line in free) + note
 
 
 def on_any_machine(settings: Settings) -> tuple[Settings, str]:
@@ -54,43 +55,70 @@ def plans(settings: Settings) -> dict[str, Plan]:
 def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
     """Format the table of *planned* loads, with sums."""
     rows = [("MODEL", "ROLE", "LOADS", "FROM", "AS", "MEMORY")]
-    weights: Counter[str] = Counter()
-    unknown = False
-    cards: dict[str, Card] = {}
     for name, table in settings.models.items():
         plan = planned[name]
         dtype, devices = getattr(table, "dtype", "float32"), devices_of(table) or ("",)
-        size = (plan.num_parameters or 0) * BYTES[dtype]
-        for device in devices:
-            place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
-            weights[place] += size
-            if device.startswith("cuda"):
-                cards.setdefault(place, Card()).add(name, plan.memory, parallel=table.role == "questions")
-        for device, gigabytes in getattr(table, "server_memory_gb", {}).items():
-            cards.setdefault(device, Card()).servers[name] = round(gigabytes * 1e9)
-        unknown |= not plan.remote and plan.num_parameters is None
-        memory = "none here" if plan.remote else "unknown" if plan.num_parameters is None else as_bytes(size)
+        size = plan.num_parameters
+        memory = "none here" if plan.remote else "unknown" if size is None else as_bytes(size * BYTES[dtype])
         kind = ", ".join((dtype, *devices)) if devices[0] else "-"
         rows.append((name, table.role, plan.loads, plan.where, kind, memory))
+    weights = weights_of(settings, planned)
     sums = [f"{place} {as_bytes(size)}" for place, size in weights.items() if size]
-    sums += ["more, not known until it is fetched"] * unknown
+    if any(not plan.remote and plan.num_parameters is None for plan in planned.values()):
+        sums.append("more, not known until it is fetched")
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
-    peaks = "".join(on_card(place, card) for place, card in cards.items())
-    below = f"{peaks}{launches(settings, planned)}{demos(settings.demo_models)}"
-    return f"{table_of(rows)}\n\n{threads(settings)}\nWeights: {total}\n{below}"
+    cards = "".join(f"{line}\n" for line in with_servers(settings, weights))
+    return f"{table_of(rows)}\n\n{threads(settings)}\nWeights: {total}\n{cards}{demos(settings.demo_models)}"
 
 
-def launches(settings: Settings, planned: Mapping[str, Plan]) -> str:
-    """Return a line for each model that needs several processes for its GPUs."""
-    lines = ""
+def weights_of(settings: Settings, planned: Mapping[str, Plan]) -> dict[str, int]:
+    """Return the bytes of all known weights on each device; on Ray of each copy, whose place Ray decides."""
+    weights: dict[str, int] = {}
     for name, table in settings.models.items():
-        launch_ms, memory = families()[table.family].launch_ms, planned[name].memory
-        if not (launch_ms and memory and memory.operations and isinstance(table, LocalSettings)):
+        size = (planned[name].num_parameters or 0) * BYTES[getattr(table, "dtype", "float32")]
+        for device in () if planned[name].remote else devices_of(table):
+            place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
+            weights[place] = weights.get(place, 0) + size
+    return weights
+
+
+def with_servers(settings: Settings, weights: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each GPU with other processes on it: all that is there, and the size of the GPU."""
+    from models.core.memory import used_and_total
+
+    servers: dict[str, dict[str, float]] = {}
+    for name, table in settings.models.items():
+        for device, gigabytes in getattr(table, "server_memory_gb", {}).items():
+            servers.setdefault(device, {})[name] = gigabytes * 1e9
+    for device in {**weights, **servers}:
+        if not device.startswith("cuda") or ", each copy" in device:
             continue
-        full_ms = batch_ms(memory.operations, table.dtype, table.batch.max_batch_ms)
-        gpus = sum(device.startswith("cuda") for device in devices_of(table))
-        lines += processes(name, gpus, launch_ms, full_ms)
-    return lines
+        ours, names = weights.get(device, 0), servers.get(device, {})
+        used, total = used_and_total(device) or (0, 0)
+        declared = round(sum(names.values()))
+        if not (used or declared):
+            continue
+        other = f"{as_bytes(declared)} of the server of {', '.join(names)}"
+        parts = [other if declared >= used else f"{as_bytes(used)} in use now"]
+        parts += [f"{as_bytes(CONTEXT_BYTES)} of CUDA, estimated"] if ours else []
+        needed = ours + max(declared, used) + (CONTEXT_BYTES if ours else 0)
+        size = f" of {as_bytes(total)}" if total else ""
+        verdict = ": too much" if 0 < total < needed else ""
+        yield f"{device}: {as_bytes(needed)}{size} with {' and '.join(parts)}{verdict}."
+
+
+def against_free(weights: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each device that answers."""
+    from models.core.memory import free_bytes
+
+    for device, size in weights.items():
+        try:
+            free = free_bytes(device) if size else 0
+        except CheckpointError:  # a GPU of the machine that serves
+            continue
+        if size:
+            verdict = ": too little" if free < size else ""
+            yield f"{device}: {as_bytes(size)} of weights needed, {as_bytes(free)} free{verdict}."
 
 
 def threads(settings: Settings) -> str:
@@ -100,60 +128,6 @@ def threads(settings: Settings) -> str:
         return line
     many = f"{all_cores()} cores, small ones with one" if all_cores() > 1 else "one core"
     return f"{line} Batches on a CPU compute with {many}."
-
-
-class Card:
-    """
-    The memory of all models on one GPU.
-
-    Attributes:
-        servers: bytes of other servers on it, by the model that they serve.
-    """
-
-    def __init__(self) -> None:
-        self.servers: dict[str, int] = {}
-        self.weights = self._parallel = self._turns = 0
-        self._unknown: list[str] = []
-
-    @property
-    def peak(self) -> int:
-        """The predicted bytes with the largest batches."""
-        return self.weights + self._parallel + self._turns
-
-    def add(self, name: str, memory: Memory | None, *, parallel: bool) -> None:
-        """Add a model.  Models take turns, so the largest counts, except for those that run in parallel."""
-        if memory is None:
-            self._unknown.append(name)
-            return
-        self.weights += memory.weights
-        self._parallel += memory.activations if parallel else 0
-        self._turns = max(self._turns, 0 if parallel else memory.activations)
-
-    def __str__(self) -> str:
-        """Return one sentence."""
-        missing = (
-            f", without {', '.join(self._unknown)}, which could not be predicted" if self._unknown else ""
-        )
-        peak = as_bytes(self.peak)
-        return f"{peak} with the largest batches, predicted{missing}. CUDA's own memory comes on top."
-
-
-def on_card(device: str, card: Card) -> str:
-    """Return a line about our models on a GPU, and one about all that is there, if other servers are."""
-    from models.sizing.free import used_and_total
-
-    ours = f"{device}: {card}\n" if card.peak or not card.servers else ""
-    used, total = used_and_total(device) or (0, 0)
-    declared = sum(card.servers.values())
-    if not (used or declared):
-        return ours
-    servers = f"{as_bytes(declared)} of the server of {', '.join(card.servers)}"
-    parts = [servers if declared >= used else f"{as_bytes(used)} in use now"]
-    parts += [f"{as_bytes(CONTEXT_BYTES)} of CUDA, estimated"] if ours else []
-    needed = card.peak + max(declared, used) + (CONTEXT_BYTES if ours else 0)
-    size = f" of {as_bytes(total)}" if total else ""
-    verdict = ": too much" if 0 < total < needed else ""
-    return f"{ours}{device}: {as_bytes(needed)}{size} with {' and '.join(parts)}{verdict}.\n"
 
 
 def demos(names: Sequence[str]) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from models.core.contract import CheckpointError, Temporary
-from models.core.reason import in_short
+from models.core.messages import in_short
 from models.families.named import ACCEPTED
-from models.families.plugins import PluginError
+from models.families.registry import PluginError
 from service import __version__
 from service.core.errors import ScoregateError
 from service.core.settings import SettingsError

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from models.core.contract import CheckpointError
 from models.core.copies import devices_of, visible_gpus
-from models.core.family import BYTES, Memory, Plan
+from models.core.family import BYTES, Plan
 from models.core.settings import ALL, LocalSettings, ModelSettings
 from models.families.clip import ClipSettings
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.registry import assign, metrics
-from service.process.check import Card, as_bytes, described, plans
+from service.process.check import as_bytes, described, plans, weights_of
 
 # A model for each role that a metric may lack, as an argument of the command.
 ADD = {
@@ -72,7 +72,7 @@ def downloads(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
 
 def too_large(name: str, table: ModelSettings, size: int) -> Iterator[str]:
     """Yield a line for each device with less free memory than the files of a model, of *size* bytes."""
-    from models.sizing.free import free_bytes
+    from models.core.memory import free_bytes
 
     for device in devices_of(table):
         if size > (free := free_bytes(device)):
@@ -88,7 +88,7 @@ def check_devices(devices: Iterable[str]) -> None:
     """
     import torch
 
-    from models.sizing.free import free_bytes
+    from models.core.memory import free_bytes
 
     for device in visible_gpus() if [*devices] == [ALL] else devices:
         try:
@@ -109,8 +109,7 @@ def pending(table: ModelSettings, plan: Plan) -> tuple[str, int]:
 
     Without a repository the size is not known.  Same errors as `pending_bytes`.
     """
-    from models.checkpoints.locate import HUB_ID
-    from models.checkpoints.pending import pending_bytes
+    from models.checkpoints.locate import HUB_ID, pending_bytes
 
     repository = plan.repository or getattr(table, "model", "") or getattr(table, "checkpoint", "")
     if not HUB_ID.fullmatch(repository):
@@ -121,29 +120,16 @@ def pending(table: ModelSettings, plan: Plan) -> tuple[str, int]:
 
 def memory(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
     """Yield a line for each device.  Raises `SettingsError` if the weights exceed its free memory."""
-    from models.sizing.free import free_bytes
+    from models.core.memory import free_bytes
 
-    for device, card in cards(settings, planned).items():
+    for device, weights in weights_of(settings, planned).items():
         free = free_bytes(device)
-        if card.weights > free:
+        if weights > free:
             raise SettingsError(
-                f"{device}: the weights take {as_bytes(card.weights)}, and {as_bytes(free)} are free;"
+                f"{device}: the weights take {as_bytes(weights)}, and {as_bytes(free)} are free;"
                 " choose a smaller model, --dtype bfloat16, or another device"
             )
-        short = "" if card.peak <= free else ": the largest batches may not fit; lower batch.max_cost_tokens"
-        yield f"{device}: {as_bytes(card.peak)} needed, {as_bytes(free)} free{short}."
-
-
-def cards(settings: Settings, planned: Mapping[str, Plan]) -> dict[str, Card]:
-    """Return the memory of all models on each device."""
-    found: dict[str, Card] = {}
-    for name, table in settings.models.items():
-        plan = planned[name]
-        weights = (plan.num_parameters or 0) * BYTES[getattr(table, "dtype", "float32")]
-        for device in () if plan.remote else devices_of(table):
-            card = found.setdefault(device, Card())
-            card.add(name, plan.memory or Memory(weights, 0), parallel=table.role == "questions")
-    return found
+        yield f"{device}: {as_bytes(weights)} of weights needed, {as_bytes(free)} free."
 
 
 def lacking(settings: Settings) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from models.core.calls import GenerateCall
-from models.families.question_llm.prompt import user_message
+from models.families.question_llm import user_message
 from service.core.settings import SettingsError
 from service.core.settings.questions import StyleSettings
 from service.questions import styles as package

@@ -183,7 +183,7 @@ class Backend(ABC):
 
     @property
     def device_bytes(self) -> int | None:
-        """Memory on its devices in bytes, see `models.core.offload`; None if that is not known here."""
+        """Memory on its devices in bytes, see `models.core.memory`; None if that is not known here."""
         return None
 
     @property

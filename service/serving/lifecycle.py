@@ -5,7 +5,7 @@ import logging
 from dataclasses import dataclass
 from typing import Literal
 
-from models.core.reason import in_short
+from models.core.messages import in_short
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import Conflict, Invalid, ModelFault, NotFound, NotReady, ScoregateError
 from service.core.settings import NotYet

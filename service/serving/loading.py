@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from models.core.arithmetic import ARITHMETIC
-from models.core.contract import CheckpointAway, ModelInfo
+from models.core.contract import ARITHMETIC, CheckpointAway, ModelInfo
 from models.core.family import BYTES, Loaded, named
 from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
 from models.families.registry import families, packages
@@ -112,7 +111,7 @@ def check_loadable(name: str, table: ModelSettings, given_back: Mapping[str, int
     numbers = family.plan(name, table).num_parameters
     if not numbers:  # not known, or none
         return
-    from models.sizing.free import free_bytes  # imports torch
+    from models.core.memory import free_bytes  # imports torch
 
     needed = numbers * BYTES[getattr(table, "dtype", "float32")]
     for device, given in given_back.items():

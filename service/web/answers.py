@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from models.core.arithmetic import ARITHMETIC
-from models.core.contract import ModelInfo
+from models.core.contract import ARITHMETIC, ModelInfo
 from service import __version__
 from service.core.fields import Orient
 from service.metrics.common.composites import Composite

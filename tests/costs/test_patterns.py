@@ -81,9 +81,9 @@ UNITS = [  # what a text repeats
 ]
 # Patterns in tables, for the names of tensors in checkpoints.
 IN_TABLES = {
-    "models/families/artifact/layout.py",
+    "models/families/artifact/model.py",
     "models/families/clip/transformers_layout.py",
-    "models/families/imagereward/layout.py",
+    "models/families/imagereward/network.py",
 }
 
 

@@ -12,12 +12,11 @@ from safetensors.torch import save_file
 from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.outcomes import Reward
-from models.core.settings import Batch
 from models.families.aesthetic.model import Aesthetic
 from models.families.registry import families
 from models.images.image import Image
-from models.sizing.dry_run import dry_run
 from tests.support.clip_checkpoints import noise, save_own
+from tests.support.dry_run import dry_run
 
 PICTURES = [noise(97, 41), noise(40, 123), noise(64, 64)]
 CALLS = [RewardCall(Image.of(picture)) for picture in PICTURES]
@@ -174,22 +173,16 @@ def test_a_head_that_is_not_there_is_told_by_the_start_and_by_the_check(clip, pl
             work("left", settings)
 
 
-def test_a_plan_counts_both_and_predicts_the_memory_of_the_clip(clip, head):
-    """On a GPU that need not be there; the head stays on the CPU."""
+def test_a_plan_counts_both(clip, head):
+    """The CLIP and the head."""
     path = head(second())
-    family, settings = table(clip, path, device="cuda", batch=Batch(max_items=2))
+    family, settings = table(clip, path)
     plan = family.plan("ours", settings)
     clips = families()["open_clip"]
-    alone = clips.plan(
-        "ours",
-        clips.settings(
-            family="open_clip", role="clip", checkpoint=str(clip), device="cuda", batch=Batch(max_items=2)
-        ),
-    )
+    alone = clips.plan("ours", clips.settings(family="open_clip", role="clip", checkpoint=str(clip)))
 
     assert "clip and head.pth" == plan.loads
     assert plan.num_parameters == alone.num_parameters + sum(tensor.numel() for tensor in second().values())
-    assert plan.memory == alone.memory
 
 
 def test_a_head_of_the_hub_is_planned_before_it_is_downloaded(clip, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from models.core.arithmetic import ARITHMETIC
+from models.core.contract import ARITHMETIC
 from models.families.registry import OWN
 from tests.support.golden_answers import RECORDED, answers, rounded
 
@@ -16,7 +16,7 @@ HASHES = {
 }
 
 RAISE = (
-    "what models answer has changed: raise ARITHMETIC in models/core/arithmetic.py, run "
+    "what models answer has changed: raise ARITHMETIC in models/core/contract.py, run "
     "`python -m tests.support.golden_answers`, and add the new hash to HASHES: "
 )
 MADE = answers()

@@ -10,8 +10,7 @@ from transformers.models.swin.modeling_swin import SwinPatchMerging
 
 from models.core.calls import RewardCall
 from models.core.contract import CheckpointError
-from models.families.artifact.layout import by_pixel
-from models.families.artifact.model import Pal4Vst
+from models.families.artifact.model import Pal4Vst, by_pixel
 from models.images.image import Image
 from tests.support.artifact_checkpoints import network, save
 

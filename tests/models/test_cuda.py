@@ -29,15 +29,14 @@ from models.core.calls import (
 )
 from models.core.outcomes import Choices, Embedding, Entailment, FirstToken, Likelihood
 from models.families.clip.model import Clip
-from models.families.clip_flant5.features import FeatureCache
 from models.families.clip_flant5.model import ClipFlanT5
+from models.families.clip_flant5.scoring import FeatureCache
 from models.families.clip_flant5.t5 import PositionBias
 from models.families.nli.model import Nli
 from models.families.question_llm.model import QuestionLLM
 from models.images.image import Image
-from models.sizing.dry_run import dry_run
-from models.sizing.meter import is_aligned
 from tests.support import real_sizes
+from tests.support.dry_run import dry_run
 
 ON_A_GPU = {"device": "cuda", "revision": "-"}
 PICTURES = [
@@ -269,6 +268,12 @@ def test_reading_in_between_is_seen(made, monkeypatch):
         scored(model, VQA_CALLS[:1])
 
     assert "product" in order.said[order.said.index("read") :]
+
+
+def is_aligned(mask: torch.Tensor) -> bool:
+    """Whether fused kernels read *mask* in place: contiguous rows at multiples of 16."""
+    *outer, inner = mask.stride()
+    return inner == 1 and mask.shape[-1] % 16 == 0 and not any(stride % 16 for stride in outer)
 
 
 def test_the_encoder_s_mask_is_one_that_fused_kernels_take(made, monkeypatch):

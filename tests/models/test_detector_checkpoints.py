@@ -1,25 +1,23 @@
 """Checkpoints of detectors: which ones are refused, and how much memory the others take."""
 
 import json
-import re
 import shutil
 
 import pytest
+import torch
 from transformers import (
     Mask2FormerImageProcessor,
 )
 
 from models.core.contract import CheckpointError
-from models.core.settings import Batch
+from models.core.outcomes import Detections
 from models.families.detector.mask2former import Mask2Former
 from models.families.detector.owlv2 import Owlv2
-from models.families.detector.plan import mask2former_batches, owlv2_batches
+from models.families.detector.picture import Picture
 from models.families.registry import families
-from models.sizing.dry_run import dry_run
-from models.sizing.memory import measured
 from tests.support import real_sizes
 from tests.support.detector_checkpoints import mask2former, mask2former_config, owlv2
-from tests.support.pages import section
+from tests.support.dry_run import dry_run
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
@@ -85,27 +83,12 @@ def test_a_checkpoint_that_cannot_be_used_is_one_line_that_names_the_file(segmen
 
 
 @pytest.mark.parametrize("family", ["mask2former", "owlv2"])
-def test_a_plan_counts_the_numbers_and_predicts_the_memory(detectors, family):
-    """On a GPU that need not be there; more pictures in a batch take more."""
+def test_a_plan_counts_the_numbers(detectors, family):
+    """Those of the tensors, none of which is loaded."""
     declared = families()[family]
-    plans = [
-        declared.plan(
-            "ours",
-            declared.settings(
-                family=family,
-                role="detector",
-                checkpoint=str(detectors[family]),
-                device="cuda",
-                batch=Batch(max_items=items),
-            ),
-        )
-        for items in (1, 2)
-    ]
+    table = declared.settings(family=family, role="detector", checkpoint=str(detectors[family]))
 
-    one, two = (plan.memory for plan in plans)
-    assert 10_000 < plans[0].num_parameters < 1_000_000
-    assert one.weights == two.weights > 4 * plans[0].num_parameters * 0.9
-    assert two.activations > one.activations
+    assert 10_000 < declared.plan("ours", table).num_parameters < 1_000_000
 
 
 @pytest.mark.parametrize("family", ["mask2former", "owlv2"])
@@ -132,33 +115,21 @@ def test_a_tensor_that_is_left_on_the_cpu_raises(tmp_path):
             model._network.class_predictor.to("cpu")
         return model
 
-    def batches(model):
-        return mask2former_batches(model, Batch(max_items=2))
+    def scored(model):
+        return model.score([model.prepare(model.example())] * 2)
 
-    assert measured("cuda", load, batches).activations > 0
-    with pytest.raises(RuntimeError, match="device"):
-        measured("cuda", lambda: load(strayed=True), batches)
+    with dry_run():
+        assert [Detections] * 2 == [*map(type, scored(load()))]
+        with pytest.raises(RuntimeError, match="device"):
+            scored(load(strayed=True))
 
 
-def test_the_memory_that_the_documents_tell_is_predicted(tmp_path):
-    """Of the published sizes, in float32."""
-    segmenter = real_sizes.mask2former(tmp_path / "segmenter")
-    told = real_sizes.owlv2(tmp_path / "told")
-    with dry_run() as meter:
-        model = Mask2Former(segmenter, dtype="float32", device="cuda", revision="-")
-        weights = meter.held
-        activations = []
-        for items in (1, 4):
-            meter.peak = meter.held
-            for batch in mask2former_batches(model, Batch(max_items=items)):
-                model.score(batch)
-            activations.append(meter.peak - weights)
-    base = measured(
-        "cuda",
-        lambda: Owlv2(told, dtype="float32", device="cuda", revision="-"),
-        lambda model: owlv2_batches(model, Batch()),
-    )
-    sizes = weights, *activations, base.weights, base.activations
-
-    memory = section("models.md", "## Detectors").partition("**Memory.**")[2]
-    assert [f"{size / 1e9:.1f}" for size in sizes] == re.findall(r"([\d.]+) GB", memory)
+def test_published_detectors_run_on_a_device_that_is_not_there(tmp_path):
+    """In their own sizes, with the largest pictures."""
+    sizes = ((Mask2Former, real_sizes.mask2former, (800, 1344)), (Owlv2, real_sizes.owlv2, (960, 960)))
+    with dry_run():
+        for kind, save, (height, width) in sizes:
+            model = kind(save(tmp_path / kind.__name__), dtype="float32", device="cuda", revision="-")
+            labels = ("dog", "cat") if kind is Owlv2 else ()
+            picture = Picture(torch.zeros(3, height, width), (width, height), 0.3, labels)
+            assert [Detections] * 2 == [*map(type, model.score([model.ready(picture)] * 2))]

@@ -18,8 +18,7 @@ from models.core.calls import DetectCall
 from models.core.contract import ModelError
 from models.core.outcomes import CallResult, Detection, Detections
 from models.core.outcomes.detections import packed
-from models.families.detector.instances import Instances, box_of
-from models.families.detector.mask2former import Mask2Former
+from models.families.detector.mask2former import Instances, Mask2Former, box_of
 from models.families.detector.owlv2 import Owlv2
 from models.families.detector.picture import MAX_SIDE, smaller
 from models.images.image import Image

@@ -8,7 +8,7 @@ import torch
 from transformers import CLIPImageProcessorPil, T5Config
 
 from models.core.contract import CheckpointError
-from models.families.clip_flant5.tower import read_pixels, read_tower
+from models.families.clip_flant5.layout import read_pixels, read_tower
 from models.images.pixels import CLIP_MEAN
 from tests.support.flant5_checkpoints import (
     NUMBERS,

@@ -18,8 +18,7 @@ from models.families.clip_flant5 import forward
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.model import ClipFlanT5
 from models.families.clip_flant5.network import Network
-from models.families.clip_flant5.t5 import bucket, gelu_new
-from models.families.clip_flant5.tensors import Weights
+from models.families.clip_flant5.t5 import Weights, bucket, gelu_new
 from models.images.image import Image
 
 CPU = torch.device("cpu")

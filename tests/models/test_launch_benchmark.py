@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from benchmarks import launch
-from models.families.clip_flant5.published import XXL
+from models.families.clip_flant5 import XXL
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,8 @@ from models.core.calls import ReadCall
 from models.core.contract import CheckpointError
 from models.core.outcomes import CallResult, Line, Reading
 from models.families.ocr import package
-from models.families.ocr.order import in_reading_order
+from models.families.ocr.model import MAX_SIDE, in_reading_order, page_of
 from models.families.ocr.package import installed
-from models.families.ocr.page import MAX_SIDE, page_of
 from models.families.registry import families
 from models.images.image import Image
 

@@ -11,8 +11,7 @@ from models.checkpoints.locate import DEMO
 from models.core.calls import GenerateCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.outcomes import Text
-from models.families.question_llm.model import QuestionLLM
-from models.families.question_llm.prompt import user_message
+from models.families.question_llm.model import QuestionLLM, user_message
 from service.questions.styles.dsg import SCHEMA
 
 WEIGHTS = DEMO / "question_llm"

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from models.families import upload
-from models.sizing.dry_run import dry_run
+from models.families import inputs as upload
+from tests.support.dry_run import dry_run
 
 ROWS = [torch.full((3, 2, 2), number, dtype=torch.uint8) for number in (1, 2)]
 
@@ -22,7 +22,14 @@ class Stream:
 
 
 @pytest.fixture
-def gpu(monkeypatch):
+def dry():
+    """A dry run, whose streams are replaced."""
+    with dry_run():
+        yield
+
+
+@pytest.fixture
+def gpu(dry, monkeypatch):
     """The streams of a GPU, by name, and what was done: "copy" on which stream, "read" on which."""
     streams = {name: Stream(name) for name in ("copies", "kernels")}
     current, done = [streams["kernels"]], []
@@ -41,7 +48,6 @@ def gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: current[-1])
     monkeypatch.setattr(torch.cuda, "stream", switched)
     monkeypatch.setattr(upload, "copying", lambda device: streams["copies"])
-    monkeypatch.setattr(upload, "is_dry", lambda: False)
     monkeypatch.setattr(torch.Tensor, "to", to)
     monkeypatch.setattr(
         torch.Tensor, "record_stream", lambda self, stream: done.append(("read", stream.name))
@@ -59,9 +65,8 @@ def test_a_cpu_gets_the_rows_stacked():
 def test_a_gpu_gets_8_bits_on_a_stream_of_their_own(gpu):
     """Kernels wait for the copy, and its memory for the kernels."""
     streams, done = gpu
-    with dry_run():
-        moved = upload.upload(ROWS, torch.device("cuda"))
+    moved = upload.upload(ROWS, torch.device("cuda"))
 
-        assert ("cuda", torch.uint8, (2, 3, 2, 2)) == (moved.device.type, moved.dtype, (*moved.shape,))
+    assert ("cuda", torch.uint8, (2, 3, 2, 2)) == (moved.device.type, moved.dtype, (*moved.shape,))
     assert [("copy", "copies", torch.uint8, True), ("read", "kernels")] == [*dict.fromkeys(done)]
     assert ["copies"] == streams["kernels"].waits_for

@@ -10,7 +10,7 @@ from tests.support.paths import ROOT
 
 COMPUTING = {"torch", "transformers", "open_clip"}
 HEAVY = COMPUTING | {"llguidance", "huggingface_hub"}
-FAMILIES = ["registry", "plugins", "fake", "question_llm.prompt"]
+FAMILIES = ["registry", "fake", "question_llm"]
 CORE = ["family", "settings", "contract", "calls", "outcomes"]
 LIGHT = {
     **{f"models.families.{name}": HEAVY for name in FAMILIES},

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from zlib import crc32
 
-from models.core.known import OTHER_PICTURE, PICTURE, TEXTS
+from models.core.examples import OTHER_PICTURE, PICTURE, TEXTS
 from models.families.openai.vlm import data_uri
 
 Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes

@@ -24,9 +24,8 @@ from transformers import (
 )
 
 from models.checkpoints.locate import DEMO
-from models.families.clip_flant5.published import XL, XXL
-from models.families.clip_flant5.tokenizer import Tokenizer
-from models.families.clip_flant5.tower import VIT_L_14_336
+from models.families.clip_flant5 import XL, XXL
+from models.families.clip_flant5.layout import VIT_L_14_336, Tokenizer
 from tests.support import detector_checkpoints
 from tests.support.flant5_checkpoints import GOLDEN, configure
 from tests.support.nli_checkpoints import LABELS, save_words
@@ -109,6 +108,7 @@ def flant5(directory: Path, size: str) -> Path:
     """CLIP-FlanT5 in the published layout, with the known vision tower and as many pieces."""
     left_out = shutil.ignore_patterns("images", "*.bin", "golden.json", "vision_tower")
     shutil.copytree(GOLDEN, directory, ignore=left_out)
+    (directory / "model.safetensors").touch()
     config = FLANT5[size]
     pieces = Tokenizer(directory / "spiece.model", extra_ids=0).size
     configure(directory, "tokenizer_config.json", extra_ids=config["vocab_size"] - pieces)

@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 LAYERS = (
     *("service/process", "service/web", "service/wiring", "service/scoring", "service/metrics"),
     *("service/questions", "service/images", "service/serving", "service/observability", "service/core"),
-    *("models/families", "models/checkpoints", "models/sizing", "models/core", "models/images"),
+    *("models/families", "models/checkpoints", "models/core", "models/images"),
 )
 
 

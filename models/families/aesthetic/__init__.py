@@ -24,6 +24,6 @@ FAMILY = Family(
     "aesthetic",
     role="aesthetic",
     settings=AestheticSettings,
-    loader="models.families.aesthetic.model:load",
-    planner="models.families.aesthetic.plan:plan",
+    loader="models.families.aesthetic.model:from_settings",
+    planner="models.families.aesthetic.model:plan",
 )

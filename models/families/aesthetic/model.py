@@ -11,16 +11,47 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
 
 from models.checkpoints.info import digest_of
+from models.checkpoints.locate import hub_file, path_of
+from models.checkpoints.weights import num_parameters, read_file
 from models.core.calls import ImageCall, RewardCall
 from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.family import Plan
 from models.core.outcomes import Embedding, Reward
 from models.families.aesthetic import FAMILY, AestheticSettings
-from models.families.aesthetic.head import head_file, load_head
 from models.families.clip.model import Clip
-from models.families.clip.model import load as load_clip
-from models.families.linear_head import width_of
+from models.families.clip.model import from_settings as clip_from_settings
+from models.families.clip.source import plan as plan_clip
+from models.families.linear_head import linear_head, width_of
+
+
+def head_file(head: str) -> Path:
+    """Return the path of the setting `head`.  Raises `CheckpointError` if there is no such file."""
+    path = path_of(head)
+    if not head or not path.is_file():
+        raise CheckpointError(f"{head or '(no head)'}: no such file; `head` names the predictor's weights")
+    return path
+
+
+def load_head(path: Path) -> nn.Module:
+    """Load the head in float32.  Raises `CheckpointError`."""
+    tensors = read_file(path, "cpu")
+    head = linear_head(tensors, path)
+    head.load_state_dict(tensors)
+    return head.eval()
+
+
+def plan(settings: AestheticSettings) -> Plan:
+    """Return the plan of the CLIP, with the parameters of the head.  Same errors as for the CLIP."""
+    clip, file = plan_clip(settings), hub_file(settings.head)
+    if file and not file.cached():
+        return replace(clip, loads=f"{clip.loads} and {file.name} of {file.shown}")
+    path = (file and file.cached()) or head_file(settings.head)
+    linear_head(read_file(path, "meta"), path)  # raises for a file of something else
+    total = None if clip.num_parameters is None else clip.num_parameters + num_parameters([path])
+    return replace(clip, loads=f"{clip.loads} and {path.name}", num_parameters=total)
 
 
 class Aesthetic:
@@ -74,7 +105,7 @@ class Aesthetic:
         return RewardCall(self._clip.example().image)
 
 
-def load(settings: AestheticSettings) -> Aesthetic:
+def from_settings(settings: AestheticSettings) -> Aesthetic:
     """Load the model of a table.  Raises `CheckpointError`."""
     head = head_file(settings.head)
-    return Aesthetic(load_clip(settings.model_copy(update={"id": ""})), head, id=settings.id)
+    return Aesthetic(clip_from_settings(settings.model_copy(update={"id": ""})), head, id=settings.id)

@@ -7,6 +7,6 @@ FAMILY = Family(
     "pal4vst",
     role="artifact",
     settings=LocalSettings,
-    loader="models.families.artifact.model:load",
-    planner="models.families.artifact.plan:plan",
+    loader="models.families.artifact.model:from_settings",
+    weights="models.families.artifact.model:weights_files",
 )

@@ -7,6 +7,6 @@ FAMILY = Family(
     "blip_itm",
     role="itm",
     settings=LocalSettings,
-    loader="models.families.blip_itm.model:load",
-    planner="models.families.blip_itm.plan:plan",
+    loader="models.families.blip_itm.model:from_settings",
+    weights="models.families.blip_itm.model:weights",
 )

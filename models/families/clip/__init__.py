@@ -31,7 +31,6 @@ FAMILY = Family(
     "open_clip",
     role="clip",
     settings=ClipSettings,
-    loader="models.families.clip.model:load",
-    planner="models.families.clip.plan:plan",
-    launch_ms=20,
+    loader="models.families.clip.model:from_settings",
+    planner="models.families.clip.source:plan",
 )

@@ -13,17 +13,13 @@ from typing import Any
 import open_clip
 from transformers import AutoConfig
 
-from models.checkpoints.configuration import read_json
-from models.checkpoints.files import CONFIG, OPEN_CLIP_CONFIG
+from models.checkpoints.files import CONFIG, OPEN_CLIP_CONFIG, read_json
 from models.checkpoints.weights import DTYPES
 from models.core.contract import CheckpointError
 from models.families.clip import transformers_layout
-from models.families.clip.fault import fault
-from models.families.clip.preprocessing import Preprocessing
-from models.families.clip.source import Found, has_own_layout
-from models.families.clip.tokenizer import named_tokenizer, own_tokenizer
+from models.families.clip.preprocessing import Preprocessing, named_tokenizer, own_tokenizer
+from models.families.clip.source import Found, fault, has_own_layout
 from models.images.pixels import Pixels, Preprocessor
-from models.sizing.dry_run import is_dry
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,29 +65,18 @@ def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | Non
     config = open_clip.get_model_config(found.open_clip_name)
     check_towers(found, config)
     options = {"precision": precision(config, dtype), "device": device, "image_resize_mode": resize_mode}
-    if is_dry():
-        network = without_weights(found, options)
-    else:
-        with warnings.catch_warnings():  # or open_clip would use the wrong activation
-            warnings.filterwarnings("error", "QuickGELU mismatch")
-            network = open_clip.create_model_from_pretrained(
-                found.open_clip_name,
-                found.pretrained or None,
-                return_transform=False,
-                weights_only=True,
-                **options,
-            )
+    with warnings.catch_warnings():  # or open_clip would use the wrong activation
+        warnings.filterwarnings("error", "QuickGELU mismatch")
+        network = open_clip.create_model_from_pretrained(
+            found.open_clip_name,
+            found.pretrained or None,
+            return_transform=False,
+            weights_only=True,
+            **options,
+        )
     preprocess = Preprocessing.of(network.visual.preprocess_cfg)
     crops = preprocess.resize_mode == "shortest"
     return Parts(network.eval(), preprocess, named_tokenizer(found, config), crops)
-
-
-def without_weights(found: Found, options: dict[str, Any]) -> Any:
-    """Build a network for a dry run.  Without the tag, which open_clip would download."""
-    network, *_ = open_clip.create_model_and_transforms(
-        found.open_clip_name, load_weights=False, pretrained_text=False, **options
-    )
-    return network
 
 
 def precision(config: dict[str, Any], dtype: str) -> str:

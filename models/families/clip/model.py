@@ -6,26 +6,60 @@ open_clip loads, preprocesses and tokenises, so embeddings equal open_clip's.
 
 import copy
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
+from weakref import ReferenceType, ref
 
 import numpy as np
 import open_clip
 import torch
+from open_clip.modified_resnet import ModifiedResNet
+from open_clip.transformer import Transformer
 
 from models.checkpoints.info import read_vocabulary
 from models.checkpoints.weights import DTYPES
 from models.core.calls import ImageCall, TextCall
 from models.core.contract import CheckpointError, ModelError, ModelInfo, Prepared
-from models.core.known import grey
+from models.core.examples import grey
 from models.core.outcomes import Embedding
 from models.families.clip import FAMILY, ClipSettings
 from models.families.clip.loading import load_parts
+from models.families.clip.preprocessing import unknown_token
 from models.families.clip.source import find
-from models.families.clip.tokenizer import unknown_token
 from models.families.clip.towers import Input, check_ids, embed
-from models.families.clip.traced import trace
-from models.families.traced import pays_on
+from models.families.traced import Traced, pays_on
 from models.images.pixels import middle
+
+
+def trace(network: Any) -> Traced:
+    """
+    Trace all transformers of *network*, and a ResNet, at their first run; return the holder of the traces.
+
+    A part refers to itself weakly, so that a dropped network is freed at once.
+
+    Their operations depend neither on the content nor on the number of rows.  That is not certain for towers
+    of other libraries, so those are not traced.
+    """
+    run = Traced(untraced)
+    network.requires_grad_(False)  # or a trace could not hold the weights
+    for part in network.modules():
+        if type(part) is ModifiedResNet:
+            part.forward = partial(run, ref(part))
+        elif type(part) is Transformer:
+            part.forward = partial(masked, run, ref(part))
+    return run
+
+
+def untraced(held: "ReferenceType[Any]", *given: Any) -> torch.Tensor:
+    """Run open_clip's own code of a part."""
+    part: Any = held()
+    passed: torch.Tensor = type(part).forward(part, *given)
+    return passed
+
+
+def masked(run: Traced, part: Any, x: torch.Tensor, attn_mask: torch.Tensor | None = None) -> torch.Tensor:
+    """Run a transformer, with open_clip's names of the arguments."""
+    return run(part, x, attn_mask)
 
 
 class Clip:
@@ -127,7 +161,7 @@ class Clip:
         return ImageCall(grey(336, 336))
 
 
-def load(settings: ClipSettings) -> Clip:
+def from_settings(settings: ClipSettings) -> Clip:
     """Load the CLIP of a table.  Raises `CheckpointError`."""
     return Clip(
         settings.model or settings.checkpoint,

@@ -6,21 +6,29 @@ Only a hub id, or a name with a tag of published weights, causes requests; only 
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import open_clip
+import torch
+from huggingface_hub import try_to_load_from_cache
 
 from models.checkpoints.files import (
     CLIP_DATA_SUFFIXES,
     CLIP_FETCHED,
     CLIP_FETCHED_WEIGHTS,
+    CLIP_HUB_WEIGHTS,
     OPEN_CLIP_CONFIG,
     open_clip_weights,
+    weight_files,
 )
-from models.checkpoints.hub_file import hub_file, path_of
 from models.checkpoints.info import content_of, digest_of
-from models.checkpoints.locate import HUB_ID, download, locate
+from models.checkpoints.locate import HUB_ID, download, hub_file, locate, path_of
+from models.checkpoints.plan import in_cache, plan_checkpoint
+from models.checkpoints.weights import mismatch, num_parameters, read_file
 from models.core.contract import CheckpointError
-from models.sizing.dry_run import is_dry
+from models.core.family import Plan
+from models.core.messages import in_short, quiet
+from models.families.clip import ClipSettings
 
 LOCAL, HUB = "local-dir:", "hf-hub:"  # open_clip's prefixes
 
@@ -97,15 +105,11 @@ def find(model: str, pretrained: str | None, revision: str) -> Found:
 
 def find_name(name: str, pretrained: str, revision: str) -> Found:
     """Find a model of open_clip by name.  Raises `CheckpointError` unless *pretrained* is a tag or a file."""
-    if (file := hub_file(pretrained)) and is_dry():
-        return Found(name, revision or file.commit, file.commit, name=name, pretrained=file.name)
     path = path_of(pretrained)
     if pretrained and open_clip.is_pretrained_cfg(name, pretrained):
-        return Found(
-            name, revision or pretrained, pretrained, name=name, pretrained=pretrained, online=not is_dry()
-        )
+        return Found(name, revision or pretrained, pretrained, name=name, pretrained=pretrained, online=True)
     if pretrained and path.is_file():
-        content = "" if is_dry() else digest_of([path])
+        content = digest_of([path])
         return Found(name, revision or content, content, name=name, pretrained=str(path))
     tags = ", ".join(open_clip.list_pretrained_tags_by_model(name)) or "none"
     reason = f"{pretrained} is neither a tag nor a file" if pretrained else "`pretrained` is not set"
@@ -124,3 +128,90 @@ def fetch(repository: str, revision: str) -> Path:
 def data_files(directory: Path) -> list[Path]:
     """Return all files with data in a local directory."""
     return [path for path in sorted(directory.iterdir()) if path.suffix in CLIP_DATA_SUFFIXES]
+
+
+def fault(found: Found, exc: Exception) -> str:
+    """Describe in one line why *found* could not be loaded, which raised *exc*."""
+    try:
+        file = found.weights()
+        wrong = open_clip_mismatch(found, file) if file else ""
+    except CheckpointError as unreadable:
+        return str(unreadable)
+    if not wrong:
+        return f"{found.place}: {in_short(exc)}"
+    network = OPEN_CLIP_CONFIG if found.directory else found.name
+    return f"{file}: the weights don't fit {network}: {wrong}"
+
+
+def open_clip_mismatch(found: Found, file: Path) -> str:
+    """
+    Describe why the weights in *file* do not fit the network of *found*; empty if they fit or it cannot be
+    built.
+
+    Raises:
+        CheckpointError: the file cannot be read.
+    """
+    read_file(file, "cpu")
+    try:
+        with quiet():
+            network = open_clip.create_model(found.open_clip_name, load_weights=False, pretrained_text=False)
+            tensors = converted(network, file)
+    except Exception:  # the reason why loading failed, already in the message
+        return ""
+    return mismatch(tensors, network.state_dict())
+
+
+def converted(network: Any, file: Path) -> dict[str, torch.Tensor]:
+    """Return the tensors of *file* as open_clip would load them: renamed and resized."""
+    held: dict[str, torch.Tensor] = {}
+    network.load_state_dict = lambda tensors, **_: held.update(tensors)
+    open_clip.load_checkpoint(network, str(file))
+    return held
+
+
+# Parameters of the repositories that the profiles name, so that memory is known before a download.
+PUBLISHED = {
+    "timm/vit_large_patch14_clip_224.openai": 427_616_513,
+    "timm/vit_large_patch14_clip_336.openai": 427_944_193,
+    "xswu/HPSv2": 986_109_441,
+    "yuvalkirstain/PickScore_v1": 986_109_441,
+}
+
+
+def plan(settings: ClipSettings) -> Plan:
+    """Return the plan of a CLIP.  Same errors as `models.checkpoints.plan.plan`."""
+    torch.device(settings.device)
+    if settings.pretrained:
+        return plan_named(settings.model, settings.pretrained)
+    checkpoint = (settings.model or settings.checkpoint).removeprefix(LOCAL).removeprefix(HUB)
+    return plan_checkpoint(checkpoint, settings.revision, count, PUBLISHED)
+
+
+def count(directory: Path) -> int:
+    """Return the number of parameters in a directory of either layout."""
+    own = has_own_layout(directory)
+    return num_parameters([open_clip_weights(directory)] if own else weight_files(directory))
+
+
+def plan_named(model: str, pretrained: str) -> Plan:
+    """Return the plan of a name of open_clip, with a tag of its weights or a file of them."""
+    loads, name, weights = f"{model}, {pretrained}", model.replace("/", "-"), Path(pretrained).expanduser()
+    if name not in open_clip.list_models():
+        raise CheckpointError(f"{loads}: open_clip has no architecture of that name")
+    if file := hub_file(pretrained):
+        if held := file.cached():
+            return Plan(f"{model}, {file.name}", in_cache(held), num_parameters([held]))
+        where = f"the hub's {file.shown} (not in the cache)"
+        return Plan(f"{model}, {file.name}", where, PUBLISHED.get(file.repository))
+    known = open_clip.get_pretrained_cfg(name, pretrained)
+    if not known and weights.is_file():
+        return Plan(model, str(weights), num_parameters([weights]))
+    if not known:
+        raise CheckpointError(f"{loads}: `pretrained` is neither one of open_clip's tags nor a file")
+    repository, _, file = known.get("hf_hub", "").rpartition("/")
+    for name in [file] if file else CLIP_HUB_WEIGHTS:
+        path = repository and try_to_load_from_cache(repository, name)
+        if isinstance(path, str) and path:
+            return Plan(loads, in_cache(Path(path)), num_parameters([Path(path)]))
+    where = f"the hub's {repository}" if repository else known.get("url", "open_clip's own place")
+    return Plan(loads, f"{where} (not in the cache)", PUBLISHED.get(repository), repository=repository)

@@ -1,19 +1,16 @@
 """The two towers of a CLIP: their inputs and their embeddings."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from models.core.calls import TextCall
-from models.core.contract import ModelError, Prepared
+from models.core.contract import ModelError
 from models.core.outcomes import Embedding
-from models.core.settings import Batch
-from models.families.upload import upload
-from models.sizing.memory import full
+from models.families.inputs import upload
 
 Encode = Callable[..., torch.Tensor]
 
@@ -35,12 +32,6 @@ def check_ids(ids: torch.Tensor, vocabulary: int) -> None:
         raise ModelError(
             "the tokenizer does not fit the text tower: its ids go beyond the tower's vocabulary"
         )
-
-
-def full_batches(clip: Any, batch: Batch) -> Iterator[list[Prepared]]:
-    """Yield as many images as a batch may hold, then as many texts."""
-    for call in (clip.example(), TextCall("a red circle")):
-        yield full(batch, clip.prepare(call), "key")
 
 
 def embed(

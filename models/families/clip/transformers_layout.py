@@ -14,16 +14,13 @@ import open_clip
 import torch
 from transformers import CLIPConfig
 
-from models.checkpoints.configuration import check_model_type, read_json
-from models.checkpoints.files import CONFIG
-from models.checkpoints.mismatch import mismatch
-from models.checkpoints.weights import read_weights
+from models.checkpoints.files import CONFIG, check_model_type, read_json
+from models.checkpoints.weights import mismatch, read_weights
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
+from models.core.messages import in_short
 from models.families.clip.preprocessing import Preprocessing
-from models.families.clip_processor import read_steps
+from models.families.processors import read_steps
 from models.images.pixels import Pixels, Preprocessor
-from models.sizing.dry_run import is_dry
 
 QUICK_GELU = {"quick_gelu": True, "gelu": False}
 PROJECTIONS = ("text_projection", "visual.proj")
@@ -60,7 +57,7 @@ def transformers_names(name: str) -> list[str]:
 
 def network(directory: Path, dtype: torch.dtype) -> Any:
     """
-    Build an open_clip network with the weights of *directory*, or without any in a dry run.
+    Build an open_clip network with the weights of *directory*.
 
     Raises:
         CheckpointError: a file is missing or broken, an activation is not implemented, or the weights don't
@@ -71,8 +68,7 @@ def network(directory: Path, dtype: torch.dtype) -> Any:
     made = open_clip.CLIP(**open_clip_config(directory, config), cast_dtype=half)
     if half is not None:
         open_clip.convert_weights_to_lp(made, half)
-    if not is_dry():
-        made.load_state_dict(converted(directory, made.state_dict()))
+    made.load_state_dict(converted(directory, made.state_dict()))
     return made
 
 

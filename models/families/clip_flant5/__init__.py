@@ -1,11 +1,34 @@
 """CLIP-FlanT5, the VQA model of VQAScore (Lin et al. 2024), in the role `vqa`."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from models.core.family import Family
 from models.core.settings import NOT_IN_RECIPE, LocalSettings
+
+FLAN_T5 = {
+    "d_kv": 64,
+    "num_layers": 24,
+    "num_decoder_layers": 24,
+    "feed_forward_proj": "gated-gelu",
+    "vocab_size": 32100,  # rows that are used
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The size of a checkpoint and the configuration of its T5; all have the same vision tower."""
+
+    num_parameters: int
+    config: dict[str, Any]
+
+
+XL = Published(3_159_560_192, FLAN_T5 | {"d_model": 2048, "d_ff": 5120, "num_heads": 32})
+XXL = Published(11_459_819_520, FLAN_T5 | {"d_model": 4096, "d_ff": 10240, "num_heads": 64})
+# Their sizes are known before a download.
+PUBLISHED = {"zhiqiulin/clip-flant5-xl": XL, "zhiqiulin/clip-flant5-xxl": XXL}
 
 
 class ClipFlanT5Settings(LocalSettings):
@@ -23,7 +46,6 @@ FAMILY = Family(
     "clip_flant5",
     role="vqa",
     settings=ClipFlanT5Settings,
-    loader="models.families.clip_flant5.model:load",
-    planner="models.families.clip_flant5.plan:plan",
-    launch_ms=25,
+    loader="models.families.clip_flant5.model:from_settings",
+    planner="models.families.clip_flant5.layout:plan",
 )

@@ -11,7 +11,7 @@ import torch
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import ModelError
 from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood
-from models.families.clip_flant5.tokenizer import CONTEXT_LENGTH, Tokenizer
+from models.families.clip_flant5.layout import CONTEXT_LENGTH, Tokenizer
 
 VqaCall = AnswerCall | LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
 

@@ -1,24 +1,138 @@
-"""
-The layout of a published CLIP-FlanT5 checkpoint: its configuration and the names of its tensors.
+"""The layout of a published CLIP-FlanT5: configurations, tokenizer, names of weights, and its plan."""
 
-The layout is that of `zhiqiulin/clip-flant5-xl` and `-xxl`.  A setting that would change a score and is not
-implemented is an error; defaults are those of the reference implementation.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import sentencepiece
 import torch
-from transformers import T5Config
+from transformers import CLIPVisionConfig, T5Config
 
-from models.checkpoints.configuration import built, check_fixed, check_model_type, check_size, read_json
-from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER_CONFIG, VISION_TOWER
+from models.checkpoints.files import (
+    CONFIG,
+    PIECES,
+    PREPROCESSOR,
+    PROCESSOR,
+    TOKENIZER_CONFIG,
+    VISION_TOWER,
+    built,
+    check_fixed,
+    check_model_type,
+    check_size,
+    read_json,
+    weight_files,
+)
+from models.checkpoints.plan import plan_checkpoint
+from models.checkpoints.pretrained import Unknown
+from models.checkpoints.weights import tensor_sizes
 from models.core.contract import CheckpointError
-from models.families.clip_flant5.tokenizer import EOS, PAD, Tokenizer
-from models.families.clip_flant5.tower import read_pixels, read_tower
+from models.core.family import Plan
+from models.families.clip_flant5 import PUBLISHED, ClipFlanT5Settings
+from models.families.processors import read_steps
 from models.images.pixels import Pixels
+
+SYSTEM = (
+    "A chat between a curious user and an artificial intelligence assistant. The assistant gives"
+    " helpful, detailed, and polite answers to the user's questions."
+)
+CONTEXT_LENGTH = 2048  # text tokens, counted before the image is spliced in
+PAD, EOS, IGNORE = 0, 1, -100
+KEPT = 1024  # texts in the cache
+
+Text = tuple[Sequence[int], Sequence[int]]  # token ids before and after the image
+
+
+class Tokenizer:
+    """
+    T5's pieces of the text around the image slot.
+
+    SentencePiece is used directly: `</s>`, `<pad>` or `<image>` in a prompt remain text.
+
+    Raises:
+        CheckpointError: *path* holds no pieces, or those of another kind of model.
+    """
+
+    def __init__(self, path: Path, extra_ids: int = 100) -> None:
+        if not path.is_file():
+            raise CheckpointError(f"{path}: missing")
+        try:
+            self._pieces = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        except (OSError, RuntimeError) as exc:
+            raise CheckpointError(f"{path}: not a SentencePiece model") from exc
+        if (self._pieces.pad_id(), self._pieces.eos_id()) != (PAD, EOS):
+            raise CheckpointError(
+                f"{path}: not a T5 tokenizer: <pad> must be piece {PAD} and </s> piece {EOS}"
+            )
+        first = [self._pieces.encode(word)[0] for word in ("Yes", "No")]
+        if self._pieces.unk_id() in first or first[0] == first[1]:
+            raise CheckpointError(f'{path}: the tokens "Yes" and "No" begin with the same piece')
+        self._encoded = lru_cache(KEPT)(self._pieces.encode)  # many pictures have the same prompt
+        self.space: int = self._pieces.piece_to_id(
+            "\u2581"
+        )  # alone, before a word without a piece of its own
+        self.unknown = Unknown(self._pieces.unk_id(), frozenset((PAD, EOS)))
+        self.size: int = self._pieces.vocab_size() + extra_ids
+
+    def encode(self, text: str) -> list[int]:
+        """Return ids of *text* with the `</s>` that the reference puts after every chunk."""
+        return [*self._encoded(text), EOS]
+
+    def around_image(self, question: str) -> tuple[list[int], list[int]]:
+        """
+        Return ids before and after the image slot, cut at the context length with the slot as one token.
+        """
+        before = self.encode(f"{SYSTEM} USER: ")
+        after = self.encode(f"\n{question} ASSISTANT: ")
+        return before, after[: CONTEXT_LENGTH - len(before) - 1]
+
+
+# The tower of every published checkpoint, which holds its weights, but not these constants.
+KNOWN_TOWER = "clip-vit-large-patch14-336"
+VIT_L_14_336 = {
+    "hidden_size": 1024,
+    "intermediate_size": 4096,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "image_size": 336,
+    "patch_size": 14,
+    "projection_dim": 768,
+    "hidden_act": "quick_gelu",
+}
+FIXED_TOWER = {"model_type": "clip_vision_model", "num_channels": 3}
+
+
+def read_tower(path: Path, named: str | None) -> dict[str, Any]:
+    """Read the vision tower's configuration, by default the published one.  Raises `CheckpointError`."""
+    if path.is_file():
+        given = read_json(path)
+        given = given.get("vision_config", given)
+    elif named is None or Path(str(named)).name == KNOWN_TOWER:
+        given = VIT_L_14_336
+    else:
+        raise CheckpointError(
+            f"{path}: missing; only {KNOWN_TOWER} needs no such file, and mm_vision_tower is {named!r}"
+        )
+    check_fixed(path, given, FIXED_TOWER)
+    tower: dict[str, Any] = built(path, CLIPVisionConfig, given).to_dict()
+    for name in ("hidden_size", "image_size", "patch_size", "num_hidden_layers"):
+        check_size(path, tower, name)
+    return tower
+
+
+def read_pixels(directory: Path, image_size: int, pad: bool) -> Pixels:
+    """
+    Read the image processor: the CLIP processor's steps, with the given mean and deviation.
+
+    Raises:
+        CheckpointError: the processor has other steps.
+    """
+    steps = read_steps(directory, image_size, square=pad)
+    if steps.squash and not pad:
+        raise CheckpointError(f"{directory}: the image processor squashes pictures, which is not implemented")
+    return Pixels(image_size, mean=steps.mean, std=steps.std, pad=pad)
+
 
 # Files that change a score, besides the weights.
 FILES = (
@@ -152,3 +266,17 @@ def renamed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         if name:
             found[name] = tensor
     return found
+
+
+def plan(settings: ClipFlanT5Settings) -> Plan:
+    """Return the plan of a CLIP-FlanT5.  Same errors as `models.checkpoints.plan.plan`."""
+    torch.device(settings.device)
+    sizes = {name: published.num_parameters for name, published in PUBLISHED.items()}
+    return plan_checkpoint(settings.checkpoint, settings.revision, count, sizes)
+
+
+def count(directory: Path) -> int:
+    """Return the number of parameters, the shared embedding once; check all files but the weights."""
+    read_layout(directory)
+    sizes = tensor_sizes(weight_files(directory))
+    return sum({rename(name): size for name, size in sizes.items() if rename(name)}.values())

@@ -18,16 +18,14 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.core.calls import LikelihoodCall
 from models.core.contract import QUESTION, ModelError, Prepared
-from models.core.known import grey
+from models.core.examples import grey
 from models.core.outcomes import CallResult
 from models.families.clip_flant5 import FAMILY, ClipFlanT5Settings
 from models.families.clip_flant5.answers import AnswerEncoder, VqaCall
-from models.families.clip_flant5.features import FeatureCache
 from models.families.clip_flant5.forward import Forward
-from models.families.clip_flant5.layout import FILES, read_layout
+from models.families.clip_flant5.layout import EOS, FILES, read_layout
 from models.families.clip_flant5.network import load_network
-from models.families.clip_flant5.scoring import Pair, Scorer
-from models.families.clip_flant5.tokenizer import EOS
+from models.families.clip_flant5.scoring import FeatureCache, Pair, Scorer
 
 
 class ClipFlanT5:
@@ -88,6 +86,6 @@ class ClipFlanT5:
         return LikelihoodCall(grey(336, 336), QUESTION.replace("{}", "a red circle"))
 
 
-def load(settings: ClipFlanT5Settings) -> ClipFlanT5:
+def from_settings(settings: ClipFlanT5Settings) -> ClipFlanT5:
     """Load the CLIP-FlanT5 of a table.  Raises `CheckpointError`."""
     return ClipFlanT5(**model_arguments(settings), compile=settings.compile, features_mb=settings.features_mb)

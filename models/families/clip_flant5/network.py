@@ -10,13 +10,10 @@ from transformers import CLIPVisionConfig, CLIPVisionModel, T5Config, T5ForCondi
 from transformers.modeling_outputs import BaseModelOutput
 
 from models.checkpoints.files import CONFIG
-from models.checkpoints.mismatch import mismatch
-from models.checkpoints.weights import read_weights
+from models.checkpoints.weights import mismatch, read_weights
 from models.core.contract import CheckpointError
-from models.core.reason import in_short
-from models.families.clip_flant5.layout import EMBEDDING, Layout, renamed
-from models.families.clip_flant5.tokenizer import IGNORE, PAD, Text
-from models.sizing.dry_run import is_dry
+from models.core.messages import in_short
+from models.families.clip_flant5.layout import EMBEDDING, IGNORE, PAD, Layout, Text, renamed
 
 # Aliases of `shared.weight`, and the tensors with a row for each token.
 ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")
@@ -113,8 +110,7 @@ def shift_right(labels: torch.Tensor) -> torch.Tensor:
 
 def load_network(directory: Path, layout: Layout) -> Network:
     """
-    Build the network with the checkpoint's own tensors, every name and shape checked; in a dry run without
-    any.
+    Build the network with the checkpoint's own tensors, every name and shape checked.
 
     The reference cuts the embeddings to the tokenizer's length (32128 to 32100 rows), so its softmax runs
     over that many; so does this one.
@@ -128,8 +124,6 @@ def load_network(directory: Path, layout: Layout) -> Network:
             network = Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
     except Exception as exc:  # transformers raises many kinds
         raise CheckpointError(f"{directory}: the network cannot be built: {in_short(exc)}") from exc
-    if is_dry():
-        return network
     weights = renamed(read_weights(directory))
     empty = network.state_dict()
     names = {name.removeprefix("t5."): name for name in empty if name not in ALIASES}

@@ -29,6 +29,6 @@ FAMILY = Family(
     "decisions",
     role="vqa",
     settings=DecisionsSettings,
-    loader="models.families.decisions.model:load",
-    planner="models.families.openai.plan:plan",
+    loader="models.families.decisions.model:from_settings",
+    planner="models.families.openai:plan",
 )

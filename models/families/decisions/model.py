@@ -13,7 +13,7 @@ from typing import Any
 
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import QUESTION, ModelError, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
-from models.core.known import opposite_pictures
+from models.core.examples import opposite_pictures
 from models.core.outcomes import CallResult, Choices, Likelihood
 from models.families.decisions import FAMILY, Body, DecisionsSettings
 from models.families.decisions.bodies import FORMS, Question, Reading
@@ -121,7 +121,7 @@ class DecisionModel(RemoteModel):
             return UpstreamError("returned no probabilities for a question")
 
 
-def load(settings: DecisionsSettings) -> DecisionModel:
+def from_settings(settings: DecisionsSettings) -> DecisionModel:
     """Return the model of a table, without a request; not all servers read `extra_body`'s default."""
     return DecisionModel(
         settings.model,

@@ -21,13 +21,13 @@ MASK2FORMER = Family(
     "mask2former",
     role="detector",
     settings=LocalSettings,
-    loader="models.families.detector.mask2former:load",
-    planner="models.families.detector.plan:plan_mask2former",
+    loader="models.families.detector.mask2former:from_settings",
+    weights="models.families.detector.mask2former:weights",
 )
 OWLV2 = Family(
     "owlv2",
     role="detector",
     settings=Owlv2Settings,
-    loader="models.families.detector.owlv2:load",
-    planner="models.families.detector.plan:plan_owlv2",
+    loader="models.families.detector.owlv2:from_settings",
+    weights="models.families.detector.owlv2:weights",
 )

@@ -15,14 +15,14 @@ import torch
 from torchvision.ops import batched_nms
 from transformers import Owlv2ForObjectDetection, Owlv2ImageProcessor
 
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES, safetensors_files
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained, load_processor
 from models.checkpoints.weights import DTYPES
 from models.core.calls import DetectCall
 from models.core.contract import ModelError, Prepared
-from models.core.known import grey
+from models.core.examples import grey
 from models.core.outcomes import Detection, Detections
 from models.families.detector import OWLV2, Owlv2Settings
 from models.families.detector.picture import Picture, picture_of
@@ -146,6 +146,11 @@ def corners(boxes: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
     return found.clamp(min=torch.zeros(4), max=torch.tensor([width, height, width, height]))
 
 
-def load(settings: Owlv2Settings) -> Owlv2:
+def from_settings(settings: Owlv2Settings) -> Owlv2:
     """Load the detector of a table.  Raises `CheckpointError`."""
     return Owlv2(**model_arguments(settings), max_overlap=settings.max_overlap)
+
+
+def weights(directory: Path) -> list[Path]:
+    """Return the weight files of a checkpoint of this kind.  Raises `CheckpointError`."""
+    return safetensors_files(directory, MODEL_TYPE)

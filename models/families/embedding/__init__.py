@@ -7,7 +7,7 @@ FAMILY = Family(
     "sentence_transformer",
     role="embedding",
     settings=LocalSettings,
-    loader="models.families.embedding.model:load",
-    planner="models.families.embedding.plan:plan",
+    loader="models.families.embedding.model:from_settings",
+    weights="models.checkpoints.files:safetensors_files",
 )
 LENGTH = 512  # most tokens of a text

@@ -13,8 +13,7 @@ import torch
 from torch.nn import functional as F
 from transformers import AutoModel
 
-from models.checkpoints.configuration import read_json, read_objects
-from models.checkpoints.files import CONFIG, TOKENIZER_FILES
+from models.checkpoints.files import CONFIG, TOKENIZER_FILES, read_json, read_objects
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
@@ -24,7 +23,7 @@ from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.outcomes import Embedding
 from models.core.settings import LocalSettings
 from models.families.embedding import FAMILY, LENGTH
-from models.families.padding import padded, positions
+from models.families.inputs import padded, positions
 
 # Of the package sentence-transformers.
 MODULES, POOLING = "modules.json", "1_Pooling/config.json"
@@ -89,6 +88,6 @@ def check_pooling(path: Path) -> None:
         )
 
 
-def load(settings: LocalSettings) -> SentenceTransformer:
+def from_settings(settings: LocalSettings) -> SentenceTransformer:
     """Load the model of a table.  Raises `CheckpointError`."""
     return SentenceTransformer(**model_arguments(settings))

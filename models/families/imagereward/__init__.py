@@ -3,10 +3,13 @@
 from models.core.family import Family
 from models.core.settings import LocalSettings
 
+REPOSITORY = "THUDM/ImageReward"
+TOKENIZER_REPOSITORY = "google-bert/bert-base-uncased"
+
 FAMILY = Family(
     "imagereward",
     role="imagereward",
     settings=LocalSettings,
-    loader="models.families.imagereward.model:load",
-    planner="models.families.imagereward.plan:plan",
+    loader="models.families.imagereward.model:from_settings",
+    weights="models.families.imagereward.network:weights_files",
 )

@@ -1,23 +1,126 @@
 """ImageReward's network: BLIP's two towers of transformers, and a head."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from torch import nn
 from transformers import BlipTextConfig, BlipTextModel, BlipVisionConfig, BlipVisionModel
 
-from models.checkpoints.mismatch import mismatch
-from models.checkpoints.weights import read_file
+from models.checkpoints.files import TOKENIZER, built, check_fixed, check_size, read_json
+from models.checkpoints.locate import ModelArguments, download, local, model_arguments
+from models.checkpoints.weights import mismatch, read_file
 from models.core.contract import CheckpointError
-from models.families.imagereward.layout import (
-    UNUSED,
-    name_in_file,
-    text_config,
-    vision_config,
-    weights_file,
-)
+from models.core.settings import LocalSettings
+from models.families.imagereward import TOKENIZER_REPOSITORY
 from models.families.linear_head import linear_head, width_of
-from models.sizing.dry_run import is_dry
+
+MED_CONFIG = "med_config.json"
+WEIGHTS = ("ImageReward.safetensors", "ImageReward.pt")  # the first that exists is read
+VOCABULARY = (TOKENIZER, "vocab.txt")
+FILES = (MED_CONFIG, *WEIGHTS, *VOCABULARY)  # the revision of a directory is a digest of these
+
+HEAD = 64  # numbers of a head of the vision tower, in each of BLIP's sizes
+EPSILON = 1e-6  # of the vision tower's layer norms
+SIZES = (
+    "hidden_size",
+    "intermediate_size",
+    "max_position_embeddings",
+    "num_attention_heads",
+    "num_hidden_layers",
+    "vocab_size",
+)
+FIXED = {"add_cross_attention": True, "position_embedding_type": "absolute"}
+TEXT = (*SIZES, "hidden_act", "layer_norm_eps", "pad_token_id")
+
+VISION = "blip.visual_encoder."
+# The names of `Network` to those of the file; all others are equal.
+NAMES = (
+    (r"^text\.", "blip.text_encoder."),
+    (r"^vision\.embeddings\.class_embedding$", f"{VISION}cls_token"),
+    (r"^vision\.embeddings\.position_embedding$", f"{VISION}pos_embed"),
+    (r"^vision\.embeddings\.patch_embedding\.", f"{VISION}patch_embed.proj."),
+    (r"^vision\.post_layernorm\.", f"{VISION}norm."),
+    (r"^vision\.encoder\.layers\.", f"{VISION}blocks."),
+    (r"\.self_attn\.projection\.", ".attn.proj."),
+    (r"\.self_attn\.", ".attn."),
+    (r"\.layer_norm", ".norm"),
+)
+# A buffer, and two projections for a loss of BLIP's training.
+UNUSED = re.compile(r".*\.position_ids|blip\.(vision|text)_proj\.(weight|bias)")
+
+
+def located(settings: LocalSettings) -> tuple[ModelArguments, Path | None]:
+    """
+    Return the model's arguments, and the directory of its tokenizer if that is another one.
+
+    The published repository has no tokenizer, so BERT's is downloaded with it.  Raises `CheckpointError`.
+    """
+    if local(settings.checkpoint):
+        return model_arguments(settings), None
+    directory = download(settings.checkpoint, settings.revision, (MED_CONFIG, *WEIGHTS))
+    arguments = ModelArguments(
+        directory=directory,
+        dtype=settings.dtype,
+        device=settings.device,
+        id=settings.id or settings.checkpoint,
+        revision=directory.name,  # the folder of a commit
+    )
+    return arguments, download(TOKENIZER_REPOSITORY, "", VOCABULARY)
+
+
+def weights_files(directory: Path) -> list[Path]:
+    """Return the file with the weights.  Raises `CheckpointError`."""
+    for name in WEIGHTS:
+        if (directory / name).is_file():
+            return [directory / name]
+    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(WEIGHTS)})")
+
+
+def name_in_file(name: str) -> str:
+    """Return the file's name of the tensor *name* of `Network`."""
+    for pattern, replacement in NAMES:
+        name = re.sub(pattern, replacement, name)
+    return name
+
+
+def vision_config(path: Path, shapes: Mapping[str, torch.Tensor]) -> BlipVisionConfig:
+    """Derive the vision tower's configuration from the shapes of its tensors.  Raises `CheckpointError`."""
+    try:
+        _, positions, width = shapes[f"{VISION}pos_embed"].shape
+        patch = shapes[f"{VISION}patch_embed.proj.weight"].shape[-1]
+        hidden = len(shapes[f"{VISION}blocks.0.mlp.fc1.weight"])
+    except (KeyError, ValueError, IndexError, TypeError) as exc:
+        raise CheckpointError(f"{path}: has no vision tower of BLIP ({VISION}…)") from exc
+    side = round((positions - 1) ** 0.5)
+    if side**2 != positions - 1 or width % HEAD:
+        raise CheckpointError(
+            f"{path}: the vision tower must have a square of patches and a multiple of {HEAD} numbers, not"
+            f" {positions - 1} patches and {width} numbers"
+        )
+    return BlipVisionConfig(
+        hidden_size=width,
+        intermediate_size=hidden,
+        num_hidden_layers=sum(name.endswith(".mlp.fc1.weight") for name in shapes),
+        num_attention_heads=width // HEAD,
+        image_size=side * patch,
+        patch_size=patch,
+        layer_norm_eps=EPSILON,
+    )
+
+
+def text_config(directory: Path, vision_width: int) -> BlipTextConfig:
+    """Read the text tower's configuration from `med_config.json`.  Raises `CheckpointError`."""
+    path = directory / MED_CONFIG
+    given = read_json(path)
+    for name in SIZES:
+        check_size(path, given, name)
+    check_fixed(path, given, FIXED)
+    known = {name: given[name] for name in TEXT if name in given} | {"encoder_hidden_size": vision_width}
+    # "Decoder" is transformers' word for a network with cross-attention; ours is run as an encoder.
+    return built(path, BlipTextConfig, {**known, "is_decoder": True, "bos_token_id": None})
+
 
 # Of the rewards of the training data; from the released code.
 MEAN, DEVIATION = 0.16717362830052426, 1.0333394966054072
@@ -60,8 +163,8 @@ def load_network(directory: Path, dtype: torch.dtype) -> Network:
     Raises:
         CheckpointError: a file is missing or broken, or the weights don't fit.
     """
-    path = weights_file(directory)
-    held = read_file(path, "meta" if is_dry() else "cpu", mapped=True)
+    [path] = weights_files(directory)
+    held = read_file(path, "cpu", mapped=True)
     tensors = {name: tensor for name, tensor in held.items() if not UNUSED.fullmatch(name)}
     head = {name.removeprefix(MLP): tensor for name, tensor in tensors.items() if name.startswith(MLP)}
     vision = vision_config(path, tensors)
@@ -75,8 +178,7 @@ def load_network(directory: Path, dtype: torch.dtype) -> Network:
     names = {name: name_in_file(name) for name in network.state_dict()}
     if wrong := mismatch(tensors, {names[name]: tensor for name, tensor in network.state_dict().items()}):
         raise CheckpointError(f"{path}: the weights don't fit: {wrong}")
-    if not is_dry():
-        network.load_state_dict({name: tensors[place] for name, place in names.items()})
+    network.load_state_dict({name: tensors[place] for name, place in names.items()})
     network.vision.to(dtype)
     network.text.to(dtype)
     return network

@@ -7,6 +7,6 @@ FAMILY = Family(
     "instructblip",
     role="vqa",
     settings=LocalSettings,
-    loader="models.families.instructblip.model:load",
-    planner="models.families.instructblip.plan:plan",
+    loader="models.families.instructblip.model:from_settings",
+    weights="models.families.instructblip.model:weights",
 )

@@ -7,6 +7,6 @@ FAMILY = Family(
     "transformers_nli",
     role="nli",
     settings=LocalSettings,
-    loader="models.families.nli.model:load",
-    planner="models.families.nli.plan:plan",
+    loader="models.families.nli.model:from_settings",
+    weights="models.checkpoints.files:safetensors_files",
 )

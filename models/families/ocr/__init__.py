@@ -22,6 +22,6 @@ FAMILY = Family(
     "rapidocr",
     role="ocr",
     settings=RapidOcrSettings,
-    loader="models.families.ocr.model:load",
-    planner="models.families.ocr.plan:plan",
+    loader="models.families.ocr.model:from_settings",
+    planner="models.families.ocr.package:plan",
 )

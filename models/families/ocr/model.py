@@ -6,10 +6,13 @@ OCR rewards of trainers, the network for lines that are upside down is not used.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import cv2
+import numpy as np
 import PIL.Image
 import PIL.ImageDraw
 import PIL.ImageFont
@@ -19,10 +22,86 @@ from models.core.calls import ReadCall
 from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import Line, Reading
 from models.families.ocr import FAMILY, RapidOcrSettings
-from models.families.ocr.order import in_reading_order
 from models.families.ocr.package import NAME, Package, installed
-from models.families.ocr.page import Page, page_of
 from models.images.image import Image
+
+
+def in_reading_order(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """
+    Sort lines from top to bottom, and from left to right in each row.
+
+    A line belongs to the row above it if its middle is not below the bottom of the row's first line.
+    """
+    rows: list[list[Line]] = []
+    bottom = float("-inf")
+    for line in sorted(lines, key=middle):
+        if middle(line) > bottom:
+            rows.append([])
+            bottom = max(y for _, y in line.box)
+        rows[-1].append(line)
+    return tuple(line for row in rows for line in sorted(row, key=left))
+
+
+def middle(line: Line) -> float:
+    """Return the vertical distance of a line's middle from the top."""
+    return sum(y for _, y in line.box) / len(line.box)
+
+
+def left(line: Line) -> float:
+    """Return the left end of a line."""
+    return min(x for x, _ in line.box)
+
+
+MAX_SIDE = 1280  # longest side of a page; smaller pictures are not scaled
+MIN_SIDE = 32
+MAX_ASPECT = 3  # longer side over shorter; black fills the rest
+DETECTED_SIDE = 736  # what the detector enlarges the shorter side to
+PIECE = 32  # side of the squares that the cost counts
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """
+    The input of the detector.
+
+    Attributes:
+        pixels: uint8 (height, width, 3), in the order blue, green, red.
+        place: left, top, right and bottom of the picture on the page.
+        size: width and height of the picture itself.
+    """
+
+    pixels: np.ndarray
+    place: tuple[int, int, int, int]
+    size: tuple[int, int]
+
+    @property
+    def cost(self) -> int:
+        """The number of 32x32 squares in the detector's input."""
+        height, width = self.pixels.shape[:2]
+        larger = max(1.0, DETECTED_SIDE / min(height, width))
+        pieces: int = ceil(height * larger / PIECE) * ceil(width * larger / PIECE)
+        return pieces
+
+    def in_picture(self, corners: np.ndarray) -> tuple[tuple[float, float], ...]:
+        """Convert corners (4, 2) on the page to pixels of the picture, clipped."""
+        place, size = np.array(self.place, float), np.array(self.size, float)
+        scale = size / (place[2:] - place[:2])
+        found = np.clip((corners - place[:2]) * scale, 0, size)
+        return tuple((float(x), float(y)) for x, y in found)
+
+
+def page_of(rgb: PIL.Image.Image) -> Page:
+    """Scale *rgb* down to a page's size, and centre it on a page that is no strip."""
+    scale = min(1.0, MAX_SIDE / max(rgb.size))
+    width, height = (max(1, round(side * scale)) for side in rgb.size)
+    picture = rgb.resize((width, height), PIL.Image.Resampling.BICUBIC) if scale < 1 else rgb
+    least = max(MIN_SIDE, ceil(max(width, height) / MAX_ASPECT))
+    page = PIL.Image.new("RGB", (max(width, least), max(height, least)))
+    left, top = (page.width - width) // 2, (page.height - height) // 2
+    page.paste(picture, (left, top))
+    pixels = np.ascontiguousarray(np.asarray(page)[:, :, ::-1])
+    return Page(pixels, (left, top, left + width, top + height), rgb.size)
+
 
 LEAST_CONFIDENCE = 0.5  # of a line in the result; PaddleOCR drops the others, too
 
@@ -96,6 +175,6 @@ def parameters(package: Package, threads: int) -> dict[str, Any]:
     }
 
 
-def load(settings: RapidOcrSettings) -> RapidOcr:
+def from_settings(settings: RapidOcrSettings) -> RapidOcr:
     """Load the OCR model of a table.  Raises `CheckpointError`."""
     return RapidOcr(threads=settings.threads, id=settings.id, revision=settings.revision)

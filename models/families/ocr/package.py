@@ -6,6 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from models.core.contract import CheckpointError
+from models.core.family import Plan
+from models.families.ocr import RapidOcrSettings
 
 PACKAGE = "rapidocr"
 NAME = "PP-OCRv6-small"  # of the weights
@@ -39,3 +41,13 @@ def version_of(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
+
+
+BYTES = 4  # of each number in the files
+
+
+def plan(settings: RapidOcrSettings) -> Plan:
+    """Return the plan of the package's models.  Raises `CheckpointError` if it is not installed."""
+    package = installed()
+    size = sum(path.stat().st_size for path in (package.detector, package.recogniser))
+    return Plan(NAME, str(package.detector.parent), size // BYTES)

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from models.core.contract import QUESTION
-from models.core.family import Family
+from models.core.family import Family, Plan
 from models.core.settings import RemoteSettings
 
 
@@ -44,28 +44,33 @@ LLM = Family(
     "openai",
     role="questions",
     settings=LlmSettings,
-    loader="models.families.openai.llm:load",
-    planner="models.families.openai.plan:plan",
+    loader="models.families.openai.llm:from_settings",
+    planner="models.families.openai:plan",
     required=False,
 )
 VLM = Family(
     "openai_vlm",
     role="vqa",
     settings=VlmSettings,
-    loader="models.families.openai.vlm:load",
-    planner="models.families.openai.plan:plan",
+    loader="models.families.openai.vlm:from_settings",
+    planner="models.families.openai:plan",
 )
 REWARD = Family(
     "openai_reward",
     role="reward",
     settings=RewardSettings,
-    loader="models.families.openai.reward:load",
-    planner="models.families.openai.plan:plan",
+    loader="models.families.openai.reward:from_settings",
+    planner="models.families.openai:plan",
 )
 EMBEDDING = Family(
     "openai_embedding",
     role="embedding",
     settings=RemoteSettings,
-    loader="models.families.openai.embedding:load",
-    planner="models.families.openai.plan:plan",
+    loader="models.families.openai.embedding:from_settings",
+    planner="models.families.openai:plan",
 )
+
+
+def plan(settings: RemoteSettings) -> Plan:
+    """Return the names of the model and its server, without a request."""
+    return Plan(settings.model, settings.base_url, remote=True)

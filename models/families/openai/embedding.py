@@ -8,7 +8,7 @@ import numpy as np
 
 from models.core.calls import TextCall
 from models.core.contract import ModelInfo, Post, Prepared, RemoteModel, UpstreamError
-from models.core.known import TEXTS
+from models.core.examples import TEXTS
 from models.core.outcomes import Embedding
 from models.core.settings import RemoteSettings
 from models.families.openai import EMBEDDING
@@ -57,7 +57,7 @@ def numbers_of(answer: Mapping[str, Any]) -> list[float]:
     raise UpstreamError("returned no embedding of one text")
 
 
-def load(settings: RemoteSettings) -> OpenAiEmbedding:
+def from_settings(settings: RemoteSettings) -> OpenAiEmbedding:
     """Return the model of a table, without a request."""
     return OpenAiEmbedding(
         settings.model, extra_body=settings.extra_body, id=settings.id, revision=settings.revision

@@ -10,7 +10,7 @@ from typing import Any
 
 from models.core.calls import RewardCall
 from models.core.contract import ModelInfo, Post, Prepared, RemoteModel, UpstreamError
-from models.core.known import PICTURE, TEXTS
+from models.core.examples import PICTURE, TEXTS
 from models.core.outcomes import Reward
 from models.families.openai import REWARD, RewardSettings
 from models.families.openai.vlm import IMAGE_COST, part
@@ -67,7 +67,7 @@ class OpenAiReward(RemoteModel):
         return Reward(outputs, self._output)
 
 
-def load(settings: RewardSettings) -> OpenAiReward:
+def from_settings(settings: RewardSettings) -> OpenAiReward:
     """Return the model of a table, without a request."""
     return OpenAiReward(
         settings.model,

@@ -15,22 +15,163 @@ answered by the text that the model writes, without a likelihood.
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from string import ascii_uppercase
 from typing import Any
 
 import PIL.Image
 
-from models.core.calls import AnswerCall, LabelCall, LikelihoodCall
-from models.core.contract import QUESTION, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
-from models.core.known import opposite_questions
-from models.core.outcomes import CallResult, Text
+from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.contract import QUESTION, ModelError, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.core.examples import opposite_questions
+from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood, Text
 from models.families.openai import VLM, VlmSettings
-from models.families.openai.answers import Answers, VlmCall, answers_of
-from models.families.openai.chat import first_choice, written
-from models.families.openai.tokens import ServerTokens
+from models.families.openai.llm import first_choice, written
 from models.images.image import Image
+
+MAX_KNOWN = 10_000  # texts in the cache
+BLANK = " \n\t▁ĠĊ"  # characters of a token that is only space
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A text's token ids, and the first of them that is more than a space; None if all are spaces."""
+
+    ids: tuple[int, ...]
+    first: int | None
+
+
+class ServerTokens:
+    """
+    A cache of texts' tokens, with one request for each text.
+
+    Args:
+        model: its name on the server.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._known: dict[str, Tokens | None] = {}
+
+    async def of(self, label: str, whole: bool, post: Post) -> int | None:
+        """
+        Return the token that represents *label*; None if the server cannot tokenise, so that its text is
+        used.
+
+        Raises:
+            ModelError: *label* must be one token *whole*, and is not.
+            UpstreamError: the server cannot tokenise, and the first token is needed.
+        """
+        if label not in self._known:
+            tokens = await self._request(label, post)
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            self._known[label] = tokens
+        else:
+            tokens = self._known[label]
+        if tokens is None:
+            if not whole:
+                raise UpstreamError("has no /tokenize, so that it cannot be known how an answer begins")
+            return None
+        if len(tokens.ids) != 1 if whole else tokens.first is None:
+            raise ModelError(f"the answer has {len(tokens.ids)} tokens in this model; it must have one")
+        return tokens.ids[0] if whole else tokens.first
+
+    async def _request(self, label: str, post: Post) -> Tokens | None:
+        """Request the tokens of *label*; None if the server has no such route."""
+        body = {"model": self._model, "prompt": label, "add_special_tokens": False, "return_token_strs": True}
+        try:
+            answer = await post("../tokenize", body)
+        except UpstreamError as error:
+            if error.status not in (404, 405):
+                raise
+            return None
+        ids, texts = answer.get("tokens"), answer.get("token_strs")
+        if not isinstance(ids, list) or any(type(id) is not int for id in ids):
+            raise UpstreamError("returned no tokens")
+        if not isinstance(texts, list) or len(texts) != len(ids):
+            texts = ids  # an older server without texts: no token counts as a space
+        visible = [id for id, text in zip(ids, texts, strict=True) if str(text).strip(BLANK)]
+        return Tokens(tuple(ids), next(iter(visible), None))
+
+
+VlmCall = LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
+
+BY_LETTER = "Answer with the option's letter from the given choices directly."
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """
+    The answers to one question.
+
+    Attributes:
+        question: the text of the prompt.
+        labels: texts whose log-probabilities as the first token are needed.
+        whole: each label must be one token; if False, its first one represents it.
+        outcome: makes the result of the labels' log-probabilities and tokens.
+    """
+
+    question: str
+    labels: tuple[str, ...]
+    whole: bool
+    outcome: Callable[[Sequence[float], Sequence[int | None]], CallResult]
+
+
+def answers_of(call: VlmCall) -> Answers:
+    """Translate *call*.  Raises `ModelError` for an empty answer, or more choices than letters."""
+    match call:
+        case LikelihoodCall(_, question, answer):
+            filled([answer])
+            return Answers(question, (answer, "Yes", "No"), True, likelihood)
+        case ChoiceCall(_, question, choices):
+            filled(choices)
+            if len(choices) > len(ascii_uppercase):
+                raise ModelError(f"{len(choices)} choices; there are {len(ascii_uppercase)} letters")
+            return Answers(
+                lettered(question, choices), tuple(ascii_uppercase[: len(choices)]), True, one_token_each
+            )
+        case FirstTokenCall(_, question, answers):
+            filled(answers)
+            return Answers(question, answers, False, first_token)
+        case LabelCall(_, question, labels):
+            filled(labels)
+            return Answers(question, labels, True, one_token_each)
+
+
+def filled(answers: Sequence[str]) -> None:
+    """Raise `ModelError` if one of *answers* is empty."""
+    if not answers or not all(answer.strip() for answer in answers):
+        raise ModelError("the answer is empty")
+
+
+def lettered(question: str, choices: Sequence[str]) -> str:
+    """Return a question with a line for each choice, and an instruction to answer by letter."""
+    options = zip(ascii_uppercase, choices, strict=False)
+    lines = [f"{letter}. {' '.join(choice.split())}" for letter, choice in options]
+    return "\n".join([question, *lines, BY_LETTER])
+
+
+def likelihood(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Likelihood:
+    """Build a result from the answer, "Yes" and "No"."""
+    answer, yes, no = log_probs
+    return Likelihood((answer,), yes, no)
+
+
+def one_token_each(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Choices:
+    """Build a result from letters or labels.  Raises `ModelError` if two are the same token."""
+    known = [token for token in tokens if token is not None]
+    if len(set(known)) < len(known):
+        raise ModelError("two labels are the same token of this model")
+    return Choices(tuple((log_prob,) for log_prob in log_probs))
+
+
+def first_token(log_probs: Sequence[float], tokens: Sequence[int | None]) -> FirstToken:
+    """Build a result from the first token of each answer."""
+    return FirstToken(tuple(log_probs), tuple(token for token in tokens if token is not None))
+
 
 MAX_TOP_LOGPROBS = 20  # limit of an OpenAI-compatible server
 FLOOR = -9999.0  # vLLM's value for minus infinity
@@ -138,7 +279,7 @@ class OpenAiVlm(RemoteModel):
         }
 
 
-def load(settings: VlmSettings) -> OpenAiVlm:
+def from_settings(settings: VlmSettings) -> OpenAiVlm:
     """Return the model of a table, without a request."""
     return OpenAiVlm(
         settings.model,

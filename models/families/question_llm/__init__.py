@@ -20,7 +20,12 @@ FAMILY = Family(
     "transformers",
     role="questions",
     settings=QuestionLLMSettings,
-    loader="models.families.question_llm.model:load",
-    planner="models.families.question_llm.plan:plan",
+    loader="models.families.question_llm.model:from_settings",
+    weights="models.checkpoints.files:safetensors_files",
     required=False,
 )
+
+
+def user_message(style: str, prompt: str) -> str:
+    """Return the user message; the system message explains the *style* of the questions."""
+    return f"style: {style}\nprompt: {prompt}"

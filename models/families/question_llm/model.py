@@ -8,25 +8,89 @@ Decoding is greedy and one call at a time: padding would change the last bits of
 word. If a call has a JSON schema, tokens that would violate it are masked (llguidance, as in vLLM).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import llguidance.hf
 import torch
 from transformers import AutoModelForCausalLM
 
 from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.pretrained import load_pretrained
+from models.checkpoints.pretrained import load_pretrained, load_tokenizer, thread_safe
 from models.checkpoints.weights import DTYPES
 from models.core.calls import GenerateCall
 from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.messages import in_short
 from models.core.outcomes import Text
-from models.families.question_llm import FAMILY, QuestionLLMSettings
-from models.families.question_llm.grammar import Allowed, load_grammar_tokenizer
-from models.families.question_llm.prompt import user_message
-from models.families.question_llm.tokenizer import ChatTokenizer
+from models.families.question_llm import FAMILY, QuestionLLMSettings, user_message
+
+
+class Allowed:
+    """The tokens that may come next under a JSON schema."""
+
+    def __init__(self, tokenizer: Any, schema: Mapping[str, Any]) -> None:
+        # Without spaces: a small model under constraints may repeat them forever.
+        # Without forcing: text with only one continuation keeps the model's own tokens.
+        bound = {**schema, "x-guidance": {"whitespace_flexible": False}}
+        grammar = f'%llguidance {{"no_forcing": true}}\nstart: %json {json.dumps(bound)}'
+        self._matcher = llguidance.LLMatcher(tokenizer, grammar)
+
+    def mask(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return the logits (vocabulary), minus infinity for tokens that would violate the schema."""
+        bias = torch.frombuffer(bytearray(self._matcher.compute_logit_bias()), dtype=torch.uint8)
+        return logits.masked_fill(bias == 0, -torch.inf)
+
+    def take(self, token: int) -> None:
+        """Advance by *token*."""
+        self._matcher.consume_token(token)
+
+
+def load_grammar_tokenizer(tokenizer: Any, vocabulary: int) -> Any:
+    """Convert the tokenizer for llguidance.  Raises `CheckpointError`."""
+    try:
+        return llguidance.hf.from_tokenizer(tokenizer, n_vocab=vocabulary)
+    except Exception as exc:  # it raises many kinds for a tokenizer it can't take
+        raise CheckpointError(f"the tokenizer cannot be used with a JSON schema: {in_short(exc)}") from exc
+
+
+HERE = "\ufffcuser\ufffc"  # stands for the user message while the chat template is rendered
+
+
+class ChatTokenizer:
+    """
+    Chats to token ids, and ids to text; thread-safe.
+
+    Attributes:
+        loaded: the object of transformers.
+
+    Raises:
+        CheckpointError: it cannot be loaded, is not a fast one, or has no chat template.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.loaded = load_tokenizer(directory)
+        if not self.loaded.is_fast or not self.loaded.chat_template:
+            raise CheckpointError(f"{directory}: needs a fast tokenizer with a chat template")
+        self._special = thread_safe(self.loaded)
+        self._plain = thread_safe(self.loaded)
+        self._plain.encode_special_tokens = True  # "</s>" in a prompt is text
+
+    def encode(self, system: str, user: str) -> list[int]:
+        """Return a chat as ids: special tokens come only from the template, not from the user's text."""
+        messages = GenerateCall(system, HERE).messages
+        rendered: str = self.loaded.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        before, _, after = rendered.rpartition(HERE)
+        parts = ((self._special, before), (self._plain, user), (self._special, after))
+        return [i for tokenizer, text in parts for i in tokenizer.encode(text, add_special_tokens=False).ids]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of *ids*, without special tokens."""
+        return self._special.decode(ids)
+
 
 FILES = (CONFIG, TOKENIZER, TOKENIZER_CONFIG)
 LENGTH = 200  # characters of the example's answer
@@ -113,6 +177,6 @@ def end_tokens(network: Any, tokenizer: Any) -> frozenset[int]:
     return frozenset(ends if isinstance(ends, list) else [ends])
 
 
-def load(settings: QuestionLLMSettings) -> QuestionLLM:
+def from_settings(settings: QuestionLLMSettings) -> QuestionLLM:
     """Load the question LLM of a table.  Raises `CheckpointError`."""
     return QuestionLLM(**model_arguments(settings))

@@ -7,6 +7,6 @@ FAMILY = Family(
     "transformers_clip",
     role="clip",
     settings=LocalSettings,
-    loader="models.families.transformers_clip.model:load",
-    planner="models.families.transformers_clip.plan:plan",
+    loader="models.families.transformers_clip.model:from_settings",
+    weights="models.families.transformers_clip.model:weights",
 )

@@ -4,28 +4,148 @@ SigLIP (Zhai et al. 2023), SigLIP 2 (Tschannen et al. 2025) and ALIGN (Jia et al
 The networks and the image processors are those of transformers, so embeddings are equal.
 """
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import PIL.Image
 import torch
+from transformers import (
+    AlignModel,
+    EfficientNetImageProcessor,
+    Siglip2ImageProcessor,
+    Siglip2Model,
+    SiglipImageProcessor,
+    SiglipModel,
+)
 
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
+from models.checkpoints.files import (
+    CONFIG,
+    PREPROCESSOR,
+    PROCESSOR,
+    TOKENIZER_FILES,
+    model_type,
+    safetensors_files,
+)
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.pretrained import load_pretrained
+from models.checkpoints.pretrained import Unknown, load_pretrained, load_processor, load_tokenizer
 from models.checkpoints.weights import DTYPES
 from models.core.calls import ImageCall, TextCall
 from models.core.contract import CheckpointError, ModelError, Prepared
-from models.core.known import grey
+from models.core.examples import grey
+from models.core.messages import in_short
 from models.core.outcomes import Embedding
-from models.core.reason import in_short
 from models.core.settings import LocalSettings
 from models.families.clip.towers import Input, check_ids, embed
 from models.families.transformers_clip import FAMILY
-from models.families.transformers_clip.kinds import kind_of, processor_of
-from models.families.transformers_clip.tokenizer import Tokenizer
+
+ALIGN_LENGTH = 64  # tokens that ALIGN was trained with; its text tower has positions for more
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """
+    Settings of a kind of CLIP that are not in its configuration.
+
+    Attributes:
+        network, processor: classes of transformers.
+        lower: it was trained on lowercase only.
+        masked: its text tower takes an attention mask.
+        length: tokens of every text, padding included, by the network's configuration.
+        scale: factor of cosines in its training.
+    """
+
+    network: Any
+    processor: Any
+    lower: bool
+    masked: bool
+    length: Callable[[Any], int]
+    scale: Callable[[Any], torch.Tensor]
+
+
+def siglip(network: Any, processor: Any) -> Kind:
+    """Return the kind of a SigLIP (Zhai et al. 2023), version 1 or 2."""
+    return Kind(
+        network,
+        processor,
+        lower=True,
+        masked=False,
+        length=lambda config: config.text_config.max_position_embeddings,
+        scale=lambda network: network.logit_scale.exp(),
+    )
+
+
+KINDS = {
+    "siglip": siglip(SiglipModel, SiglipImageProcessor),
+    "siglip2": siglip(Siglip2Model, Siglip2ImageProcessor),
+    "align": Kind(
+        AlignModel,
+        EfficientNetImageProcessor,
+        lower=False,
+        masked=True,
+        length=lambda config: min(ALIGN_LENGTH, config.text_config.max_position_embeddings),
+        scale=lambda network: 1 / network.temperature,
+    ),
+}
+
+
+def kind_of(directory: Path) -> Kind:
+    """Return the kind of a checkpoint.  Raises `CheckpointError` for another one."""
+    return KINDS[model_type(directory, *KINDS)]
+
+
+def processor_of(directory: Path) -> Any:
+    """Load the checkpoint's image processor.  Raises `CheckpointError`."""
+    return load_processor(kind_of(directory).processor, directory)
+
+
+def weights(directory: Path) -> list[Path]:
+    """Return the weight files of a checkpoint of these kinds.  Raises `CheckpointError`."""
+    return safetensors_files(directory, *KINDS)
+
+
+class Tokenizer:
+    """
+    The tokenizer of a directory.  Thread-safe.
+
+    Args:
+        length: tokens of every text; a longer one is truncated, a shorter one padded.
+        lower: convert to lowercase, which not every tokenizer of a SigLIP 2 does.
+        masked: return the attention mask.
+
+    Raises:
+        CheckpointError: it cannot be loaded.
+    """
+
+    def __init__(self, directory: Path, length: int, *, lower: bool, masked: bool) -> None:
+        self._padded = load_tokenizer(directory)
+        # A tokenizer keeps its last settings, so each use has its own copy.
+        self._whole = copy.deepcopy(self._padded)
+        self._unknown = Unknown.of(self._padded)
+        self.length, self._lower, self._masked = length, lower, masked
+
+    def __call__(self, text: str) -> tuple[tuple[torch.Tensor, ...], bool, float]:
+        """
+        Return the ids (length,), with the mask if there is one; True if the text was truncated; and the share
+        of unknown tokens.
+        """
+        text = text.lower() if self._lower else text
+        row = self._padded(
+            text,
+            max_length=self.length,
+            padding="max_length",
+            truncation=True,
+            return_attention_mask=True,
+            return_tensors="pt",
+        )
+        whole = self._whole(text, max_length=self.length + 1, truncation=True).input_ids
+        ids, mask = row.input_ids[0], row.attention_mask[0]
+        tensors = (ids, mask) if self._masked else (ids,)
+        return tensors, len(whole) > self.length, self._unknown.share(whole)
+
 
 PIECE = 16  # side of the squares that the cost counts if a network has no patches
 IMAGE = ("pixel_values", "pixel_attention_mask", "spatial_shapes")  # outputs of the processors
@@ -103,6 +223,6 @@ class TransformersClip:
         return ImageCall(grey(384, 256))
 
 
-def load(settings: LocalSettings) -> TransformersClip:
+def from_settings(settings: LocalSettings) -> TransformersClip:
     """Load the CLIP of a table.  Raises `CheckpointError`."""
     return TransformersClip(**model_arguments(settings))

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 from pydantic import ValidationError, create_model, model_validator
 
-from models.families.plugins import with_plugins
+from models.families.registry import with_plugins
 from service import metrics as package
 from service.core.settings import SettingsError
 from service.core.settings.dialects import Dialects

@@ -10,13 +10,13 @@ from itertools import chain
 from models.core.contract import CheckpointError, Temporary
 from models.core.copies import devices_of, gpu_count
 from models.core.family import Plan
-from models.core.quiet import quiet
+from models.core.messages import quiet
 from models.core.settings import RemoteSettings
 from service.core.settings.tree import Settings
-from service.process.check import as_bytes, plans
+from service.process.check import as_bytes, plans, weights_of
 from service.process.doctor import machine, servers
 from service.process.doctor.finding import LATER, WRONG, Finding, status_of
-from service.process.needs import cards, is_pending, pending
+from service.process.needs import is_pending, pending
 
 
 def doctor(settings: Settings) -> int:
@@ -50,7 +50,7 @@ def local(settings: Settings) -> Iterator[Finding]:
         free = free_of_gpus()
         yield from machine.gpus([f"cuda:{device.partition(':')[2] or 0}" for device in wanted], free)
         if planned:
-            yield from machine.memory(cards(settings, planned), free | free_of_cpu() | default_gpu(free))
+            yield from machine.memory(weights_of(settings, planned), free | free_of_cpu() | default_gpu(free))
     pending, about = hub(settings, planned)
     yield about
     yield disk(pending)
@@ -80,7 +80,7 @@ def newest_cuda() -> int:
 
 def free_of_gpus() -> dict[str, int]:
     """Return the free bytes of each GPU that answers."""
-    from models.sizing.free import free_bytes
+    from models.core.memory import free_bytes
 
     free = {}
     for device in (f"cuda:{number}" for number in range(gpu_count())):
@@ -93,7 +93,7 @@ def free_of_gpus() -> dict[str, int]:
 
 def free_of_cpu() -> dict[str, int]:
     """Return the machine's free bytes."""
-    from models.sizing.free import free_bytes
+    from models.core.memory import free_bytes
 
     return {"cpu": free_bytes("cpu")}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from service.core.settings import NotYet, SettingsError
 from service.core.settings.tree import Settings
-from service.process.check import Card, as_bytes
+from service.process.check import as_bytes
 from service.process.doctor.finding import BROKEN, LATER, WRONG, Finding
 from service.process.ports import all_bound
 
@@ -50,20 +50,18 @@ def gpus(wanted: Sequence[str], free: Mapping[str, int]) -> Iterator[Finding]:
         yield Finding("GPUs", "none, and no model is on one")
 
 
-def memory(cards: Mapping[str, Card], free: Mapping[str, int]) -> Iterator[Finding]:
-    """Yield a finding for each device with models and known *free* bytes."""
-    for device, card in cards.items():
+def memory(weights: Mapping[str, int], free: Mapping[str, int]) -> Iterator[Finding]:
+    """Yield a finding for each device with *weights* and known *free* bytes."""
+    for device, size in weights.items():
         if device not in free:
             continue
         name = f"memory of {device}"
-        if card.weights > free[device]:
-            fact = f"the weights take {as_bytes(card.weights)}, and {as_bytes(free[device])} are free"
+        if size > free[device]:
+            fact = f"the weights take {as_bytes(size)}, and {as_bytes(free[device])} are free"
             yield Finding(name, fact, "choose a smaller model, bfloat16, or another device", WRONG)
-        elif card.peak > free[device]:
-            fact = f"the largest batches need {as_bytes(card.peak)}, and {as_bytes(free[device])} are free"
-            yield Finding(name, fact, "lower batch.max_cost_tokens", WRONG)
         else:
-            yield Finding(name, f"{as_bytes(card.peak)} needed, {as_bytes(free[device])} free")
+            fact = f"{as_bytes(size)} of weights needed, {as_bytes(free[device])} free"
+            yield Finding(name, fact)
 
 
 def disk(place: str, free: int, pending: int) -> Finding:

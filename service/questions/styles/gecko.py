@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from models.core.calls import GenerateCall
-from models.families.question_llm.prompt import user_message
+from models.families.question_llm import user_message
 from service.questions.sets import Question
 from service.questions.style import Ask, Parser, Style, Texts, Written
 from service.questions.styles.reading import (

@@ -28,7 +28,7 @@ def bytes_of(copies: Mapping[str, Model]) -> int:
     """Return the memory of *copies* on their devices, in bytes."""
     if loaded_torch() is None:
         return 0
-    from models.core.offload import device_bytes
+    from models.core.memory import device_bytes
 
     return sum(device_bytes(copy, device or "cpu") for device, copy in copies.items())
 
@@ -37,7 +37,7 @@ def offload(copy: Model) -> Callable[[], None]:
     """Move the weights of *copy* to the host's memory, and return what brings them back."""
     if loaded_torch() is None:
         return lambda: None
-    from models.core.offload import Offloaded
+    from models.core.memory import Offloaded
 
     return Offloaded(copy).restore
 
@@ -45,7 +45,7 @@ def offload(copy: Model) -> Callable[[], None]:
 def drop(copy: Model) -> None:
     """Free the weights of *copy*, which is of no more use."""
     if loaded_torch() is not None:
-        from models.core.offload import Offloaded
+        from models.core.memory import Offloaded
 
         Offloaded(copy, keep=False)
 

@@ -1,13 +1,16 @@
 """A device: its threads, the cores that batches get on a CPU, and the first calls of a model."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from models.core.contract import Model, Prepared
-from models.core.known import changed
-from models.core.reason import in_short
+from models.core.examples import changed
+from models.core.messages import in_short
+from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.imported import imported
 from service.core.errors import ModelFault
@@ -15,6 +18,9 @@ from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
 from service.serving.batcher.scheduler import HostedModel, RunningBatch
+
+log = logging.getLogger("scoregate.device")
+R = TypeVar("R")
 
 SMALL = 4  # calls; a batch of fewer is as fast with one thread, and its p99 is half
 SHORT_S = 0.05  # predicted; what takes longer gains from all threads
@@ -72,6 +78,10 @@ class ExecutionSlot:
     async def score(self, model: Model, batch: Sequence[Prepared]) -> Sequence[Any]:
         """Return the model's outcomes.  Raises what `Model.score` raises."""
         return await self._thread.run(compute, self.threads, model, batch)
+
+    async def run(self, work: Callable[..., R], *given: Any) -> R:
+        """Return the result of *work* on this thread."""
+        return await self._thread.run(work, *given)
 
     def close(self) -> None:
         """End the thread."""
@@ -177,6 +187,48 @@ async def warm_up(
     if any(changed(outcomes[0], each) for each in outcomes):
         raise ModelFault(f"{name}: the model gives its test call different numbers each time")
     return example.cost, seconds, outcome
+
+
+async def measure(name: str, model: Model, slot: ExecutionSlot, calls: int) -> None:
+    """
+    Score *calls* calls like the example, each with a picture of its own, on a GPU, and log its memory.
+
+    What is logged is the most that tensors took meanwhile, weights and other models' included.
+
+    Args:
+        calls: as many as a batch may hold.
+
+    Raises:
+        ModelFault: the model fails.
+        NotYet: the device has too little free memory for them.
+    """
+    torch, device = loaded_torch(), model.info.device
+    if not (device.startswith("cuda") and torch and torch.cuda.is_available()):
+        return
+    torch.cuda.reset_peak_memory_stats(device)
+    try:
+        outcomes = await slot.score(model, await slot.run(like_the_example, model, calls))
+    except Exception as exc:
+        if not is_out_of_memory(exc):
+            raise
+        raise NotYet(
+            f"models.{name}: no memory is left on {device} for {calls} calls, the largest batch;"
+            f" lower batch.max_items or batch.max_cost_tokens: {in_short(exc)}"
+        ) from exc
+    if failed := next((each for each in outcomes if isinstance(each, Exception)), None):
+        raise ModelFault(f"{name}: the model failed on a batch of {calls} test calls: {failed}")
+    peak = torch.cuda.max_memory_allocated(device)
+    log.info("models.%s: %s: %.1f GB with the largest batch, %d calls", name, device, peak / 1e9, calls)
+
+
+def like_the_example(model: Model, calls: int) -> list[Prepared]:
+    """Prepare the example *calls* times, as about different pictures if it has one."""
+    example: Any = model.example()
+    if not hasattr(example, "image"):
+        return [model.prepare(example)] * calls
+    picture = example.image
+    pictures = (Image.of(picture.rgb, f"{picture.digest} {number}") for number in range(calls))
+    return [model.prepare(replace(example, image=each)) for each in pictures]
 
 
 def show(

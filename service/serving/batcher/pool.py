@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, Self
 
 from models.core.contract import Model, ModelError
-from models.core.known import same
+from models.core.examples import same
 from models.core.outcomes import CallResult
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.observability.instruments import Instruments
@@ -19,6 +19,7 @@ from service.serving.batcher.device import (
     ExecutionSlot,
     compute_on_one_core,
     is_out_of_memory,
+    measure,
     show,
     warm_up,
 )
@@ -195,9 +196,11 @@ class Pool:
         """
         Warm the copies up on each slot that they use; last on a device's first one, which has all cores.
 
+        On a GPU, a batch of the largest allowed size shows the memory that it takes.
+
         Raises:
             ModelFault: a copy fails, or the numbers of two runs differ, or those of the first start.
-            NotYet: a device has too little free memory.
+            NotYet: a device has too little free memory, on a GPU also for the largest batch.
         """
         used = [
             (resident.copies[device.name], slot)
@@ -205,6 +208,9 @@ class Pool:
             for slot in (device.slots if resident.model.info.reentrant else device.slots[:1])[::-1]
         ]
         cost, seconds, outcome = await warm_up(resident.name, used, self.clock)
+        for device in self.devices_of(resident):
+            calls = resident.queue.full_batch(cost)
+            await measure(resident.name, resident.copies[device.name], device.slots[0], calls)
         resident.queue.finished(cost, seconds)
         if resident.outcome is None:
             resident.outcome = outcome

@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.core.arithmetic import ARITHMETIC
+from models.core.contract import ARITHMETIC
 from service import __version__
 from service.metrics.common.contract import Score
 from service.web.answers import question_sets

@@ -7,7 +7,7 @@ import pytest
 
 LOADS = """
 import sys
-from models.core.offload import Offloaded
+from models.core.memory import Offloaded
 from models.families.registry import families
 from tests.costs.models.test_decoding_cost import status
 

@@ -9,7 +9,7 @@ import pytest
 
 from demo.samples import FOLDER
 from models.families.decisions import DecisionsSettings
-from models.families.openai.answers import BY_LETTER
+from models.families.openai.vlm import BY_LETTER
 from service.metrics.judge import RUBRICS, VALUES
 from service.process.doctor import servers
 from service.process.doctor.finding import WRONG

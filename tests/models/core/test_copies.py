@@ -3,7 +3,7 @@
 import pytest
 
 from models.core.copies import Copies
-from models.core.known import changed
+from models.core.examples import changed
 from service.serving.loading import load_model
 from service.wiring.load import load_settings
 

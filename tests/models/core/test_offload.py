@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.core.offload import Offloaded, device_bytes, tensors_of
+from models.core.memory import Offloaded, device_bytes, tensors_of
 from models.core.settings import LocalSettings
 from models.families.registry import families
 

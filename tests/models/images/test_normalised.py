@@ -7,7 +7,7 @@ import torch
 
 from models.families.clip.preprocessing import Preprocessing
 from models.images.pixels import CLIP_MEAN, CLIP_STD, Pixels, normalised
-from models.sizing.dry_run import dry_run
+from tests.support.dry_run import dry_run
 
 HALVES = (0.5, 0.5, 0.5)
 LEVELS = torch.arange(256, dtype=torch.uint8).expand(3, 1, 256)

@@ -6,7 +6,7 @@ import PIL.ImageFont
 import pytest
 
 from models.families.ocr import RapidOcrSettings
-from models.families.ocr.model import load
+from models.families.ocr.model import from_settings
 from tests.app.metrics.test_ocr import scored
 from tests.support.paths import GOLDEN
 from tests.support.pictures import b64, saved
@@ -19,7 +19,7 @@ PICTURES = GOLDEN / "tifa_pictures"
 @pytest.fixture(scope="module")
 def reader():
     """The real models."""
-    return load(RapidOcrSettings(family="rapidocr", role="ocr"))
+    return from_settings(RapidOcrSettings(family="rapidocr", role="ocr"))
 
 
 def drawn(name, text, ink="white"):

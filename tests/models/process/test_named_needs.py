@@ -9,7 +9,7 @@ import huggingface_hub
 import pytest
 
 from models.core import copies
-from models.sizing import free
+from models.core import memory as free
 from service.core.settings import SettingsError
 from service.process import needs
 from service.process.check import plans

@@ -32,7 +32,7 @@ async def test_nobody_but_the_device_computes_on_more_than_one_core():
     served, resident = device(Counting(), cores=3)
     with cpu_threads(1, compute_on_one_core)["bulk"] as decoder:
         async with served:
-            assert [3] == await outcomes_of(put(served, resident, "how many"))
+            assert [3] * 8 == await outcomes_of(put(served, resident, *range(8)))
             assert 1 == await decoder.run(torch.get_num_threads)
             assert 1 == torch.get_num_threads()
 

@@ -117,7 +117,7 @@ def test_the_table_of_fields_is_the_declaration():
     expected = {
         field.name: shown[default] if default in shown else f"`{getattr(default, '__name__', default)}`"
         for field in fields(Metric)
-        if field.name != "_"
+        if field.init and field.name != "_"
         for default in [field.default if field.default_factory is MISSING else field.default_factory]
     }
     [_, *table] = rows(section(PAGE, "## The declaration"))

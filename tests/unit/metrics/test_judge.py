@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from models.core.known import PICTURE, TEXTS
+from models.core.examples import PICTURE, TEXTS
 from models.core.outcomes import Choices
 from models.families.fake import GREY
 from service.core.errors import Unanswered

@@ -9,7 +9,7 @@ from demo.training.exchanges import ANSWERS, answers, exchange
 from demo.training.language import Mention, Statement, scene_graph
 from demo.training.question_prompts import MIX, any_statement
 from demo.training.styles import STYLES, tifa
-from models.families.question_llm.prompt import user_message
+from models.families.question_llm import user_message
 
 RED_CIRCLE, BLUE_CIRCLE, BLUE_SQUARE = (
     Mention("circle", "red"),

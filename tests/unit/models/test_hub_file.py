@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from models.checkpoints.hub_file import HubFile, hub_file, path_of
+from models.checkpoints.locate import HubFile, hub_file, path_of
 from models.core.contract import CheckpointError
 
 COMMIT = "3b4a6b1b618f4e286f5353b5b5147a3ae7d9ec55"

@@ -14,8 +14,7 @@ from huggingface_hub.errors import (
 )
 
 from models.checkpoints import locate as locating
-from models.checkpoints.locate import DEMO, cached, locate, named
-from models.checkpoints.pending import pending_bytes
+from models.checkpoints.locate import DEMO, cached, locate, named, pending_bytes
 from models.core.contract import CheckpointError, Temporary
 
 COMMIT = "3b4a6b1b618f4e286f5353b5b5147a3ae7d9ec55"

@@ -6,8 +6,7 @@ import pytest
 
 from models.core.contract import CheckpointError
 from models.core.settings import ModelSettings
-from models.families.plugins import PluginError
-from models.families.registry import families
+from models.families.registry import PluginError, families
 
 DECLARATION = """
 from models.core.family import Family

@@ -9,22 +9,14 @@ import huggingface_hub
 import pytest
 from huggingface_hub.errors import OfflineModeIsEnabled, RepositoryNotFoundError
 
-from models.core.family import Memory, Plan
+from models.core.family import Plan
 from service.core.settings.tree import Settings
-from service.process.check import Card
 from service.process.doctor import machine
 from service.process.doctor.doctor import hub
 from service.process.doctor.finding import BROKEN, LATER, WRONG, Finding, status_of
 from service.process.doctor.servers import clock
 
 GB = 10**9
-
-
-def card(weights, activations):
-    """A device with one model."""
-    one = Card()
-    one.add("vqa", Memory(weights, activations), parallel=False)
-    return {"cuda:0": one}
 
 
 @pytest.mark.parametrize(
@@ -53,16 +45,15 @@ def test_a_gpu_that_does_not_answer_is_broken():
 
 
 @pytest.mark.parametrize(
-    ("weights", "activations", "begin"),
+    ("weights", "begin"),
     [
-        (10, 5, "✓ memory of cuda:0: 15.0 GB needed, 20.0 GB free"),
-        (18, 5, "✗ memory of cuda:0: the largest batches need 23.0 GB, and 20.0 GB are free: lower"),
-        (21, 5, "✗ memory of cuda:0: the weights take 21.0 GB, and 20.0 GB are free: choose"),
+        (15, "✓ memory of cuda:0: 15.0 GB of weights needed, 20.0 GB free"),
+        (21, "✗ memory of cuda:0: the weights take 21.0 GB, and 20.0 GB are free: choose"),
     ],
 )
-def test_memory_is_compared_with_what_is_free(weights, activations, begin):
-    """Weights and the largest batch."""
-    [finding] = machine.memory(card(weights * GB, activations * GB), {"cuda:0": 20 * GB})
+def test_memory_is_compared_with_what_is_free(weights, begin):
+    """That of the weights."""
+    [finding] = machine.memory({"cuda:0": weights * GB}, {"cuda:0": 20 * GB})
 
     assert str(finding).startswith(begin)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from models.families.question_llm.prompt import user_message
+from models.families.question_llm import user_message
 from service.questions.sets import Question, QuestionSet, check, from_json, to_json
 from service.questions.styles.gecko import GECKO
 from service.questions.styles.skills import SKILLS, STYLE

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from models.core.contract import UpstreamError
-from models.core.known import TOLERANCE
+from models.core.examples import TOLERANCE
 from models.core.outcomes import Likelihood
 from service.core.errors import NotReady
 from service.serving.backends.trust import AGAIN_S, OTHER, SAME, UNSTEADY, Trust

@@ -1,5 +1,6 @@
 """The first calls of a model on its device."""
 
+from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ from models.core.contract import ModelError
 from models.core.outcomes import Reward
 from service.core.errors import ModelFault
 from service.core.settings import NotYet
-from service.serving.batcher.device import warm_up
+from service.serving.batcher.device import ExecutionSlot, measure, warm_up
 from tests.support.devices import device
 from tests.support.fakes import FakeVqa
 
@@ -79,3 +80,67 @@ async def test_the_first_prediction_is_that_of_the_last_test_call():
     model.fault = lambda call: ValueError("no weights")
     with pytest.raises(ValueError, match="no weights"):
         await warm_up("m0", [(model, place)], lambda: 0.0)
+
+
+class OutOfMemoryError(RuntimeError):
+    """As torch has it."""
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """A GPU that is not there, on which tensors took 9.9 GB."""
+    cuda = SimpleNamespace(
+        is_available=lambda: True,
+        reset_peak_memory_stats=lambda device: None,
+        max_memory_allocated=lambda device: 9_900_000_000,
+    )
+    torch = SimpleNamespace(
+        cuda=cuda,
+        OutOfMemoryError=OutOfMemoryError,
+        get_num_threads=lambda: 1,
+        set_num_threads=lambda number: None,
+    )
+    monkeypatch.setattr("service.serving.batcher.device.loaded_torch", lambda: torch)
+
+
+class Recording(FakeVqa):
+    """Keeps the digests of the pictures of each batch; none fits that has more than *fits* calls."""
+
+    def __init__(self, device="cuda:0", fits=8):
+        super().__init__()
+        self.seen, self._fits = [], fits
+        self.info = replace(self.info, device=device)
+
+    def score(self, batch):
+        self.seen.append({prepared.data.image.digest for prepared in batch})
+        if len(batch) > self._fits:
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return super().score(batch)
+
+
+async def test_a_start_on_a_gpu_measures_the_largest_batch(gpu, caplog):
+    """As many calls as the limits allow, each with a picture of its own; the log has what they took."""
+    caplog.set_level("INFO", "scoregate.device")
+    model, slot = Recording(), ExecutionSlot(1)
+    await measure("m0", model, slot, 8)
+    slot.close()
+
+    assert [8] == [*map(len, model.seen)]
+    assert "models.m0: cuda:0: 9.9 GB with the largest batch, 8 calls" in caplog.messages
+
+
+async def test_the_largest_batch_must_fit_at_the_start(gpu):
+    """Or the first full batch would be halved; the line names the limits."""
+    slot = ExecutionSlot(1)
+    with pytest.raises(NotYet, match=r"models\.m0: no memory is left on cuda:0 for 8 calls, .* lower batch"):
+        await measure("m0", Recording(fits=4), slot, 8)
+    slot.close()
+
+
+async def test_nothing_is_measured_on_a_cpu():
+    """It has no such limit."""
+    model, slot = Recording("cpu"), ExecutionSlot(1)
+    await measure("m0", model, slot, 8)
+    slot.close()
+
+    assert [] == model.seen

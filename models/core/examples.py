@@ -1,4 +1,4 @@
-"""Known pictures with opposite texts, to check that a model answers, and as before."""
+"""Example pictures and texts with known answers, to check that a model answers, and as before."""
 
 from math import exp
 from typing import Any

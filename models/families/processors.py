@@ -1,4 +1,4 @@
-"""CLIP's image processor of transformers, as its file describes it; what is not implemented is an error."""
+"""The image processors of CLIPs and BLIPs of transformers."""
 
 import math
 import re
@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.checkpoints.configuration import check_fixed, read_json
-from models.checkpoints.files import PREPROCESSOR, PROCESSOR
+import PIL.Image
+import torch
+from transformers import BlipImageProcessorPil
+
+from models.checkpoints.files import PREPROCESSOR, PROCESSOR, check_fixed, read_json
+from models.checkpoints.pretrained import load_processor
 from models.core.contract import CheckpointError
+from models.core.messages import in_short
 from models.images.pixels import CLIP_MEAN, CLIP_STD
 
 KIND = re.compile(r"CLIP(ImageProcessor|FeatureExtractor)(Fast|Pil)?")
@@ -116,3 +121,26 @@ def triple(path: Path, steps: Mapping[str, Any], name: str) -> tuple[float, ...]
     if not sound or len(values) != 3 or (name == "image_std" and 0 in values):
         raise CheckpointError(f"{path}: {name} is {values!r}, not three numbers")
     return tuple(map(float, values))
+
+
+class BlipPixels:
+    """
+    The image processor of a checkpoint, for a vision tower with pictures of *side* pixels.  Thread-safe.
+
+    Raises:
+        CheckpointError: it is missing, fails, or returns pictures of another size.
+    """
+
+    def __init__(self, directory: Path, side: int) -> None:
+        self._processor = load_processor(BlipImageProcessorPil, directory)
+        try:
+            shape = tuple(self(PIL.Image.new("RGB", (64, 48))).shape)
+        except Exception as exc:  # invalid values of the file fail only here
+            raise CheckpointError(f"{directory}: its image processor fails: {in_short(exc)}") from exc
+        if shape != (3, side, side):
+            raise CheckpointError(f"{directory}: pictures have the shape {shape}, not that of the network")
+
+    def __call__(self, rgb: PIL.Image.Image) -> torch.Tensor:
+        """Return normalised pixels (3, side, side)."""
+        pixels: torch.Tensor = self._processor(images=rgb, return_tensors="pt")["pixel_values"][0]
+        return pixels

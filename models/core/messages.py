@@ -1,0 +1,29 @@
+"""Short messages: exceptions of other libraries and lists of names, and the log without warnings."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+MAX_LENGTH = 200  # characters of the exception's message
+LISTED = 4  # names of each kind in a message
+
+
+def in_short(exc: BaseException) -> str:
+    """Return type and message of an exception as one line of limited length."""
+    return f"{type(exc).__name__}: {' '.join(str(exc).split())[:MAX_LENGTH]}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join the first few of *names*."""
+    return ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Suppress warnings in the log."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -1,1 +1,0 @@
-"""Predicted memory: dry runs on a device that need not exist."""
