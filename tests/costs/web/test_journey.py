@@ -1,0 +1,64 @@
+"""The way of one request through our code: functions, files, and changes from one file to another."""
+
+import json
+import os
+import signal
+import sys
+from statistics import median
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from demo.process import free_port, running, url, wait_until_ready
+from tests.support.fake_service import PROFILE
+from tests.support.pictures import b64, png
+from tests.support.service import until
+
+TRACED = (sys.executable, "-m", "tests.support.traced_service")
+
+
+class Way(NamedTuple):
+    """What one request passes: distinct functions and files of ours, and changes of file."""
+
+    functions: int
+    files: int
+    changes: int
+
+
+# A little above what was measured; the aim is (220, 45, 200) for vqascore and (280, 55, 350) for dsg.
+MOST = {"vqascore": Way(345, 63, 390), "dsg": Way(380, 70, 440)}
+
+
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory):
+    """The median of three requests for each metric, the caches of prompts empty."""
+    folder, port = tmp_path_factory.mktemp("journey"), free_port(0)
+    path, ways = folder / "trace.json", {}
+    command = (*TRACED, str(path), "--config", str(PROFILE))
+    store = {"SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3"}
+    with (
+        running(port, command, folder / "stderr", **store) as process,
+        httpx.Client(trust_env=False) as client,
+    ):
+        wait_until_ready(process, port)
+        for metric in MOST:
+            seen = []
+            for number in range(6):
+                item = {"prompt": f"{metric} {number}", "image": b64(png("red", size=(64, 64)))}
+                os.kill(process.pid, signal.SIGUSR1)
+                answer = client.post(f"{url(port)}/score", json={"items": [item], "metrics": [metric]})
+                assert 200 == answer.status_code
+                os.kill(process.pid, signal.SIGUSR2)
+                until(path.exists)
+                seen.append(Way(**json.loads(path.read_text("utf-8"))))
+                path.unlink()
+            ways[metric] = Way(*map(median, zip(*seen[3:], strict=True)))  # the first ones import and connect
+    print("\n", *(f"{metric}: {way}\n" for metric, way in ways.items()))
+    return ways
+
+
+@pytest.mark.parametrize("metric", MOST)
+def test_a_request_passes_no_more_functions_than_it_did(ways, metric):
+    """A picture and a new prompt, around fake models; whoever adds to the way takes something out of it."""
+    assert all(passed <= most for passed, most in zip(ways[metric], MOST[metric], strict=True))
