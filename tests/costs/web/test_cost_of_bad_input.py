@@ -88,6 +88,7 @@ def looking(text: str) -> Work:
         if not isinstance(image, Image):
             raise image
         try:
+            image.reserve()
             image.rgb.load()
         except ImageError as exc:
             raise ImageUndecodable from exc
