@@ -19,6 +19,7 @@ from service.observability.build import commit
 from service.web.dialects.registry import routers
 from service.web.dialects.scoring import Dialects
 from service.web.edge import Cors, Edge
+from service.web.endpoints import json_response
 from service.web.keys import KeyFile, Quotas
 from service.web.problems import ERROR_FORMAT, ErrorFormat
 from service.web.routes import health, models, pages, questions, scoring
@@ -52,8 +53,9 @@ class App:
             service.instruments.add_route(each.path, asks_models="POST" in (each.methods or ()))
         self._by_path = {(method, each.path): each for each in endpoints for method in each.methods or ()}
         self.entry: ASGIApp = self.dispatch
-        # Building the OpenAPI document takes as long as many small requests.
+        # Building the OpenAPI document takes as long as many small requests, and writing it as long as one.
         self.openapi = cache(lambda: pages.openapi(service, self.state.requests, declared))
+        self.document = cache(lambda: bytes(json_response(self.openapi()).body))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""

@@ -18,7 +18,6 @@ from typing_extensions import TypedDict, is_typeddict
 from service import __version__
 from service.core.errors import NotFound
 from service.metrics.common.contract import Metric
-from service.web.endpoints import json_response
 from service.web.openapi import KEYS, REFERENCE, components
 from service.web.routes.models import LoadRequest
 from service.web.wire.requests import Requests
@@ -115,7 +114,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/openapi.json")
 async def document(request: Request) -> Response:
     """Return the OpenAPI document."""
-    return json_response(request.app.openapi())
+    return Response(request.app.document(), media_type="application/json")
 
 
 @router.get("/docs")
