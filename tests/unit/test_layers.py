@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -177,3 +178,27 @@ def says(path: Path, name: str) -> bool:
     """Whether a file has *name* as a word, but for imports of that question style: metrics share them."""
     text = path.read_text("utf-8").replace(f"from service.questions.styles.{name} import", "")
     return re.search(rf"\b{name}\b", text) is not None
+
+
+def test_no_name_of_a_module_is_defined_twice():
+    """The second definition would replace the first one, also for those who read that."""
+    twice = {
+        f"{module}.{name}"
+        for module, path in MODULES.items()
+        for name, count in Counter(defined(path)).items()
+        if count > 1
+    }
+
+    assert not twice
+
+
+def defined(path: Path) -> Iterator[str]:
+    """The names of the definitions and assignments at the top of a module, each as often as it is there."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for part in (part for target in targets for part in ast.walk(target)):
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                    yield part.id

@@ -10,7 +10,7 @@ from service.core.concurrency.shared import SingleFlight
 from service.core.errors import NotReady
 from service.serving.backends.upstream import OF_THE_CALL, ServerFailed
 
-AGAIN_S = 60.0  # a server may be put to sleep and woken up between two checks
+RENEW_S = 60.0  # a server may be put to sleep and woken up between two checks
 SAME = (
     "gives opposite questions about a known picture the same number; "
     "a vLLM with a reasoning parser does that, or one that drops pictures"
@@ -87,7 +87,7 @@ class Trust:
         except (UpstreamError, ModelError):
             outcomes = []  # its answer lacks a field, which is an error of every call that needs it
         self.fault = self._judged(outcomes) if outcomes else ""
-        self.doubted, self._again = False, self._clock() + AGAIN_S
+        self.doubted, self._again = False, self._clock() + RENEW_S
 
     def _judged(self, outcomes: Sequence[Any]) -> str:
         """Return the check that *outcomes* fail; empty if none."""

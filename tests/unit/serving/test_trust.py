@@ -8,7 +8,7 @@ from models.core.contract import UpstreamError
 from models.core.examples import TOLERANCE
 from models.core.outcomes import Likelihood
 from service.core.errors import NotReady
-from service.serving.backends.trust import AGAIN_S, OTHER, SAME, UNSTEADY, Trust
+from service.serving.backends.trust import OTHER, RENEW_S, SAME, UNSTEADY, Trust
 from service.serving.backends.upstream import ServerFailed, Unreachable
 
 pytestmark = pytest.mark.anyio
@@ -51,13 +51,14 @@ async def test_a_model_is_checked_once_until_it_is_doubted_or_was_not_for_a_minu
         await model.trust.check()
     once = [*model.asked]
     await model.trust.renew()
-    model.now = AGAIN_S
+    model.now = RENEW_S
     await model.trust.check()
     calls = len(model.asked)
     await model.trust.renew()
     model.trust.doubted = True
     await model.trust.check()
 
+    assert 60.0 == RENEW_S
     assert ["red", "blue", "red"] == once
     assert (3, 9) == (calls, len(model.asked))
 
