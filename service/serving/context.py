@@ -153,17 +153,3 @@ class Context:
         total = self.elapsed()
         self.instruments.stage_duration.labels("total", self.lane).observe(total)
         return {**self.stages_ms(), "total": round(1000 * total, 2)}
-
-
-class BackgroundContext(Context):
-    """The context of work without a caller: its timings and look-ups are not in the Prometheus metrics."""
-
-    __slots__ = ()
-
-    def looked_up(self, cache: str, result: str) -> None:
-        """Record the result of one cache look-up."""
-        self.lookups.append(result)
-
-    def spent(self, stage: str, seconds: float) -> None:
-        """Record the end of a stage."""
-        self.since = monotonic()
