@@ -174,19 +174,37 @@ async def warm_up(
     example, outcomes, seconds = first.prepare(first.example()), [], 0.0
     for model, slot in (*copies, *copies):
         began = clock()
-        try:
-            [outcome] = await slot.score(model, [example])
-        except Exception as exc:
-            if not is_out_of_memory(exc):
-                raise
-            raise NotYet(f"models.{name}: no memory is left for its test call: {in_short(exc)}") from exc
-        if isinstance(outcome, Exception):
-            raise ModelFault(f"{name}: the model failed on its test call: {outcome}")
+        [outcome] = await tested(name, model, slot, [example], "its test call", "for its test call")
         outcomes.append(outcome)
         seconds = clock() - began
     if any(changed(outcomes[0], each) for each in outcomes):
         raise ModelFault(f"{name}: the model gives its test call different numbers each time")
     return example.cost, seconds, outcome
+
+
+async def tested(
+    name: str, model: Model, slot: ExecutionSlot, batch: Sequence[Prepared], what: str, needs: str
+) -> Sequence[Any]:
+    """
+    Return the outcomes of test calls.
+
+    Args:
+        what: the calls, in an error.
+        needs: what the memory is needed for, in an error.
+
+    Raises:
+        ModelFault: a call fails.
+        NotYet: the device has too little free memory.
+    """
+    try:
+        outcomes = await slot.score(model, batch)
+    except Exception as exc:
+        if not is_out_of_memory(exc):
+            raise
+        raise NotYet(f"models.{name}: no memory is left {needs}: {in_short(exc)}") from exc
+    if failed := next((each for each in outcomes if isinstance(each, Exception)), None):
+        raise ModelFault(f"{name}: the model failed on {what}: {failed}")
+    return outcomes
 
 
 async def measure(name: str, model: Model, slot: ExecutionSlot, calls: int) -> None:
@@ -206,17 +224,10 @@ async def measure(name: str, model: Model, slot: ExecutionSlot, calls: int) -> N
     if not (device.startswith("cuda") and torch and torch.cuda.is_available()):
         return
     torch.cuda.reset_peak_memory_stats(device)
-    try:
-        outcomes = await slot.score(model, await slot.run(like_the_example, model, calls))
-    except Exception as exc:
-        if not is_out_of_memory(exc):
-            raise
-        raise NotYet(
-            f"models.{name}: no memory is left on {device} for {calls} calls, the largest batch;"
-            f" lower batch.max_items or batch.max_cost_tokens: {in_short(exc)}"
-        ) from exc
-    if failed := next((each for each in outcomes if isinstance(each, Exception)), None):
-        raise ModelFault(f"{name}: the model failed on a batch of {calls} test calls: {failed}")
+    batch = await slot.run(like_the_example, model, calls)
+    limits = "lower batch.max_items or batch.max_cost_tokens"
+    needs = f"on {device} for {calls} calls, the largest batch; {limits}"
+    await tested(name, model, slot, batch, f"a batch of {calls} test calls", needs)
     peak = torch.cuda.max_memory_allocated(device)
     log.info("models.%s: %s: %.1f GB with the largest batch, %d calls", name, device, peak / 1e9, calls)
 
