@@ -103,6 +103,7 @@ SLOTTED = "Contains {} exactly once, where the text goes."
 SLOTTED_ONCE_OR_NOT = "Contains {} at most once, where the prompt goes."
 
 WHOLE = BeforeValidator(whole)  # after the limits, or the schema loses them
+Whole = Annotated[int, WHOLE]
 Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN)]
 Revision = Annotated[
     str,

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from models.core.outcomes.detections import Box
 from service.core.errors import NoMasks, NoTask
-from service.core.fields import Prompt
+from service.core.fields import WHOLE, Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Detector, Models
 from service.metrics.objects.checks import Verdict, coloured, verdict
@@ -52,7 +52,7 @@ class GenEvalOptions(MetricOptions):
     position_rule: PositionRule = "released"
     threshold: Threshold = RELEASED.threshold
     counting_threshold: Threshold = RELEASED.counting_threshold
-    max_objects: Annotated[int, Field(ge=1, le=100)] = RELEASED.max_objects
+    max_objects: Annotated[int, Field(ge=1, le=100), WHOLE] = RELEASED.max_objects
     max_overlap: Annotated[float, Field(ge=0, le=1)] = RELEASED.max_overlap
     position_threshold: Annotated[float, Field(ge=0, le=1)] = MARGIN
     crop: bool = True

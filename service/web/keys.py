@@ -18,7 +18,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from service.core.concurrency.shared import SingleFlight
 from service.core.concurrency.threads import on_thread
 from service.core.errors import Forbidden, LargerThanQuota, QuotaExceeded
-from service.core.fields import Strict
+from service.core.fields import WHOLE, Strict
 from service.core.lanes import LANES
 from service.core.settings import SettingsError
 
@@ -70,7 +70,7 @@ class KeyTable(Strict):
 
     sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
     lanes: Annotated[list[Literal["interactive", "bulk"]], Field(min_length=1)] | None = None
-    quota: Annotated[int, Field(ge=1, lt=10**12)] | None = None
+    quota: Annotated[int, Field(ge=1, lt=10**12), WHOLE] | None = None
     models: bool = False
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from service.core.fields import Prompt, Strict
+from service.core.fields import Prompt, Strict, Whole
 from service.core.text_files import lines
 from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set, validated
 from service.questions.sets import Question
@@ -14,10 +14,10 @@ from service.questions.sets import Question
 class QuestionLine(Strict):
     """A question as written by `Question.content`."""
 
-    id: int
+    id: Whole
     text: str
     kind: str = ""
-    depends_on: list[int] = Field(default_factory=list)
+    depends_on: list[Whole] = Field(default_factory=list)
     expected: str = "yes"
     choices: list[str] = Field(default_factory=list)
     phrase: str = ""

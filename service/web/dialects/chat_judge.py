@@ -22,7 +22,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from service.core.errors import Invalid
-from service.core.fields import MAX_PROMPT, SLOT
+from service.core.fields import MAX_PROMPT, SLOT, Whole
 from service.images.loader import ImageRef
 from service.metrics.common.contract import Score
 from service.web.dialects.questions import (
@@ -66,7 +66,7 @@ class ChatRequest(Loose):
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
     model: str | None = None
     logprobs: bool | None = None
-    n: int | None = None
+    n: Whole | None = None
     stream: bool | None = None
     response_format: Any = None
 

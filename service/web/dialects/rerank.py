@@ -15,6 +15,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field, model_validator
 
 from service.core.errors import Invalid, ScoregateError
+from service.core.fields import WHOLE
 from service.metrics.common.contract import Score
 from service.scoring.report import most_telling
 from service.web.dialects.scoring import Outcomes, Wanted, raise_most_telling
@@ -70,7 +71,7 @@ class RerankRequest(Loose):
     query: Any
     documents: Any = None
     texts: Annotated[list[str], Field(fail_fast=True)] | None = None
-    top_n: Annotated[int, Field(ge=1)] | None = None
+    top_n: Annotated[int, Field(ge=1), WHOLE] | None = None
     return_documents: bool | None = None
     return_text: bool = False
     raw_scores: bool = False

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from service.core.errors import Invalid, ScoregateError, UnknownMetric
-from service.core.fields import Name, Prompt
+from service.core.fields import WHOLE, Name, Prompt
 from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, most_telling
 from service.web.dialects.scoring import Dialects, Outcomes, Wanted, answer_to, is_temporary
@@ -21,10 +21,10 @@ router = APIRouter(prefix="/unirl", include_in_schema=False)
 
 MAX_TURNS = 64  # turns that are read; one is scored
 PROMPT: TypeAdapter[str] = TypeAdapter(Prompt)
-WHOLE_NUMBER = 2**63
+INT64 = 2**63
 Identity = (  # fields that its trainer may expect back, as far as JSON can hold them
     Annotated[str, StringConstraints(max_length=256)]
-    | Annotated[int, Field(ge=-WHOLE_NUMBER, lt=WHOLE_NUMBER)]
+    | Annotated[int, Field(ge=-INT64, lt=INT64), WHOLE]
     | None
 )
 

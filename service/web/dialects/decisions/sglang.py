@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, model_validator
 
 from service.core.errors import Invalid
-from service.core.fields import branch
+from service.core.fields import Whole, branch
 from service.web.dialects.questions import (
     MAX_LEVELS,
     MAX_PARTS,
@@ -108,7 +108,7 @@ class SglangRequest(Loose):
     questions: Annotated[list[AnyQuestion], Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)]
     temperature: float | int | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    prompt_format_version: int | None = None
+    prompt_format_version: Whole | None = None
     return_prompt_token_ids: bool = False
 
     @model_validator(mode="after")
