@@ -100,6 +100,7 @@ def serve_on(
     if settings.server.metrics_port is not None:  # it answers while the others drain
         operators = operator_app(service, app.state.bodies)
         private["server.metrics_port"] = Private(config(operators, service, SCRAPERS, makes_room=True))
+    app.document()  # building it takes as long as many requests
     # All modules stay: a pass of the garbage collector over them would delay a request.
     gc.collect()
     gc.freeze()

@@ -12,6 +12,7 @@ from service.core.settings.tree import Settings
 
 BACKLOG = 2048  # connections that may wait to be accepted
 AT_ONCE = 128  # of them that are accepted in one turn of the event loop
+UNSENT = 2**17  # bytes of one connection that wait in the kernel for the caller to read
 # Errors that may pass: another process may end, and a network may come up.
 PASSING = {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
 
@@ -97,6 +98,8 @@ def bound(setting: str, host: str, port: int) -> Iterator[Port]:
     with Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as held:
         # Connections of a previous process may still be closing.  A second listener fails in listen().
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Connections inherit it.  Without it the kernel takes megabytes of responses that nobody reads.
+        held.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
         try:
             held.bind((host, port))
         except OSError as exc:

@@ -57,3 +57,14 @@ def test_an_address_that_is_not_ours_is_named():
         bound("server.port", "192.0.2.1", 0),
     ):
         pass
+
+
+def test_responses_that_nobody_reads_do_not_fill_the_kernel():
+    """Without a limit it takes megabytes of one connection, and each copy keeps the event loop busy."""
+    with bound("server.port", HOST, 0) as port:
+        listening = port.open()
+        with socket.create_connection((HOST, port.held.getsockname()[1])), listening.accept()[0] as accepted:
+            accepted.setblocking(False)
+            taken = accepted.send(bytes(2**24))
+
+    assert 0 < taken < 2**20
