@@ -100,7 +100,6 @@ def serve_on(
     if settings.server.metrics_port is not None:  # it answers while the others drain
         operators = operator_app(service, app.state.bodies)
         private["server.metrics_port"] = Private(config(operators, service, SCRAPERS, makes_room=True))
-    app.document()  # building it takes as long as many requests
     # All modules stay: a pass of the garbage collector over them would delay a request.
     gc.collect()
     gc.freeze()
@@ -112,19 +111,20 @@ def serve_on(
             public.capture_signals(),
             asyncio.Runner(loop_factory=public.config.get_loop_factory()) as runner,
         ):
-            runner.run(run(service, public, held, private))
+            runner.run(run(service, app, public, held, private))
     finally:
         gc.unfreeze()  # some modules complain about frozen objects at exit
     return status()
 
 
 async def run(
-    service: Service, public: "Server", held: Mapping[str, Port], private: Mapping[str, "Private"]
+    service: Service, app: App, public: "Server", held: Mapping[str, Port], private: Mapping[str, "Private"]
 ) -> None:
     """Open the service, then the ports; close them in reverse."""
     async with service:
         if public.should_exit:
             return
+        app.document()  # building it takes as long as many requests
         opened = held["server.port"].open()
         beside = [(server, held[setting].open()) for setting, server in private.items()]
         async with asyncio.TaskGroup() as group:

@@ -98,7 +98,7 @@ def bound(setting: str, host: str, port: int) -> Iterator[Port]:
     with Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as held:
         # Connections of a previous process may still be closing.  A second listener fails in listen().
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Connections inherit it.  Without it the kernel takes megabytes of responses that nobody reads.
+        # Inherited by connections: otherwise the kernel takes megabytes of responses before the caller reads.
         held.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
         try:
             held.bind((host, port))
