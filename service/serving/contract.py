@@ -32,7 +32,6 @@ class AdmissionForecast:
         wait_s: predicted seconds until all earlier work is done.
         run_s: seconds that it should take from then on.
         drain_s: predicted seconds until all admitted work is done.
-        batches: its size in full batches.
         too_much: it exceeds the limit for one request.
     """
 
@@ -40,7 +39,6 @@ class AdmissionForecast:
     wait_s: float
     run_s: float
     drain_s: float
-    batches: float = 0.0
     too_much: bool = False
 
 
@@ -256,8 +254,8 @@ class Backend(ABC):
             raise kind(detail, retry_after_s=forecast.drain_s or None)
         done_s = (forecast.wait_s + forecast.run_s) * CAUTION
         left_s = deadline - asyncio.get_running_loop().time()
-        accepted = not forecast.wait_s and forecast.batches <= 1
-        if lane == INTERACTIVE and done_s > left_s and not accepted:
+        late = lane == INTERACTIVE and done_s > left_s
+        if late and (forecast.wait_s or self.estimate(demand).batches > 1):
             detail = f"{self.name} would need {done_s:.1f} s, and {max(0.0, left_s):.1f} s are left"
             raise LaneFull(detail, retry_after_s=forecast.drain_s or None)
 

@@ -79,7 +79,7 @@ class RemoteBackend(QueuedBackend):
         self._cpu, self._instruments = cpu, instruments
         self._sending = Tasks()
         for lane in LANES:
-            instruments.queue_depth.labels(name, lane).set_function(partial(queue.depth, lane))
+            instruments.queue_depth.labels(name, lane).set_function(partial(queue.depth.__getitem__, lane))
         self._closed, self._came_up = False, True
         self._trust = Trust(name, model.opposites(), self._known, clock)
         self._last_calls = LastCalls()
@@ -199,9 +199,12 @@ class RemoteBackend(QueuedBackend):
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """Prepare on one of the lane's CPU threads."""
-        model = self._resident.model
-        with self._resident.queue.pending.expecting(lane, len(calls), self._clock):
+        model, pending = self._resident.model, self._resident.queue.pending
+        group = pending.begin(lane, len(calls), self._clock())
+        try:
             return await self._cpu[lane].run(prepare_all, model.prepare, self.name, calls)
+        finally:
+            pending.end(group, self._clock())
 
     def start(self, job: Job) -> None:
         """Queue the job, and send it if a slot is free."""

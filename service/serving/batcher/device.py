@@ -143,7 +143,7 @@ class Device:
         if len(batch.calls) < SMALL and batch.run_s < SHORT_S:
             slot.threads = 1
         elif batch.lane == BULK and self._cores > 1:
-            waits = any(each.queue.depth(INTERACTIVE) for each in residents)
+            waits = any(each.queue.depth[INTERACTIVE] for each in residents)
             slot.threads -= waits or not self._idle(self.slots[1:])
         return 1.0
 
@@ -257,7 +257,8 @@ def show(
     """
     instruments.stalled.labels(resident.name).set_function(stalled_for)
     for lane in LANES:
-        instruments.queue_depth.labels(resident.name, lane).set_function(partial(resident.queue.depth, lane))
+        depth = partial(resident.queue.depth.__getitem__, lane)
+        instruments.queue_depth.labels(resident.name, lane).set_function(depth)
     for device in devices:
         instruments.add_device(resident.name, device.name, partial(stalled_on, device, clock))
 

@@ -127,7 +127,7 @@ class BatchRunner:
             ) from exc
 
     def _answer(self, name: str, calls: list[Job], outcomes: Sequence[Any], ran_s: float) -> None:
-        self._scheduler.answered(self._clock())
+        self._scheduler.progress = self._clock()
         self._instruments.count_batch(name, len(calls), ran_s)
         for call, outcome in zip(calls, outcomes, strict=True):
             if isinstance(outcome, ModelError):
@@ -247,10 +247,12 @@ class Pool:
     @contextmanager
     def expecting(self, resident: LocalModel, lane: str, calls: int) -> Iterator[None]:
         """Count *calls* of *resident* as being prepared while the context is open."""
+        pending = resident.queue.pending
+        group = pending.begin(lane, calls, self.clock())
         try:
-            with resident.queue.pending.expecting(lane, calls, self.clock):
-                yield
+            yield
         finally:
+            pending.end(group, self.clock())
             self._work.set()
 
     def stalled_for(self) -> float:
@@ -350,7 +352,7 @@ class Pool:
 
     async def _fill(self, resident: LocalModel, device: Device) -> None:
         """Wait for more calls, see `Scheduler.waits_until`."""
-        known, since = resident.queue.pending.groups, self.clock()
+        known, since = frozenset(resident.queue.pending.groups), self.clock()
         while self.scheduler.next(device.name) is resident and not self._closed:
             left_s = self.scheduler.waits_until(resident, known, since) - self.clock()
             if left_s <= 0:

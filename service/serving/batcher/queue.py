@@ -1,7 +1,7 @@
 """The jobs that wait for one model, and which of them form the next batch (see ADR 0001)."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -63,7 +63,7 @@ def take_batch(
     """
     batch: list[Job] = []
     cost = urgent_cost = 0
-    waiting = {lane: live(calls, now) for lane, calls in lanes.items()}
+    waiting = {lane: (call for call in calls if not call.has_gone(now)) for lane, calls in lanes.items()}
     first = {lane: next(calls, None) for lane, calls in waiting.items()}
     while len(batch) < max_items:
         interactive, bulk = first[INTERACTIVE], first[BULK]
@@ -87,11 +87,6 @@ def take_batch(
     return batch, credit if first[BULK] else 0.0
 
 
-def live(calls: Iterable[Job], now: float) -> Iterator[Job]:
-    """Yield the calls that a batch may take."""
-    return (call for call in calls if not call.has_gone(now))
-
-
 class Queue:
     """
     The calls that wait for one model.  Nothing in here waits or reads a clock.
@@ -107,6 +102,9 @@ class Queue:
         cost_model: how long batches take.
         pending: calls that are being prepared.
         reserved: by lane, tokens of admitted requests that are not queued yet.
+        depth: by lane, the number of live calls.
+        waiting: the most urgent lane that holds a live call; empty if neither does.
+        most_at_once: maximum tokens of one request: a share of a lane, but at least a whole batch.
     """
 
     def __init__(
@@ -129,24 +127,16 @@ class Queue:
         self.reserved = dict.fromkeys(LANES, 0.0)
         # Ordered sets: a cancelled call is removed at once with its pictures, in O(1).
         self._lanes: dict[str, OrderedDict[Job, None]] = {lane: OrderedDict() for lane in LANES}
-        self._count = dict.fromkeys(LANES, 0)
+        self.depth, self.waiting = dict.fromkeys(LANES, 0), ""
+        self.most_at_once = max(MAX_SHARE * max_waiting, max_cost)
         self._cost = dict.fromkeys(LANES, 0)
 
     def __repr__(self) -> str:
-        return f"<Queue {self._count}>"
-
-    def depth(self, lane: str) -> int:
-        """Return the number of live calls in *lane*."""
-        return self._count[lane]
+        return f"<Queue {self.depth}>"
 
     def is_full(self, lane: str, reserved: float = 0.0) -> bool:
         """Return True if *lane* admits nothing more, with *reserved* tokens counted as waiting."""
         return self._cost[lane] + reserved >= self._max_waiting
-
-    @property
-    def most_at_once(self) -> float:
-        """Maximum tokens of one request: a share of a lane, but at least a whole batch."""
-        return max(MAX_SHARE * self._max_waiting, self._max_cost)
 
     def cost_of(self, demand: Demand) -> float:
         """Return the expected tokens of *demand*: recent costs of calls, plus text of unusual length."""
@@ -188,17 +178,12 @@ class Queue:
 
     def drain_s(self, lane: str) -> float:
         """Return the predicted seconds for all calls in *lane*, including those that are being prepared."""
-        return self.takes_s(self._cost[lane] + self.pending.calls(lane) * self._typical_cost)
-
-    @property
-    def waiting(self) -> str:
-        """The most urgent lane that holds a live call; empty if neither does."""
-        return next((lane for lane in LANES if self._count[lane]), "")
+        return self.takes_s(self._cost[lane] + self.pending.count[lane] * self._typical_cost)
 
     @property
     def fills_a_batch(self) -> bool:
         """True if as many calls wait as a batch can hold."""
-        return sum(self._count.values()) >= self._max_items or sum(self._cost.values()) >= self._cost_limit()
+        return sum(self.depth.values()) >= self._max_items or sum(self._cost.values()) >= self._cost_limit()
 
     def oldest(self) -> float:
         """Return the arrival time of the first live call.  Requires that one waits."""
@@ -235,16 +220,18 @@ class Queue:
     def _add(self, job: Job) -> None:
         """Add *job* to the end of its lane, and count it there."""
         self._lanes[job.lane][job] = None
-        self._count[job.lane] += 1
         self._cost[job.lane] += job.prepared.cost
+        self.depth[job.lane] += 1
+        self.waiting = INTERACTIVE if self.depth[INTERACTIVE] else BULK
 
     def _remove(self, job: Job) -> None:
         """Remove *job* from the lane that holds and counts it, if one does."""
         for lane, jobs in self._lanes.items():
             if job in jobs:
                 del jobs[job]
-                self._count[lane] -= 1
                 self._cost[lane] -= job.prepared.cost
+                self.depth[lane] -= 1
+                self.waiting = next((lane for lane in LANES if self.depth[lane]), "")
                 return
 
     def take(self, now: float, *, urgent: bool = False) -> list[Job]:

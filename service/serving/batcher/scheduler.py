@@ -5,7 +5,7 @@ Nothing in here waits, runs or reads a clock: the time is an argument (in second
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Generic, TypeVar
@@ -46,11 +46,6 @@ class HostedModel(Generic[M]):
     def __post_init__(self) -> None:
         self.copies = self.copies or {"": self.model}
 
-    @property
-    def waiting(self) -> str:
-        """The most urgent lane whose calls a batch may take; empty if there is none."""
-        return "" if self.paused else self.queue.waiting
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RunningBatch(Generic[M]):
@@ -88,6 +83,7 @@ class Scheduler(Generic[M]):
 
     Attributes:
         residents: the models.
+        progress: time of the last answer, or of the first call on idle devices.
     """
 
     def __init__(
@@ -98,7 +94,7 @@ class Scheduler(Generic[M]):
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
         self._ended: defaultdict[str, float] = defaultdict(lambda: now)  # end of each device's last batch
-        self._progress = now  # time of the last answer, or of the first call on an idle device
+        self.progress = now
 
     @property
     def running(self) -> Collection[RunningBatch[M]]:
@@ -117,31 +113,37 @@ class Scheduler(Generic[M]):
     @property
     def idle(self) -> bool:
         """True if nothing runs and nothing waits."""
-        return not self._running and not any(r.waiting for r in self.residents)
+        return not (self._running or any(each.queue.waiting and not each.paused for each in self.residents))
 
     def put(self, resident: HostedModel[M], call: Job) -> None:
         """Queue one call of *resident*."""
         if self.idle:
-            self._progress = call.arrived
+            self.progress = call.arrived
         if not resident.queue.waiting:
             resident.charged = max(resident.charged, self._charged)  # no credit for time without work
         resident.queue.put(call)
 
     def next(self, device: str = "") -> HostedModel[M] | None:
         """Return the model whose batch is next on *device*; None if nothing waits for it."""
-        working = [each for each in self.residents if each.waiting and device in each.copies]
-        return min(working, key=self._charge, default=None)
+        waiting = [
+            each
+            for each in self.residents
+            if each.queue.waiting and not each.paused and device in each.copies
+        ]
+        return min(waiting, key=self._charge) if len(waiting) > 1 else next(iter(waiting), None)
 
     def _charge(self, resident: HostedModel[M]) -> float:
         """Return the charge of *resident*, with the predicted one of its running batches."""
         running = (batch for batch in self._running if batch.resident is resident)
         return resident.charged + sum(batch.run_s / self._shares.weight(batch.lane) for batch in running)
 
-    def _sharing(self, resident: HostedModel[M]) -> Iterator[tuple[HostedModel[M], float]]:
-        """Yield each model on devices of *resident*, itself too, with the share of its devices there."""
-        for each in self.residents:
-            if common := each.copies.keys() & resident.copies.keys():
-                yield each, len(common) / len(each.copies)
+    def _sharing(self, resident: HostedModel[M]) -> list[tuple[HostedModel[M], float]]:
+        """Return each model on devices of *resident*, itself too, with the share of its devices there."""
+        return [
+            (each, len(common) / len(each.copies))
+            for each in self.residents
+            if (common := each.copies.keys() & resident.copies.keys())
+        ]
 
     def _capacity(self, resident: HostedModel[M]) -> int:
         """Return how many batches of *resident* may run at the same time; at least one."""
@@ -164,7 +166,8 @@ class Scheduler(Generic[M]):
             since: when the wait began.
         """
         queue, pending = resident.queue, resident.queue.pending
-        if not queue.waiting or queue.fills_a_batch or self._others_wait(resident):
+        others = (each for each, _ in self._sharing(resident) if each is not resident and not each.paused)
+        if not queue.waiting or queue.fills_a_batch or any(each.queue.waiting for each in others):
             return -inf
         until = queue.oldest() + queue.linger_s if queue.linger_s else -inf
         worth_s = 2 * queue.cost_model.fixed_s
@@ -173,9 +176,6 @@ class Scheduler(Generic[M]):
             waits_on = queue.waiting == BULK or coming * pending.between_s <= worth_s
             until = max(until, worth_s + (max(since, pending.latest) if waits_on else since))
         return until
-
-    def _others_wait(self, resident: HostedModel[M]) -> bool:
-        return any(other.waiting for other, _ in self._sharing(resident) if other is not resident)
 
     def is_urgent(self, resident: HostedModel[M], device: str) -> bool:
         """Return True if interactive calls wait only for running batches of bulk calls on *device*."""
@@ -203,10 +203,6 @@ class Scheduler(Generic[M]):
         self._running[batch] = now + self._free_in_s(device, now) + run_s
         return batch
 
-    def answered(self, now: float) -> None:
-        """Note that calls of a running batch have been answered."""
-        self._progress = now
-
     def end(self, batch: RunningBatch[M], now: float, share: float = 1.0) -> None:
         """End *batch*, which had *share* of the device, and charge its model."""
         del self._running[batch]
@@ -215,7 +211,7 @@ class Scheduler(Generic[M]):
 
     def wait_s(self, resident: HostedModel[M], lane: str, now: float) -> float:
         """Return the predicted seconds until the calls that wait in *lane* of its devices are done."""
-        sharing = list(self._sharing(resident))
+        sharing = self._sharing(resident)
         wait_s = sum(part * each.queue.drain_s(INTERACTIVE) for each, part in sharing)
         wait_s *= self._slowdown(resident, lane)
         if lane == BULK:
@@ -230,8 +226,8 @@ class Scheduler(Generic[M]):
 
     def _slowdown(self, resident: HostedModel[M], lane: str) -> float:
         """Return the factor by which bulk calls that wait slow interactive work down."""
-        bulk_waits = any(each.queue.depth(BULK) for each, _ in self._sharing(resident))
-        return 1 + self._shares.earned(0.0) if lane == INTERACTIVE and bulk_waits else 1.0
+        slows = lane == INTERACTIVE and any(each.queue.depth[BULK] for each, _ in self._sharing(resident))
+        return 1 + self._shares.earned(0.0) if slows else 1.0
 
     def forecast(self, resident: HostedModel[M], lane: str, demand: Demand, now: float) -> AdmissionForecast:
         """
@@ -250,7 +246,6 @@ class Scheduler(Generic[M]):
             wait_s=wait_s,
             run_s=max(own_s, typical_s),
             drain_s=wait_s + queue.takes_s(reserved) / slots,
-            batches=self.estimate(resident, demand).batches,
             too_much=cost > queue.most_at_once,
         )
 
@@ -264,4 +259,4 @@ class Scheduler(Generic[M]):
 
     def stalled_s(self, now: float) -> float:
         """Return the seconds since the last answer while work waits or runs; 0 if idle."""
-        return 0.0 if self.idle else now - self._progress
+        return 0.0 if self.idle else now - self.progress

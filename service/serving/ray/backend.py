@@ -239,7 +239,7 @@ class ReplicatedBackend(Backend):
         elif (answer := task.result()) is None:
             error = ModelChanged()
         else:
-            replica.scheduler.answered(now)
+            replica.scheduler.progress = now
             self._count(replica, answer.work)
             for call, result in zip(calls, returned(self.name, replica, batch, answer, now), strict=True):
                 again = self._may_retry(call, result) and not self._closed

@@ -13,7 +13,6 @@ from typing import Any, Self
 from models.core.contract import ModelInfo
 from service.core.concurrency.promise import Promise
 from service.core.concurrency.tasks import Tasks
-from service.core.lanes import LANES
 from service.serving.admission import Demand, Reservations
 from service.serving.batcher.pool import add_batch_span
 from service.serving.batcher.queue import Queue
@@ -120,7 +119,7 @@ class ReplicaQueue:
     @property
     def waiting(self) -> int:
         """Number of calls that wait for it here."""
-        return sum(self.queue.depth(lane) for lane in LANES)
+        return sum(self.queue.depth.values())
 
     def put(self, call: Job) -> None:
         """Queue *call*."""
@@ -223,7 +222,7 @@ class ReplicaQueues:
 
     def depth(self, lane: str) -> int:
         """Return the number of calls that wait in *lane*."""
-        return sum(replica.queue.depth(lane) for replica in self._all.values())
+        return sum(replica.queue.depth[lane] for replica in self._all.values())
 
     def for_call(self, digest: str) -> ReplicaQueue | None:
         """Return the replica for a call with that image; None if no replica runs."""
@@ -257,7 +256,6 @@ class ReplicaQueues:
             wait_s=sum(one.wait_s for one in each) / len(each),
             run_s=max(one.run_s for one in each),
             drain_s=max(one.drain_s for one in each),
-            batches=max(one.batches for one in each),
             too_much=all(one.too_much for one in each),
         )
 

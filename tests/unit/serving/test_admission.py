@@ -21,7 +21,7 @@ async def test_a_full_lane_is_refused_with_the_time_in_which_it_drains(lane, kin
             resident.queue.finished(cost=10, seconds=2.0)
         busy = await held(handle, model)
         asked = [asking(handle, call(name), lane=lane)[0] for name in ("a", "b")]
-        await until(lambda: 2 == resident.queue.depth(lane))
+        await until(lambda: 2 == resident.queue.depth[lane])
         with pytest.raises(kind) as refused:
             handle.admit(context(lane), Demand())
         model.hold.set()
@@ -60,7 +60,7 @@ async def test_interactive_work_that_would_come_too_late_is_refused_with_the_tim
             resident.queue.finished(cost=10, seconds=2.0)
         busy = await held(handle, model)
         behind, _ = asking(handle, call(), lane="interactive")
-        await until(lambda: resident.queue.depth("interactive"))
+        await until(lambda: resident.queue.depth["interactive"])
 
         with pytest.raises(LaneFull) as refused:
             handle.admit(context(seconds=3.0), Demand())

@@ -20,7 +20,7 @@ async def test_calls_of_a_batch_show_together_how_long_they_waited_and_ran():
         asked = monotonic()
         task, context = asking(handle, call("one"), call("two"))
         context.span = Recorded("request")
-        await until(lambda: 2 == resident.queue.depth("interactive"))
+        await until(lambda: 2 == resident.queue.depth["interactive"])
         model.hold.set()
         await task
         await busy

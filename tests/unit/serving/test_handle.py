@@ -68,9 +68,9 @@ async def test_interactive_work_that_nobody_waits_for_is_dropped_at_once():
     async with serving() as (handle, model, later, resident):
         busy = await held(handle, model)
         task, _ = asking(handle, call())
-        await until(lambda: resident.queue.depth("interactive"))
+        await until(lambda: resident.queue.depth["interactive"])
         task.cancel()
-        await until(lambda: not resident.queue.depth("interactive"))
+        await until(lambda: not resident.queue.depth["interactive"])
         model.hold.set()
         await busy
         await until(lambda: not handle.under_way)
@@ -85,7 +85,7 @@ async def test_a_bulk_call_waits_some_seconds_for_its_caller_to_come_back():
         busy = await held(handle, model)
         first, _ = asking(handle, call(), lane="bulk")
         other, _ = asking(handle, call("behind it"), lane="bulk")
-        await until(lambda: 2 == resident.queue.depth("bulk"))
+        await until(lambda: 2 == resident.queue.depth["bulk"])
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         again, found = asking(handle, call(), lane="bulk")
@@ -106,12 +106,12 @@ async def test_a_bulk_call_whose_caller_stays_away_is_dropped_in_the_end():
     async with serving() as (handle, model, later, resident):
         busy = await held(handle, model)
         task, _ = asking(handle, call(), lane="bulk")
-        await until(lambda: resident.queue.depth("bulk"))
+        await until(lambda: resident.queue.depth["bulk"])
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        assert 1 == resident.queue.depth("bulk")
+        assert 1 == resident.queue.depth["bulk"]
         later.come()
-        await until(lambda: not resident.queue.depth("bulk"))
+        await until(lambda: not resident.queue.depth["bulk"])
         model.hold.set()
         await busy
 
@@ -123,7 +123,7 @@ async def test_a_bulk_call_that_is_kept_may_take_as_much_longer():
     async with serving() as (handle, model, later, resident):
         busy = await held(handle, model)
         task, asked = asking(handle, call(), lane="bulk")
-        await until(lambda: resident.queue.depth("bulk"))
+        await until(lambda: resident.queue.depth["bulk"])
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         [queued] = resident.queue._lanes["bulk"]
@@ -138,11 +138,11 @@ async def test_an_urgent_caller_promotes_the_call_that_he_joins():
     async with serving(max_items=1) as (handle, model, _, resident):
         busy = await held(handle, model)
         ahead, _ = asking(handle, call("ahead"), lane="bulk")
-        await until(lambda: 1 == resident.queue.depth("bulk"))
+        await until(lambda: 1 == resident.queue.depth["bulk"])
         bulk, _ = asking(handle, call(), lane="bulk")
-        await until(lambda: 2 == resident.queue.depth("bulk"))
+        await until(lambda: 2 == resident.queue.depth["bulk"])
         urgent, _ = asking(handle, call())
-        await until(lambda: 1 == resident.queue.depth("interactive"))
+        await until(lambda: 1 == resident.queue.depth["interactive"])
         model.hold.set()
         await asyncio.gather(busy, ahead, bulk, urgent)
 
@@ -154,11 +154,11 @@ async def test_work_that_is_promoted_takes_the_calls_it_waits_for_along():
     async with serving(max_items=1) as (handle, model, _, resident):
         busy = await held(handle, model)
         ahead, _ = asking(handle, call("ahead"), lane="bulk")
-        await until(lambda: 1 == resident.queue.depth("bulk"))
+        await until(lambda: 1 == resident.queue.depth["bulk"])
         bulk, shared = asking(handle, call("one"), call("two"), lane="bulk")
-        await until(lambda: 3 == resident.queue.depth("bulk"))
+        await until(lambda: 3 == resident.queue.depth["bulk"])
         shared.promote()
-        assert (2, 1) == (resident.queue.depth("interactive"), resident.queue.depth("bulk"))
+        assert (2, 1) == (resident.queue.depth["interactive"], resident.queue.depth["bulk"])
         model.hold.set()
         await asyncio.gather(busy, ahead, bulk)
 
@@ -234,7 +234,7 @@ async def test_a_caller_who_runs_out_of_time_is_told_where():
     async with serving() as (handle, model, _, resident):
         busy = await held(handle, model)
         waiting, queued = asking(handle, call())
-        await until(lambda: resident.queue.depth("interactive"))
+        await until(lambda: resident.queue.depth["interactive"])
         waiting.cancel()
         running, on_model = asking(handle, call("busy"))
         await until(lambda: on_model.lookups)

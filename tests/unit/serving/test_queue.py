@@ -32,14 +32,14 @@ async def test_what_waits_is_counted_once_however_it_leaves():
     waiting.finished(cost=1, seconds=1.0)
     calls = [put(waiting, 10, lane="bulk", data=n) for n in range(5)]
     calls[1].result.cancel()
-    assert (4, 40.0) == (waiting.depth("bulk"), waiting.drain_s("bulk"))
+    assert (4, 40.0) == (waiting.depth["bulk"], waiting.drain_s("bulk"))
 
     batch = waiting.take(0.0)
     batch[0].result.cancel()
     assert [0, 2] == [call.prepared.data for call in batch]
-    assert (2, 20.0) == (waiting.depth("bulk"), waiting.drain_s("bulk"))
+    assert (2, 20.0) == (waiting.depth["bulk"], waiting.drain_s("bulk"))
     assert [3, 4] == [call.prepared.data for call in waiting.take(0.0)]
-    assert (0, 0.0, "") == (waiting.depth("bulk"), waiting.drain_s("bulk"), waiting.waiting)
+    assert (0, 0.0, "") == (waiting.depth["bulk"], waiting.drain_s("bulk"), waiting.waiting)
 
 
 async def test_callers_who_left_and_calls_that_are_too_late_never_reach_the_device():
@@ -52,7 +52,7 @@ async def test_callers_who_left_and_calls_that_are_too_late_never_reach_the_devi
     assert [there] == waiting.take(1.0)
     assert "stage queue" in late.result.result().outcome.detail
     assert 0.0 == late.result.result().ran_s
-    assert (1, [after]) == (waiting.depth("interactive"), waiting.take(1.0))
+    assert (1, [after]) == (waiting.depth["interactive"], waiting.take(1.0))
     assert [] == waiting.take(1.0)
 
 
@@ -80,7 +80,7 @@ async def test_a_promoted_call_takes_its_place_by_arrival():
     bulk.promote()
 
     assert "interactive" == bulk.lane
-    assert (3, 0) == (waiting.depth("interactive"), waiting.depth("bulk"))
+    assert (3, 0) == (waiting.depth["interactive"], waiting.depth["bulk"])
     assert [first, bulk, last] == waiting.take(4.0)
 
 

@@ -35,7 +35,7 @@ def run(turns, resident, now, seconds):
     for call in turn.calls:
         call.begin(now)
         call.answer("outcome", seconds)
-    turns.answered(now + seconds)
+    turns.progress = now + seconds
     turns.end(turn, now + seconds)
     return turn.calls
 
@@ -111,7 +111,7 @@ def test_an_unfull_batch_has_one_wait_for_company_and_for_pending_calls():
 
     learns(resident, fixed_s=4.0)
     group = pending.begin("interactive", 2, 11.0)
-    known = pending.groups
+    known = frozenset(pending.groups)
     assert pytest.approx(19.0) == turns.waits_until(resident, known, 11.0)
     pending.begin("interactive", 1, 12.0)
     pending.end(group, 12.0)
@@ -129,7 +129,7 @@ def test_it_waits_on_for_calls_that_all_come_in_time_and_for_bulk(lane, calls, u
     pending.end(pending.begin(lane, 1, 0.0), 1.0)
     pending.begin(lane, calls, 1.0)
     first = pending.begin(lane, 1, 1.0)
-    known = pending.groups
+    known = frozenset(pending.groups)
     pending.end(first, 2.5)
     put(turns, resident, lane=lane, now=2.5)
 

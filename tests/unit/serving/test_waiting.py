@@ -137,7 +137,7 @@ async def test_room_is_seen_when_a_call_has_ended(monkeypatch):
     async with serving(max_waiting=20, max_items=1) as (model, fake, _, resident):
         busy = await held(model, fake)
         asked = [asking(model, call(name), lane=BULK)[0] for name in ("a", "b")]
-        await until(lambda: 2 == resident.queue.depth(BULK))
+        await until(lambda: 2 == resident.queue.depth[BULK])
         with WaitingRoom(0).place(0, 1) as place:
             task = asyncio.create_task(model.wait_for_room(context(BULK), Demand(), place))
             await turns()

@@ -70,7 +70,7 @@ async def test_a_group_is_promoted_whenever_the_request_arrives(when):
         await until(model.preparing.is_set)
         if when == "while its calls wait":
             model.may_prepare.set()
-            await until(lambda: queue.depth("bulk"))
+            await until(lambda: queue.depth["bulk"])
         await replica.promote("second")
         model.may_prepare.set()
         await until(lambda: queue.waiting)
