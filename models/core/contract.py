@@ -13,6 +13,7 @@ the order of the list of prepared calls; the result of a failed call is an excep
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 # VQAScore's own (Lin et al. 2024, section 3); `{}` is the prompt.
@@ -58,7 +59,7 @@ class Prepared:
     data: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelInfo:
     """
     Public facts about a model: the content of `GET /models` and of a score's provenance.
@@ -109,7 +110,7 @@ class ModelInfo:
         """The label; with the digest of the files if the revision is a label of the settings."""
         return self.label if self.files in ("", self.revision) else f"{self.label}+{self.files}"
 
-    @property
+    @cached_property
     def identity(self) -> tuple[str, ...]:
         """The model's part of cache keys: models with different results have different ones."""
         return (self.content, self.dtype, *filter(None, [self.recipe]))

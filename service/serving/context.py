@@ -107,7 +107,7 @@ class Context:
     def use(self, name: str, model: ModelInfo) -> None:
         """Note the use of a model.  Raises `ModelChanged` if the request used another by that name."""
         first = self.request.models.setdefault(name, model)
-        if first.identity != model.identity:
+        if first is not model and first.identity != model.identity:
             raise ModelChanged(
                 f"models.{name} changed during the request, from {first.label} to {model.label}"
             )

@@ -30,7 +30,7 @@ from service.serving.admission import Demand
 from service.serving.backends.prepare import decoding_s, images_in_use
 from service.serving.cache import Cache
 from service.serving.context import Context
-from service.serving.contract import Backend
+from service.serving.contract import LOADED, Backend
 from service.serving.job import Job, Result
 from service.serving.waiting import Place
 
@@ -155,7 +155,8 @@ class Handle:
             NotReady: the model has been taken away, and its calls do not wait.
             ModelChanged: the request has used another model by this name.
         """
-        await self.backend.presence.wait(context.request)
+        if self.backend.presence.state != LOADED:
+            await self.backend.presence.wait(context.request)
         model = self.info
         context.use(self.name, model)
         cache = self._cache if model.revision else None
@@ -174,7 +175,8 @@ class Handle:
             if call.cacheable and (status != "miss" or cache is not None):
                 context.looked_up("scores", status)
         if new:
-            self._start(new, context)
+            group = Group(new, self._preparing.start(self._prepare_and_start(new, context)))
+            self._groups |= dict.fromkeys(new, group)
         else:
             context.queued(self.name)
         await self._wait([*jobs.values()], context)
@@ -209,12 +211,6 @@ class Handle:
             outcome = result.result().outcome
             if isinstance(outcome, CallResult):
                 cache.keep(key, outcome)
-
-    def _start(self, jobs: list[Job], context: Context) -> None:
-        """Prepare and start new jobs together."""
-        group = Group(jobs, self._preparing.start(self._prepare_and_start(jobs, context)))
-        for job in jobs:
-            self._groups[job] = group
 
     async def _prepare_and_start(self, jobs: list[Job], context: Context) -> None:
         """
@@ -317,7 +313,7 @@ def used(handles: Iterable[Handle], context: Context) -> Iterator[None]:
     """Keep several models for a request, see `Handle.used_by`."""
     with ExitStack() as stack:
         for handle in handles:
-            stack.enter_context(handle.used_by(context))
+            stack.enter_context(handle.backend.presence.used_by(context.request))
         yield
 
 

@@ -53,18 +53,20 @@ def one_caller(who: object = None) -> Iterator[None]:
 
 
 class Turns(Generic[T]):
-    """Entries of several callers: callers in turns, each one's requests in turns, each request's in order."""
+    """
+    Entries of several callers: callers in turns, each one's requests in turns, each request's in order.
+
+    Attributes:
+        callers: those that have entries, in the order of their turns.
+    """
 
     def __init__(self) -> None:
-        self._callers: OrderedDict[object, OrderedDict[object, deque[T]]] = OrderedDict()
-
-    def __bool__(self) -> bool:
-        return bool(self._callers)
+        self.callers: OrderedDict[object, OrderedDict[object, deque[T]]] = OrderedDict()
 
     def add(self, entry: T) -> None:
         """Append an entry of the current request."""
         who, request = CALLER.get()
-        self._callers.setdefault(who, OrderedDict()).setdefault(request, deque()).append(entry)
+        self.callers.setdefault(who, OrderedDict()).setdefault(request, deque()).append(entry)
 
     def first(self, last: Container[object] = ()) -> tuple[object, T]:
         """
@@ -73,34 +75,34 @@ class Turns(Generic[T]):
         Args:
             last: callers that come after all others.
         """
-        who = next((who for who in self._callers if who not in last), next(iter(self._callers)))
-        return who, next(iter(self._callers[who].values()))[0]
+        who = next((who for who in self.callers if who not in last), next(iter(self.callers)))
+        return who, next(iter(self.callers[who].values()))[0]
 
     def in_order(self, last: Container[object] = ()) -> Iterator[T]:
         """Yield all entries: first those of the next caller, in the order of its requests."""
-        callers = [who for who in self._callers if who not in last]
-        callers += [who for who in self._callers if who in last]
-        return (entry for who in callers for queue in self._callers[who].values() for entry in queue)
+        callers = [who for who in self.callers if who not in last]
+        callers += [who for who in self.callers if who in last]
+        return (entry for who in callers for queue in self.callers[who].values() for entry in queue)
 
     def take(self, last: Container[object] = ()) -> tuple[object, T]:
         """Remove and return the next caller and entry; the turn of caller and request is over."""
         who, entry = self.first(last)
-        self.remove(Caller(who, next(iter(self._callers[who]))), entry)
+        self.remove(Caller(who, next(iter(self.callers[who]))), entry)
         return who, entry
 
     def remove(self, caller: Caller, entry: T, *, served: bool = True) -> None:
         """Remove an entry; if it was *served*, move caller and request to the end of their queues."""
         who, request = caller
-        requests = self._callers[who]
+        requests = self.callers[who]
         queue = requests[request]
         queue.remove(entry)
         if served:
             requests.move_to_end(request)
-            self._callers.move_to_end(who)
+            self.callers.move_to_end(who)
         if not queue:
             del requests[request]
         if not requests:
-            del self._callers[who]
+            del self.callers[who]
 
 
 class Budget:
@@ -136,7 +138,7 @@ class Budget:
     @property
     def waits(self) -> bool:
         """True if a caller waits for an amount."""
-        return bool(self._urgent or self._patient)
+        return bool(self._urgent.callers or self._patient.callers)
 
     @asynccontextmanager
     async def hold(self, amount: int, urgent: bool = True, key: Hashable = None) -> AsyncIterator[None]:
@@ -170,7 +172,7 @@ class Budget:
     def take_now(self, amount: int, urgent: bool = True, key: Hashable = None) -> "Portion | None":
         """Take *amount* if it is free and no earlier caller waits; return None otherwise."""
         portion = Portion(self, CALLER.get(), urgent, key)
-        if self._urgent or (self._patient and not urgent):
+        if self._urgent.callers or (self._patient.callers and not urgent):
             return None
         if not (self._allows(portion, amount) and self._fits(portion, amount)):
             return None

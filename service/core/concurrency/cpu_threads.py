@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Self, TypeVar
 
-from service.core.concurrency.budget import Turns
+from service.core.concurrency.budget import CALLER, Turns
 from service.core.concurrency.threads import finished
 from service.core.lanes import BULK, INTERACTIVE
 
@@ -67,12 +67,12 @@ class FairThreads:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the threads have ended")
-            self._turns.add((future, work, args))
-            try:
-                self._hand_out()
-            except RuntimeError:
-                future.cancel()
-                raise
+            who = CALLER.get().who
+            if not self._turns.callers and self._has_thread(who):
+                self._start(who, (future, work, args))
+            else:
+                self._turns.add((future, work, args))
+                self._hand_out()  # a spare thread may be free for another caller
         return future
 
     def shutdown(self) -> None:
@@ -85,12 +85,8 @@ class FairThreads:
 
     def _hand_out(self) -> None:
         """Start the tasks that may run now; end the threads if the pool is closed and idle."""
-        while self._turns and self._may_run(self._turns.first(self._running)[0]):
-            if len(self._threads) == self._running.total() and not self._grow():
-                break
-            who, task = self._turns.take(self._running)
-            self._running[who] += 1
-            self._handed.put((who, task))
+        while self._turns.callers and self._has_thread(self._turns.first(self._running)[0]):
+            self._start(*self._turns.take(self._running))
         if self._closed and not self._running:
             for _ in self._threads:
                 self._handed.put(None)
@@ -107,9 +103,14 @@ class FairThreads:
         self._threads.append(thread)
         return True
 
-    def _may_run(self, who: object) -> bool:
-        spare = 0 if who in self._running else self._spare
-        return self._running.total() < self._workers + spare
+    def _has_thread(self, who: object) -> bool:
+        """Return True if a thread is free for a task of *who*; start one if needed, see `_grow`."""
+        running, spare = self._running.total(), 0 if who in self._running else self._spare
+        return running < self._workers + spare and (running < len(self._threads) or self._grow())
+
+    def _start(self, who: object, task: Task) -> None:
+        self._running[who] += 1
+        self._handed.put((who, task))
 
     def _run(self) -> None:
         try:
@@ -125,7 +126,8 @@ class FairThreads:
                 if not self._running[who]:
                     del self._running[who]
                 del who  # as above
-                self._hand_out()
+                if self._turns.callers or self._closed:
+                    self._hand_out()
 
 
 def do(future: "asyncio.Future[T]", work: Callable[..., T], args: tuple[Any, ...]) -> None:

@@ -55,9 +55,9 @@ def compute_on_one_core() -> None:
         torch.set_num_threads(1)
 
 
-def compute(threads: int, model: Model, batch: Sequence[Prepared]) -> list[Any]:
-    """Return the model's outcomes, computed with *threads* threads."""
-    if torch := loaded_torch():
+def compute(torch: Any, threads: int, model: Model, batch: Sequence[Prepared]) -> list[Any]:
+    """Return the model's outcomes, computed with *threads* threads of *torch*, if a model needs it."""
+    if torch:
         torch.set_num_threads(threads)  # each time: OpenMP's number is per thread, MKL's is global
     return model.score(batch)
 
@@ -73,11 +73,12 @@ class ExecutionSlot:
 
     def __init__(self, threads: int) -> None:
         self.threads, self.since = threads, inf
+        self._torch = loaded_torch()
         self._thread = FairThreads(1, "device", compute_on_one_core)
 
     async def score(self, model: Model, batch: Sequence[Prepared]) -> Sequence[Any]:
         """Return the model's outcomes.  Raises what `Model.score` raises."""
-        return await self._thread.run(compute, self.threads, model, batch)
+        return await self._thread.run(compute, self._torch, self.threads, model, batch)
 
     async def run(self, work: Callable[..., R], *given: Any) -> R:
         """Return the result of *work* on this thread."""

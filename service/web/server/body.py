@@ -3,7 +3,7 @@
 import asyncio
 import json
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -62,8 +62,8 @@ class Pace:
     """
 
     def __init__(self, window_s: float, now: float) -> None:
-        self._window_s, self._missing = window_s, 0.0
-        self.came(0, now)
+        self._window_s, self._missing = window_s, LEAST_BYTES_PER_S * window_s
+        self.deadline = now + window_s
 
     def came(self, size: int, now: float) -> None:
         """Count *size* bytes that arrived; enough of them start the next window."""
@@ -233,8 +233,7 @@ async def read_as(
     if kind == "multipart/form-data":
         max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
         form = Form(request.headers["content-type"], max_files)
-        async for chunk in chunks(request):
-            form.feed(chunk)
+        await feed(request, form.feed)
         sent, parts = form.read()
         if sent is None:
             others = [name for name in parts if name not in form.images]
@@ -250,9 +249,9 @@ async def read_as(
     return await parsed(request, lambda raw: convert(parse(raw, wire)), body), parts
 
 
-async def chunks(request: Request) -> AsyncIterator[bytes]:
+async def feed(request: Request, take: Callable[[bytes], object]) -> None:
     """
-    Yield the body as it arrives.
+    Call *take* with each part of the body as it arrives.
 
     Raises:
         UnsupportedMediaType: the body is compressed.
@@ -266,15 +265,14 @@ async def chunks(request: Request) -> AsyncIterator[bytes]:
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise CallerGone
-        yield message.get("body", b"")
+        take(message.get("body", b""))
         more = message.get("more_body", False)
 
 
 async def whole(request: Request) -> bytearray:
-    """Read the body.  Raises as `chunks`.  Starlette's method would keep it as long as the request."""
+    """Read the body.  Raises as `feed`.  Starlette's method would keep it as long as the request."""
     body = bytearray()
-    async for chunk in chunks(request):
-        body += chunk
+    await feed(request, body.extend)
     return body
 
 

@@ -59,7 +59,7 @@ def test_all_cores_are_those_before_any_thread_was_given_fewer(torch):
 
 def test_a_batch_is_computed_with_the_cores_that_it_is_given(torch):
     """The answers are the model's."""
-    assert ["scored a", "scored b"] == device.compute(3, Model(), ["a", "b"])
+    assert ["scored a", "scored b"] == device.compute(torch, 3, Model(), ["a", "b"])
     assert 3 == torch.threads
 
 
@@ -69,7 +69,7 @@ def test_without_torch_there_is_one_core_and_a_batch_is_computed_all_the_same():
     device.compute_on_one_core()
 
     assert 1 == device.all_cores()
-    assert ["scored a"] == device.compute(3, Model(), ["a"])
+    assert ["scored a"] == device.compute(None, 3, Model(), ["a"])
 
 
 @pytest.mark.anyio

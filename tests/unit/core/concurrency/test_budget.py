@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 def drained(turns: Turns[str]) -> str:
     """All entries in the order of their turns."""
     taken = []
-    while turns:
+    while turns.callers:
         assert turns.first() == turns.first()
         taken.append(turns.take()[1])
     return "".join(taken)
