@@ -100,7 +100,7 @@ class ModelInfo:
     recipe: str = ""
     hardware: str = ""
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The model's name in a response: `id@revision`, or the id if there is no revision."""
         return f"{self.id}@{self.revision}" if self.revision else self.id

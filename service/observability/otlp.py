@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
 from service import __version__
-from service.core.concurrency.threads import on_thread
+from service.core.concurrency.cpu_threads import on_thread
 
 log = logging.getLogger("scoregate.tracing")
 

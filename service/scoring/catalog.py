@@ -26,25 +26,29 @@ class MetricCatalog:
 
     Attributes:
         known: all declared metrics, by name.
-        handle: returns the model of a metric in a role, or None.
+        models: the handle of each role's model, by metric.
         defaults: the default options of each metric.
         configured: metrics whose models are all configured, by name.
     """
 
     def __init__(self, known: Mapping[str, Metric], runtime: Runtime) -> None:
-        self.known, self._runtime, self.handle = known, runtime, runtime.handle
+        self.known, self._runtime = known, runtime
+        self.models = {
+            name: {role: handle for role in metric.all_roles if (handle := runtime.handle(name, role))}
+            for name, metric in known.items()
+        }
         self.defaults = {name: metric.options() for name, metric in known.items()}
         self.configured: dict[str, Metric] = {
             name: metric
             for name, metric in known.items()
-            if all(self.handle(part.name, role) for part in self._parts(name) for role in part.roles)
+            if all(self.models[part.name].get(role) for part in self._parts(name) for role in part.roles)
         }
         self._handles = {
             name: [
                 handle
                 for part in self._parts(name)
                 for role in part.all_roles
-                if (handle := self.handle(part.name, role))
+                if (handle := self.models[part.name].get(role))
             ]
             for name in self.configured
         }
@@ -60,7 +64,7 @@ class MetricCatalog:
         """Return why a model is unsuitable for the metric *name* or one of its parts, or an empty string."""
         for part in self._parts(name):
             for role in part.roles:
-                handle = self.handle(part.name, role)
+                handle = self.models[part.name].get(role)
                 if handle and part.name in handle.backend.refuses:
                     return (
                         f"models.{handle.name} cannot serve {part.name}: {handle.backend.refuses[part.name]}"
@@ -82,7 +86,7 @@ class MetricCatalog:
             f"{IN_WORDS.get(role, f'the {role} model')} (models.{handle.name})": state
             for part in self._parts(name)
             for role in part.all_roles
-            if (handle := self.handle(part.name, role))
+            if (handle := self.models[part.name].get(role))
             and (state := handle.backend.failing or (handle.backend.missing if role in part.may_use else ""))
         }
         return "; ".join(f"{model}: {state}" for model, state in states.items())
@@ -107,7 +111,7 @@ class MetricCatalog:
             own = f"a model of its own in the role {', '.join(metric.roles)}{weights}"
             return f"{own}, named by the setting metrics.{name}.model"
         pairs = ((part.name, role) for part in self._parts(name) for role in part.roles)
-        missing = dict.fromkeys(role for part, role in pairs if not self.handle(part, role))
+        missing = dict.fromkeys(role for part, role in pairs if not self.models[part].get(role))
         return f"a model in the role {', '.join(missing)}"
 
     def handles(self, metrics: Sequence[str]) -> dict[str, Handle]:
@@ -132,4 +136,4 @@ class MetricCatalog:
         style = metric.styles.get(name) or metric.style_of(
             options.get(metric.name) or self.defaults[metric.name]
         )
-        return style, self.handle(metric.name, "questions")
+        return style, self.models[metric.name].get("questions")

@@ -136,35 +136,31 @@ class Engine:
 
     async def _score_input(self, input: Input, work: Workload, context: Context) -> None:
         """Set the result of each metric of *input*; all fail if an image cannot be opened."""
-        context, fault = context.for_one_frame(), ScoregateError()
+        context = context.for_one_frame()
         if asyncio.get_running_loop().time() >= context.deadline:  # while others were scored
             input.results = dict.fromkeys(input.metrics, DeadlineExceeded(stage="queue"))
             return
         try:
             with work.frame() as context.queued:
-                input.results = await self._results(input, context)
+                async with (
+                    asyncio.timeout_at(context.deadline) as opening,
+                    opened(input, self._images, context) as (item, notes),
+                ):
+                    opening.reschedule(None)  # from here on each metric has the deadline itself
+                    results = await side_by_side(
+                        [
+                            self._score_metric(name, item, each, context)
+                            for name, each in input.metrics.items()
+                        ]
+                    )
+                    if item.references or item.source:
+                        results = [await self._located(each, input, item, context) for each in results]
+        except (TimeoutError, ScoregateError, ImageError) as exc:
+            fault = DeadlineExceeded(stage="decode") if isinstance(exc, TimeoutError) else error_of(exc)
+            input.results = dict.fromkeys(input.metrics, fault)
             return
-        except TimeoutError:
-            fault = DeadlineExceeded(stage="decode")
-        except (ScoregateError, ImageError) as exc:
-            fault = error_of(exc)
-        input.results = dict.fromkeys(input.metrics, fault)
-
-    async def _results(self, input: Input, context: Context) -> dict[str, MetricResult]:
-        """Return each metric's result.  Raises `TimeoutError`, and why an image cannot be opened."""
-        async with (
-            asyncio.timeout_at(context.deadline) as opening,
-            opened(input, self._images, context) as (item, notes),
-        ):
-            opening.reschedule(None)  # from here on each metric has the deadline itself
-            results = await side_by_side(
-                [self._score_metric(name, item, each, context) for name, each in input.metrics.items()]
-            )
-            if item.references or item.source:
-                results = [await self._located(each, input, item, context) for each in results]
-            if notes:
-                results = [each.noted(notes) if isinstance(each, Score) else each for each in results]
-            return dict(zip(input.metrics, results, strict=True))
+        noted = [each.noted(notes) if notes and isinstance(each, Score) else each for each in results]
+        input.results = dict(zip(input.metrics, noted, strict=True))
 
     async def _located(
         self, result: MetricResult, input: Input, item: Item, context: Context
@@ -197,7 +193,7 @@ class Engine:
         metric = self.catalog.configured[name]
         parts = partial(self._score_parts, context)
         style = metric.style_of(options) if metric.style else None
-        models = Models(partial(self.catalog.handle, name), self._writer, context, parts, style)
+        models = Models(self.catalog.models[name].get, self._writer, context, parts, style)
         score = metric.score(item, models, options)
         if not metric.computes:
             return score

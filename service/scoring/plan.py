@@ -179,7 +179,7 @@ class Plan:
                 inputs = of_item[name] = self._inputs(item, name, options, uses, distinct)
                 if not isinstance(inputs, BadImage):
                     for handle, demand in demands_of(metric, options, item.prompt, catalog):
-                        more = demand * len(inputs)
+                        more = demand * len(inputs) if len(inputs) > 1 else demand
                         demands[handle] = demands[handle] + more if handle in demands else more
             self.by_metric.append(of_item)
             self.inputs += distinct.values()
@@ -258,7 +258,7 @@ def demands_of(
     """Yield the models that *metric* or its parts need for an image, each with the demand on it."""
     for part, chosen in metric.asks(options).items():
         for role, demand in catalog.known[part].demand(prompt, chosen).items():
-            if demand.calls and (handle := catalog.handle(part, role)):
+            if demand.calls and (handle := catalog.models[part].get(role)):
                 yield handle, demand
 
 

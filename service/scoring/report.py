@@ -121,7 +121,7 @@ class Report:
             DeadlineExceeded: nothing has a score, and something was late.
             LaneFull, Overloaded, NotReady: everything was refused.
         """
-        if self.partial and (failure := self.failure()):
+        if failure := self.failure():
             raise failure
 
     def count(self, instruments: Instruments) -> None:

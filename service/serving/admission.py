@@ -38,15 +38,14 @@ class Reservation:
 
     def begin_part(self) -> None:
         """Release one part, which the queue counts from now on."""
-        self._release(min(self._part, self._left))
+        part = min(self._part, self._left)
+        self._left -= part
+        self._reserved[self._lane] -= part
 
     def close(self) -> None:
         """Release the rest when the request ends."""
-        self._release(self._left)
-
-    def _release(self, cost: float) -> None:
-        self._left -= cost
-        self._reserved[self._lane] -= cost
+        self._reserved[self._lane] -= self._left
+        self._left = 0.0
 
 
 class Reservations(Reservation):

@@ -13,8 +13,7 @@ from typing import Any
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import CallResult
-from service.core.concurrency.promise import Promise, all_done
-from service.core.concurrency.tasks import Tasks
+from service.core.concurrency.tasks import Promise, Tasks, all_done
 from service.core.errors import (
     DeadlineExceeded,
     Draining,
@@ -218,7 +217,7 @@ class Handle:
 
         Afterwards each job of the group has been queued or answered, even after an exception.
         """
-        fault: ScoregateError = Draining()  # if the task is cancelled: the event loop ends
+        fault: ScoregateError | None = None
         try:
             since, calls = context.since, [job.call for job in jobs if job.call is not None]
             with images_in_use(calls):  # their requests may end before
@@ -236,7 +235,7 @@ class Handle:
             for job in jobs:
                 del self._groups[job]
                 if job.prepared is None:
-                    job.answer(fault)
+                    job.answer(fault or Draining())  # the task is cancelled: the event loop ends
 
     def _queue(self, job: Job, made: Prepared | ScoregateError) -> None:
         """Queue a job, or answer it with its error."""

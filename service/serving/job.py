@@ -9,7 +9,7 @@ from typing import Any
 from models.core.calls import Call
 from models.core.contract import ModelInfo
 from models.core.outcomes import CallResult
-from service.core.concurrency.promise import Promise
+from service.core.concurrency.tasks import Promise
 from service.core.errors import ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing import NO_SPAN, Span

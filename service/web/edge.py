@@ -18,7 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.core.concurrency.disconnect import CallerGone
+from service.core.concurrency.tasks import CallerGone
 from service.core.errors import (
     Draining,
     Malformed,

@@ -182,7 +182,7 @@ class Budget:
     def give_back(self, portion: "Portion", amount: int) -> None:
         """Return *amount* of a portion, and serve those who wait."""
         self._change(portion, -amount)
-        if self.waits:
+        if self._urgent.callers or self._patient.callers:
             self._serve()
 
     def _allows(self, portion: "Portion", amount: int) -> bool:

@@ -1,10 +1,11 @@
-"""Thread pools that decode images, prepare calls and run batches."""
+"""Threads for the event loop: its own pool, and those that decode images, prepare calls and run batches."""
 
 import asyncio
 import logging
 import os
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -12,7 +13,6 @@ from threading import Lock, Thread
 from typing import Any, Self, TypeVar
 
 from service.core.concurrency.budget import CALLER, Turns
-from service.core.concurrency.threads import finished
 from service.core.lanes import BULK, INTERACTIVE
 
 log = logging.getLogger("scoregate.threads")
@@ -128,6 +128,28 @@ class FairThreads:
                 del who  # as above
                 if self._turns.callers or self._closed:
                     self._hand_out()
+
+
+async def on_thread(work: Callable[..., T], *args: object, pool: Executor | None = None) -> T:
+    """Run `finished` on a thread of *pool*, by default the loop's own pool."""
+    return await asyncio.get_running_loop().run_in_executor(pool, finished, work, *args)
+
+
+def finished(work: Callable[..., T], *args: object) -> T:
+    """
+    Return the result of *work*.
+
+    Raises:
+        RuntimeError: *work* raised an exception that a future cannot carry.  A future rejects
+            `StopIteration` and would never be done; `SystemExit` would end the event loop, and
+            `CancelledError` a task.
+    """
+    try:
+        return work(*args)
+    except BaseException as exc:
+        if isinstance(exc, Exception) and not isinstance(exc, StopIteration):
+            raise
+        raise RuntimeError(f"the work raised {type(exc).__name__}") from exc
 
 
 def do(future: "asyncio.Future[T]", work: Callable[..., T], args: tuple[Any, ...]) -> None:

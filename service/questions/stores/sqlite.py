@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, TypeVar
 
-from service.core.concurrency.threads import on_thread
+from service.core.concurrency.cpu_threads import on_thread
 from service.core.errors import NotReady
 from service.core.settings import NotYet, SettingsError
 from service.questions.sets import ID, QuestionSet, from_json, to_json

@@ -13,8 +13,7 @@ from models.core.contract import ModelError, Prepared, RemoteModel, UpstreamErro
 from models.core.outcomes import CallResult
 from models.core.settings import RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.promise import Promise
-from service.core.concurrency.tasks import Tasks
+from service.core.concurrency.tasks import Promise, Tasks
 from service.core.concurrency.watcher import Watcher
 from service.core.errors import (
     CallRefused,

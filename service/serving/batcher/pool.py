@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from math import inf
 from time import monotonic
 from typing import Any, Self
@@ -34,15 +34,12 @@ LocalModel = HostedModel[Model]
 @contextmanager
 def batch_span(batch: Sequence[Job], model: str) -> Iterator[None]:
     """
-    Record the batch while the context is open, if the trace of one of its calls is recorded.
+    Record the batch while the context is open; the trace of one of its calls is recorded.
 
     The span is in the trace of the first such call, with links to all; the calls keep its traceparent.  A
     trace of its own would be sampled independently of the requests' traces.
     """
     spans = recorded(batch)
-    if not spans:
-        yield
-        return
     links = [span.traceparent for span in spans]
     with spans[0].child("batch", links, model=model, calls=len(batch)) as made:
         for call in batch:
@@ -91,7 +88,8 @@ class BatchRunner:
         for call in calls:
             call.begin(began)
         try:
-            with batch_span(calls, resident.name):
+            traced = any(call.span.recording for call in calls)
+            with batch_span(calls, resident.name) if traced else nullcontext():
                 outcomes = await slot.score(batch.copy, [call.prepared for call in calls])
             if len(outcomes) != len(calls):
                 raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
@@ -298,7 +296,7 @@ class Pool:
         return device.may_begin(resident, slot, urgent=urgent)
 
     async def _run_batch(self, batch: RunningBatch[Model], device: Device, slot: ExecutionSlot) -> None:
-        share = device.give_threads(batch, slot, self.residents)
+        share = device.give_threads(batch, slot, self.scheduler.residents)
         slot.since = self.clock()
         try:
             await self._runner.score(batch, batch.calls, slot, share)
@@ -353,6 +351,8 @@ class Pool:
     async def _fill(self, resident: LocalModel, device: Device) -> None:
         """Wait for more calls, see `Scheduler.waits_until`."""
         known, since = frozenset(resident.queue.pending.groups), self.clock()
+        if not known and not resident.queue.linger_s:
+            return
         while self.scheduler.next(device.name) is resident and not self._closed:
             left_s = self.scheduler.waits_until(resident, known, since) - self.clock()
             if left_s <= 0:

@@ -35,10 +35,6 @@ class Shares:
         """Return the tokens that bulk calls earn with each interactive one."""
         return min(1.0, self.bulk / self.interactive * (1 + waited_s / self.ageing_s))
 
-    def weight(self, lane: str) -> float:
-        """Return the share of *lane*."""
-        return self.interactive if lane == INTERACTIVE else self.bulk
-
 
 def take_batch(
     lanes: Mapping[str, Iterable[Job]],

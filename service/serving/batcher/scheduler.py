@@ -90,6 +90,7 @@ class Scheduler(Generic[M]):
         self, residents: Sequence[HostedModel[M]], now: float, slots: int = 1, ahead: int = 0
     ) -> None:
         self.residents, self._shares = tuple(residents), residents[0].queue.shares
+        self._weights = {INTERACTIVE: self._shares.interactive, BULK: self._shares.bulk}
         self._slots, self._ahead = slots, ahead
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
@@ -135,7 +136,7 @@ class Scheduler(Generic[M]):
     def _charge(self, resident: HostedModel[M]) -> float:
         """Return the charge of *resident*, with the predicted one of its running batches."""
         running = (batch for batch in self._running if batch.resident is resident)
-        return resident.charged + sum(batch.run_s / self._shares.weight(batch.lane) for batch in running)
+        return resident.charged + sum(batch.run_s / self._weights[batch.lane] for batch in running)
 
     def _sharing(self, resident: HostedModel[M]) -> list[tuple[HostedModel[M], float]]:
         """Return each model on devices of *resident*, itself too, with the share of its devices there."""
@@ -207,7 +208,7 @@ class Scheduler(Generic[M]):
         """End *batch*, which had *share* of the device, and charge its model."""
         del self._running[batch]
         self._ended[batch.device] = now
-        batch.resident.charged += share * (now - batch.began) / self._shares.weight(batch.lane)
+        batch.resident.charged += share * (now - batch.began) / self._weights[batch.lane]
 
     def wait_s(self, resident: HostedModel[M], lane: str, now: float) -> float:
         """Return the predicted seconds until the calls that wait in *lane* of its devices are done."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 from models.core.contract import Model
 from models.core.settings import PlacedSettings
 from service.core.concurrency.cpu_threads import cpu_threads
-from service.core.concurrency.promise import all_done
+from service.core.concurrency.tasks import all_done
 from service.core.errors import ScoregateError
 from service.core.lanes import INTERACTIVE
 from service.core.settings.tree import Settings

@@ -11,8 +11,7 @@ from time import monotonic
 from typing import Any, Self
 
 from models.core.contract import ModelInfo
-from service.core.concurrency.promise import Promise
-from service.core.concurrency.tasks import Tasks
+from service.core.concurrency.tasks import Promise, Tasks
 from service.serving.admission import Demand, Reservations
 from service.serving.batcher.pool import add_batch_span
 from service.serving.batcher.queue import Queue

@@ -4,7 +4,7 @@ import asyncio
 from functools import partial
 
 from models.core.contract import RemoteModel
-from service.core.concurrency.threads import on_thread
+from service.core.concurrency.cpu_threads import on_thread
 from service.core.settings import NotYet
 from service.serving.loading import is_placed
 from service.serving.ray.backend import ReplicatedBackend

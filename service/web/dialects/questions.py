@@ -17,7 +17,7 @@ from models.core.calls import Call, ChoiceCall, LabelCall, LikelihoodCall
 from models.core.contract import ModelInfo
 from models.core.outcomes import Choices, Likelihood
 from models.images.image import Image
-from service.core.concurrency.disconnect import while_connected
+from service.core.concurrency.tasks import while_connected
 from service.core.errors import CallRefused, Invalid, NotFound, ScoregateError
 from service.core.fields import SLOT
 from service.core.lanes import BULK

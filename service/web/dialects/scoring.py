@@ -15,8 +15,7 @@ from itertools import chain
 
 from starlette.requests import Request
 
-from service.core.concurrency.disconnect import while_connected
-from service.core.concurrency.tasks import side_by_side
+from service.core.concurrency.tasks import side_by_side, while_connected
 from service.core.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, ScoregateError, bare
 from service.core.lanes import BULK
 from service.images.loader import ImageRef

@@ -4,7 +4,7 @@ from typing import cast
 
 from fastapi import APIRouter, Request, Response
 
-from service.core.concurrency.disconnect import while_connected
+from service.core.concurrency.tasks import while_connected
 from service.core.errors import ScoregateError
 from service.questions.sets import QuestionSet
 from service.scoring.report import most_telling

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from fastapi import APIRouter, Request, Response
 
-from service.core.concurrency.disconnect import while_connected
+from service.core.concurrency.tasks import while_connected
 from service.core.fields import Orient
 from service.metrics.common.contract import MetricOptions
 from service.scoring.ranking import RankedItem, ranked
@@ -49,7 +49,8 @@ async def score(request: Request) -> Response:
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
-    report.raise_if_failed()
+    if report.partial:
+        report.raise_if_failed()
     timings = context.timings_ms()
     orient = wanted.orient or service.settings.images.orient
     content: ScoreAnswer = {

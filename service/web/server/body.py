@@ -13,9 +13,8 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from service.core.concurrency.budget import Budget, ByteBudget, Share
-from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.disconnect import CallerGone
-from service.core.concurrency.threads import on_thread
+from service.core.concurrency.cpu_threads import FairThreads, on_thread
+from service.core.concurrency.tasks import CallerGone
 from service.core.errors import (
     Malformed,
     Overloaded,
@@ -246,6 +245,8 @@ async def read_as(
         raise UnsupportedMediaType(
             f"{kind[:80]}; {UnsupportedMediaType.detail}{CURL if kind == FORM else ''}"
         )
+    if len(body) <= SMALL:
+        return convert(parse(body, wire)), parts
     return await parsed(request, lambda raw: convert(parse(raw, wire)), body), parts
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from service.core.errors import Fault, Invalid, UnknownMetric
 from service.core.fields import Orient
@@ -80,15 +81,13 @@ class Pictures:
         self, image: WireImage | Sequence[OnePicture], place: str, orient: Orient | None = None
     ) -> list[ImageRef]:
         """Return the pictures of one image or several at *place*; that of a missing part has no bytes."""
-        if isinstance(image, Sequence):
-            return [self._one(each, f"{place}/{number}", orient) for number, each in enumerate(image)]
-        return [self._one(image, place, orient)]
-
-    def _one(self, image: OnePicture, place: str, orient: Orient | None) -> ImageRef:
         if isinstance(image, Base64):
-            return ImageRef(image, orient=orient)
+            return [ImageRef(image, orient=orient)]
         if isinstance(image, ImageData):
-            return ImageRef(image.data, orient=orient)
+            return [ImageRef(image.data, orient=orient)]
+        if isinstance(image, Sequence):
+            found = (self.of(each, f"{place}/{number}", orient) for number, each in enumerate(image))
+            return [*chain.from_iterable(found)]
         if isinstance(image, ImageUrl):
             source: Url | Encoded = Url(image.url)
         else:
@@ -96,7 +95,7 @@ class Pictures:
             if image.part not in self._parts:
                 detail = "there is no file part of that name"
                 self.missing.append(Fault(f"{place}/part", "missing_part", detail))
-        return self._shared.setdefault((image, orient), ImageRef(source, orient=orient))
+        return [self._shared.setdefault((image, orient), ImageRef(source, orient=orient))]
 
 
 def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.core.concurrency.budget import one_caller
-from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
-from service.core.concurrency.threads import on_thread
+from service.core.concurrency.cpu_threads import FairThreads, cpu_threads, on_thread
 from tests.support.handles import until
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.core.concurrency.disconnect import CallerGone, while_connected
+from service.core.concurrency.tasks import CallerGone, while_connected
 
 pytestmark = pytest.mark.anyio
 

@@ -8,4 +8,4 @@ def test_the_service_has_one_way_to_an_executor():
     files = (ROOT / "service").rglob("*.py")
     used = [file for file in files if ".run_in_executor(" in file.read_text("utf-8")]
 
-    assert [ROOT / "service/core/concurrency/threads.py"] == used
+    assert [ROOT / "service/core/concurrency/cpu_threads.py"] == used
