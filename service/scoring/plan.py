@@ -71,6 +71,7 @@ class UnopenedItem:
         references: images that it is compared with.
         source: the image before an edit.
         clip: the part of its videos and animations that is scored.
+        orient: whether its pixels are turned by EXIF; None for the settings' value.
     """
 
     prompt: str
@@ -81,11 +82,7 @@ class UnopenedItem:
     references: Sequence[ImageRef] = ()
     source: ImageRef | None = None
     clip: Clip = WHOLE
-
-    @property
-    def orient(self) -> Orient | None:
-        """The orientation of its pictures; None for the settings' value."""
-        return self.frames[0].orient
+    orient: Orient | None = None
 
 
 class Frame(NamedTuple):

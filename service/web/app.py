@@ -105,7 +105,7 @@ def create_app(service: Service) -> App:
     app.state.dialects = Dialects(service)
     app.state.bodies = Bodies(server, service.memory, service.parser)
     app.state.quotas = Quotas()
-    keys = KeyFile(server.api_keys_file)
+    keys = KeyFile(server.api_keys_file) if server.api_keys_file else None
     app.entry = Edge(app.dispatch, service, keys, app.state.bodies, app.error_format)
     if server.cors_origins:  # outermost, so that pages of other origins can read the edge's errors
         app.entry = Cors(app.entry, origins=server.cors_origins)
@@ -122,7 +122,7 @@ def operator_app(service: Service, bodies: Bodies) -> ASGIApp:
             check_origin(Headers(scope=scope), service.settings.server.operator_hosts)
         await changing(scope, receive, send)
 
-    edge = Edge(own, service, KeyFile(None), bodies)
+    edge = Edge(own, service, None, bodies)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         changes = scope.get("path", "").startswith("/models/")

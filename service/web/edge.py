@@ -57,6 +57,7 @@ class Edge:
     Middleware for the request id, the key, the body's limits, errors, the access log and the counters.
 
     Args:
+        keys: of the callers; None to serve every caller.
         error_format: returns the format of errors of a scope's path; None for a problem.
     """
 
@@ -64,7 +65,7 @@ class Edge:
         self,
         app: ASGIApp,
         service: Service,
-        keys: KeyFile,
+        keys: KeyFile | None,
         bodies: Bodies,
         error_format: Callable[[Scope], ErrorFormat | None] = lambda scope: None,
     ) -> None:
@@ -126,8 +127,8 @@ class Edge:
         if scope["path"] not in OPEN:
             if self._service.draining:
                 raise Draining
-            if keys := await self._keys.keys():
-                caller = keys.of(headers)
+            if self._keys:
+                caller = (await self._keys.keys()).of(headers)
                 if caller is None:
                     raise Unauthorized
                 scope["state"] |= {"key": caller.name, "caller": caller}

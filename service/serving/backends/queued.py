@@ -27,4 +27,5 @@ class QueuedBackend(Backend):
 
     def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
         """Reserve the tokens that recent calls had."""
-        return self._resident.queue.reserve(lane, demand, parts)
+        queue = self._resident.queue
+        return Reservation(queue.reserved, lane, queue.cost_of(demand), parts)

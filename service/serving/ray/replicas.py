@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from models.core.contract import ModelInfo
 from service.core.concurrency.tasks import Promise, Tasks
-from service.serving.admission import Demand, Reservations
+from service.serving.admission import Demand, Reservation, Reservations
 from service.serving.batcher.pool import add_batch_span
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
@@ -270,7 +270,10 @@ class ReplicaQueues:
         """Implement `Backend.reserve`."""
         replicas = self.in_use
         part = part_of(demand, replicas)
-        return Reservations([replica.queue.reserve(lane, part, parts) for replica in replicas])
+        queues = [replica.queue for replica in replicas]
+        return Reservations(
+            [Reservation(queue.reserved, lane, queue.cost_of(part), parts) for queue in queues]
+        )
 
 
 def part_of(demand: Demand, replicas: Sequence[ReplicaQueue]) -> Demand:

@@ -9,7 +9,6 @@ from service.web.dialects.pickled.app import PickleApp, failed
 from service.web.dialects.registry import routers
 from service.web.dialects.scoring import Dialects
 from service.web.edge import Edge
-from service.web.keys import KeyFile
 from service.web.problems import ErrorFormat
 from service.web.routes import health
 from service.web.server.body import Bodies
@@ -35,14 +34,14 @@ class DialectPort:
 def ports(service: Service, dialects: Dialects, bodies: Bodies) -> list[DialectPort]:
     """Build the apps of the ports in the settings; *bodies* are limited together with the main port's."""
     settings = service.settings.dialects
-    keys, found = KeyFile(None), []
+    found = []
     if settings.port is not None:
         app = over_http(service, dialects)
-        edge = Edge(app, service, keys, bodies, app.error_format)
+        edge = Edge(app, service, None, bodies, app.error_format)
         found.append(DialectPort("dialects.port", settings.host, settings.port, edge, None))
     if settings.pickle_port is not None:
         pickles = PickleApp(service, dialects)
-        edge = Edge(pickles, service, keys, bodies, lambda scope: failed)
+        edge = Edge(pickles, service, None, bodies, lambda scope: failed)
         found.append(DialectPort("dialects.pickle_port", settings.host, settings.pickle_port, edge, failed))
     return found
 

@@ -49,7 +49,9 @@ def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: 
         source = pictures.of(item.source, f"{place}/source", orient) if item.source is not None else [None]
         options = shared if item.options is None else options_of(item.options, request.metrics)
         clip = clip_of(item, request)
-        items.append(UnopenedItem(item.prompt, frames, options, item.id, place, references, source[0], clip))
+        items.append(
+            UnopenedItem(item.prompt, frames, options, item.id, place, references, source[0], clip, orient)
+        )
     if faults := pictures.missing:
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])
     return items
@@ -119,17 +121,15 @@ def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
 
 def check_served(metrics: Mapping[str, str], engine: Engine) -> None:
     """Check that *metrics*, by their place in the request, are served.  Raises `UnknownMetric`."""
-    faults = [
-        unserved(place, name, reason, engine)
-        for place, name in metrics.items()
-        if (reason := engine.catalog.absent(name))
-    ]
+    served = engine.catalog.metrics
+    faults = [unserved(place, name, engine) for place, name in metrics.items() if name not in served]
     if faults:
         raise UnknownMetric(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
 
 
-def unserved(place: str, name: str, reason: str, engine: Engine) -> Fault:
+def unserved(place: str, name: str, engine: Engine) -> Fault:
     """Return the fault of a metric that is not served; an unknown name may mean any known one."""
+    reason = engine.catalog.absent(name)
     known = [*engine.catalog.defaults]
     unknown = Fault.unknown(place, "unknown_metric", reason, name, known if name not in known else [])
     return replace(unknown, valid=[*engine.catalog.metrics])
