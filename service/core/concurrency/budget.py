@@ -80,9 +80,11 @@ class Turns(Generic[T]):
 
     def in_order(self, last: Container[object] = ()) -> Iterator[T]:
         """Yield all entries: first those of the next caller, in the order of its requests."""
-        callers = [who for who in self.callers if who not in last]
-        callers += [who for who in self.callers if who in last]
-        return (entry for who in callers for queue in self.callers[who].values() for entry in queue)
+        for served in (False, True):
+            for who, requests in self.callers.items():
+                if (who in last) is served:
+                    for queue in requests.values():
+                        yield from queue
 
     def take(self, last: Container[object] = ()) -> tuple[object, T]:
         """Remove and return the next caller and entry; the turn of caller and request is over."""
