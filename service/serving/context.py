@@ -1,6 +1,6 @@
 """The context of a request: its deadline, lane, timings and trace."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -53,6 +53,7 @@ class Context:
         stage: the stage for which one metric last waited.
         since: when its last stage ended, by `time.monotonic`: what follows is preparation.
         slowest: per stage, the maximum time of an item or call of this request, in seconds.
+        stages: these in milliseconds, as they are in the response; empty before.
         charge: called with the number of (item, metric) pairs when the request is admitted; raises
             `QuotaExceeded` or `LargerThanQuota`.
         queued: called with the name of a model when the queue counts the calls of one frame.
@@ -70,6 +71,7 @@ class Context:
     unknown: list[float] = field(default_factory=list)
     stage: str = ""
     slowest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    stages: Mapping[str, float] = field(default_factory=dict)
     began: float = field(default_factory=monotonic)
     since: float = field(default_factory=monotonic)
     charge: Callable[[int], None] = free
@@ -152,4 +154,5 @@ class Context:
         """Record and return the total time, with that of each stage, in milliseconds."""
         total = self.elapsed()
         self.instruments.stage_duration.labels("total", self.lane).observe(total)
-        return {**self.stages_ms(), "total": round(1000 * total, 2)}
+        self.stages = self.stages_ms()
+        return {**self.stages, "total": round(1000 * total, 2)}

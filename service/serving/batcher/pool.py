@@ -362,6 +362,9 @@ class Pool:
     async def _wait_for_work(self, seconds: float | None = None) -> None:
         """Return when there may be work, after *seconds* at the latest if they are given."""
         self._work.clear()
+        if seconds is None:
+            await self._work.wait()
+            return
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._work.wait()

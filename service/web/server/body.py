@@ -37,6 +37,7 @@ LEAST_BYTES_PER_S = 8 * 2**10
 LARGE = 2**20  # bytes of a body
 BODY = "scoregate.body"  # where a request's state has its body
 BROKEN = "scoregate.broken"  # where a request's state has the reason why its body cannot be read
+ARRIVED = "scoregate.arrived"  # where it is True if the whole body came with the headers
 
 # Bytes that are parsed on the event loop: at most 12 ms, for question sets that all differ.  A body may hold
 # tens of megabytes of base64.
@@ -156,14 +157,7 @@ class Body:
             return await receive()
         if self._refusal:
             raise self._why()
-        self._bodies.add(self, 0)
-        try:
-            async with asyncio.timeout_at(self._pace.deadline) as self._waiting:
-                message = await receive()
-        except TimeoutError as exc:
-            raise self._why() from exc
-        finally:
-            self._waiting = None
+        message = await (receive() if self._state.get(ARRIVED) else self._awaited(receive))
         if broken := self._state.get(BROKEN):
             raise Malformed(broken)
         size, self._ended = len(message.get("body", b"")), not message.get("more_body")
@@ -176,6 +170,17 @@ class Body:
             self._pace.came(size, asyncio.get_running_loop().time())
             self._bodies.add(self, size)
         return message
+
+    async def _awaited(self, receive: Receive) -> Message:
+        """Wait for the next message, until the deadline or `refuse`."""
+        self._bodies.add(self, 0)
+        try:
+            async with asyncio.timeout_at(self._pace.deadline) as self._waiting:
+                return await receive()
+        except TimeoutError as exc:
+            raise self._why() from exc
+        finally:
+            self._waiting = None
 
     async def parsed(self, parse: Callable[[Raw], T], body: Raw) -> T:
         """
