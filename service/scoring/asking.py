@@ -16,7 +16,7 @@ from service.questions.style import Style
 from service.questions.writer import QuestionWriter
 from service.scoring.engine import raise_if_changed, repeated
 from service.serving.admission import Demand
-from service.serving.backends.prepare import not_decoded
+from service.serving.backends.base import not_decoded
 from service.serving.context import CacheStatus, Context
 from service.serving.handle import Handle, used
 from service.serving.runtime import Runtime
@@ -31,7 +31,7 @@ class Asker:
     @property
     def models(self) -> dict[str, Handle]:
         """The VQA models by their names in the settings."""
-        return {name: each for name, each in self._runtime.handles.items() if each.info.role == "vqa"}
+        return {name: each for name, each in self._runtime.handles.items() if each.backend.info.role == "vqa"}
 
     async def ask(
         self,
@@ -72,7 +72,7 @@ class Asker:
                     asyncio.timeout_at(context.deadline),
                     self._images.open(picture, context) as image,
                 ):
-                    info = model.info
+                    info = model.backend.info
                     context.use(model.name, info)
                     outcomes = await model.call(calls(image, info), context)
                     raise_if_changed(outcomes)

@@ -274,8 +274,6 @@ class Workload:
     """
     The demands of one request.
 
-    As a context manager, it reserves space in the lanes for work that was admitted and has not begun.
-
     Attributes:
         demands: for each model that the request needs.
         frames: the number of inputs; a grid counts as one.
@@ -287,16 +285,18 @@ class Workload:
     lane: str
     _reservations: Mapping[str, Reservation] = field(default_factory=dict)
 
-    def __enter__(self) -> "Workload":
+    @contextmanager
+    def reserved(self) -> Iterator[None]:
+        """Reserve space in the lanes for work that was admitted and has not begun, while it is scored."""
         self._reservations = {
             handle.name: handle.backend.reserve(self.lane, demand, self.frames)
             for handle, demand in self.demands.items()
         }
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        for reservation in self._reservations.values():
-            reservation.close()
+        try:
+            yield
+        finally:
+            for reservation in self._reservations.values():
+                reservation.close()
 
     def admit(self, context: Context) -> None:
         """Raise `LaneFull`, `Overloaded` or `TooLarge` if a model cannot take the request."""

@@ -26,7 +26,7 @@ from service.core.errors import (
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing import Span
 from service.serving.admission import Demand
-from service.serving.backends.prepare import decoding_s, images_in_use
+from service.serving.backends.base import decoding_s, images_in_use
 from service.serving.cache import Cache
 from service.serving.context import Context
 from service.serving.contract import LOADED, Backend
@@ -73,11 +73,6 @@ class Handle:
         self._lines: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # of each lane: who waits for room
         self._freed = asyncio.Event()  # a call has ended
         self._closed = False
-
-    @property
-    def info(self) -> ModelInfo:
-        """The model that is loaded or served now."""
-        return self.backend.info
 
     @property
     def under_way(self) -> int:
@@ -156,7 +151,7 @@ class Handle:
         """
         if self.backend.presence.state != LOADED:
             await self.backend.presence.wait(context.request)
-        model = self.info
+        model = self.backend.info
         context.use(self.name, model)
         cache = self._cache if model.revision else None
         # With the name: two configured models may have one id and revision.
@@ -242,7 +237,7 @@ class Handle:
         try:
             if isinstance(made, ScoregateError):
                 raise made
-            if job.model is not None and job.model.identity != self.info.identity:
+            if job.model is not None and job.model.identity != self.backend.info.identity:
                 raise ModelChanged
             job.prepared = made
             self.backend.start(job)

@@ -11,8 +11,7 @@ from models.core.copies import copies_of
 from models.core.settings import DeviceSettings, ModelSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Invalid, NotReady, ScoregateError
-from service.serving.backends.prepare import prepare_all
-from service.serving.backends.queued import QueuedBackend
+from service.serving.backends.base import QueuedBackend, prepare_all
 from service.serving.batcher.device import loaded_torch
 from service.serving.batcher.pool import LocalModel, Pool
 from service.serving.contract import RETRY_S

@@ -26,8 +26,7 @@ from service.core.errors import (
 )
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.observability.instruments import Instruments
-from service.serving.backends.prepare import prepare_all
-from service.serving.backends.queued import QueuedBackend
+from service.serving.backends.base import QueuedBackend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE, Joined, Unreachable, Upstream, explained
 from service.serving.batcher.queue import Queue

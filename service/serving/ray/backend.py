@@ -24,7 +24,7 @@ from service.core.errors import (
 from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.serving.admission import Demand, Reservation
-from service.serving.backends.prepare import prepare_all
+from service.serving.backends.base import prepare_all
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import RunningBatch
 from service.serving.contract import AdmissionForecast, Backend, WorkEstimate

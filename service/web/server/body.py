@@ -128,7 +128,8 @@ class Body:
 
     def __init__(self, bodies: Bodies, state: MutableMapping[str, Any]) -> None:
         self._bodies, self._share, self._state = bodies, Share(bodies.memory), state
-        self._pace = Pace(bodies.timeout_s, asyncio.get_running_loop().time())
+        self._began = asyncio.get_running_loop().time()
+        self._pace: Pace | None = None  # of a body that is still arriving
         self._refusal: ScoregateError | None = None
         self._waiting: asyncio.Timeout | None = None
         self._ended = False
@@ -166,7 +167,7 @@ class Body:
         self._share.grow(size)
         if self._ended:
             self._bodies.remove(self)
-        else:
+        elif self._pace:
             self._pace.came(size, asyncio.get_running_loop().time())
             self._bodies.add(self, size)
         return message
@@ -174,6 +175,7 @@ class Body:
     async def _awaited(self, receive: Receive) -> Message:
         """Wait for the next message, until the deadline or `refuse`."""
         self._bodies.add(self, 0)
+        self._pace = self._pace or Pace(self._bodies.timeout_s, self._began)
         try:
             async with asyncio.timeout_at(self._pace.deadline) as self._waiting:
                 return await receive()

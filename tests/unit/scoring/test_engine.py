@@ -196,7 +196,7 @@ class Replacing:
         await models.vqa.ask(item.image, ["Is it red?"], "yes")
         self.runs += 1
         if self.runs <= self.times:
-            handle.backend.info = replace(handle.info, revision=f"other {self.runs}")
+            handle.backend.info = replace(handle.backend.info, revision=f"other {self.runs}")
         await models.vqa.ask(item.image, ["Is it blue?"], "yes")
         return Score(self.runs / 10, {})
 
