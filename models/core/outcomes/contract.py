@@ -22,8 +22,9 @@ class CallResult(ABC):
     _kinds: ClassVar[dict[str, type["CallResult"]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Register the kind for `loads`."""
-        CallResult._kinds[cls.kind] = cls
+        """Register the kind for `loads`; a base class of several kinds has none."""
+        if hasattr(cls, "kind"):
+            CallResult._kinds[cls.kind] = cls
 
     @abstractmethod
     def is_finite(self) -> bool:
