@@ -1,7 +1,8 @@
 """What commands share: exit codes and the errors that lead to them, arguments, and the client."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from math import isfinite
@@ -94,6 +95,26 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         super().error(shown(message))
+
+
+def add_commands(
+    parser: argparse.ArgumentParser,
+    dest: str,
+    commands: Mapping[str, str],
+    declare: Callable[[str, argparse.ArgumentParser], None],
+    metavar: str = "NAME",
+) -> None:
+    """
+    Declare commands of a `Parser`.
+
+    Args:
+        commands: the description of each.
+        declare: declares the arguments of a command when that is called.
+    """
+    names = parser.add_subparsers(dest=dest, required=True, metavar=metavar)
+    for name, what in commands.items():
+        description = f"{what[0].upper()}{what[1:]}."
+        names.add_parser(name, help=what, description=description, declare=partial(declare, name))
 
 
 def add_service(parser: argparse.ArgumentParser) -> None:

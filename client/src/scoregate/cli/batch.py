@@ -30,7 +30,7 @@ from scoregate.cli.manifest import NAMES, Manifest
 from scoregate.cli.results import KINDS, Results
 from scoregate.cli.rows import prompt_fault
 from scoregate.cli.scoring import score
-from scoregate.cli.warned import kinds_of
+from scoregate.cli.warnings import kinds_of
 from scoregate.records import kind
 from scoregate.text import shown
 
