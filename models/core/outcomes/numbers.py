@@ -133,7 +133,7 @@ class Choices(TokenisedResult):
 
     Attributes:
         log_probs: natural log-probability of each token of each choice given the ones before, all finite.  A
-            choice that the prompt names by a letter has the letter's only.
+            choice that the prompt names by a letter has the log-probability of the letter only.
     """
 
     kind: ClassVar[str] = "choices"
@@ -160,11 +160,11 @@ class Choices(TokenisedResult):
 @dataclass(frozen=True, slots=True)
 class FirstToken(TokenisedResult):
     """
-    Likelihoods of several answers as the beginning of the model's own.
+    Likelihoods that the answer of the model begins as each of several answers does.
 
     Attributes:
         log_probs: natural log-probability of each answer's first token, all finite.
-        tokens: the ids of those tokens.  Several answers may begin with the same one.
+        tokens: the ids of those tokens.  Several answers may begin with the same token.
     """
 
     kind: ClassVar[str] = "first_token"
@@ -174,7 +174,7 @@ class FirstToken(TokenisedResult):
 
     @property
     def probability(self) -> float:
-        """The probability of all these tokens together, each counted once."""
+        """The sum of the probabilities of the distinct tokens."""
         return min(1.0, sum(map(exp, dict(zip(self.tokens, self.log_probs, strict=True)).values())))
 
     def is_finite(self) -> bool:
@@ -232,7 +232,7 @@ class Reward(TokenisedResult):
     The result of a reward model.
 
     Attributes:
-        outputs: of its head, all finite and unbounded.
+        outputs: of the model's head, all finite and unbounded.
         index: the output that is the reward.
     """
 

@@ -21,7 +21,7 @@ from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES, mismatch, read_file
 from models.core.calls import RewardCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import NOT_FINITE, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
@@ -176,7 +176,7 @@ class Pal4Vst:
         ratios = (logits.argmax(1) == ARTIFACT).flatten(1).double().mean(1)
         finite = logits.flatten(1).isfinite().all(1)
         return [
-            Reward((ratio,)) if right else ModelError("the model's output is not finite")
+            Reward((ratio,)) if right else ModelError(NOT_FINITE)
             for ratio, right in zip(ratios.tolist(), finite.tolist(), strict=True)
         ]
 

@@ -9,7 +9,7 @@ from math import isfinite
 import torch
 
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
-from models.core.contract import ModelError
+from models.core.contract import NOT_FINITE, ModelError
 from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood
 from models.families.clip_flant5.layout import CONTEXT_LENGTH, Tokenizer
 
@@ -157,4 +157,4 @@ def outcomes_of(logits: torch.Tensor, queries: Sequence[AnswerQuery]) -> Iterato
         if all(map(isfinite, numbers)):
             yield query.outcome(numbers)
         else:
-            yield ModelError("the model's output is not finite")
+            yield ModelError(NOT_FINITE)
