@@ -19,7 +19,7 @@ from transformers import SwinConfig, UperNetConfig, UperNetForSemanticSegmentati
 
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.weights import DTYPES, mismatch, read_file
+from models.checkpoints.weights import DTYPES, mismatch, read_file, translated
 from models.core.calls import RewardCall
 from models.core.contract import NOT_FINITE, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
@@ -116,17 +116,10 @@ def renamed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
             continue
         if QKV in name:
             for letter, part in zip("qkv", tensor.chunk(3), strict=True):
-                found[name_of(name.replace(QKV, f".attention.{letter}_proj."))] = part
+                found[translated(name.replace(QKV, f".attention.{letter}_proj."), NAMES)] = part
         else:
-            found[name_of(name)] = by_pixel(tensor) if ".downsample." in name else tensor
+            found[translated(name, NAMES)] = by_pixel(tensor) if ".downsample." in name else tensor
     return found
-
-
-def name_of(name: str) -> str:
-    """Return the name of transformers for a name in the file."""
-    for pattern, replacement in NAMES:
-        name = re.sub(pattern, replacement, name)
-    return name
 
 
 def by_pixel(tensor: torch.Tensor) -> torch.Tensor:

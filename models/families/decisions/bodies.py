@@ -140,7 +140,7 @@ class SystemOne:
         }
 
     def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
-        """Return the answer with the name of the question; the mass is in vLLM's diagnostics."""
+        """Return the question's answer; its mass is in SGLang's answer, or in vLLM's diagnostics."""
         found = answer["answers"][str(number)]
         if "x_label_mass" in found:
             mass = mass_of(found["x_label_mass"])

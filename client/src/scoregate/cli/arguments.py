@@ -182,6 +182,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_concurrency(parser: argparse.ArgumentParser) -> None:
+    """Declare how many requests are sent concurrently."""
+    what = "requests at the same time (default %(default)s)"
+    parser.add_argument("--concurrency", type=whole, default=8, metavar="N", help=what)
+
+
 def seconds(text: str) -> float:
     """Return a time above 0."""
     value = float(text)
