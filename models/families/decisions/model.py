@@ -17,7 +17,7 @@ from models.core.examples import opposite_pictures
 from models.core.outcomes import CallResult, Choices, Likelihood
 from models.families.decisions import FAMILY, Body, DecisionsSettings
 from models.families.decisions.bodies import FORMS, Question, Reading
-from models.families.openai.server import ServedModel, served_arguments
+from models.families.openai import ServedModel, served_arguments
 from models.families.openai.vlm import IMAGE_COST, data_uri
 from models.images.image import Image
 

@@ -11,8 +11,7 @@ from models.core.contract import Post, Prepared, UpstreamError
 from models.core.examples import TEXTS
 from models.core.outcomes import Embedding
 from models.core.settings import RemoteSettings
-from models.families.openai import EMBEDDING
-from models.families.openai.server import ServedModel, served_arguments
+from models.families.openai import EMBEDDING, ServedModel, served_arguments
 
 
 class OpenAiEmbedding(ServedModel):

@@ -6,8 +6,7 @@ from typing import Any
 from models.core.calls import GenerateCall
 from models.core.contract import ModelError, Post, Prepared, UpstreamError
 from models.core.outcomes import Text
-from models.families.openai import LLM, LlmSettings
-from models.families.openai.server import ServedModel, served_arguments
+from models.families.openai import LLM, LlmSettings, ServedModel, served_arguments
 
 MOST = 100  # characters of a server's text in an error
 

@@ -12,8 +12,7 @@ from models.core.calls import RewardCall
 from models.core.contract import Post, Prepared, UpstreamError
 from models.core.examples import PICTURE, TEXTS
 from models.core.outcomes import Reward
-from models.families.openai import REWARD, RewardSettings
-from models.families.openai.server import ServedModel, served_arguments
+from models.families.openai import REWARD, RewardSettings, ServedModel, served_arguments
 from models.families.openai.vlm import IMAGE_COST, part
 
 KINDS = {type(None): "null", bool: "a boolean", str: "a text", list: "a list", dict: "an object"}  # of JSON

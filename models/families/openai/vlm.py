@@ -27,9 +27,8 @@ from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall,
 from models.core.contract import QUESTION, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_questions
 from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood, Text
-from models.families.openai import VLM, VlmSettings
+from models.families.openai import VLM, ServedModel, VlmSettings, served_arguments
 from models.families.openai.llm import first_choice, written
-from models.families.openai.server import ServedModel, served_arguments
 from models.images.image import Image
 
 MAX_KNOWN = 10_000  # texts in the cache
