@@ -1,10 +1,11 @@
 """
-Reading a checkpoint's tensors from safetensors or pickled files, whole or sharded.
+Reading a checkpoint's tensors from safetensors or pickled files, whole or sharded; and their names.
 
 Of a pickle nothing but plain tensors is unpickled.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from zipfile import is_zipfile
 
@@ -39,6 +40,16 @@ def mismatch(weights: Mapping[str, torch.Tensor], expected: Mapping[str, torch.T
         ],
     }
     return "; ".join(f"{len(names)} {kind}: {listed(names)}" for kind, names in kinds.items() if names)
+
+
+Names = Sequence[tuple[str, str | Callable[[re.Match[str]], str]]]
+
+
+def translated(name: str, names: Names) -> str:
+    """Return the name of a tensor in another layout, by patterns with replacements, in order."""
+    for pattern, replacement in names:
+        name = re.sub(pattern, replacement, name)
+    return name
 
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

@@ -14,7 +14,7 @@ class Call(ABC):
     One question to one model.
 
     Attributes:
-        cacheable: its result may be cached for later requests.
+        cacheable: the result may be cached for later requests.
     """
 
     __slots__ = ()
@@ -23,13 +23,13 @@ class Call(ABC):
 
     @property
     def images(self) -> Sequence[Image]:
-        """The images that it is about."""
+        """The images of the question."""
         image = getattr(self, "image", None)
         return () if image is None else (image,)
 
     @abstractmethod
     def content(self) -> tuple[Any, ...]:
-        """Return everything that the result depends on except the model; images by their digest."""
+        """Return all that the result depends on, except the model; an image is represented by its digest."""
 
     def key(self, model: tuple[str, ...]) -> bytes:
         """Return the cache key, a sha256; *model* identifies the model and its weights."""
@@ -58,7 +58,7 @@ class TextCall(Call):
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodCall(Call):
-    """How likely is *answer* to *question* about *image*?  Returns a `Likelihood`."""
+    """Compute the likelihood of *answer* to *question* about *image*.  Returns a `Likelihood`."""
 
     image: Image
     question: str
@@ -70,7 +70,7 @@ class LikelihoodCall(Call):
 
 @dataclass(frozen=True, slots=True)
 class ChoiceCall(Call):
-    """Which of *choices* answers *question* about *image*?  Returns `Choices`."""
+    """Compare *choices* as answers to *question* about *image*.  Returns `Choices`."""
 
     image: Image
     question: str
@@ -93,7 +93,7 @@ class AnswerCall(Call):
 
 @dataclass(frozen=True, slots=True)
 class FirstTokenCall(Call):
-    """How likely does the answer to *question* begin as one of *answers*?  Returns a `FirstToken`."""
+    """Compute how likely the answer to *question* begins as one of *answers*.  Returns a `FirstToken`."""
 
     image: Image
     question: str
@@ -106,7 +106,7 @@ class FirstTokenCall(Call):
 @dataclass(frozen=True, slots=True)
 class LabelCall(Call):
     """
-    How likely is each of *labels* to be the answer to *question* about *image*?  Returns `Choices`.
+    Compute how likely each of *labels* is the answer to *question* about *image*.  Returns `Choices`.
 
     Each label must be one token of the model, and all must differ.
 
@@ -121,7 +121,7 @@ class LabelCall(Call):
 
     @property
     def images(self) -> Sequence[Image]:
-        """The image, and those before it."""
+        """The image of the question, and the images before it."""
         return (self.image, *(each for each in self.before if isinstance(each, Image)))
 
     def content(self) -> tuple[Any, ...]:
@@ -131,7 +131,7 @@ class LabelCall(Call):
 
 @dataclass(frozen=True, slots=True)
 class EntailmentCall(Call):
-    """Does *hypothesis* follow from *premise*?  Returns an `Entailment`."""
+    """Compute the probability that *hypothesis* follows from *premise*.  Returns an `Entailment`."""
 
     premise: str
     hypothesis: str
@@ -170,7 +170,7 @@ class DetectCall(Call):
 
 @dataclass(frozen=True, slots=True)
 class RewardCall(Call):
-    """How good is *image* for *prompt*, or by itself if that is empty?  Returns a `Reward`."""
+    """Rate *image* for *prompt*, or by itself if the prompt is empty.  Returns a `Reward`."""
 
     image: Image
     prompt: str = ""
@@ -184,13 +184,11 @@ class GenerateCall(Call):
     """
     Answer a chat of one system and one user message.  Returns a `Text`.
 
-    An empty system message is left out.
-
-    Not cached, since question sets have a store of their own.
+    An empty system message is not sent.  The result is not cached, since question sets have their own store.
 
     Attributes:
         schema: JSON schema that the text must follow; None allows any text.
-        seed: of the randomness that remains when decoding at temperature 0.
+        seed: for servers whose answers vary at temperature 0.
     """
 
     cacheable: ClassVar[bool] = False

@@ -6,8 +6,8 @@ does not depend on HTTP, metrics, queues or caches.  The path of a call:
 
 **call** ``->`` *prepare* (CPU thread) ``->`` **prepared** ``->`` *score* (device thread) ``->`` **result**
 
-The kinds of both are in `models.core.calls` and `models.core.outcomes`.  A list of results has the length and
-the order of the list of prepared calls; the result of a failed call is an exception.
+The kinds of calls are in `models.core.calls`, and those of results in `models.core.outcomes`.  A list of
+results has the length and the order of the list of prepared calls; a failed call has an exception in it.
 """
 
 from abc import ABC, abstractmethod
@@ -26,8 +26,11 @@ class ModelError(Exception):
     """A call cannot be answered.  The message describes the fault of the call, without its content."""
 
 
+NOT_FINITE = "the model's output is not finite"  # of a `ModelError`
+
+
 class Temporary(Exception):
-    """A failed start may succeed later without any change."""
+    """Base class of errors at the start that may disappear without any change."""
 
 
 class CheckpointError(Exception):
@@ -65,19 +68,19 @@ class ModelInfo:
     Public facts about a model: the content of `GET /models` and of a score's provenance.
 
     Attributes:
-        vocabulary: the only words that the model was trained on, others cause a warning.  Empty: any word.
+        vocabulary: the words that the model was trained on; other words cause a warning.  Empty: any word.
         logit_scale: factor of cosines in a CLIP's training.
         question: default template of a VQA model to check whether it sees a text.
         choice_question: default template of a question with choices.
-        labels: the only objects that a detector finds; empty: any that a call names.
+        labels: the objects that a detector can find; empty: any object that a call names.
         masks: a detector returns masks.
-        generates: the model writes text, so a call takes as long as many batches.  It gets a thread of its
-            own on its device, and one call at a time.
+        generates: the model writes text, so one call takes as long as many batches of other models.  Calls
+            run one at a time, in a separate thread of the device.
         repeatable: the same call always has the same result, so a bad one is not retried.
-        reentrant: `score` may run in several threads simultaneously, and is on a CPU.
-        files: a digest of the checkpoint's files, or the commit that they are of; empty for a model behind a
-            server.  Unlike *revision*, it is never a label of the settings.
-        recipe: a digest of all that a result depends on except the call; set by the service.
+        reentrant: on a CPU, `score` may run in several threads at the same time.
+        files: a digest of the checkpoint's files, or their commit; empty for a model on another server.
+            The settings can replace *revision*, but not this.
+        recipe: a digest of all that a result depends on, except the call; set by the service.
         hardware: the name of the GPU; set by the service.
     """
 
@@ -107,7 +110,7 @@ class ModelInfo:
 
     @property
     def content(self) -> str:
-        """The label; with the digest of the files if the revision is a label of the settings."""
+        """The label, with the digest of the files if the revision is from the settings."""
         return self.label if self.files in ("", self.revision) else f"{self.label}+{self.files}"
 
     @cached_property
@@ -135,7 +138,7 @@ class Model(Protocol):
         """
         Return one result per call of *batch*, in the same order.
 
-        Not called concurrently, unless `info` has *reentrant*.
+        Calls do not overlap, unless `info.reentrant` is true.
         """
         ...
 
@@ -145,15 +148,15 @@ class Model(Protocol):
 
 
 Post = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Send a JSON body to a path under the server's base URL and get its JSON answer, or `UpstreamError`."""
+"""Send a JSON body to a path under the server's base URL; return the JSON, or raise `UpstreamError`."""
 
 
 class RemoteModel(ABC):
     """
-    A model in another process: builds requests and reads responses, without I/O of its own.
+    A model in another process: builds requests and parses responses; *post* does the I/O.
 
     Attributes:
-        most_together: calls that one request may answer.
+        most_together: maximum calls that share a request.
     """
 
     info: ModelInfo
@@ -174,14 +177,14 @@ class RemoteModel(ABC):
         """
 
     def together(self, prepared: Prepared) -> str:
-        """Return what calls have in common that one request answers; by default empty, for none."""
+        """Return the key of calls that may share a request; by default empty: each has its own request."""
         return ""
 
     async def answer_all(self, prepared: Sequence[Prepared], post: Post) -> Sequence[Any]:
         """
-        Return the results of calls with one `together`, by default one by one.
+        Return the results of calls whose `together` is equal; by default with one request for each.
 
-        The result of a failed call is an exception.  Raises `UpstreamError` if all of them failed.
+        The result of a failed call is an exception.  Raises `UpstreamError` if all calls failed.
         """
         return [await self.answer(each, post) for each in prepared]
 
@@ -190,11 +193,12 @@ class RemoteModel(ABC):
         Return calls about known pictures whose results must differ, see `models.core.examples`; by default
         none.
 
-        They are sent when the server becomes reachable.  If they fail, the model is not served.
+        These calls are sent when the server becomes reachable.  If their results are equal, the model is not
+        served.
         """
         return ()
 
 
-# Raise it with every change of a model's result, even of a rounded digit: it is part of the cache keys.
+# Increase this version with every change of a model's result, even of a rounded digit: cache keys contain it.
 # tests/models/test_arithmetic.py compares results of each family with those recorded for this version.
 ARITHMETIC = 2

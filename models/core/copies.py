@@ -9,7 +9,7 @@ from models.core.settings import ALL, DeviceSettings, ModelSettings
 
 class Copies:
     """
-    A model that is loaded once for each of several devices; any copy prepares calls for all.
+    A model that is loaded once for each of several devices; any copy prepares calls for all devices.
 
     Attributes:
         on: the copies, by device.
@@ -21,7 +21,7 @@ class Copies:
 
     @property
     def info(self) -> ModelInfo:
-        """Facts of the first copy, which differ from the others' in the device only."""
+        """Facts of the first copy; those of the other copies differ in the device only."""
         return self._first.info
 
     def prepare(self, call: Any) -> Prepared:
@@ -37,7 +37,7 @@ class Copies:
 
 
 def copies_of(device: str, model: Model) -> dict[str, Model]:
-    """Return the copies of *model* by device: itself on *device* unless it has several."""
+    """Return the copies of *model* by device; a model without copies is on *device*."""
     return dict(model.on) if isinstance(model, Copies) else {device: model}
 
 
@@ -46,7 +46,7 @@ def devices_of(table: ModelSettings) -> tuple[str, ...]:
     Return the devices of *table*; empty if its family has no such setting.
 
     Raises:
-        CheckpointError: it names all GPUs, and none is visible.
+        CheckpointError: the table names all GPUs, and none is visible.
     """
     if isinstance(table, DeviceSettings) and table.devices:
         return visible_gpus() if table.devices == (ALL,) else table.devices
@@ -79,8 +79,8 @@ def load_each(table: ModelSettings, load: Callable[[ModelSettings], Any]) -> Any
     """
     Load the model of *table*, on each of its devices if it has several.
 
-    The loader runs once per device: then every copy is what the loader makes for that device, in families
-    of other packages too.  From the second on, the system has the files in memory.
+    The loader runs once per device, so that each copy is what the loader makes for that device, also in
+    families of other packages.  After the first run, the files are in the system's page cache.
     """
     if not (isinstance(table, DeviceSettings) and table.devices):
         return load(table)

@@ -1,4 +1,4 @@
-"""Example pictures and texts with known answers, to check that a model answers, and as before."""
+"""Example pictures and texts with known answers, to check that a model answers, and answers as before."""
 
 from math import exp
 from typing import Any
@@ -22,18 +22,18 @@ def grey(width: int, height: int) -> Image:
 
 
 def opposite_questions(template: str) -> tuple[LikelihoodCall, ...]:
-    """Return the questions whether a red picture is red, and whether it is blue; `{}` is the text."""
+    """Return two questions about a red picture: is it red, is it blue?  `{}` in *template* is the text."""
     return tuple(LikelihoodCall(PICTURE, template.replace("{}", text)) for text in TEXTS)
 
 
 def opposite_pictures(template: str) -> tuple[LikelihoodCall, ...]:
-    """Return the question whether a picture is red, about a red one and about a blue one."""
+    """Return one question, is the picture red, about a red picture and about a blue picture."""
     question = template.replace("{}", TEXTS[0])
     return LikelihoodCall(PICTURE, question), LikelihoodCall(OTHER_PICTURE, question)
 
 
 def alike(first: Any, second: Any) -> bool:
-    """Return True if two results are the same number; those of opposite questions must differ."""
+    """Return True if two results are the same number, as those of opposite questions must not be."""
     match first, second:
         case Likelihood(), Likelihood():
             return first.logit == second.logit or first.log_p_yes == second.log_p_yes
@@ -43,7 +43,7 @@ def alike(first: Any, second: Any) -> bool:
 
 
 def same(before: Any, now: Any, *, exact: bool) -> bool:
-    """Return True if two results of one call are equal, or if not *exact* the same but for rounding."""
+    """Return True if two results of one call are equal; if not *exact*, up to rounding."""
     if not values_of(before):
         return str(before) == str(now)
     return values_of(before) == values_of(now) if exact else not changed(before, now)

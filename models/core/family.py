@@ -18,10 +18,14 @@ BYTES = {"float32": 4, "bfloat16": 2}  # per number
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
-    The plan of one model for `--check`: what it *loads*, from *where*, and its *num_parameters*.
+    The plan of one model for `--check`.
 
-    *num_parameters* is None before a download.  A *remote* model takes no memory here.  *repository* is the
-    hub's that a name stands for, if it is to be downloaded.
+    Attributes:
+        loads: the name of what is loaded.
+        where: the place that it is loaded from.
+        num_parameters: None before a download.
+        remote: the model is on another server, and takes no memory here.
+        repository: for a name of open_clip, the repository on the hub that is to be downloaded.
     """
 
     loads: str
@@ -43,10 +47,10 @@ class Family:
         loader: "package.module:function", imported when the first model is loaded.  The function takes
             a table and returns the model.
         weights: "package.module:function", for `--check`.  The function takes a checkpoint's directory,
-            checks the other files in it, and returns those with the weights, whose headers say their number.
-        planner: like *loader*, for `--check` of a model that is found otherwise: returns the `Plan` of a
-            table, and loads nothing.
-        required: by default, the service is ready only when the models of this family are.
+            checks the other files in it, and returns the files with the weights.
+        planner: "package.module:function", for `--check` of a model that is not in such a directory.  The
+            function takes a table and returns its `Plan`, without loading the model.
+        required: default of the setting `required`: the service is ready only when the model is.
     """
 
     name: str

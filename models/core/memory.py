@@ -23,8 +23,8 @@ def free_bytes(device: str) -> int:
     Return the free bytes of *device*; of the machine's memory for a CPU.
 
     Raises:
-        CheckpointAway: it has no memory for CUDA itself.
-        CheckpointError: it does not answer, for example without a driver.
+        CheckpointAway: the device has no memory left for CUDA itself.
+        CheckpointError: the device does not respond, for example without a driver.
     """
     if device.startswith("cuda"):
         try:
@@ -51,10 +51,10 @@ class Offloaded:
     The tensors of a model in host memory (pinned if they were on a GPU); the model has empty ones meanwhile.
 
     Args:
-        keep: else the weights are dropped, and the model is of no more use.
+        keep: if False, the weights are dropped, and the model cannot be restored.
 
-    Tensors keep their identity, so that whatever holds them finds them again after `restore`.  Objects with a
-    method `forget`, such as caches of features, drop what they can compute again.
+    Tensors keep their identity, so references to them are valid after `restore`.  The method `forget` of
+    objects in the model, such as caches of features, is called to free what can be computed again.
     """
 
     def __init__(self, model: object, *, keep: bool = True) -> None:
@@ -73,7 +73,7 @@ class Offloaded:
             raise
 
     def restore(self) -> None:
-        """Move all tensors back.  After an error none is there, and it may be called again."""
+        """Move all tensors back.  After an error all are empty, and `restore` may be called again."""
         try:
             for tensor, device, host in self._kept:
                 tensor.data = host if device.type == "cpu" else host.to(device)
@@ -92,7 +92,7 @@ def empty(tensors: Sequence[torch.Tensor]) -> None:
 
 
 def device_bytes(model: object, device: str) -> int:
-    """Return the memory of *device* that this process holds; on a CPU that of the model's tensors."""
+    """Return the bytes of *device* that this process holds; on a CPU the bytes of the model's tensors."""
     if torch.device(device).type == "cuda":
         return int(torch.cuda.memory_reserved(device))
     return sum(tensor.nbytes for tensor in tensors_of(model))
@@ -104,7 +104,7 @@ def tensors_of(model: object) -> list[torch.Tensor]:
 
 
 def reachable(model: object) -> Iterator[object]:
-    """Yield *model* and all that it holds, each once; networks as a whole and by their tensors."""
+    """Yield *model* and all objects in it, each once; of a network, the whole and its tensors."""
     waiting, seen = [model], set[int]()
     while waiting:
         each = waiting.pop()
@@ -115,7 +115,7 @@ def reachable(model: object) -> Iterator[object]:
 
 
 def parts_of(value: Any) -> Iterator[Any]:
-    """Yield what *value* holds, if it is a network, a container or an object of a model's package."""
+    """Yield the objects in *value*: a network, a container or an object of a model's package."""
     if isinstance(value, torch.nn.Module):
         yield from value.parameters()
         yield from value.buffers()

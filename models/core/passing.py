@@ -23,7 +23,7 @@ def passes(exc: BaseException) -> bool:
 
 
 def is_passing(exc: BaseException) -> bool:
-    """Return True if *exc* itself is such a failure."""
+    """Return True if *exc* itself is temporary, whatever its cause."""
     if isinstance(exc, HfHubHTTPError):
         return exc.response.status_code == TOO_MANY or exc.response.status_code >= BROKEN
     names = {kind.__name__ for kind in type(exc).__mro__}

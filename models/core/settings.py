@@ -1,5 +1,5 @@
 """
-The settings of a model: those of every table under `models`, and those that loaders add.
+Settings of models: those of every table under `models`, and of placed, local and remote models.
 
 A family declares the class of its tables.  A table with a setting of another family is rejected.
 """
@@ -27,7 +27,7 @@ def http_address(address: str) -> str:
     Return *address* unchanged if a path can be appended to it; an empty one is a setting without a value.
 
     Raises:
-        ValueError: it is no such address.  The message never quotes it, since it may hold a password.
+        ValueError: no path can be appended.  The message does not quote *address*, which may hold a password.
     """
     plain = address.isascii() and address.isprintable() and ADDRESS.fullmatch(address)
     try:
@@ -142,7 +142,7 @@ ALL: Final = "all"
 
 
 def as_names(devices: Any) -> Any:
-    """Return "all" as a list of one name.  Refuse any other name alone."""
+    """Return "all" as a list of one name.  Raise an error for any other single name."""
     if isinstance(devices, str) and devices != ALL:
         # The type with which pydantic refuses it: an environment variable is read as JSON then.
         raise PydanticCustomError("tuple_type", 'give a list, such as ["cuda:0", "cuda:1"], or "all"')

@@ -1,6 +1,7 @@
 """Inputs of a batch: padded to one length, and on their way to the device."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -32,6 +33,34 @@ def positions(network: nn.Module, default: int) -> int:
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
     ]
     return min(found, default=default)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureAndText:
+    """
+    The input of a reward model.
+
+    Attributes:
+        key: of the picture; inputs with equal keys have equal pixels.
+        ids: tokens of the text.
+        truncated, unknown: see `TokenisedResult`.
+    """
+
+    key: str
+    pixels: torch.Tensor
+    ids: tuple[int, ...]
+    truncated: bool
+    unknown: float
+
+
+def distinct_pictures(
+    inputs: Sequence[PictureAndText], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the pixels of each picture once (P, 3, height, width), and the picture of each input (N)."""
+    pictures = {input.key: input.pixels for input in inputs}
+    order = {key: place for place, key in enumerate(pictures)}
+    places = torch.tensor([order[input.key] for input in inputs], device=device)
+    return upload([*pictures.values()], device), places
 
 
 cuda: Any = torch.cuda  # partly not typed

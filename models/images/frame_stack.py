@@ -19,7 +19,7 @@ class FrameStack(Image):
     """
     A file of several frames, decoded in one pass.
 
-    Its release drops all frames, and the objects made from them.
+    `release` drops all frames, and the objects made from them.
     """
 
     @lazily
@@ -34,7 +34,7 @@ class FrameStack(Image):
         return Frame(self, number)
 
     def keep(self, numbers: Sequence[int]) -> None:
-        """Decode only these frames from now on, which are in ascending order; all by default."""
+        """Decode only the frames *numbers* from now on, in ascending order; all by default."""
         self.header = self.header.keeping(numbers)
 
     def _decoded(self) -> dict[int, PIL.Image.Image]:
@@ -45,10 +45,10 @@ class FrameStack(Image):
 
 class Frame(Image):
     """
-    One frame of a film, which holds the pixels.
+    One frame of a film; the film holds the pixels.
 
-    Its digest is computed from the file and the number, before decoding.  Pickled, it becomes an image of its
-    own.
+    The digest is computed from the film's digest and the number, before decoding.  A pickled frame becomes an
+    independent image.
     """
 
     def __init__(self, film: FrameStack, number: int) -> None:

@@ -24,7 +24,7 @@ class Grid(Image):
 
     A cell is as wide as the widest picture and as high as the highest.  Smaller ones are centred, not
     scaled.  The pictures are decoded and released one after the other, so they must not be shared.  The
-    digest is computed from theirs.
+    digest is computed from the digests of the pictures.
 
     Args:
         pictures: from left to right, from top to bottom.
@@ -59,7 +59,7 @@ class Grid(Image):
         return grid
 
     def _copy(self, number: int, grid: PIL.Image.Image) -> None:
-        """Paste one picture into the centre of its cell.  Raises `ImageError`, which names it."""
+        """Paste one picture into the centre of its cell.  Raises `ImageError` with the picture's name."""
         (row, column), (across, down) = divmod(number, self.side), self._cell
         try:
             pixels = self._pictures[number].rgb

@@ -61,7 +61,7 @@ class Image:
         orientation: of the pixels in the file, as in EXIF; they are turned upright.
 
     Attributes:
-        is_bound: pixels are decoded only from `reserve` until `release`, which a service sets.
+        is_bound: pixels are decoded only between `reserve` and `release`; set by a service.
     """
 
     def __init__(self, encoded: bytes, digest: str = "", orientation: int = 1) -> None:
@@ -150,7 +150,7 @@ class Image:
             return self._made[key]
 
     def reserve(self) -> None:
-        """Allow decoding until `release`: memory for the pixels is reserved."""
+        """Allow decoding until `release`; the caller has reserved memory for the pixels."""
         with self._state:
             self._reservations += 1
             later, self._later = self._later, None
@@ -162,8 +162,8 @@ class Image:
         End one reservation; with the last one, drop the pixels and everything computed from them.
 
         Returns:
-            The time that decoding took.  None if the pixels are in use: they are dropped, and *later* is
-            called, when that is over.
+            The time that decoding took.  None if the pixels are in use: the end of the use drops them, and
+            calls *later*.
         """
         with self._state:
             self._reservations = max(0, self._reservations - 1)
@@ -176,7 +176,7 @@ class Image:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Keep the pixels and their reservation while the context is open, even if that is released."""
+        """Keep the pixels while the context is open, even if their reservation is released meanwhile."""
         with self._state:
             self._uses += 1
         try:
@@ -210,7 +210,7 @@ class Image:
         return self._rgb
 
     def _decoded(self) -> Any:
-        """Return the RGB picture; a film returns those of its frames."""
+        """Return the RGB picture; a film returns the pictures of its frames by number."""
         decoded = decode(self.encoded)
         return decoded if self.orientation == 1 else turned(decoded, self.orientation)
 

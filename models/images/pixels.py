@@ -51,7 +51,7 @@ class Pixels(Preprocessor):
     Attributes:
         pad: make a square by padding, else by cropping.
         columns_first: resize a tall picture in the order of Pillow before 13 and of the published VQAScores,
-            else in that of Pillow 13.
+            else in the order of Pillow 13.
         to_even: round the crop's offset like torchvision, else down.
     """
 
@@ -90,8 +90,8 @@ def computed(pixels: torch.Tensor, mean: Sequence[float], std: Sequence[float]) 
     """
     Normalise 8-bit pixels by arithmetic, see `normalised`.
 
-    Each step is rounded once, so a GPU's numbers are the CPU's to the bit.  By a *number* a GPU would not
-    divide: it multiplies by the reciprocal, which is one rounding more.
+    Each step is rounded once, so a GPU and a CPU return equal bits.  The divisors are tensors: for a division
+    by a Python number, a GPU multiplies by the reciprocal, which rounds once more.
     """
     steps = torch.tensor([[255.0] * 3, mean, std], dtype=torch.float32)
     whole, centre, spread = steps.to(pixels.device, non_blocking=True)[..., None, None]
@@ -110,8 +110,8 @@ def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: Colour) -> np.ndarra
     """
     Pad *rgb* to a centred square, then resize it, columns first: (3, size, size), uint8.
 
-    The square is never allocated, of a 16000x1 picture it would take 768 MB: its edges are one colour, so the
-    weights of their pixels are added up.
+    The square is not allocated: for a 16000x1 picture it would take 768 MB.  Its margins have one colour, so
+    the weights of their pixels are added up.
     """
     side = max(rgb.size)
     across, down = (taps_of(side, size, inside=((side - length) // 2, length)) for length in rgb.size)
@@ -139,7 +139,7 @@ def resize_and_crop(
 
 
 def middle(rgb: PIL.Image.Image) -> PIL.Image.Image:
-    """Crop the middle of a very long strip: resized whole, one of 16000x1 would take gigabytes."""
+    """Crop the middle of a very long strip: a whole strip of 16000x1, resized, would take gigabytes."""
     longest = MAX_ASPECT * min(rgb.size)
     left, top = ((side - min(side, longest)) // 2 for side in rgb.size)
     return rgb.crop((left, top, rgb.width - left, rgb.height - top)) if left or top else rgb

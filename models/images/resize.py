@@ -2,7 +2,7 @@
 Pillow's resize of RGB pictures, equal to the bit, in about a quarter of its time.
 
 Pillow weighs 8-bit pixels by whole numbers, first along one axis, then along the other, each rounded to 8
-bits.  Whole numbers have no order of summation, so any loops give its pixels (ADR 0028).
+bits.  Sums of integers do not depend on their order, so any loop gives Pillow's pixels (ADR 0028).
 """
 
 import ctypes
@@ -48,9 +48,9 @@ def taps_of(
     Return the taps that resize *length* pixels to *wanted*: bicubic with a = -0.5, or bilinear.
 
     Args:
-        part: the first of the results that are used, and the one behind the last; all by default.
-        inside: the first of the pixels that exist, and their number, all by default; the others have one
-            value, the fill.
+        part: start and stop of the results that are used; all by default.
+        inside: start and number of the pixels that exist, by default all; the other pixels have one value,
+            the fill.
     """
     scale = length / wanted
     stretch = max(scale, 1.0)
@@ -98,7 +98,7 @@ def linear(x: np.ndarray) -> np.ndarray:
 
 
 def rows_go_first(size: tuple[int, int], wanted: tuple[int, int]) -> bool:
-    """Return True where Pillow 13 resizes rows before columns: rows shrink by more than twice as many."""
+    """Return True if Pillow 13 resizes rows first: the picture loses more than twice as many rows."""
     fewer_columns, fewer_rows = (old - new for old, new in zip(size, wanted, strict=True))
     return fewer_rows > max(0, 2 * fewer_columns)
 
@@ -160,7 +160,7 @@ class PillowsMemory:
     """
     The memory of an RGB picture, for numpy.
 
-    Raises `ValueError` if it is in several pieces; then only a copy has one stride.
+    Raises `ValueError` if the memory is in several pieces; only a copy has one stride then.
     """
 
     def __init__(self, rgb: PIL.Image.Image) -> None:

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from models.core.contract import CheckpointError, Temporary
 from models.core.messages import in_short
-from models.families.named import ACCEPTED
+from models.families.names import ACCEPTED
 from models.families.registry import PluginError
 from service import __version__
 from service.core.errors import ScoregateError

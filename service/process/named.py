@@ -7,7 +7,7 @@ from typing import Any
 
 from models.core.copies import gpu_count
 from models.core.settings import DeviceSettings, LocalSettings
-from models.families.named import table_of
+from models.families.names import table_of
 from models.families.registry import families
 from service.core.settings import SettingsError
 from service.metrics.common.contract import Metric

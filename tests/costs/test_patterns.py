@@ -80,11 +80,7 @@ UNITS = [  # what a text repeats
     *("About ", "About a:", "yes ", "an a ", "a photo of ", " left of ", "vl"),
 ]
 # Patterns in tables, for the names of tensors in checkpoints.
-IN_TABLES = {
-    "models/families/artifact/model.py",
-    "models/families/clip/transformers_layout.py",
-    "models/families/imagereward/network.py",
-}
+IN_TABLES = {"models/checkpoints/weights.py"}
 
 
 def called() -> Iterator[tuple[str, str, ast.Call]]:

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from models.families.clip.model import trace
-from models.families.traced import Traced
+from models.families.torchscript import Traced
 from tests.models.test_forward import ASKED, SHORT, fast, log_probs, network
 
 

@@ -29,7 +29,7 @@ from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Scor
 
 
 class Models:
-    """The part of `scoregate.AsyncClient` that scores nothing: models, questions, health and version."""
+    """The methods of `scoregate.AsyncClient` that score nothing: models, questions, health and version."""
 
     timeout_s: float
     priority: str
@@ -41,26 +41,27 @@ class Models:
 
     async def load_model(self, name: str, revision: str = "") -> dict[str, Any]:
         """
-        Bring a model back, or load another *revision* of it; needs a key with the right `models`.
+        Load a model again, or another *revision* of it; the key needs the right `models`.
 
-        Requests that use the model are finished first.  If another revision fails, the one before serves.
+        Requests that use the model are finished first.  If the other revision fails, the previous one is
+        served.
 
         Returns:
             Name, state, and the bytes on its devices before and after.
 
         Raises:
             Forbidden, NotFound, Conflict: see the service's errors.
-            Invalid: there is no such revision, or a model of this kind is served in one only.
-            ModelFault: it gives other numbers than before, and does not serve.
+            Invalid: there is no such revision, or models of this kind have one revision only.
+            ModelFault: the model gives other numbers than before, and is not served.
         """
         return await self._change_model(name, "load", {"revision": revision} if revision else None)
 
     async def offload_model(self, name: str) -> dict[str, Any]:
-        """Move the weights of a model to the host's memory; as `load_model`."""
+        """Move the weights of a model to the host's memory; result and errors as for `load_model`."""
         return await self._change_model(name, "offload")
 
     async def unload_model(self, name: str) -> dict[str, Any]:
-        """Drop the weights of a model; as `load_model`."""
+        """Drop the weights of a model; result and errors as for `load_model`."""
         return await self._change_model(name, "unload")
 
     async def _change_model(
@@ -97,7 +98,9 @@ class Models:
         timeout_s: float | None = None,
     ) -> list[QuestionSet]:
         """
-        Return the question sets of prompts, written if missing; one that failed has an `error`.
+        Return the question sets of prompts.
+
+        The service's question LLM writes the missing sets; a set that could not be written has an `error`.
 
         Raises:
             ScoregateError: no set could be written, or the request failed.
@@ -283,12 +286,12 @@ class AsyncClient(Models):
         Args:
             images: 1 to 64 pictures.
             top_k, threshold: the pictures to accept; all by default.
-            cascade: `{"metric": "clipscore", "keep": 8}` ranks all by a cheap metric first, and only the best
-                by *metric*.
-            on_error: `raise`, or rank pictures last that fail or cannot be encoded, accepted (`pass`) or not
-                (`block`).
-            orient: `exif` applies the EXIF orientation; by default as the service is set.
-            start, end, fps: as in `score`, of all videos.
+            cascade: `{"metric": "clipscore", "keep": 8}` ranks all pictures by a cheap metric first, and only
+                the best of them by *metric*.
+            on_error: for pictures that fail or cannot be encoded: `raise` an error, or rank them last, as
+                accepted (`pass`) or not accepted (`block`).
+            orient: `exif` applies the EXIF orientation; by default the service's setting.
+            start, end, fps: as in `score`, for all videos.
             on_deadline: `cheap` falls back to the cheap metric's order at the deadline; `fail` raises.
 
         Raises:
@@ -363,7 +366,7 @@ class AsyncClient(Models):
         """
         POST the request that *filled* returns, encoded in a thread, and return the response's JSON.
 
-        Without a request, since nothing can be encoded, return an empty response.
+        If *filled* returns None, since no picture could be encoded, return an empty response.
         """
         began = perf_counter()
         time_s = self.timeout_s if timeout_s is None else timeout_s

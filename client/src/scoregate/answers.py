@@ -96,7 +96,7 @@ def ranking_of(raw: Mapping[str, Any], count: int, unsent: Mapping[int, Ranked])
     Parse the response of `POST /rank` for *count* pictures.  Raises `ScoregateError`.
 
     Args:
-        unsent: the entries of pictures that were not sent, by index; they are the last ones.
+        unsent: the entries of pictures that were not sent, by index; they come last in the ranking.
     """
     places = [place for place in range(count) if place not in unsent]
     ranking = [ranked_of(entry, raw) for entry in raw["ranking"]]

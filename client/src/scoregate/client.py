@@ -40,8 +40,8 @@ class Client:
     Client of one service, for any number of threads and forked processes.
 
     Pictures may be bytes, paths, open files, PIL images, NumPy arrays and tensors
-    (`scoregate.images.encoded`).  Calls are retried if the service is busy (429, 503) or unreachable, not
-    before its `Retry-After`.
+    (`scoregate.images.encoded`).  A call is retried if the service is busy (429, 503) or unreachable, at the
+    earliest after the time in `Retry-After`.
 
     Args:
         base_url: default `SCOREGATE_BASE_URL` of the environment, else `http://127.0.0.1:8000`.
@@ -148,8 +148,8 @@ class Client:
             concurrency: concurrent requests, each with its own `timeout_s` and retries.
             batch: items of a request.
             progress: show the progress on stderr.
-            resume: a JSON Lines file of results, read first and appended to.  Pictures are identified by
-                path only, so the order of items must not change.
+            resume: a JSON Lines file of results, which is read first, and appended to.  Pictures are
+                identified by their paths only, so the order of items must not change.
             allow_model_change: continue if the models change; see `Result.models`.
 
         Raises:

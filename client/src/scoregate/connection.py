@@ -72,7 +72,7 @@ class Connection:
         Raises:
             Timeout: *timeout_s* passed; the service may have done some of the work.
             ConnectionFailed: no attempt got a response of the service.
-            ScoregateError: what the service said; if it was busy, at the last attempt.
+            ScoregateError: the error of the service; that of the last attempt if it was busy.
         """
         loop = asyncio.get_running_loop()
         deadline, attempts = loop.time() + timeout_s, 0
@@ -156,10 +156,10 @@ def of_the_service_ms(left: float) -> int:
 
 def base_url_of(given: str | None) -> str:
     """
-    Return the service's address without a slash at its end: given, of the environment, or the default.
+    Return the service's address without a final slash: *given*, that of the environment, or the default.
 
     Raises:
-        ValueError: it is no address of HTTP; the text does not have a password in it.
+        ValueError: the address is not valid.  The message has no password in it.
     """
     name = "base_url" if given else "SCOREGATE_BASE_URL"
     scheme, separator, rest = (given or os.environ.get(name) or "http://127.0.0.1:8000").partition("://")
@@ -170,7 +170,7 @@ def base_url_of(given: str | None) -> str:
 
 
 def address_fault(url: str) -> str:
-    """Return why a service cannot have this address; empty if it can."""
+    """Return why *url* cannot be the address of a service; empty if it can."""
     if not url.startswith(("http://", "https://")):
         return "must begin with http:// or https://"
     if " " in url or not url.isprintable():
@@ -190,10 +190,10 @@ def address_fault(url: str) -> str:
 
 def api_key_of(given: str | None) -> str:
     """
-    Return the key: as given, of the environment, or none.
+    Return the key: *given*, that of the environment, or an empty one.
 
     Raises:
-        ValueError: a header cannot hold it; the text does not have the key in it.
+        ValueError: a header cannot hold the key.  The message does not quote it.
     """
     name = "SCOREGATE_API_KEY" if given is None else "api_key"
     key = os.environ.get(name, "") if given is None else given
@@ -204,9 +204,7 @@ def api_key_of(given: str | None) -> str:
 
 @dataclass(frozen=True)
 class Reply:
-    """
-    A complete response, decompressed.
-    """
+    """A complete response, decompressed."""
 
     url: str
     status: int
@@ -225,10 +223,10 @@ class Reply:
 
 async def reply_of(response: httpx.Response) -> Reply:
     """
-    Read the rest of an answer.
+    Read the rest of a response.
 
     Raises:
-        ScoregateError: it is longer than `MAX_BYTES`, or packed in another way than `ENCODING`.
+        ScoregateError: it is longer than `MAX_BYTES`, or has another content encoding than `ENCODING`.
         httpx2.RequestError: the connection broke.
     """
     url, status = str(response.request.url), response.status_code
@@ -256,7 +254,7 @@ async def decompressed(response: httpx.Response) -> bytes:
 
 
 def check_size(size: int) -> None:
-    """Raise `ValueError` for more bytes than an answer may have."""
+    """Raise `ValueError` for more than `MAX_BYTES`."""
     if size > MAX_BYTES:
         raise ValueError(f"it is longer than {MAX_BYTES} bytes")
 
@@ -271,7 +269,7 @@ def failure(reply: Reply) -> ScoregateError:
 
 
 def foreign_problem(reply: Reply) -> Mapping[str, Any]:
-    """Return a problem for a response that is not the service's."""
+    """Return a problem for the response of another program, such as a proxy."""
     if reply.status in OF_A_PROXY:
         code, detail = ConnectionFailed.code, f"a proxy answered {reply.status} in place of {reply.url}"
     else:
@@ -280,7 +278,7 @@ def foreign_problem(reply: Reply) -> Mapping[str, Any]:
 
 
 def problem_of(reply: Reply) -> Mapping[str, Any] | None:
-    """Return the service's problem; None for the response of something else."""
+    """Return the problem in a response of the service; None for the response of another program."""
     try:
         content = reply.json()
     except ScoregateError:
@@ -314,8 +312,8 @@ def form(request: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[str, b
     """
     Return the content type and the body: *request* as JSON in the part `request`, then the files.
 
-    The body is joined here, since httpx2 would write each part to the socket by itself: for 32 small files
-    this takes 6 ms of the event loop instead of one.
+    The body is joined here, since httpx2 would write each part to the socket separately: for 32 small files,
+    the writes would take 6 ms of the event loop, and one write takes 1 ms.
 
     Raises:
         ValueError: a number of the request is not finite.

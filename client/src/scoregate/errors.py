@@ -14,7 +14,7 @@ from typing import Any
 
 class ScoregateError(Exception):
     """
-    Base class of all errors; itself a fault of the service, or a response of an unknown form.
+    Base class of all errors; an instance of it is a fault of the service, or a response of an unknown form.
 
     Attributes:
         detail: one sentence for people.
@@ -60,7 +60,7 @@ class ScoregateError(Exception):
 
 
 class ConnectionFailed(ScoregateError, code="connection_failed"):
-    """The service could not be reached, or the connection broke; `status` is that of a proxy's page."""
+    """The service could not be reached, or the connection broke; `status` is of a proxy's page, if any."""
 
 
 class Timeout(ScoregateError, code="timeout"):
@@ -115,7 +115,7 @@ class TooLarge(ScoregateError, code="too_large"):
 
 
 class LargerThanQuota(TooLarge, code="larger_than_quota"):
-    """More pairs of an item and a metric than the key's whole quota."""
+    """The request has more pairs of an item and a metric than the key's whole quota."""
 
 
 class UnsupportedMediaType(ScoregateError, code="unsupported_media_type"):
@@ -155,7 +155,7 @@ class NoFrames(BadImage, code="no_frames"):
 
 
 class UrlNotAllowed(BadImage, code="url_not_allowed"):
-    """An image by URL, but the operator or this client does not allow URLs."""
+    """The image is a URL, and the operator or this client does not allow URLs."""
 
 
 class UrlFailed(BadImage, code="url_failed"):
@@ -191,7 +191,7 @@ class MissingPicture(Invalid, code="missing_picture"):
 
 
 class CallRefused(Invalid, code="call_refused"):
-    """A model does not accept this call, whatever its load."""
+    """A model cannot take this call; a retry would fail, too."""
 
 
 class LaneFull(ScoregateError, code="lane_full"):
@@ -227,7 +227,7 @@ class NotReady(ScoregateError, code="not_ready"):
 
 
 class ModelChanged(NotReady, code="model_changed"):
-    """A model was replaced during the request, or differs from that of the earlier items of a run."""
+    """A model was replaced during the request, or is not the one that scored earlier items of a run."""
 
 
 class Draining(NotReady, code="draining"):
@@ -235,7 +235,7 @@ class Draining(NotReady, code="draining"):
 
 
 class DeadlineExceeded(ScoregateError, code="deadline_exceeded"):
-    """The deadline of the request passed before this was scored."""
+    """The deadline of the request passed before the item was scored."""
 
 
 def tree(root: type[ScoregateError] = ScoregateError) -> list[type[ScoregateError]]:

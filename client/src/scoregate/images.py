@@ -1,8 +1,8 @@
 """
 Encoding of pictures and videos of any type as files that the service reads.
 
-Pixels become a BMP file: of the lossless files that the service reads, the fastest to write.  A picture of
-512 x 512 has 786 kB and takes a fifth of a millisecond; a PNG would take ten to fifty.
+Pixels are encoded as BMP, which is the fastest to write of the lossless formats that the service reads.  A
+picture of 512 x 512 has 786 kB and takes a fifth of a millisecond; a PNG takes ten to fifty milliseconds.
 https://learn.microsoft.com/windows/win32/gdi/bitmap-storage
 """
 
@@ -83,7 +83,7 @@ def encoded(image: Any) -> bytes:
     could be channels, they are last in an array and first in a tensor.
 
     Raises:
-        BadImage: a picture in none of these forms, or a file that cannot be read.
+        BadImage: the picture has none of these forms, or its file cannot be read.
         UrlNotAllowed: a URL.
     """
     libraries = {kind.__module__.partition(".")[0] for kind in type(image).__mro__}
@@ -100,7 +100,7 @@ def encoded(image: Any) -> bytes:
 
 
 def of_bytes(image: Any) -> bytes:
-    """Return bytes, or what a path or an open file holds."""
+    """Return *image* if it is bytes, or the content of a path or an open file."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         return bytes(image)
     if is_url(image):
@@ -175,10 +175,10 @@ def channels_last(pixels: Any, channels_first: bool) -> Any:
 
 def of_pixels(pixels: Any, *, channels_first: bool) -> bytes:
     """
-    Return an array of uint8, or of floating point from 0 to 1, in either order of its axes.
+    Encode an array of uint8, or of floating point from 0 to 1, with channels first or last.
 
     Raises:
-        BadImage: another shape or type, or a value out of range.
+        BadImage: the array has another shape or type, or a value out of range.
     """
     import numpy as np  # the caller has it, as it gave us an array
 
@@ -209,7 +209,7 @@ def bmp(width: int, height: int, rows: bytes) -> bytes:
 
 
 def smaller(file: bytes, most: int = 160) -> bytes:
-    """Return a file of `bmp`, thinned until no side has more than *most* pixels; another BMP as it is."""
+    """Thin a file of `bmp` until no side has more than *most* pixels; return any other BMP unchanged."""
     size, width, height, _, bits, *_ = BITMAP.unpack_from(file, FILE.size)
     step = -(-max(width, height) // most)
     if (

@@ -21,12 +21,12 @@ class Item:
     Attributes:
         image: in any form that `scoregate.images.encoded` takes; a list of them is frames of one scene, and
             a video is any that `scoregate.images.frames_of` takes.
-        id: comes back with the scores.
-        options: of this item alone, by metric, over those of the request.
+        id: returned with the scores.
+        options: of this item, by metric; they override those of the request.
         references: 0 to 3 other pictures, for metrics that compare with them.
-        source: the picture before an edit, for metrics that look at it.
-        orient: `exif` turns its pictures as their EXIF orientation says, `as_stored` does not; by default as
-            the service is set.
+        source: the picture before an edit, for metrics that use it.
+        orient: `exif` applies the EXIF orientation of the pictures, `as_stored` ignores it; by default the
+            service's setting.
         start, end, fps: the part of a video file, in seconds, and the frames taken from each second.
     """
 
@@ -103,7 +103,7 @@ class Files:
         return self._add(image, place)
 
     def _frames(self, image: Any, place: str, taken: int) -> Any:
-        """Return the frames of *image*, always the same objects, or itself."""
+        """Return the frames of *image*, the same objects at each call; an image without frames itself."""
         key = id(image), taken
         if key not in self._frames_of:
             try:
@@ -151,7 +151,7 @@ def packed(
 
 
 def added(add: Callable[[Any, str], Any], thing: Any, place: str) -> Any:
-    """Return the reference of *thing*, or the error of *thing* alone, without *place*."""
+    """Return the reference of *thing*; or its error, without its *place* in the request."""
     try:
         return add(thing, place)
     except BadImage as exc:

@@ -1,4 +1,4 @@
-"""`score_many` without the waiting: batches, retries of items, order, and the progress on stderr."""
+"""`score_many` without its event loop: batches, retries of items, order, and the progress on stderr."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Many:
 
     Args:
         send: sends one request of encoded items.
-        strict: the scores of an earlier run may have no warnings.
+        strict: score items of an earlier run again if they have warnings.
         concurrency: concurrent requests.
         batch: items of a request.
         allow_model_change: continue if the models change.
@@ -164,7 +164,7 @@ class Many:
         Write the results to the file and yield them.
 
         Raises:
-            ModelChanged: the models changed; raised after the results of the same models.
+            ModelChanged: the models changed; raised after the results of the previous models.
         """
         change = None if self._allow_model_change else self._change(results)
         same = results[:change]

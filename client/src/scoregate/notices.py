@@ -24,7 +24,7 @@ class Notice(str):
     A warning of the service; as a string its text.
 
     Attributes:
-        code: such as `prompt_truncated`; empty if the service sends texts alone.
+        code: such as `prompt_truncated`; empty if the service sends only texts.
         item: the item's place in its request; None on a `Result`, and if it is about all items.
         metric: None if it is about all metrics.
         share: of unknown tokens, for `unknown_tokens`.

@@ -66,8 +66,8 @@ class Portal:
         """
         Close without waiting.
 
-        The garbage collector runs finalizers anywhere: in the loop's own thread, or in one that holds
-        `_forking`.  So this takes no lock.
+        The garbage collector runs finalizers in any thread: in the loop's own, or in one that holds
+        `_forking`.  So `end` takes no lock.
         """
         ended = self.submit(self._end(last))
         ended.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._leave))

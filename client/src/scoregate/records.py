@@ -19,6 +19,8 @@ from typing import IO, Any, AnyStr, BinaryIO, NoReturn, cast
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
 ROWS = 64  # of Parquet that are decoded together; they may hold pictures
 
+LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
+
 GZIP = ".gz"
 BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)  # a file that is not packed as its name says, or is cut
 
@@ -150,6 +152,14 @@ def number(cell: Any) -> float:
         with suppress(ValueError):
             return float(cell)
     raise ValueError(f"{cell!r} is not a number")
+
+
+def truth(cell: Any) -> bool:
+    """Return True for 1 and true, False for 0 and false.  Raises `ValueError` for any other cell."""
+    found = LABELS.get(str(cell).strip().lower())
+    if found is None:
+        raise ValueError(f"{cell!r} is not a label, which is 0, 1, true or false")
+    return found
 
 
 def json_cell(cell: Any) -> Any:

@@ -31,10 +31,10 @@ class Score:
     Attributes:
         model: the `id@revision` of each model that the request used, joined by commas.
         details: the parts of the value, with `explain`.
-        cache: `hit`, `miss` or `coalesced`; empty if the service says nothing.
+        cache: `hit`, `miss` or `coalesced`; empty if the service does not return it.
         picture: the file that was sent, for notebooks; None if the picture was a URL.
         warnings: of the service, such as a truncated prompt.
-        provenance: what the score was computed with; empty if the service says nothing.
+        provenance: what the score was computed with; empty if the service does not return it.
     """
 
     value: float
@@ -63,11 +63,11 @@ class Result:
     Attributes:
         index: the item's index in the request.
         details: the parts of each score, by metric, with `explain`.
-        cache: `hit`, `miss` or `coalesced`, by metric, if the service says so.
+        cache: `hit`, `miss` or `coalesced`, by metric; empty if the service does not return it.
         models: the `id@revision` of each model that answered, by its configured name.
         warnings: of the service, such as a truncated prompt.
         question_sets: the ids of the sets of questions, by metric.
-        provenance: what the request's scores were computed with; empty if the service says nothing.
+        provenance: what the request's scores were computed with; empty if the service does not return it.
     """
 
     index: int
@@ -101,11 +101,11 @@ class Entries(Sequence[T]):
     Attributes:
         models: the `id@revision` of each model in use, by its configured name.
         warnings: of the service, such as a truncated prompt.
-        provenance: what the scores were computed with; empty if the service says nothing.
-        raw: the service's answer.
+        provenance: what the scores were computed with; empty if the service does not return it.
+        raw: the JSON of the response.
 
     Args:
-        places: the index of each of the request's items; those that cannot be encoded are not in it.
+        places: the index of each item that was sent; items that cannot be encoded are not sent.
     """
 
     def __init__(self, entries: Sequence[T], raw: Mapping[str, Any], places: Sequence[int]) -> None:
@@ -190,7 +190,7 @@ class Ranking(Entries[Ranked]):
 
     @property
     def best(self) -> Ranked:
-        """The first with a score.  Raises the first error if none has one."""
+        """The first picture with a score.  Raises the first error if no picture has a score."""
         for ranked in self:
             if ranked.score is not None:
                 return ranked
@@ -199,7 +199,7 @@ class Ranking(Entries[Ranked]):
 
     @property
     def accepted(self) -> Sequence[Ranked]:
-        """Those that were accepted, best first."""
+        """The accepted pictures, best first."""
         return [ranked for ranked in self if ranked.accepted]
 
     def _repr_html_(self) -> str:
@@ -212,8 +212,8 @@ class QuestionSet:
     The questions about one prompt, or an error.
 
     Attributes:
-        id: a hash of the content, to score with exactly these questions again.
-        cached: whether the set was there before; None if the service says nothing.
+        id: a hash of the content; scores with this id use exactly these questions.
+        cached: whether the set was stored before; None if the service does not return it.
         questions: each with `id`, `text`, `kind`, `depends_on`, `expected`.
         provenance: who wrote them.
         unasked: words of the prompt without a question, though the style requires one.
@@ -263,7 +263,7 @@ def of_ranking(ranking: Ranking) -> str:
 
 
 def warning_lines(texts: Sequence[str]) -> str:
-    """Return a line for each warning of the service, as many as can be read."""
+    """Return a line for each warning of the service, `MOST_WARNINGS` at most."""
     lines = [f"<br><small>warning: {escape(text)}</small>" for text in texts[:MOST_WARNINGS]]
     more = len(texts) - len(lines)
     return "".join(lines) + (f"<br><small>and {more} more warnings</small>" if more else "")

@@ -24,8 +24,8 @@ class Resume:
     """
     The results of earlier runs, and the file to append to.
 
-    A last line that begins as one of ours and is incomplete is cut off, and its item is scored again.
-    Temporary errors are not written, so their items are scored again, too.
+    An incomplete last line of such a file is cut off, and its item is scored again.  Temporary errors are not
+    written, so their items are scored again, too.
 
     Args:
         strict: score items with warnings again.
@@ -141,7 +141,7 @@ def result_in(entry: Mapping[str, Any]) -> Result:
 
 
 def key_of(item: Item, params: ScoreParams) -> str:
-    """Return a hash of an item and the parameters; of a picture, only its path."""
+    """Return a hash of an item and the parameters; a picture is represented by its path."""
     said: list[Any] = [item.prompt, item.id, dict(item.options), path_of(item.image)]
     said += [list(params.metrics), dict(params.options or {}), params.explain]
     if item.references or item.source is not None:

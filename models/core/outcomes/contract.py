@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import orjson
 
-from models.core.contract import ModelError
+from models.core.contract import NOT_FINITE, ModelError
 
 
 class CallResult(ABC):
@@ -22,8 +22,9 @@ class CallResult(ABC):
     _kinds: ClassVar[dict[str, type["CallResult"]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Register the kind for `loads`."""
-        CallResult._kinds[cls.kind] = cls
+        """Register the kind for `loads`; a base class of several kinds has none."""
+        if hasattr(cls, "kind"):
+            CallResult._kinds[cls.kind] = cls
 
     @abstractmethod
     def is_finite(self) -> bool:
@@ -35,7 +36,7 @@ class CallResult(ABC):
 
     def checked(self) -> Self | ModelError:
         """Return the result itself, or a `ModelError` if one of its numbers is not finite."""
-        return self if self.is_finite() else ModelError("the model's output is not finite")
+        return self if self.is_finite() else ModelError(NOT_FINITE)
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -44,7 +45,7 @@ class CallResult(ABC):
     @classmethod
     @abstractmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """Read what `to_json` wrote.  Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
+        """Build a result from the values of `to_json`.  Raises `KeyError`, `TypeError` or `ValueError`."""
 
     def dumps(self) -> bytes:
         """Encode the result as JSON for a store, without rounding."""
@@ -52,7 +53,7 @@ class CallResult(ABC):
 
     @staticmethod
     def loads(value: bytes) -> "CallResult | None":
-        """Decode what `dumps` wrote; None if the bytes are incomplete, something else, or not possible."""
+        """Decode a result of `dumps`; None if the bytes are incomplete, or not those of a possible result."""
         try:
             written = orjson.loads(value)
             outcome = CallResult._kinds[written.pop("kind")].from_json(written)

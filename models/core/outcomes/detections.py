@@ -32,7 +32,7 @@ class Detection:
 
     @property
     def pixels(self) -> np.ndarray | None:
-        """The mask as booleans (height, width) of the box; None without one.  Raises `ValueError`."""
+        """The mask as booleans (height, width) of the box; None without a mask.  Raises `ValueError`."""
         return None if self.mask is None else unpacked(self.mask, *size_of(self.box))
 
     def is_finite(self) -> bool:

@@ -19,9 +19,9 @@ from transformers import SwinConfig, UperNetConfig, UperNetForSemanticSegmentati
 
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.weights import DTYPES, mismatch, read_file
+from models.checkpoints.weights import DTYPES, mismatch, read_file, translated
 from models.core.calls import RewardCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import NOT_FINITE, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
@@ -116,17 +116,10 @@ def renamed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
             continue
         if QKV in name:
             for letter, part in zip("qkv", tensor.chunk(3), strict=True):
-                found[name_of(name.replace(QKV, f".attention.{letter}_proj."))] = part
+                found[translated(name.replace(QKV, f".attention.{letter}_proj."), NAMES)] = part
         else:
-            found[name_of(name)] = by_pixel(tensor) if ".downsample." in name else tensor
+            found[translated(name, NAMES)] = by_pixel(tensor) if ".downsample." in name else tensor
     return found
-
-
-def name_of(name: str) -> str:
-    """Return the name of transformers for a name in the file."""
-    for pattern, replacement in NAMES:
-        name = re.sub(pattern, replacement, name)
-    return name
 
 
 def by_pixel(tensor: torch.Tensor) -> torch.Tensor:
@@ -176,7 +169,7 @@ class Pal4Vst:
         ratios = (logits.argmax(1) == ARTIFACT).flatten(1).double().mean(1)
         finite = logits.flatten(1).isfinite().all(1)
         return [
-            Reward((ratio,)) if right else ModelError("the model's output is not finite")
+            Reward((ratio,)) if right else ModelError(NOT_FINITE)
             for ratio, right in zip(ratios.tolist(), finite.tolist(), strict=True)
         ]
 

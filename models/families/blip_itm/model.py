@@ -33,7 +33,7 @@ from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
 from models.families.blip_itm import FAMILY
-from models.families.inputs import padded, upload
+from models.families.inputs import PictureAndText, distinct_pictures, padded
 from models.families.processors import BlipPixels
 
 
@@ -115,17 +115,6 @@ def weights(directory: Path) -> list[Path]:
 LENGTH = 35  # most tokens of a text, with [CLS] and [SEP]
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One picture and one text; inputs with equal keys have equal pixels."""
-
-    key: str
-    pixels: torch.Tensor
-    ids: tuple[int, ...]
-    truncated: bool
-    unknown: float
-
-
 class BlipItm:
     """
     A loaded BLIP or BLIP-2; only the vision tower is in *dtype*, the rest is float32.
@@ -155,7 +144,7 @@ class BlipItm:
         pixels = call.image.once(self._pixels, self._pixels)
         unknown = self._unknown.share(encoded.ids)
         ids = tuple(encoded.ids) if self._first is None else (self._first, *encoded.ids[1:])
-        found = Input(call.image.digest, pixels, ids, bool(encoded.overflowing), unknown)
+        found = PictureAndText(call.image.digest, pixels, ids, bool(encoded.overflowing), unknown)
         return Prepared(self._patches + len(found.ids), found)
 
     @torch.inference_mode()
@@ -165,12 +154,9 @@ class BlipItm:
 
         The reward is log P(match) - log P(no match).
         """
-        inputs: list[Input] = [prepared.data for prepared in batch]
-        pictures = {input.key: input.pixels for input in inputs}
-        order = {key: place for place, key in enumerate(pictures)}
-        pixels = upload([*pictures.values()], self._device).to(self._dtype)
-        seen = self.network.vision_model(pixel_values=pixels).last_hidden_state.float()
-        places = torch.tensor([order[input.key] for input in inputs], device=self._device)
+        inputs: list[PictureAndText] = [prepared.data for prepared in batch]
+        pixels, places = distinct_pictures(inputs, self._device)
+        seen = self.network.vision_model(pixel_values=pixels.to(self._dtype)).last_hidden_state.float()
         ids, mask = padded([input.ids for input in inputs], self._device)
         none, match = self._logits(self.network, seen[places], ids, mask).double().unbind(1)
         return [

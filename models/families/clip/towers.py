@@ -46,7 +46,7 @@ def embed(
             rows = unit_vectors(encode, columns, dtype)
             vectors |= {(tower, key): row for key, row in zip(distinct, rows, strict=True)}
     return [
-        Embedding(vectors[input.tower, input.key], input.truncated, input.unknown).checked()
+        Embedding(vectors[input.tower, input.key], truncated=input.truncated, unknown=input.unknown).checked()
         for input in inputs
     ]
 

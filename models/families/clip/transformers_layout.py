@@ -5,7 +5,6 @@ Equal arithmetic, other names: in open_clip queries, keys and values are one mat
 transposed.  Pixels are those of transformers' CLIP image processor.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import torch
 from transformers import CLIPConfig
 
 from models.checkpoints.files import CONFIG, check_model_type, read_json
-from models.checkpoints.weights import mismatch, read_weights
+from models.checkpoints.weights import mismatch, read_weights, translated
 from models.core.contract import CheckpointError
 from models.core.messages import in_short
 from models.families.clip.preprocessing import Preprocessing
@@ -49,10 +48,9 @@ NAMES = (
 
 def transformers_names(name: str) -> list[str]:
     """Return transformers' names for the tensor *name* of open_clip, in open_clip's order."""
-    for pattern, replacement in NAMES:
-        name = re.sub(pattern, replacement, name)
-    head, joint, kind = name.rpartition("in_proj_")
-    return [f"{head}{part}_proj.{kind}" for part in "qkv"] if joint else [name]
+    found = translated(name, NAMES)
+    head, joint, kind = found.rpartition("in_proj_")
+    return [f"{head}{part}_proj.{kind}" for part in "qkv"] if joint else [found]
 
 
 def network(directory: Path, dtype: torch.dtype) -> Any:

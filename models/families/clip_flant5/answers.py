@@ -9,7 +9,7 @@ from math import isfinite
 import torch
 
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
-from models.core.contract import ModelError
+from models.core.contract import NOT_FINITE, ModelError
 from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood
 from models.families.clip_flant5.layout import CONTEXT_LENGTH, Tokenizer
 
@@ -127,20 +127,21 @@ def answers_of(call: VqaCall) -> Sequence[str]:
 def likelihood(truncated: bool, unknown: float, log_probs: Sequence[float]) -> Likelihood:
     """Build a result from the tokens of an answer, then "Yes" and "No" as the first token."""
     *tokens, yes, no = log_probs
-    return Likelihood(tuple(tokens), yes, no, truncated, unknown)
+    return Likelihood(tuple(tokens), yes, no, truncated=truncated, unknown=unknown)
 
 
 def choices(truncated: bool, unknown: float, lengths: Sequence[int], log_probs: Sequence[float]) -> Choices:
     """Build a result from the tokens of choices of these *lengths*."""
     rest = iter(log_probs)
-    return Choices(tuple(tuple(islice(rest, length)) for length in lengths), truncated, unknown)
+    each = tuple(tuple(islice(rest, length)) for length in lengths)
+    return Choices(each, truncated=truncated, unknown=unknown)
 
 
 def first_token(
     truncated: bool, unknown: float, tokens: tuple[int, ...], log_probs: Sequence[float]
 ) -> FirstToken:
     """Build a result from *tokens* in the first position."""
-    return FirstToken(tuple(log_probs), tokens, truncated, unknown)
+    return FirstToken(tuple(log_probs), tokens, truncated=truncated, unknown=unknown)
 
 
 def outcomes_of(logits: torch.Tensor, queries: Sequence[AnswerQuery]) -> Iterator[CallResult | ModelError]:
@@ -156,4 +157,4 @@ def outcomes_of(logits: torch.Tensor, queries: Sequence[AnswerQuery]) -> Iterato
         if all(map(isfinite, numbers)):
             yield query.outcome(numbers)
         else:
-            yield ModelError("the model's output is not finite")
+            yield ModelError(NOT_FINITE)

@@ -17,7 +17,7 @@ from transformers.activations import ACT2FN
 from models.families.clip_flant5.layout import PAD, Text
 from models.families.clip_flant5.network import Network
 from models.families.clip_flant5.t5 import Decoder, Encoder, Weights
-from models.families.traced import Traced, pays_on
+from models.families.torchscript import Traced, pays_on
 
 
 class Norm:

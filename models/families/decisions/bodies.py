@@ -33,7 +33,7 @@ class Reading:
 
     Attributes:
         probabilities: of the choices, or of yes and no; their sum is 1.
-        mass: of all of them over the vocabulary; 1 if the server does not return it.
+        mass: the probability of all options over the vocabulary; 1 if the server does not return it.
     """
 
     probabilities: tuple[float, ...]
@@ -62,7 +62,7 @@ class Form(Protocol):
 
 
 class OpenAi:
-    """OpenAI's, and that of its gateways; it has no mass."""
+    """The body of OpenAI and its gateways; an answer has no label mass."""
 
     path: ClassVar = "decisions"
     most_choices: ClassVar = 255
@@ -80,7 +80,7 @@ class OpenAi:
         return {"type": "choice", **named, "choices": [{"value": each} for each in question.choices]}
 
     def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
-        """Return the answer at its place, whose name the server repeats."""
+        """Return the answer at the place of the question, whose name the server repeats."""
         found = answer["answers"][number]
         if found.get("name") not in (None, str(number)):
             raise UpstreamError("returned the answer to another question")
@@ -94,7 +94,7 @@ class OpenAi:
 
 
 class Sglang:
-    """SGLang's own, under OpenAI's path."""
+    """The body of SGLang, at OpenAI's path."""
 
     path: ClassVar = "decisions"
     most_choices: ClassVar = 26
@@ -112,14 +112,14 @@ class Sglang:
         return {"type": "choice", **asked, "options": [{"name": each} for each in question.choices]}
 
     def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
-        """Return the answer of its id, with the mass."""
+        """Return the answer with the id of the question, and its mass."""
         found = answer["answers"][str(number)]
         names = question.choices or ("yes", "no")
         return named(found["probabilities"], names, mass_of(found["label_mass"]))
 
 
 class SystemOne:
-    """vLLM's structured decisions, which SGLang has as well."""
+    """The body of structured decisions, of vLLM and SGLang."""
 
     path: ClassVar = "systemone"
     most_choices: ClassVar = 26
@@ -140,7 +140,7 @@ class SystemOne:
         }
 
     def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
-        """Return the answer of its name; its mass is in vLLM's diagnostics, and in SGLang's answer."""
+        """Return the question's answer; its mass is in SGLang's answer, or in vLLM's diagnostics."""
         found = answer["answers"][str(number)]
         if "x_label_mass" in found:
             mass = mass_of(found["x_label_mass"])

@@ -12,11 +12,12 @@ from math import log
 from typing import Any
 
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
-from models.core.contract import QUESTION, ModelError, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.core.contract import QUESTION, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_pictures
 from models.core.outcomes import CallResult, Choices, Likelihood
 from models.families.decisions import FAMILY, Body, DecisionsSettings
 from models.families.decisions.bodies import FORMS, Question, Reading
+from models.families.openai import ServedModel, served_arguments
 from models.families.openai.vlm import IMAGE_COST, data_uri
 from models.images.image import Image
 
@@ -34,42 +35,23 @@ class Asked:
     question: Question
 
 
-class DecisionModel(RemoteModel):
+class DecisionModel(ServedModel):
     """
-    A decision endpoint.
+    A decision endpoint.  Args as in `ServedModel`.
 
     Args:
-        model: its name on the server.
         body: whose requests the server reads.
         max_questions: of a request.
         question: template of the question whether it sees a text; `{}` is the text.
-        extra_body: fields added to every request.
-        id, revision: label of the scores.
     """
 
+    family = FAMILY
+
     def __init__(
-        self,
-        model: str,
-        body: Body,
-        *,
-        max_questions: int = 64,
-        question: str = QUESTION,
-        extra_body: Mapping[str, Any],
-        id: str = "",
-        revision: str = "",
+        self, model: str, body: Body, *, max_questions: int = 64, question: str = QUESTION, **served: Any
     ) -> None:
-        self.most_together = max_questions
-        self._model, self._extra, self._form = model, dict(extra_body), FORMS[body]
-        self.info = ModelInfo(
-            FAMILY.role,
-            FAMILY.name,
-            id or model,
-            revision,
-            "",
-            "remote",
-            question=question,
-            choice_question="{}",
-        )
+        super().__init__(model, **served, question=question, choice_question="{}")
+        self.most_together, self._form = max_questions, FORMS[body]
 
     def prepare(self, call: VqaCall) -> Prepared:
         """Build the question; each image is encoded once for all its questions.  Raises `ModelError`."""
@@ -107,8 +89,7 @@ class DecisionModel(RemoteModel):
         """
         asked: list[Asked] = [each.data for each in prepared]
         questions = [each.question for each in asked]
-        body = {**self._extra, "model": self._model, **self._form.body(asked[0].uri, questions)}
-        answer = await post(self._form.path, body)
+        answer = await post(self._form.path, self.body(**self._form.body(asked[0].uri, questions)))
         return [self._outcome(answer, number, each) for number, each in enumerate(questions)]
 
     def _outcome(self, answer: Mapping[str, Any], number: int, question: Question) -> CallResult | Exception:
@@ -123,14 +104,11 @@ class DecisionModel(RemoteModel):
 
 def from_settings(settings: DecisionsSettings) -> DecisionModel:
     """Return the model of a table, without a request; not all servers read `extra_body`'s default."""
+    arguments = served_arguments(settings)
+    if "extra_body" not in settings.model_fields_set:
+        arguments["extra_body"] = {}
     return DecisionModel(
-        settings.model,
-        settings.body,
-        max_questions=settings.max_questions,
-        question=settings.question,
-        extra_body=settings.extra_body if "extra_body" in settings.model_fields_set else {},
-        id=settings.id,
-        revision=settings.revision,
+        **arguments, body=settings.body, max_questions=settings.max_questions, question=settings.question
     )
 
 

@@ -27,7 +27,7 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_pretrained, load_processor
 from models.checkpoints.weights import DTYPES
 from models.core.calls import DetectCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import NOT_FINITE, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes.detections import Box, Detection, Detections, packed
 from models.core.settings import LocalSettings
@@ -59,7 +59,7 @@ class Instances:
         Return those that score more than *threshold*, the highest score first, on a picture of that *size*.
         """
         if not np.isfinite(self.scores).all():
-            return ModelError("the model's output is not finite")
+            return ModelError(NOT_FINITE)
         order = np.argsort(-self.scores, kind="stable")
         found = []
         for number in order[self.scores[order] > threshold]:

@@ -21,7 +21,7 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained, load_processor
 from models.checkpoints.weights import DTYPES
 from models.core.calls import DetectCall
-from models.core.contract import ModelError, Prepared
+from models.core.contract import NOT_FINITE, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Detection, Detections
 from models.families.detector import OWLV2, Owlv2Settings
@@ -117,7 +117,7 @@ class Owlv2:
     ) -> Detections | ModelError:
         """Return those that score more than the threshold, the highest score first, within the picture."""
         if not np.isfinite(scores.numpy()).all():
-            return ModelError("the model's output is not finite")
+            return ModelError(NOT_FINITE)
         kept = np.flatnonzero(scores.numpy() > picture.threshold)
         boxes, scores, labels = corners(boxes[kept], picture.size), scores[kept], labels[kept]
         order = batched_nms(boxes, scores, labels, self._max_overlap)

@@ -60,7 +60,7 @@ class SentenceTransformer:
         sums = (states * mask[..., None]).sum(1)
         vectors = F.normalize(sums / mask.sum(1, keepdim=True), dim=1).cpu().numpy()
         return [
-            Embedding(np.ascontiguousarray(vector), truncated, unknown).checked()
+            Embedding(np.ascontiguousarray(vector), truncated=truncated, unknown=unknown).checked()
             for vector, (_, truncated, unknown) in zip(vectors, texts, strict=True)
         ]
 

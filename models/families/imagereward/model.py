@@ -6,7 +6,6 @@ Constants, lengths and pixels are those of the released code (package image-rewa
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -23,7 +22,7 @@ from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
 from models.families.imagereward import FAMILY
 from models.families.imagereward.network import FILES, VOCABULARY, load_network, located
-from models.families.inputs import padded, upload
+from models.families.inputs import PictureAndText, distinct_pictures, padded
 from models.images.pixels import Pixels
 
 LENGTH = 35  # most tokens of a prompt, with [CLS] and [SEP]; from the released code
@@ -74,17 +73,6 @@ def read_tokenizer(path: Path) -> Tokenizer:
     return Tokenizer.from_str(BertWordPieceTokenizer(str(path), lowercase=True).to_str())
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One picture and one text; inputs with equal keys have equal pixels."""
-
-    key: str
-    pixels: torch.Tensor
-    ids: tuple[int, ...]
-    truncated: bool
-    unknown: float
-
-
 class ImageReward:
     """
     A loaded ImageReward; the head is float32.
@@ -118,22 +106,17 @@ class ImageReward:
         ids = tuple(encoded.ids)
         pixels = self._pixels.resized(call.image.rgb)
         cut, unknown = bool(encoded.overflowing), self._unknown.share(ids)
-        return Prepared(self._patches + len(ids), Input(call.image.digest, pixels, ids, cut, unknown))
+        found = PictureAndText(call.image.digest, pixels, ids, cut, unknown)
+        return Prepared(self._patches + len(ids), found)
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
         """Run the vision tower once on the distinct pictures, and the text tower once on all texts."""
-        inputs: list[Input] = [prepared.data for prepared in batch]
-        pictures = {input.key: input.pixels for input in inputs}
-        order = {key: place for place, key in enumerate(pictures)}
-        pixels = upload([*pictures.values()], self._device)
+        inputs: list[PictureAndText] = [prepared.data for prepared in batch]
+        pixels, places = distinct_pictures(inputs, self._device)
         ids, mask = padded([input.ids for input in inputs], self._device)
-        rewards = self._network(
-            self._pixels.normalised(pixels).to(self._dtype),
-            torch.tensor([order[input.key] for input in inputs], device=self._device),
-            ids,
-            mask,
-        )
+        normalised = self._pixels.normalised(pixels).to(self._dtype)
+        rewards = self._network(normalised, places, ids, mask)
         return [
             Reward((value,), truncated=input.truncated, unknown=input.unknown).checked()
             for value, input in zip(rewards.tolist(), inputs, strict=True)

@@ -10,7 +10,7 @@ from transformers import BlipTextConfig, BlipTextModel, BlipVisionConfig, BlipVi
 
 from models.checkpoints.files import TOKENIZER, built, check_fixed, check_size, read_json
 from models.checkpoints.locate import ModelArguments, download, local, model_arguments
-from models.checkpoints.weights import mismatch, read_file
+from models.checkpoints.weights import mismatch, read_file, translated
 from models.core.contract import CheckpointError
 from models.core.settings import LocalSettings
 from models.families.imagereward import TOKENIZER_REPOSITORY
@@ -76,13 +76,6 @@ def weights_files(directory: Path) -> list[Path]:
         if (directory / name).is_file():
             return [directory / name]
     raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(WEIGHTS)})")
-
-
-def name_in_file(name: str) -> str:
-    """Return the file's name of the tensor *name* of `Network`."""
-    for pattern, replacement in NAMES:
-        name = re.sub(pattern, replacement, name)
-    return name
 
 
 def vision_config(path: Path, shapes: Mapping[str, torch.Tensor]) -> BlipVisionConfig:
@@ -175,7 +168,7 @@ def load_network(directory: Path, dtype: torch.dtype) -> Network:
             f"{path}: the head takes {width_of(mlp)} numbers, and the text tower has {text.hidden_size}"
         )
     network = Network(vision, text, mlp)
-    names = {name: name_in_file(name) for name in network.state_dict()}
+    names = {name: translated(name, NAMES) for name in network.state_dict()}
     if wrong := mismatch(tensors, {names[name]: tensor for name, tensor in network.state_dict().items()}):
         raise CheckpointError(f"{path}: the weights don't fit: {wrong}")
     network.load_state_dict({name: tensors[place] for name, place in names.items()})

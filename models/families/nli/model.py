@@ -157,7 +157,7 @@ class Nli:
         """Run all pairs in one pass."""
         texts: list[Text] = [prepared.data for prepared in batch]
         return [
-            Entailment(probability, text.truncated, text.unknown).checked()
+            Entailment(probability, truncated=text.truncated, unknown=text.unknown).checked()
             for text, probability in zip(texts, self._network.probabilities(texts), strict=True)
         ]
 

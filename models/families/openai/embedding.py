@@ -7,33 +7,21 @@ from typing import Any
 import numpy as np
 
 from models.core.calls import TextCall
-from models.core.contract import ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.core.contract import Post, Prepared, UpstreamError
 from models.core.examples import TEXTS
 from models.core.outcomes import Embedding
 from models.core.settings import RemoteSettings
-from models.families.openai import EMBEDDING
+from models.families.openai import EMBEDDING, ServedModel, served_arguments
 
 
-class OpenAiEmbedding(RemoteModel):
-    """
-    A model for sentences of that API.
+class OpenAiEmbedding(ServedModel):
+    """A model for sentences of that API.  Args as in `ServedModel`."""
 
-    Args:
-        model: its name on the server.
-        extra_body: fields added to every request.
-        id, revision: label of the scores.
-    """
-
-    def __init__(
-        self, model: str, *, extra_body: Mapping[str, Any], id: str = "", revision: str = ""
-    ) -> None:
-        self._model, self._extra = model, dict(extra_body)
-        self.info = ModelInfo(EMBEDDING.role, EMBEDDING.name, id or model, revision, "", "remote")
+    family = EMBEDDING
 
     def prepare(self, call: TextCall) -> Prepared:
         """Build the request's body; the cost is the number of characters."""
-        body = {**self._extra, "model": self._model, "input": [call.text], "encoding_format": "float"}
-        return Prepared(len(call.text), body)
+        return Prepared(len(call.text), self.body(input=[call.text], encoding_format="float"))
 
     def opposites(self) -> tuple[TextCall, ...]:
         """Return two texts of which one is true."""
@@ -59,6 +47,4 @@ def numbers_of(answer: Mapping[str, Any]) -> list[float]:
 
 def from_settings(settings: RemoteSettings) -> OpenAiEmbedding:
     """Return the model of a table, without a request."""
-    return OpenAiEmbedding(
-        settings.model, extra_body=settings.extra_body, id=settings.id, revision=settings.revision
-    )
+    return OpenAiEmbedding(**served_arguments(settings))

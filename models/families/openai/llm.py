@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.core.calls import GenerateCall
-from models.core.contract import ModelError, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.core.contract import ModelError, Post, Prepared, UpstreamError
 from models.core.outcomes import Text
-from models.families.openai import LLM, LlmSettings
+from models.families.openai import LLM, LlmSettings, ServedModel, served_arguments
 
 MOST = 100  # characters of a server's text in an error
 
@@ -47,40 +47,24 @@ def written(answer: Mapping[str, Any], tokens: int) -> str:
     return text
 
 
-class OpenAiLLM(RemoteModel):
+class OpenAiLLM(ServedModel):
     """
-    A chat model of that API.
+    A chat model of that API.  Args as in `ServedModel`.
 
     Args:
-        model: its name on the server.
-        extra_body: fields added to every request.
         max_tokens: of an answer, at most.
-        id, revision: label of the scores.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        extra_body: Mapping[str, Any],
-        max_tokens: int = 1024,
-        id: str = "",
-        revision: str = "",
-    ) -> None:
-        self._model, self._extra, self._max_tokens = model, dict(extra_body), max_tokens
-        self.info = ModelInfo(LLM.role, LLM.name, id or model, revision, "", "remote", generates=True)
+    family = LLM
+
+    def __init__(self, *args: Any, max_tokens: int = 1024, **served: Any) -> None:
+        super().__init__(*args, **served, generates=True)
+        self._max_tokens = max_tokens
 
     def prepare(self, call: GenerateCall) -> Prepared:
         """Build the request's body."""
         max_tokens = min(call.max_tokens, self._max_tokens)
-        body = {
-            **self._extra,
-            "model": self._model,
-            "messages": call.messages,
-            "temperature": 0,
-            "seed": call.seed,
-            "max_tokens": max_tokens,
-        }
+        body = self.body(messages=call.messages, temperature=0, seed=call.seed, max_tokens=max_tokens)
         if call.schema is not None:
             schema = {"name": "answer", "strict": True, "schema": call.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -93,10 +77,4 @@ class OpenAiLLM(RemoteModel):
 
 def from_settings(settings: LlmSettings) -> OpenAiLLM:
     """Return the model of a table, without a request."""
-    return OpenAiLLM(
-        settings.model,
-        extra_body=settings.extra_body,
-        max_tokens=settings.max_tokens,
-        id=settings.id,
-        revision=settings.revision,
-    )
+    return OpenAiLLM(**served_arguments(settings), max_tokens=settings.max_tokens)

@@ -9,51 +9,35 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.core.calls import RewardCall
-from models.core.contract import ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.core.contract import Post, Prepared, UpstreamError
 from models.core.examples import PICTURE, TEXTS
 from models.core.outcomes import Reward
-from models.families.openai import REWARD, RewardSettings
+from models.families.openai import REWARD, RewardSettings, ServedModel, served_arguments
 from models.families.openai.vlm import IMAGE_COST, part
 
 KINDS = {type(None): "null", bool: "a boolean", str: "a text", list: "a list", dict: "an object"}  # of JSON
 
 
-class OpenAiReward(RemoteModel):
+class OpenAiReward(ServedModel):
     """
-    A reward model of that API.
+    A reward model of that API.  Args as in `ServedModel`.
 
     Args:
-        model: its name on the server.
         template: the text that follows the image; `{}` is the prompt.
         output: index of the reward in the head's outputs.
-        extra_body: fields added to every request.
-        id, revision: label of the scores.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        template: str = "{}",
-        output: int = 0,
-        extra_body: Mapping[str, Any],
-        id: str = "",
-        revision: str = "",
-    ) -> None:
-        self._model, self._extra = model, dict(extra_body)
+    family = REWARD
+
+    def __init__(self, *args: Any, template: str = "{}", output: int = 0, **served: Any) -> None:
+        super().__init__(*args, **served)
         self._template, self._output = template, output
-        self.info = ModelInfo(REWARD.role, REWARD.name, id or model, revision, "", "remote")
 
     def prepare(self, call: RewardCall) -> Prepared:
         """Build the request's body, with the image as a `data:` URI."""
         content = [part(call.image), part(self._template.replace("{}", call.prompt))]
-        body = {
-            **self._extra,
-            "model": self._model,
-            "messages": [{"role": "user", "content": content}],
-            "use_activation": False,
-        }
-        return Prepared(IMAGE_COST, body)
+        messages = [{"role": "user", "content": content}]
+        return Prepared(IMAGE_COST, self.body(messages=messages, use_activation=False))
 
     def opposites(self) -> tuple[RewardCall, ...]:
         """Return calls for a red picture with a right and a wrong prompt."""
@@ -69,14 +53,7 @@ class OpenAiReward(RemoteModel):
 
 def from_settings(settings: RewardSettings) -> OpenAiReward:
     """Return the model of a table, without a request."""
-    return OpenAiReward(
-        settings.model,
-        template=settings.template,
-        output=settings.output,
-        extra_body=settings.extra_body,
-        id=settings.id,
-        revision=settings.revision,
-    )
+    return OpenAiReward(**served_arguments(settings), template=settings.template, output=settings.output)
 
 
 def outputs_of(answer: Mapping[str, Any]) -> tuple[float, ...]:

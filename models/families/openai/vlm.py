@@ -24,10 +24,10 @@ from typing import Any
 import PIL.Image
 
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
-from models.core.contract import QUESTION, ModelError, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.core.contract import QUESTION, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_questions
 from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood, Text
-from models.families.openai import VLM, VlmSettings
+from models.families.openai import VLM, ServedModel, VlmSettings, served_arguments
 from models.families.openai.llm import first_choice, written
 from models.images.image import Image
 
@@ -192,41 +192,23 @@ class Message:
     answers: Answers | None
 
 
-class OpenAiVlm(RemoteModel):
+class OpenAiVlm(ServedModel):
     """
-    A vision-language model of that API.
+    A vision-language model of that API.  Args as in `ServedModel`.
 
     An answer must be one token of the model ("Yes" is); its likelihood is the probability of that token,
     without an end-of-sequence token.
 
     Args:
-        model: its name on the server.
         question: template of the question whether it sees a text; `{}` is the text.
-        extra_body: fields added to every request.
-        id, revision: label of the scores.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        question: str = QUESTION,
-        extra_body: Mapping[str, Any],
-        id: str = "",
-        revision: str = "",
-    ) -> None:
-        self._model, self._extra = model, dict(extra_body)
+    family = VLM
+
+    def __init__(self, model: str, *, question: str = QUESTION, **served: Any) -> None:
+        # The letters of choices come with a sentence of their own.
+        super().__init__(model, **served, question=question, choice_question="{}")
         self._tokens = ServerTokens(model)
-        self.info = ModelInfo(
-            VLM.role,
-            VLM.name,
-            id or model,
-            revision,
-            "",
-            "remote",
-            question=question,
-            choice_question="{}",  # the letters come with a sentence of their own
-        )
 
     def prepare(self, call: VlmCall | AnswerCall) -> Prepared:
         """Build the message; each image is encoded once for all its questions.  Raises `ModelError`."""
@@ -261,12 +243,7 @@ class OpenAiVlm(RemoteModel):
         return message.answers.outcome(picked, tokens)
 
     def _message(self, message: Message) -> dict[str, Any]:
-        return {
-            **self._extra,
-            "model": self._model,
-            "messages": [{"role": "user", "content": [*message.parts]}],
-            "temperature": 0,
-        }
+        return self.body(messages=[{"role": "user", "content": [*message.parts]}], temperature=0)
 
     def _body(self, message: Message, tokens: Sequence[int | None]) -> dict[str, Any]:
         named = {"logprob_token_ids": [*dict.fromkeys(tokens)], "return_tokens_as_token_ids": True}
@@ -281,13 +258,7 @@ class OpenAiVlm(RemoteModel):
 
 def from_settings(settings: VlmSettings) -> OpenAiVlm:
     """Return the model of a table, without a request."""
-    return OpenAiVlm(
-        settings.model,
-        question=settings.question,
-        extra_body=settings.extra_body,
-        id=settings.id,
-        revision=settings.revision,
-    )
+    return OpenAiVlm(**served_arguments(settings), question=settings.question)
 
 
 def part(shown: str | Image) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Header:
         memory: bytes for decoding, the RGB form included.
         apart: the memory is not certain from the header, so a separate process decodes with that limit.
         times: of an animation or a video, when each frame appears, in seconds, and when the last one ends.
-        kept: numbers of the frames to be decoded to RGB, in order, which `memory` includes; all by default.
+        kept: numbers of the frames that are decoded to RGB, ascending, all by default; part of `memory`.
     """
 
     format: str
@@ -52,7 +52,7 @@ class Header:
         return max(0, len(self.times) - 1)
 
     def keeping(self, numbers: Sequence[int]) -> "Header":
-        """Return the header of a film of which only these frames are decoded to RGB."""
+        """Return the header of a film of which only the frames *numbers* are decoded to RGB."""
         more = (len(numbers) - len(self.kept)) * self.width * self.height * BYTES_PER_FRAME_PIXEL
         return replace(self, kept=numbers, memory=self.memory + more)
 
@@ -92,8 +92,8 @@ class Format:
         begins: returns True if the first bytes are of this format.
         read: returns the header.
         plain: removes everything that does not change the pixels, such as texts, profiles and other frames.
-        film: returns the header of an animation, or that of `read` for one frame; None if animations of this
-            format are not supported.
+        film: returns the header of an animation, or the result of `read` for a single frame; None if
+            animations of this format are not supported.
         unseen: returns what the first frame does not show.
     """
 
@@ -113,7 +113,7 @@ def starts(*magic: bytes) -> Callable[[bytes], bool]:
 def header(
     name: str, width: int, height: int, bytes_per_pixel: int = BYTES_PER_PIXEL, apart: bool = False
 ) -> Header:
-    """Return the header of a picture with that cost per pixel.  Raises `ImageError` for 0 x 0."""
+    """Return the header of a picture with that memory per pixel.  Raises `ImageError` for 0 x 0."""
     if width < 1 or height < 1:
         raise ImageError(f"the {name} image has no pixels")
     return Header(name, width, height, width * height * bytes_per_pixel, apart)

@@ -54,8 +54,8 @@ def decode_apart(encoded: bytes, format: str, kept: Sequence[int] = ()) -> list[
     """
     Decode a picture file to RGB, or the frames of an animation with these numbers.
 
-    If the process ends over it, a new one decodes it once more: the old one may have been killed, or an
-    earlier picture may have damaged it.
+    If the process ends meanwhile, a new process decodes the picture once more: the old process may have been
+    killed, or damaged by an earlier picture.
 
     Raises:
         ImageError: the picture is broken, or exceeds the limits for its size.
@@ -82,7 +82,7 @@ def decode_apart(encoded: bytes, format: str, kept: Sequence[int] = ()) -> list[
 
 
 class DecoderProcess:
-    """The process of one thread.  It ends with the thread, or with this process."""
+    """The decoder process of one thread.  It ends when the thread or this process ends."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -126,12 +126,12 @@ class DecoderProcess:
 
 
 def ending(process: DecoderProcess | None) -> int:
-    """Return the exit status of a process that ended over a picture; one that did not start was killed."""
+    """Return the exit status of a process that ended; a process that did not start counts as killed."""
     return -signal.SIGKILL if process is None else process.wait()
 
 
 def exactly(pipe: IO[bytes], count: int) -> bytes:
-    """Read so many bytes.  Raises `EOFError`."""
+    """Read *count* bytes.  Raises `EOFError` if there are fewer."""
     read = pipe.read(count)
     if len(read) < count:
         raise EOFError

@@ -43,7 +43,7 @@ def header_of(encoded: bytes) -> Header:
 
 
 def film(encoded: bytes) -> Header:
-    """Return a canvas as large as any frame."""
+    """Return the header with a canvas that every frame fits in."""
     width, height, *_ = SCREEN.unpack_from(encoded, 6)
     durations, delay = list[float](), 0.0
     for kind, at in blocks(encoded, MAX_ALL_BLOCKS):

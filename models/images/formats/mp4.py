@@ -1,5 +1,5 @@
 """
-MP4 videos and AVIF pictures, which consist of the same boxes.
+MP4 videos and AVIF pictures: both files consist of boxes.
 
 ISO/IEC 14496-12, https://developer.apple.com/documentation/quicktime-file-format,
 https://aomediacodec.github.io/av1-avif/
@@ -89,9 +89,9 @@ ORIENTATIONS: Mapping[int | None, tuple[int, ...]] = {
 
 def avif_header(encoded: bytes) -> Header:
     """
-    Return the largest size of any picture in the file: a grid has its own and that of its tiles.
+    Return the largest size of any picture in the file: a grid has its own size and the size of its tiles.
 
-    The coded pictures repeat their sizes, and the decoder uses those, so it runs in a separate process.
+    The decoder uses the sizes in the coded pictures, which may differ, so it runs in a separate process.
     """
     sizes = [
         [int.from_bytes(number, "big") for number in found.groups()]
@@ -146,7 +146,7 @@ def mp4_header(encoded: bytes) -> Header:
     """
     Read the size and the times of the frames of the first video track.
 
-    Raises `ImageError` if it is missing, or if its frames are in fragments, whose number no table holds.
+    Raises `ImageError` if there is no such track, or if its frames are in fragments, which no table counts.
     """
     for track in within(encoded, (0, len(encoded)), b"moov", b"trak"):
         for media in within(encoded, track, b"mdia"):

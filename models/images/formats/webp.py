@@ -42,7 +42,7 @@ def header_of(encoded: bytes) -> Header:
 
 
 def film(encoded: bytes) -> Header:
-    """Read the duration of each frame, which is a chunk."""
+    """Read the duration of each frame from its chunk."""
     still = header_of(encoded)
     if encoded[12:16] != b"VP8X" or not encoded[DATA] & MOVES:
         return still
@@ -54,7 +54,7 @@ def film(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Read whether there is alpha, and the Exif chunk, and count the frames; each is a chunk."""
+    """Read whether there is alpha, and the Exif chunk, and count the chunks of frames."""
     if encoded[12:16] == b"VP8L":
         return Unseen(alpha=bool(encoded[DATA + 4] & LOSSLESS_ALPHA))
     if encoded[12:16] != b"VP8X":

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.core.contract import CheckpointError
-from models.families.named import table_of
+from models.families.names import table_of
 from service.core.settings import SettingsError
 from service.process import command, named, needs
 from service.process.named import as_toml, profile_of

@@ -22,7 +22,9 @@ from models.core.outcomes import (
     Text,
 )
 
-LIKELIHOOD = Likelihood((math.log(1 / 3), -1e-300, -5e-324), -0.1 - 0.2, math.nextafter(-7.0, 0), True)
+LIKELIHOOD = Likelihood(
+    (math.log(1 / 3), -1e-300, -5e-324), -0.1 - 0.2, math.nextafter(-7.0, 0), truncated=True
+)
 VECTOR = np.random.default_rng(1).standard_normal(512).astype(np.float32)
 VECTOR /= np.linalg.norm(VECTOR)
 
@@ -44,11 +46,19 @@ def test_numbers_of_other_types_are_written_as_floats():
 
 def test_an_embedding_comes_back_to_the_last_bit_and_read_only():
     """All 512 numbers."""
-    found = CallResult.loads(Embedding(VECTOR, True).dumps())
+    found = CallResult.loads(Embedding(VECTOR, truncated=True).dumps())
 
     assert VECTOR.tobytes() == found.vector.tobytes()
     assert (np.float32, True) == (found.vector.dtype, found.truncated)
     assert not found.vector.flags.writeable
+
+
+def test_how_texts_were_read_is_stored_behind_the_numbers():
+    """Stores of earlier versions hold these bytes."""
+    stored = b'{"kind":"entailment","probability":0.5,"truncated":true,"unknown":0.25}'
+
+    assert Entailment(0.5, truncated=True, unknown=0.25) == CallResult.loads(stored)
+    assert stored == CallResult.loads(stored).dumps()
 
 
 @pytest.mark.parametrize("text", ["", '{"questions": []}', "漢字 \n \x00 😀"])
@@ -60,9 +70,9 @@ def test_a_text_comes_back_letter_by_letter(text):
 THIRD = math.log(1 / 3)
 BOX = ((0.1, 0.2), (9.0, 0.3), (9.0, 4.0), (0.1, 4.0))
 OTHERS = [
-    Choices(((THIRD, -5e-324), (-7.0,)), True),
+    Choices(((THIRD, -5e-324), (-7.0,)), truncated=True),
     FirstToken((THIRD, -7.0), (5, 9)),
-    Entailment(1 / 3, True),
+    Entailment(1 / 3, truncated=True),
     Reading((Line("漢字 A", BOX, 1 / 3), Line("", BOX, 1.0))),
     Reading(()),
 ]

@@ -1,7 +1,8 @@
 """What commands share: exit codes and the errors that lead to them, arguments, and the client."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from math import isfinite
@@ -96,6 +97,26 @@ class Parser(argparse.ArgumentParser):
         super().error(shown(message))
 
 
+def add_commands(
+    parser: argparse.ArgumentParser,
+    dest: str,
+    commands: Mapping[str, str],
+    declare: Callable[[str, argparse.ArgumentParser], None],
+    metavar: str = "NAME",
+) -> None:
+    """
+    Declare commands of a `Parser`.
+
+    Args:
+        commands: the description of each.
+        declare: declares the arguments of a command when that is called.
+    """
+    names = parser.add_subparsers(dest=dest, required=True, metavar=metavar)
+    for name, what in commands.items():
+        description = f"{what[0].upper()}{what[1:]}."
+        names.add_parser(name, help=what, description=description, declare=partial(declare, name))
+
+
 def add_service(parser: argparse.ArgumentParser) -> None:
     """Declare the service's arguments; without defaults, so that they may precede or follow the command."""
     group = parser.add_argument_group("the service")
@@ -159,6 +180,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict", action="store_true", help="a score that the service warns about is an error"
     )
+
+
+def add_concurrency(parser: argparse.ArgumentParser) -> None:
+    """Declare how many requests are sent concurrently."""
+    what = "requests at the same time (default %(default)s)"
+    parser.add_argument("--concurrency", type=whole, default=8, metavar="N", help=what)
 
 
 def seconds(text: str) -> float:

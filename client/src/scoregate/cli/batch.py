@@ -17,6 +17,7 @@ from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
     UsageFault,
+    add_concurrency,
     add_metrics,
     connected,
     metrics_of,
@@ -30,7 +31,7 @@ from scoregate.cli.manifest import NAMES, Manifest
 from scoregate.cli.results import KINDS, Results
 from scoregate.cli.rows import prompt_fault
 from scoregate.cli.scoring import score
-from scoregate.cli.warned import kinds_of
+from scoregate.cli.warnings import kinds_of
 from scoregate.records import kind
 from scoregate.text import shown
 
@@ -89,13 +90,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
         help="score each row with each value of an option, a line of FILE each",
     )
     add("--any-path", action="store_true", help="read pictures outside the data set's folder, too")
-    add(
-        "--concurrency",
-        type=whole,
-        default=8,
-        metavar="N",
-        help="requests at the same time (default %(default)s)",
-    )
+    add_concurrency(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

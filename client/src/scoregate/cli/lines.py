@@ -136,8 +136,13 @@ def finite(columns: Mapping[str, Any]) -> Line:
 
 
 def unreadable(plan: Plan, row: Row, why: str) -> Line:
-    """Return the line of a row that was not sent: the same error under every metric."""
-    error = {"code": UNREADABLE, "detail": why}
+    """Return the line of a row that was not sent."""
+    return without_scores(plan, row, UNREADABLE, why)
+
+
+def without_scores(plan: Plan, row: Row, code: str, detail: str) -> Line:
+    """Return a line with the same error under every metric."""
+    error = {"code": code, "detail": detail}
     return line(plan, row, None, {}, dict.fromkeys(plan.metrics, error))
 
 

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 
 import scoregate
@@ -16,6 +16,7 @@ from scoregate.cli.arguments import (
     NoResult,
     Parser,
     UsageFault,
+    add_commands,
     add_service,
     described,
     exit_code,
@@ -48,10 +49,7 @@ def parser() -> Parser:
     """Return the parser of all commands."""
     parser = Parser(prog="scoregate", description="Scores that say how well pictures show their prompts.")
     add_service(parser)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, what in COMMANDS.items():
-        described = f"{what[0].upper()}{what[1:]}."
-        commands.add_parser(name, help=what, description=described, declare=partial(declare, name))
+    add_commands(parser, "command", COMMANDS, declare, "COMMAND")
     return parser
 
 

@@ -19,7 +19,7 @@ from scoregate.cli.arguments import (
     whole,
 )
 from scoregate.cli.score import read_pictures
-from scoregate.cli.warned import warn
+from scoregate.cli.warnings import warn
 from scoregate.text import number, shown, table
 
 OF_A_PICTURE = re.compile(r"/images/(\d+)")

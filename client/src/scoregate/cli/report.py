@@ -19,7 +19,7 @@ from scoregate.cli.lines import ANY_MODELS
 from scoregate.cli.manifest import runs_of
 from scoregate.cli.results import Results, existing
 from scoregate.cli.sheet import bytes_of, data_uri
-from scoregate.cli.warned import notices_of
+from scoregate.cli.warnings import notices_of
 from scoregate.evaluation import Table
 from scoregate.records import Record
 from scoregate.report.page import page

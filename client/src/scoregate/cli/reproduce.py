@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from scoregate.cli import manifest
-from scoregate.cli.arguments import NO_SCORE, OK, NoResult, connected, finite, whole
+from scoregate.cli.arguments import NO_SCORE, OK, NoResult, add_concurrency, connected, finite
 from scoregate.cli.batch import TIMEOUT_S, dataset_of, plan_of
 from scoregate.cli.columns import QUESTION_SET
 from scoregate.cli.datasets import Dataset
@@ -42,13 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="scores within X are equal (default %(default)s)",
     )
-    add(
-        "--concurrency",
-        type=whole,
-        default=8,
-        metavar="N",
-        help="requests at the same time (default %(default)s)",
-    )
+    add_concurrency(parser)
     add("--json", action="store_true", help="print everything for programs")
 
 

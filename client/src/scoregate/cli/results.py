@@ -22,10 +22,10 @@ from scoregate.cli.lines import (
     finite,
     is_unreadable,
     key,
-    line,
     loaded,
     read_lines,
     unreadable,
+    without_scores,
     write_lines,
 )
 from scoregate.cli.rows import RELATED, Row, digest
@@ -33,6 +33,12 @@ from scoregate.records import check_regular
 from scoregate.resume import is_torn
 
 KINDS = (".jsonl", ".parquet")
+
+
+def check_kind(file: Path) -> None:
+    """Raise `UsageFault` for a file of another kind than results have."""
+    if file.suffix.lower() not in KINDS:
+        raise UsageFault(f"{file}: the name of the results must end in {' or '.join(KINDS)}")
 
 
 class Results:
@@ -57,8 +63,7 @@ class Results:
         self.sets: dict[str, Any] | None = None  # question sets by id, where they are kept
 
     def __enter__(self) -> "Results":
-        if self.out.suffix.lower() not in KINDS:
-            raise UsageFault(f"{self.out}: the name of the results must end in {' or '.join(KINDS)}")
+        check_kind(self.out)
         check_regular(self.journal)
         if self.parquet and self.out.exists() and not self.journal.exists():
             self.journal.write_bytes(b"".join(map(dumped, read_lines(self.out))))
@@ -173,8 +178,7 @@ def existing(
 
 def plan_in(file: Path) -> Plan:
     """Return the plan of the run that wrote *file*, with the models of its first line with a score."""
-    if file.suffix.lower() not in KINDS:
-        raise UsageFault(f"{file}: the name of the results must end in {' or '.join(KINDS)}")
+    check_kind(file)
     first: Line = {}
     for each in lines_of(file):
         first = first or each
@@ -226,9 +230,11 @@ def take(results: Results, row: Row) -> None:
     if row.fault:
         results.add(row, unreadable(results.plan, row, row.fault))
     elif known is None:
-        results.add(row, without(results.plan, row, NOT_SCORED, "the results hold no line of this row"))
+        results.add(
+            row, without_scores(results.plan, row, NOT_SCORED, "the results hold no line of this row")
+        )
     elif (sha256 := known["sha256"]) and sha256 not in (digests(row) or {sha256}):
-        results.add(row, without(results.plan, row, CHANGED, "the results are about another picture"))
+        results.add(row, without_scores(results.plan, row, CHANGED, "the results are about another picture"))
     else:
         results.keep(row, known)
 
@@ -246,9 +252,3 @@ def digests(row: Row) -> set[str]:
         return set()
     uses = chain.from_iterable(combinations(RELATED, count) for count in range(len(RELATED) + 1))
     return {digest(data, *frames, *chain.from_iterable(related[column] for column in used)) for used in uses}
-
-
-def without(plan: Plan, row: Row, code: str, detail: str) -> Line:
-    """Return a line with the same error under every metric."""
-    error = {"code": code, "detail": detail}
-    return line(plan, row, None, {}, dict.fromkeys(plan.metrics, error))

@@ -11,7 +11,7 @@ from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_metrics, conne
 from scoregate.cli.datasets import pictures
 from scoregate.cli.questions import explained
 from scoregate.cli.rows import readable
-from scoregate.cli.warned import warn
+from scoregate.cli.warnings import warn
 from scoregate.errors import reason_of
 from scoregate.http import httpx
 from scoregate.images import is_url

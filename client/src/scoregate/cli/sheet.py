@@ -11,7 +11,7 @@ from scoregate.cli.datasets import Dataset
 from scoregate.cli.lines import Line
 from scoregate.cli.results import Results
 from scoregate.cli.rows import Row, kind_of
-from scoregate.cli.warned import Kind, kinds_of
+from scoregate.cli.warnings import Kind, kinds_of
 from scoregate.text import document, number, safe
 
 SIDE = 256  # pixels

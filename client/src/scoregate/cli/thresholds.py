@@ -7,23 +7,24 @@ numbers, so no rounding moves a threshold.
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, isfinite, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from scoregate.cli.arguments import UsageFault
 from scoregate.cli.lines import Line, is_line, line_of
-from scoregate.cli.warned import Kind, kinds_of
-from scoregate.records import Record, number, records
+from scoregate.cli.warnings import Kind, kinds_of
+from scoregate.records import Record, number, records, truth
 
-LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 NAMED = 5  # rows without a score that are named
 
 PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 MIN_TAIL = 10  # scores on either side of a threshold; with fewer the rate is a guess
+T = TypeVar("T")
+
 Z = 1.959963984540054  # the normal distribution's two-sided 95 %
 
 
@@ -102,13 +103,13 @@ def add_record(samples: Samples, record: Record, label: str | None) -> None:
     """Add a row's score and label, or count the row as left out."""
     nested = record.values.get("scores")
     values = nested if isinstance(nested, Mapping) else record.values
-    score = as_score(values.get(samples.metric), record, samples.metric)
+    score = cell_of(record, samples.metric, values.get(samples.metric), number)
     if score is None:
         return samples.leave_out("no score", record.number)
     if not isfinite(score):
         return samples.leave_out("not a finite number", record.number)
     if label is not None:
-        known = as_label(labelled(record.values, label), record, label)
+        known = cell_of(record, label, labelled(record.values, label), truth)
         if known is None:
             return samples.leave_out("no label", record.number)
         samples.labels.append(known)
@@ -116,12 +117,12 @@ def add_record(samples: Samples, record: Record, label: str | None) -> None:
     return None
 
 
-def as_score(cell: Any, record: Record, column: str) -> float | None:
-    """Return the number in a cell; None if it is empty."""
+def cell_of(record: Record, column: str, cell: Any, read: Callable[[Any], T]) -> T | None:
+    """Return what *read* returns for a cell; None if it is empty.  Raises `UsageFault` for `ValueError`."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
     try:
-        return number(cell)
+        return read(cell)
     except ValueError as exc:
         raise UsageFault(f"row {record.number}, column {column}: {exc}") from exc
 
@@ -130,18 +131,6 @@ def labelled(values: Mapping[str, Any], label: str) -> Any:
     """Return a label's cell; a result of `scoregate batch` has the data set's columns in `columns`."""
     columns = values.get("columns")
     return columns.get(label) if label not in values and isinstance(columns, Mapping) else values.get(label)
-
-
-def as_label(cell: Any, record: Record, column: str) -> bool | None:
-    """Return True for 1 and true, False for 0 and false, None for an empty cell."""
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
-        return None
-    text = str(cell).strip().lower()
-    if text in LABELS:
-        return LABELS[text]
-    raise UsageFault(
-        f"row {record.number}, column {column}: {cell!r} is not a label, which is 0, 1, true or false"
-    )
 
 
 def noted(samples: Samples) -> list[str]:

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from scoregate.evaluation.arrays import Floats
-from scoregate.records import BadInput, Record, json_cell, number, records
+from scoregate.records import BadInput, Record, json_cell, number, records, truth
 
-LABELS = {"1": 1.0, "1.0": 1.0, "true": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0}
 NESTED = ("columns", "scores")  # of a line that `scoregate batch` wrote
 LOWER = "lower_is_better"  # likewise: the metrics whose lower scores are better
 
@@ -180,10 +179,4 @@ def name(cell: Any) -> str:
 
 def label(cell: Any) -> float:
     """Return 1 for 1 and true, 0 for 0 and false, NaN for an empty cell."""
-    known = text(cell)
-    if known is None:
-        return nan
-    value = LABELS.get(str(cell).strip().lower())
-    if value is None:
-        raise ValueError(f"{cell!r} is not a label, which is 0, 1, true or false")
-    return value
+    return nan if text(cell) is None else float(truth(cell))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scoregate.errors import ScoregateError
-from scoregate.trainers.choice import best_first, reaching
-from scoregate.trainers.outcomes import NoScore
+from scoregate.trainers.outcomes import NoScore, best_first, reaching
 from scoregate.trainers.reward import Reward
 
 ON_ERROR = ("raise", "pass", "block")
@@ -45,7 +44,7 @@ def best_of_n(output: Any, prompt: str, *, reward: Reward = INTERACTIVE) -> Best
     images = images_of(output)
     outcomes = reward.outcomes(images, prompts_for(images, prompt))
     scores = [None if isinstance(one, ScoregateError) else one for one in outcomes]
-    order = best_first(reward, outcomes)
+    order = best_first(outcomes, reward.lower_is_better)
     if not order:
         raise NoScore.among(outcomes)
     index, score = next(iter(order.items()))
@@ -75,7 +74,7 @@ def gate(
         raise ValueError(f"on_error is one of {', '.join(ON_ERROR)}, not {on_error!r}")
     images = images_of(output)
     outcomes = reward.outcomes(images, prompts_for(images, prompt))
-    reached = reaching(reward, outcomes, threshold)
+    reached = reaching(outcomes, threshold, reward.lower_is_better)
     if on_error == "raise" and any(isinstance(one, ScoregateError) for one in reached):
         raise NoScore.among(reached)
     return [on_error == "pass" if isinstance(one, ScoregateError) else one for one in reached]

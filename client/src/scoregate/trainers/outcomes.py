@@ -1,8 +1,8 @@
-"""What became of a picture: its reward with the parts, or its error."""
+"""The outcome of a picture: its reward with the parts, or its error; and the choice among outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -141,3 +141,38 @@ def concerns_some(error: ScoregateError) -> bool:
 def names(error: ScoregateError, place: str) -> bool:
     """Return True if an error names places, and all of them begin with *place*."""
     return bool(error.errors) and all(each["pointer"].startswith(place) for each in error.errors)
+
+
+def best_first(outcomes: Sequence[Outcome], lower_is_better: Callable[[], bool]) -> dict[int, float]:
+    """
+    Return the scores among *outcomes* by index, the best one first.
+
+    Args:
+        lower_is_better: the direction of the metric; not called if there is no score.
+
+    Raises:
+        ScoregateError: the direction is unknown.
+    """
+    scored = [(place, one) for place, one in enumerate(outcomes) if not isinstance(one, ScoregateError)]
+    sign = 1.0 if scored and lower_is_better() else -1.0
+    return dict(sorted(scored, key=lambda each: sign * each[1]))
+
+
+def reaching(
+    outcomes: Sequence[Outcome], threshold: float, lower_is_better: Callable[[], bool]
+) -> list[bool | ScoregateError]:
+    """
+    Return for each outcome True if its score is as good as *threshold*, or its error.
+
+    If the direction of the metric is unknown, that error is returned for each score.
+    """
+    if all(isinstance(one, ScoregateError) for one in outcomes):
+        return [one for one in outcomes if isinstance(one, ScoregateError)]
+    try:
+        lower = lower_is_better()
+    except ScoregateError as error:
+        return [one if isinstance(one, ScoregateError) else error for one in outcomes]
+    return [
+        one if isinstance(one, ScoregateError) else one <= threshold if lower else one >= threshold
+        for one in outcomes
+    ]

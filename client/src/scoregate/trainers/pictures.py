@@ -1,16 +1,30 @@
-"""Batches of pictures in the formats of trainers, split into single pictures."""
+"""
+Pictures of trainers: batches in their formats, split into single pictures, encoded and put into requests.
+
+Pixels travel raw, or as PNG or JPEG.
+"""
 
 from __future__ import annotations
 
+import io
 import sys
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any
 
 from scoregate.errors import BadImage
+from scoregate.images import encoded
+from scoregate.items import Item
 
 LIBRARIES = ("numpy", "torch")
 CHANNELS = (1, 3, 4)
 SLACK = 0.05  # tolerated beyond [0, 1] for rounding; a picture in [-1, 1] exceeds it
+FORMS: dict[str, dict[str, Any]] = {
+    "raw": {},
+    "png": {"format": "PNG", "compress_level": 1},  # a fifth of the time of the default, and 4 % larger
+    "jpeg": {"format": "JPEG", "quality": 95},
+}
+MAX_BYTES = 16 * 2**20  # of the pictures in a request; the service accepts 64 MiB by default
 
 
 def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
@@ -97,3 +111,87 @@ def library_of(value: Any) -> str:
     """Return the first package of *value*'s classes that has arrays, or ""; nothing is imported."""
     packages = [kind.__module__.partition(".")[0] for kind in type(value).__mro__]
     return next((package for package in packages if package in LIBRARIES), "")
+
+
+def check_encode(encode: str) -> None:
+    """Raise `ValueError` for a form that does not exist."""
+    if encode not in FORMS:
+        raise ValueError(f"encode is one of {', '.join(FORMS)}, not {encode!r}")
+
+
+def in_form(file: bytes, encode: str) -> bytes:
+    """Return a BMP in the form *encode*, which needs Pillow unless it is `raw`; any other file unchanged."""
+    if encode == "raw" or not file.startswith(b"BM"):
+        return file
+    import PIL.Image
+
+    written = io.BytesIO()
+    with PIL.Image.open(io.BytesIO(file)) as image:
+        image.save(written, **FORMS[encode])
+    return written.getvalue()
+
+
+def items_of(
+    images: Any,
+    prompts: Sequence[str],
+    channels: int | None,
+    references: Sequence[Any] | None = None,
+    encode: str = "raw",
+) -> list[Item | BadImage]:
+    """
+    Return an item for each picture, or the error of its encoding.
+
+    Raises:
+        ValueError, TypeError: *images* are not pictures, or *prompts* not as many texts.
+    """
+    files = [in_a_file(image, encode) for image in pictures(images, channels=channels)]
+    related = (
+        [[]] * len(files) if references is None else [in_a_file(list(each), encode) for each in references]
+    )
+    if isinstance(prompts, str) or len(files) != len(prompts):
+        count = "one text" if isinstance(prompts, str) else len(prompts)
+        raise ValueError(f"there must be a prompt for each of {len(files)} pictures, and there is {count}")
+    if wrong := [type(prompt).__name__ for prompt in prompts if not isinstance(prompt, str)]:
+        raise TypeError(f"a prompt is text, not {wrong[0]}")
+    # NumPy's strings are made plain
+    return [item_of(str(prompt), *both) for prompt, *both in zip(prompts, files, related, strict=True)]
+
+
+def item_of(prompt: str, file: Any, references: Any) -> Item | BadImage:
+    """Return an item, or the error of one of its pictures."""
+    broken = next((each for each in (file, references) if isinstance(each, BadImage)), None)
+    return broken or Item(prompt, file, references=references)
+
+
+def in_a_file(image: Any, encode: str) -> Any:
+    """Encode a picture, or each frame of a list; return the error if it fails."""
+    if isinstance(image, BadImage):
+        return image
+    if isinstance(image, (list, tuple)):
+        frames = [in_a_file(frame, encode) for frame in pictures(image)]
+        return next((frame for frame in frames if isinstance(frame, BadImage)), frames)
+    try:
+        return in_form(encoded(image), encode)
+    except BadImage as error:
+        return error
+
+
+def size_of(item: Any) -> int:
+    """Return the number of bytes of an item's pictures."""
+    frames = item.image if isinstance(item.image, list) else [item.image]
+    return sum(map(len, (*frames, *item.references)))
+
+
+def in_batches(indices: Sequence[int], items: Sequence[Any], most: int) -> Iterator[list[int]]:
+    """Yield *indices* in runs of at most *most* items and `MAX_BYTES`; a larger picture is alone."""
+    batch: list[int] = []
+    held = 0
+    for index in indices:
+        size = size_of(items[index])
+        if batch and (len(batch) == most or held + size > MAX_BYTES):
+            yield batch
+            batch, held = [], 0
+        batch.append(index)
+        held += size
+    if batch:
+        yield batch

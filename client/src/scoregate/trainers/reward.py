@@ -18,8 +18,6 @@ from scoregate.errors import Conflict, ScoregateError, Timeout, UnknownMetric
 from scoregate.items import Item, names_of
 from scoregate.notices import ScoregateWarning
 from scoregate.portal import Portals
-from scoregate.trainers.batches import in_batches, items_of
-from scoregate.trainers.encoding import check_encode
 from scoregate.trainers.figures import statistics
 from scoregate.trainers.outcomes import (
     NoScore,
@@ -30,8 +28,8 @@ from scoregate.trainers.outcomes import (
     of_the_sample,
     weights_of,
 )
-from scoregate.trainers.patience import passing, pause_s
-from scoregate.trainers.sending import Sender
+from scoregate.trainers.pictures import check_encode, in_batches, items_of
+from scoregate.trainers.sending import Sender, passing, pause_s
 
 __all__ = ["NoScore", "Outcome", "Reward"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scoregate import errors
-from scoregate.trainers import batches
+from scoregate.trainers import pictures as module
 from scoregate.trainers.reward import NoScore, Reward
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import at_most, failing, gone, paged, refusing
@@ -31,7 +31,7 @@ def test_each_picture_gets_the_score_of_its_own_prompt(scripted):
 
 def test_no_request_holds_more_bytes_than_the_service_takes(scripted, monkeypatch):
     """A picture that is larger by itself goes alone."""
-    monkeypatch.setattr(batches, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(module, "MAX_BYTES", 10_000)
     reward, double = scripted()
     pictures = [
         *np.zeros((6, 32, 32, 3), np.uint8),

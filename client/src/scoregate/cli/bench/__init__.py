@@ -2,10 +2,9 @@
 
 import argparse
 import json
-from functools import partial
 from importlib import import_module
 
-from scoregate.cli.arguments import OK
+from scoregate.cli.arguments import OK, add_commands
 from scoregate.cli.formats import FORMATS, printed
 
 # A benchmark is a module of this folder with add_arguments(parser) and tables(arguments) -> Content.
@@ -23,9 +22,7 @@ BENCHMARKS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the benchmarks."""
-    names = parser.add_subparsers(dest="benchmark", required=True, metavar="NAME")
-    for name, what in BENCHMARKS.items():
-        names.add_parser(name, help=what, description=f"{what}.", declare=partial(declare, name))
+    add_commands(parser, "benchmark", BENCHMARKS, declare)
 
 
 def declare(name: str, parser: argparse.ArgumentParser) -> None:

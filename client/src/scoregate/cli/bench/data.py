@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.cli.lines import FIELDS, LISTS, OBJECTS
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.evaluation.arrays import BadColumn, Floats
 from scoregate.evaluation.tables import LOWER, Table, read_table, text
 from scoregate.records import BadInput, Record, kind, opened
 
@@ -164,6 +164,11 @@ def metrics_of(
                 f"--{option} {unknown[0]}: no such metric is printed; there are {', '.join(names)}"
             )
     return found
+
+
+def worth(arguments: argparse.Namespace, table: Table, metric: str) -> Floats:
+    """Return the scores of a metric, negated if lower ones are better."""
+    return table.worth(metric, lower=metric in arguments.lower_is_better)
 
 
 def mark(table: Table) -> dict[str, bool]:

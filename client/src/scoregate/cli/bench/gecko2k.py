@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from scoregate.cli.arguments import share
-from scoregate.cli.bench.data import add_data, columns, metrics_of, rows_of
+from scoregate.cli.bench.data import add_data, columns, metrics_of, rows_of, worth
 from scoregate.cli.bench.genai import by_skill
 from scoregate.cli.evaluate.generators import mean_by_picture, votes_of
 from scoregate.cli.evaluate.raters import COLUMNS, answers_of
@@ -250,7 +250,7 @@ def scored(arguments: argparse.Namespace) -> tuple[dict[str, Scores], dict[str, 
     turned = set[str]()
     for table, metric in metrics_of(arguments, map(rows_of, arguments.scores), OWN):
         places[metric] += pictures(table)
-        higher[metric] += table.worth(metric, lower=metric in arguments.lower_is_better).tolist()
+        higher[metric] += worth(arguments, table, metric).tolist()
         turned |= {metric} if table.turned else set()
         stands[metric] += table.numbers(metric).tolist()
 

@@ -18,6 +18,7 @@ from scoregate.cli.bench.data import (
     metrics_of,
     of_each,
     rows_of,
+    worth,
 )
 from scoregate.cli.evaluate.outcome import add_scale, values
 from scoregate.evaluation import BadInput, Scale, Table, correlation, pair_accuracy
@@ -55,9 +56,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     picked: dict[str, tuple[BestOf, dict[str, bool]]] = {}
 
     def figures(metric: str) -> dict[str, Any]:
-        score, rating, of_items = table.complete(
-            table.worth(metric, lower=metric in arguments.lower_is_better), human, [*items]
-        )
+        score, rating, of_items = table.complete(worth(arguments, table, metric), human, [*items])
         said = mark(table)
         row = agreement(score, rating) | {"dropped": table.dropped, **said}
         picked[metric] = best_of(score, rating, of_items), said

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Any
 
-from scoregate.cli.bench.data import add_metrics, columns, mark, metrics_of, rows_of
+from scoregate.cli.bench.data import add_metrics, columns, mark, metrics_of, rows_of, worth
 from scoregate.cli.evaluate.outcome import add_bootstrap, caution, compared, interval_of
 from scoregate.evaluation import BadColumn, BadInput, Table
 from scoregate.evaluation.bootstrap import Sample
@@ -63,9 +63,7 @@ def pair_tables(
         with columns(table.path, metric=metric, image="picture"):
             places = placed(table)
             check(table, places, contents)
-            found[name] = right_choices(
-                table.worth(metric, lower=metric in arguments.lower_is_better), places, tags
-            )
+            found[name] = right_choices(worth(arguments, table, metric), places, tags)
         turned[name] = mark(table)
     of_items = data.names(arguments.cluster) if arguments.cluster else items
     sample = partial(sample_of, cluster=dict(zip(items, of_items, strict=True)))

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
-from scoregate.cli.bench.data import add_data, columns, first_of, joins, mark, metrics_of, of_each, table_of
+from scoregate.cli.bench.data import (
+    add_data,
+    columns,
+    first_of,
+    joins,
+    mark,
+    metrics_of,
+    of_each,
+    table_of,
+    worth,
+)
 from scoregate.evaluation import BadColumn, auroc
 from scoregate.evaluation.arrays import Floats
 
@@ -27,9 +37,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     rows, undefined = Counter(sources), dict[str, list[str]]()
 
     def figures(metric: str) -> dict[str, Any]:
-        score, label, source = table.complete(
-            table.worth(metric, lower=metric in arguments.lower_is_better), labels, [*sources]
-        )
+        score, label, source = table.complete(worth(arguments, table, metric), labels, [*sources])
         of_source, faults = by_source(score, label, source, rows)
         for name, fault in faults.items():
             if not of_source:

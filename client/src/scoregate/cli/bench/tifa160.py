@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.cli.bench.data import add_data, first_of, joins, mark, metrics_of, of_each, rows_of, table_of
+from scoregate.cli.bench.data import (
+    add_data,
+    first_of,
+    joins,
+    mark,
+    metrics_of,
+    of_each,
+    rows_of,
+    table_of,
+    worth,
+)
 from scoregate.cli.bench.genai import agreement
 from scoregate.cli.evaluate.outcome import add_scale, scale_of
 from scoregate.evaluation import BadInput, Scale, Table
@@ -52,9 +62,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
         human, outside = on_scale(table.numbers("human_avg"), scale_of(arguments))
 
     def figures(metric: str) -> dict[str, Any]:
-        row = agreement(
-            *table.complete(table.worth(metric, lower=metric in arguments.lower_is_better), human)
-        )
+        row = agreement(*table.complete(worth(arguments, table, metric), human))
         return row | {"dropped": table.dropped, **mark(table)}
 
     metrics = [name for _, name in metrics_of(arguments, [table], OWN)]

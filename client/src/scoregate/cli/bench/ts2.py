@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from scoregate.cli.arguments import seconds as positive
-from scoregate.cli.bench.data import add_data, joins, mark, metrics_of, of_each, table_of
+from scoregate.cli.bench.data import add_data, joins, mark, metrics_of, of_each, table_of, worth
 from scoregate.cli.evaluate.metrics import add_version
 from scoregate.evaluation import ts2
 
@@ -31,13 +31,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     metrics = [name for _, name in metrics_of(arguments, [table], OWN, seconds=times)]
 
     def figures(metric: str) -> dict[str, Any]:
-        found = ts2(
-            table.worth(metric, lower=metric in arguments.lower_is_better),
-            graphs,
-            nodes,
-            arguments.version,
-            skip,
-        )
+        found = ts2(worth(arguments, table, metric), graphs, nodes, arguments.version, skip)
         parts = {"all": vars(found)} | found.partitions
         return (
             {figure: {part: values[figure] for part, values in parts.items()} for figure in FIGURES}

@@ -3,11 +3,10 @@
 import argparse
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scoregate.cli.arguments import OK, PLOTS, UsageFault, check_plot, figure
+from scoregate.cli.arguments import OK, PLOTS, UsageFault, add_commands, check_plot, figure
 from scoregate.cli.evaluate import generators, metrics, raters
 from scoregate.cli.evaluate.outcome import Evaluated, sliced
 from scoregate.cli.formats import FORMATS, as_text, rendered
@@ -90,15 +89,12 @@ FIGURES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    figures = parser.add_subparsers(dest="figure", required=True, metavar="FIGURE")
-    for name, each in FIGURES.items():
-        described = f"{each.help[0].upper()}{each.help[1:]}."
-        figures.add_parser(name, help=each.help, description=described, declare=partial(declare, each))
+    add_commands(parser, "figure", {name: each.help for name, each in FIGURES.items()}, declare, "FIGURE")
 
 
-def declare(of: Figure, parser: argparse.ArgumentParser) -> None:
+def declare(name: str, parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of one figure."""
-    of.add_arguments(parser)
+    FIGURES[name].add_arguments(parser)
     what = "the same figures for each value of it; a list counts in each of its values"
     parser.add_argument("--by", metavar="COLUMN", help=what)
     parser.add_argument("--json", action="store_true", help="print JSON")

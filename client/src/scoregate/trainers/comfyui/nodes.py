@@ -6,8 +6,7 @@ from functools import cache
 from typing import Any
 
 from scoregate.errors import ScoregateError
-from scoregate.trainers.choice import best_first, reaching
-from scoregate.trainers.outcomes import NoScore, Outcome, complete
+from scoregate.trainers.outcomes import NoScore, Outcome, best_first, complete, reaching
 from scoregate.trainers.reward import Reward
 
 COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]
@@ -91,11 +90,12 @@ class ScoregateFilter:
         url: str = "",
     ) -> tuple[Any, list[float], str]:
         outcomes = outcomes_of(images, prompt, metric, url)
-        reached = reaching(scorer(metric, url), outcomes, threshold)
+        lower_is_better = scorer(metric, url).lower_is_better
+        reached = reaching(outcomes, threshold, lower_is_better)
         failed = [one for one in reached if isinstance(one, ScoregateError)]
         if failed and (on_error == "raise" or len(failed) == len(reached)):
             raise NoScore.among(reached)
-        order = best_first(scorer(metric, url), outcomes)
+        order = best_first(outcomes, lower_is_better)
         passed = [index for index in order if reached[index] is True][:count]
         if not passed:
             raise stop(f"no picture reaches {threshold:g}\n{table(outcomes)}")
