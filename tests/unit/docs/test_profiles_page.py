@@ -9,8 +9,6 @@ from tests.support.pages import named_rows, page, rows, section
 
 PAGE = "profiles.md"
 NAMES = sorted(path.stem for path in PROFILES.glob("*.toml"))
-PROMPT = "a photo of a red cup and a blue bowl"
-HAS = {True: "yes", False: "with sets", None: ""}
 # A model can be unsuitable, which only a start shows: see tests/process/docs/test_profiles_page.py.
 REFUSED = {"demo": {"judge"}}
 
@@ -37,15 +35,6 @@ def column(profile: str) -> dict[str, bool]:
     return {name: alone for name, alone in configured.items() if name not in REFUSED.get(profile, ())}
 
 
-def needed(name: str) -> list[str]:
-    """The roles of a metric's models, and its calls for one picture."""
-    metric = metrics()[name]
-    writes = ["`questions`"] if metric.style else []
-    calls = metric.demand(PROMPT, metric.options())
-    texts = [f"{demand.calls} `{role}`" for role, demand in calls.items() if demand.calls]
-    return [", ".join([f"`{role}`" for role in metric.roles] + writes), ", ".join(texts)]
-
-
 def test_the_page_has_each_profile_with_its_memory():
     """The sum of the profile's own comment."""
     table = {cells[0].strip("`"): cells[2] for cells in named_rows(page(PAGE).split("\n## ")[0])}
@@ -53,13 +42,25 @@ def test_the_page_has_each_profile_with_its_memory():
     assert {name: summed(name) for name in NAMES} == {name: table[name] for name in NAMES}
 
 
-def test_the_page_has_what_each_profile_serves():
-    """For each metric: the models that it needs, its calls, and the profiles that have the models."""
-    heading, *table = rows(section(PAGE, "## Which metric runs where"))
-    profiles = [cell.strip("`") for cell in heading[3:]]
-    has = [column(name) for name in profiles]
+def named(cell: str) -> set[str]:
+    """The names in code type."""
+    return set(re.findall(r"`([\w-]+)`", cell))
 
-    assert sorted(profiles) == NAMES
-    assert [
-        [f"`{name}`", *needed(name), *(HAS[each.get(name)] for each in has)] for name in metrics()
-    ] == table
+
+def test_the_page_has_what_each_profile_serves():
+    """For each profile: the metrics that it serves alone, and those that need a caller's question sets."""
+    _, *table = rows(section(PAGE, "## Which metric runs where"))
+    shown = {profile: (named(alone), named(sets)) for cell, alone, sets in table for profile in named(cell)}
+    served_by = {name: column(name) for name in NAMES}
+
+    assert shown == {
+        name: tuple({metric for metric, alone in has.items() if alone is want} for want in (True, False))
+        for name, has in served_by.items()
+    }
+
+
+def test_the_page_names_the_metrics_that_no_profile_serves():
+    """They need a profile of one's own."""
+    [line] = re.findall(r"^No profile has models for (.*)\. \[", page(PAGE), re.MULTILINE)
+
+    assert named(line) == metrics().keys() - {name for profile in NAMES for name in column(profile)}

@@ -24,6 +24,7 @@ from tests.support.pages import fences, named_rows, page, section
 
 PAGE = "configuration.md"
 MODEL = ("models", "NAME")
+BATCH = "models.NAME.batch."  # listed once, for local models
 
 # The tables of the settings that several families share; a family's own are under its name.
 SHARED = {
@@ -68,7 +69,8 @@ def of_models(settings: type[ModelSettings]) -> dict[str, str]:
     """The settings that tables of one class understand and those of its base do not."""
     own = dict(leaves(settings, MODEL))
     if settings is not ModelSettings:
-        return {place: own[place] for place in own.keys() - dict(leaves(settings.__base__, MODEL)).keys()}
+        own = {place: own[place] for place in own.keys() - dict(leaves(settings.__base__, MODEL)).keys()}
+        return own if settings is LocalSettings else {p: own[p] for p in own if not p.startswith(BATCH)}
     assert own["models.NAME.role"] == "required"
     return own | {"models.NAME.role": "the table's name"}  # which the whole tree fills in
 
@@ -111,6 +113,18 @@ def test_each_family_has_the_settings_below_its_heading(settings, heading):
     documented = {name: default for name, default, _ in settings_rows(text)}
 
     assert of_models(settings) == documented
+
+
+def test_batches_of_all_families_have_the_limits_of_local_models():
+    """So that the page lists them once."""
+    local = {place: default for place, default in leaves(LocalSettings, MODEL) if place.startswith(BATCH)}
+
+    assert local
+    for family in OWN:
+        batch = {
+            place: default for place, default in leaves(family.settings, MODEL) if place.startswith(BATCH)
+        }
+        assert batch in ({}, local)
 
 
 def test_every_family_is_listed_with_its_role_and_the_tables_that_hold_for_it():
