@@ -14,7 +14,7 @@ from models.images.frame_stack import FrameStack
 from models.images.image import Image
 from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.shared import Shared
+from service.core.concurrency.sharing import Shared
 from service.core.concurrency.tasks import side_by_side
 from service.core.errors import BadImage, ImageTooLarge, MemoryFull
 from service.core.fields import Orient

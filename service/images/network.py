@@ -10,7 +10,7 @@ from typing import Any
 import httpcore
 
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.shared import SingleFlight
+from service.core.concurrency.sharing import SingleFlight
 from service.core.errors import UrlNotAllowed
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]

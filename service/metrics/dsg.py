@@ -18,7 +18,7 @@ from service.metrics.common.question_sets import (
     vqa_demand,
     yes_expected,
 )
-from service.questions.given import YesNoSet
+from service.questions.request_sets import YesNoSet
 from service.questions.sets import Question
 from service.questions.style import Style
 from service.questions.styles.dsg import DSG, DSG_IN_THREE_CALLS

@@ -23,7 +23,7 @@ from service.metrics.common.question_sets import (
     vqa_demand,
 )
 from service.observability.notes import Code, Note
-from service.questions.given import ChoiceSet
+from service.questions.request_sets import ChoiceSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.styles.gecko import GECKO
 

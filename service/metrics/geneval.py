@@ -17,7 +17,7 @@ from service.metrics.objects.checks import Verdict, coloured, verdict
 from service.metrics.objects.classes import CLASSES, check_known, names_of
 from service.metrics.objects.colours import colours_of
 from service.metrics.objects.cutout import BACKGROUND, ORIGINAL, Cutout
-from service.metrics.objects.detected import RELEASED, DetectedObject, Limits, by_class
+from service.metrics.objects.detections import RELEASED, DetectedObject, Limits, by_class
 from service.metrics.objects.positions import MARGIN, PositionRule
 from service.metrics.objects.rewards import Reward, reward
 from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Task, check

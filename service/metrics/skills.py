@@ -23,7 +23,7 @@ from service.metrics.common.question_sets import (
 )
 from service.metrics.common.texts import TextRead, texts_labelled, texts_read, words_of
 from service.observability.notes import Code, Note
-from service.questions.given import YesNoSet
+from service.questions.request_sets import YesNoSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.questions.styles.skills import ONE_QUESTION, STYLE

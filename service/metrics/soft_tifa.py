@@ -19,7 +19,7 @@ from service.metrics.common.question_sets import (
     questions_for,
     vqa_demand,
 )
-from service.questions.given import AnswerSet
+from service.questions.request_sets import AnswerSet
 from service.questions.styles.tifa import TIFA
 
 LEAST = 1e-12  # score of a question in a geometric mean

@@ -23,7 +23,7 @@ from service.metrics.common.question_sets import (
     questions_for,
     vqa_demand,
 )
-from service.questions.given import ChoiceSet
+from service.questions.request_sets import ChoiceSet
 from service.questions.sets import Question
 from service.questions.style import Style
 from service.questions.styles.tifa import TIFA, TIFA_VERIFIED

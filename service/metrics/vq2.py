@@ -22,7 +22,7 @@ from service.metrics.common.question_sets import (
     questions_for,
     vqa_demand,
 )
-from service.questions.given import AnswerSet
+from service.questions.request_sets import AnswerSet
 from service.questions.sets import Question
 from service.questions.styles.vq2 import VQ2
 

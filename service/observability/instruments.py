@@ -27,7 +27,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from service import __version__
-from service.core.concurrency.imported import imported
+from service.core.concurrency.imports import imported
 from service.core.errors import ScoregateError
 from service.core.lanes import LANES
 from service.observability.notes import Code

@@ -19,7 +19,7 @@ from service.process.deploy import deploy
 from service.process.doctor.doctor import doctor
 from service.process.exchange import DONE, add_arguments, exchange
 from service.process.launch import LATER, WRONG, serve
-from service.process.named import Tree, as_toml, profile_of
+from service.process.model_names import Tree, as_toml, profile_of
 from service.process.needs import check_devices, needs
 from service.process.ready import ready
 from service.serving.loading import load_models

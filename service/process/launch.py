@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import gc
+import logging
 import os
 import signal
 import socket
@@ -18,9 +19,7 @@ from starlette.types import ASGIApp
 from models.core.family import Loaded
 from service.core.errors import Draining
 from service.core.settings.tree import Settings
-from service.process.connections import most_connections
-from service.process.ports import AT_ONCE, BACKLOG, Port, all_bound
-from service.process.shutdown import ending_within
+from service.process.ports import AT_ONCE, BACKLOG, Port, all_bound, most_connections
 from service.questions.stores.opening import check_store
 from service.web.app import App, create_app, operator_app
 from service.web.dialects.ports import ports
@@ -28,6 +27,8 @@ from service.web.keys import Keys
 from service.web.problems import ErrorFormat
 from service.web.server.protocol import Protocol
 from service.wiring.bootstrap import Service
+
+log = logging.getLogger("scoregate.end")
 
 OnReady = Callable[[Service, str], None]
 
@@ -237,3 +238,34 @@ class Private(Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the public server."""
         yield
+
+
+@contextmanager
+def ending_within(seconds: float, status: Callable[[], int]) -> Iterator[Callable[[], None]]:
+    """
+    Yield a function that starts the time limit: *seconds* later the process exits, in or after the context.
+
+    Threads that compute cannot be interrupted.
+
+    Works in the main thread only, and once at a time: it uses the process' alarm signal.
+
+    Args:
+        status: returns the exit status.
+    """
+
+    def begin() -> None:
+        if not signal.getitimer(signal.ITIMER_REAL)[0]:  # a second signal gives no more time
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def exit_now(*_: Any) -> None:
+        try:
+            log.warning("the time to finish is over: running work is dropped")
+        finally:
+            os._exit(status())
+
+    before = signal.signal(signal.SIGALRM, exit_now)
+    try:
+        yield begin
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,6 +1,7 @@
-"""Ports of the service: bound before its models are loaded, opened when they serve."""
+"""Ports of the service: bound before its models are loaded, opened when they serve; and their connections."""
 
 import errno
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ from service.core.settings.tree import Settings
 
 BACKLOG = 2048  # connections that may wait to be accepted
 AT_ONCE = 128  # of them that are accepted in one turn of the event loop
+MOST_FILES = 65_536  # open files of the process
 UNSENT = 2**17  # bytes of one connection that wait in the kernel for the caller to read
 # Errors that may pass: another process may end, and a network may come up.
 PASSING = {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
@@ -112,3 +114,19 @@ def taken(setting: str, address: tuple[str, int], exc: OSError) -> SettingsError
     host, port = address
     kind = NotYet if exc.errno in PASSING else SettingsError
     return kind(f"{setting}: cannot listen on {host}:{port}: {exc.strerror}")
+
+
+def most_connections() -> int:
+    """
+    Raise the limit of open files as far as the system allows, and return three quarters of it.
+
+    The rest is for models, question sets and connections to other servers.  Without this limit the process
+    would run out of files, and asyncio would retry to accept connections in a loop.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    files = MOST_FILES if soft == resource.RLIM_INFINITY else min(soft, MOST_FILES)
+    return files * 3 // 4

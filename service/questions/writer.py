@@ -12,7 +12,7 @@ import orjson
 
 from models.core.calls import GenerateCall
 from models.core.outcomes import Text
-from service.core.concurrency.shared import SingleFlight
+from service.core.concurrency.sharing import SingleFlight
 from service.core.errors import (
     REFUSALS,
     CallRefused,
@@ -87,7 +87,7 @@ class QuestionWriter:
         status: CacheStatus = "hit"
         with context.span.child("questions", style=style.name) as span:
             if llm:
-                context.use(llm.name, llm.backend.info)
+                context.use(llm.name, llm.info)
             keys = lookup_keys(prompt, style, llm)
             found = await self._store.find(*keys)
             if found is None:
@@ -149,8 +149,8 @@ class QuestionWriter:
 
     async def _generate(self, prompt: str, style: Style, llm: Handle, context: Context) -> QuestionSet:
         """Return a new set; a bad answer is retried if the next one may differ."""
-        bad, label = BadAnswer(), llm.backend.info.label
-        for seed in range(1 if llm.backend.info.repeatable else TRIES):
+        bad, label = BadAnswer(), llm.info.label
+        for seed in range(1 if llm.info.repeatable else TRIES):
             try:
                 written = await self._attempt(prompt, style, llm, seed, context)
             except BadAnswer as exc:
@@ -221,7 +221,7 @@ class BadAnswer(Exception):
 
 def lookup_keys(prompt: str, style: Style, llm: Handle | None) -> list[str]:
     """Return the keys of a prompt's set, in the order of look-up."""
-    own = [lookup_key(prompt, style, llm.backend.info.content)] if llm else []
+    own = [lookup_key(prompt, style, llm.info.content)] if llm else []
     return [*own, imported_key(prompt, style.name)]
 
 

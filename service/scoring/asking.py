@@ -31,7 +31,7 @@ class Asker:
     @property
     def models(self) -> dict[str, Handle]:
         """The VQA models by their names in the settings."""
-        return {name: each for name, each in self._runtime.handles.items() if each.backend.info.role == "vqa"}
+        return {name: each for name, each in self._runtime.handles.items() if each.info.role == "vqa"}
 
     async def ask(
         self,
@@ -72,7 +72,7 @@ class Asker:
                     asyncio.timeout_at(context.deadline),
                     self._images.open(picture, context) as image,
                 ):
-                    info = model.backend.info
+                    info = model.info
                     context.use(model.name, info)
                     outcomes = await model.call(calls(image, info), context)
                     raise_if_changed(outcomes)

@@ -133,9 +133,7 @@ class Engine:
 
     async def _report(self, plan: Plan, handles: Mapping[str, Handle], context: Context) -> Report:
         """Return the report of a scored plan, and count it in the Prometheus metrics."""
-        infos = {
-            name: context.request.models.get(name, handle.backend.info) for name, handle in handles.items()
-        }
+        infos = {name: context.request.models.get(name, handle.info) for name, handle in handles.items()}
         taught, items = vocabularies(infos.values()), []
         for item, inputs in zip(plan.items, plan.by_metric, strict=True):
             results = {name: folded(name, each) for name, each in inputs.items()}

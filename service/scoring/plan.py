@@ -14,7 +14,7 @@ from service.scoring.catalog import MetricCatalog
 from service.serving.admission import Demand, Reservation
 from service.serving.context import Context
 from service.serving.handle import Handle
-from service.serving.waiting import Place
+from service.serving.waiting_room import Place
 
 VIDEO_FRAMES = 16  # of a video, if the request sets neither a rate nor a number
 ROUNDING_S = 1e-9  # of a frame's time

@@ -31,7 +31,7 @@ from service.serving.cache import Cache
 from service.serving.context import Context
 from service.serving.contract import LOADED, Backend
 from service.serving.job import Job, Result
-from service.serving.waiting import Place
+from service.serving.waiting_room import Place
 
 log = logging.getLogger("scoregate.models")
 
@@ -73,6 +73,11 @@ class Handle:
         self._lines: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # of each lane: who waits for room
         self._freed = asyncio.Event()  # a call has ended
         self._closed = False
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model that is loaded or served now."""
+        return self.backend.info
 
     @property
     def under_way(self) -> int:
@@ -151,7 +156,7 @@ class Handle:
         """
         if self.backend.presence.state != LOADED:
             await self.backend.presence.wait(context.request)
-        model = self.backend.info
+        model = self.info
         context.use(self.name, model)
         cache = self._cache if model.revision else None
         # With the name: two configured models may have one id and revision.
@@ -169,8 +174,8 @@ class Handle:
             if call.cacheable and (status != "miss" or cache is not None):
                 context.looked_up("scores", status)
         if new:
-            group = Group(new, self._preparing.start(self._prepare_and_start(new, context)))
-            self._groups |= dict.fromkeys(new, group)
+            preparing = self._preparing.start(self._prepare_and_start(new, context))
+            self._groups |= dict.fromkeys(new, Group(new, preparing))
         else:
             context.queued(self.name)
         await self._wait([*jobs.values()], context)
@@ -237,7 +242,7 @@ class Handle:
         try:
             if isinstance(made, ScoregateError):
                 raise made
-            if job.model is not None and job.model.identity != self.backend.info.identity:
+            if job.model is not None and job.model.identity != self.info.identity:
                 raise ModelChanged
             job.prepared = made
             self.backend.start(job)

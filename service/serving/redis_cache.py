@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from models.core.outcomes import CallResult
-from service.core.concurrency.shared import BatchLoader
+from service.core.concurrency.sharing import BatchLoader
 from service.core.redis import RedisClient, RedisFailed
 from service.observability.instruments import Instruments
 from service.serving.cache import OutcomeCache

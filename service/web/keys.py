@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from service.core.concurrency.cpu_threads import on_thread
-from service.core.concurrency.shared import SingleFlight
+from service.core.concurrency.sharing import SingleFlight
 from service.core.errors import Forbidden, LargerThanQuota, QuotaExceeded
 from service.core.fields import WHOLE, Strict
 from service.core.lanes import LANES

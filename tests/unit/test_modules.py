@@ -29,13 +29,6 @@ PARTICIPLE = re.compile(
 NAMED_BY_PARTICIPLES = {
     "models.checkpoints.pretrained",  # what `from_pretrained` of transformers loads
     "service.web.dialects.pickled",  # the dialect of pickles
-    # Not renamed yet.
-    "service.core.concurrency.imported",
-    "service.core.concurrency.shared",
-    "service.metrics.objects.detected",
-    "service.process.named",
-    "service.questions.given",
-    "service.serving.backends.queued",
 }
 
 # Modules whose only importer lies in their own folder, by the reason why they are not merged into it.
@@ -57,7 +50,7 @@ SINGLE_IMPORTERS: Mapping[str, set[str]] = {
         "models.families.clip.transformers_layout"
     },
     "a subcommand, or a part of it that needs no web server": {
-        *(f"service.process.{name}" for name in ("deploy", "exchange", "launch", "named", "ready"))
+        *(f"service.process.{name}" for name in ("deploy", "exchange", "launch", "model_names", "ready"))
     },
     "imported by the package for its public names": {
         "models.core.outcomes.numbers",
@@ -76,17 +69,13 @@ SINGLE_IMPORTERS: Mapping[str, set[str]] = {
     },
     "pure functions, tested without torch": {"models.families.clip_flant5.groups"},
     "another topic than its importer": {
+        *(f"service.process.doctor.{name}" for name in ("machine", "servers")),  # checks, not their order
         "service.core.fault",  # the base class apart from the list of codes
         "service.images.limits",  # memory of pixels, not of downloads
         "service.observability.otlp",  # the export of spans, not their recording
-        "service.scoring.inputs",  # pictures of an input, not the order of work
     },
     "imported in Ray's processes": {
         f"service.serving.ray.{name}" for name in ("backend", "deployment", "replica")
-    },
-    "to be merged: no reason is left": {
-        *(f"service.process.{name}" for name in ("connections", "shutdown")),
-        *(f"service.process.doctor.{name}" for name in ("machine", "servers")),
     },
 }
 

@@ -11,7 +11,7 @@ from service.metrics.common.contract import Item
 from service.metrics.common.model_calls import Models
 from service.metrics.common.texts import Word, words
 from service.observability.notes import Code, Note
-from service.questions.given import GivenQuestion
+from service.questions.request_sets import GivenQuestion
 from service.questions.sets import QuestionSet
 from service.serving.admission import Demand
 from service.serving.context import CacheStatus

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, get_args
 
-from service.metrics.objects.detected import DetectedObject, Objects
+from service.metrics.objects.detections import DetectedObject, Objects
 from service.metrics.objects.positions import MARGIN, PositionRule, relations
 from service.metrics.objects.tasks import Colour, Include, Task
 

@@ -10,7 +10,7 @@ from models.core.outcomes import Detection
 from models.images.image import Image
 from service.metrics.common.model_calls import Models
 from service.metrics.objects.cutout import Cutout
-from service.metrics.objects.detected import DetectedObject
+from service.metrics.objects.detections import DetectedObject
 from service.metrics.objects.tasks import Colour
 
 COLOURS: tuple[Colour, ...] = get_args(Colour)

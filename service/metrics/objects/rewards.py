@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from service.metrics.objects.checks import positions
-from service.metrics.objects.detected import DetectedObject, Objects
+from service.metrics.objects.detections import DetectedObject, Objects
 from service.metrics.objects.positions import MARGIN, PositionRule
 from service.metrics.objects.tasks import Include, Task
 

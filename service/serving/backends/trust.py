@@ -6,7 +6,7 @@ from typing import Any
 
 from models.core.contract import ModelError, Prepared, UpstreamError
 from models.core.examples import alike, changed
-from service.core.concurrency.shared import SingleFlight
+from service.core.concurrency.sharing import SingleFlight
 from service.core.errors import NotReady
 from service.serving.backends.upstream import OF_THE_CALL, ServerFailed
 

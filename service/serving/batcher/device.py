@@ -12,7 +12,7 @@ from models.core.examples import changed
 from models.core.messages import in_short
 from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.imported import imported
+from service.core.concurrency.imports import imported
 from service.core.errors import ModelFault
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.core.settings import NotYet

@@ -271,19 +271,23 @@ class Pool:
         """Run batches on *slot* until the pool closes or *device* is taken out."""
         try:
             while not (self._closed or device.fault):
-                resident = self.scheduler.next(device.name)
-                if resident is None or not self._may_begin(resident, device, slot):
-                    await self._wait_for_work()
-                    continue
-                await self._fill(resident, device)
-                if not self._may_begin(resident, device, slot):  # another slot was faster
-                    continue
-                urgent = self.scheduler.is_urgent(resident, device.name)
-                if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent):
-                    await self._run_batch(batch, device, slot)
+                await self._run_next(device, slot)
         except BaseException:
             self._close(Draining())
             raise
+
+    async def _run_next(self, device: Device, slot: ExecutionSlot) -> None:
+        """Run a batch, or wait.  When it returns, nothing holds the calls of the batch."""
+        resident = self.scheduler.next(device.name)
+        if resident is None or not self._may_begin(resident, device, slot):
+            await self._wait_for_work()
+            return
+        await self._fill(resident, device)
+        if not self._may_begin(resident, device, slot):  # another slot was faster
+            return
+        urgent = self.scheduler.is_urgent(resident, device.name)
+        if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent):
+            await self._run_batch(batch, device, slot)
 
     def _may_begin(self, resident: LocalModel, device: Device, slot: ExecutionSlot) -> bool:
         if self._closed or resident.paused or device.name not in resident.copies:

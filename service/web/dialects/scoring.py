@@ -27,7 +27,7 @@ from service.scoring.engine import Engine
 from service.scoring.plan import UnopenedItem
 from service.scoring.report import MetricResult, most_telling
 from service.serving.context import Context, free
-from service.serving.waiting import Place, WaitingRoom
+from service.serving.waiting_room import Place, WaitingRoom
 from service.web.endpoints import context_of, header_timeout
 from service.web.problems import headers_of
 from service.wiring.bootstrap import Service

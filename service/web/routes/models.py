@@ -44,7 +44,7 @@ async def models(request: Request) -> Response:
 
 def described_model(name: str, handle: Handle, *, demo: bool) -> ModelEntry:
     """Describe a model; *demo* if it is one of the repository's own."""
-    info, devices = handle.backend.info, handle.backend.devices
+    info, devices = handle.info, handle.backend.devices
     entry: ModelEntry = {
         "name": name,
         "role": info.role,

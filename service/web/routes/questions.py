@@ -41,7 +41,7 @@ async def questions(request: Request) -> Response:
             else {**set_entry(outcome[0]), "cached": outcome[1] == "hit"}
             for prompt, outcome in zip(wanted.prompts, outcomes, strict=True)
         ],
-        "models": {llm.name: llm.backend.info.label} if llm else {},
+        "models": {llm.name: llm.info.label} if llm else {},
     }
     return json_response(content)
 

@@ -10,7 +10,7 @@ from models.core.contract import CheckpointError
 from models.families.names import table_of
 from service.core.settings import SettingsError
 from service.process import command, named, needs
-from service.process.named import as_toml, profile_of
+from service.process.model_names import as_toml, profile_of
 from service.wiring.load import load_settings, settings_of
 from tests.support.command import server
 

@@ -13,7 +13,7 @@ from models.core import memory as free
 from service.core.settings import SettingsError
 from service.process import needs
 from service.process.check import plans
-from service.process.named import profile_of
+from service.process.model_names import profile_of
 from service.wiring.load import settings_of
 from tests.support.command import server
 

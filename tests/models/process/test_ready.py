@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from service.process import ready as ending
-from service.process.named import profile_of
+from service.process.model_names import profile_of
 from service.process.ready import ready
 from service.serving.loading import load_models
 from service.wiring.load import settings_of

@@ -9,7 +9,7 @@ from demo.samples import FOLDER, listed
 from demo.samples.scenes import SAMPLES
 from demo.training.world import draw
 from service.metrics.objects.checks import verdict
-from service.metrics.objects.detected import DetectedObject, by_class
+from service.metrics.objects.detections import DetectedObject, by_class
 from service.metrics.objects.tasks import Task
 
 

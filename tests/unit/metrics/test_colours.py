@@ -7,7 +7,7 @@ from models.core.calls import TextCall
 from models.core.outcomes import Embedding
 from models.families.fake import GREY
 from service.metrics.objects.colours import COLOURS, TEMPLATES, colours_of, texts_of
-from service.metrics.objects.detected import DetectedObject
+from service.metrics.objects.detections import DetectedObject
 from tests.support.fake_objects import detection
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from service.metrics.common.registry import own
-from service.questions.given import YesNoQuestion
+from service.questions.request_sets import YesNoQuestion
 from service.serving.admission import Demand
 
 PROMPT = "a dog and a cat"

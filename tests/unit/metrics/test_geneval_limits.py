@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.metrics.objects.detected import DetectedObject, Limits, by_class, overlap
+from service.metrics.objects.detections import DetectedObject, Limits, by_class, overlap
 
 BOX = (0.0, 0.0, 9.0, 9.0)  # 10 x 10 pixels with the last ones
 HALF = (0.0, 0.0, 9.0, 4.0)

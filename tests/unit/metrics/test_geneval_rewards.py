@@ -6,7 +6,7 @@ from service.core.errors import Invalid
 from service.metrics.common.contract import Score
 from service.metrics.geneval import GenEvalOptions
 from service.metrics.objects.checks import coloured, verdict
-from service.metrics.objects.detected import DetectedObject
+from service.metrics.objects.detections import DetectedObject
 from service.metrics.objects.positions import relations
 from service.metrics.objects.rewards import reward
 from service.metrics.objects.tasks import Task

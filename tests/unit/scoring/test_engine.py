@@ -16,7 +16,7 @@ from service.observability.notes import Code
 from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
 from service.serving.handle import Handle
-from service.serving.waiting import WaitingRoom
+from service.serving.waiting_room import WaitingRoom
 from tests.support.pictures import png
 from tests.support.services import running
 
@@ -196,7 +196,7 @@ class Replacing:
         await models.vqa.ask(item.image, ["Is it red?"], "yes")
         self.runs += 1
         if self.runs <= self.times:
-            handle.backend.info = replace(handle.backend.info, revision=f"other {self.runs}")
+            handle.backend.info = replace(handle.info, revision=f"other {self.runs}")
         await models.vqa.ask(item.image, ["Is it blue?"], "yes")
         return Score(self.runs / 10, {})
 

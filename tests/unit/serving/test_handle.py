@@ -294,7 +294,7 @@ async def test_a_request_has_one_model_by_each_name():
     async with serving() as (handle, *_):
         begun = context()
         assert isinstance((await handle.call([call()], begun))[0], Likelihood)
-        handle.backend.info = replace(handle.backend.info, revision="newer")
+        handle.backend.info = replace(handle.info, revision="newer")
 
         with pytest.raises(ModelChanged):
             await handle.call([call("Is it red?")], begun)
@@ -308,7 +308,7 @@ async def test_a_model_that_is_replaced_while_a_call_is_prepared_does_not_answer
 
         async def replaced(calls, lane):
             made = await prepare(calls, lane)
-            handle.backend.info = replace(handle.backend.info, revision="newer")
+            handle.backend.info = replace(handle.info, revision="newer")
             return made
 
         monkeypatch.setattr(handle.backend, "prepare", replaced)

@@ -193,7 +193,7 @@ async def test_a_device_that_is_lost_while_a_revision_is_loaded_stays_out(weight
         await lifecycle.change("vqa", "load", "2")
 
         assert ["cpu:0"] == [*resident.copies]
-        assert "2" == handle.backend.info.revision
+        assert "2" == handle.info.revision
         assert await answered(handle)
 
 
@@ -208,7 +208,7 @@ async def test_the_old_revision_comes_back_if_the_new_one_fails_on_its_example(w
         with pytest.raises(ScoregateError, match=str(fault)):
             await lifecycle.change("vqa", "load", "2")
 
-        assert ("loaded", "1") == (handle.backend.presence.state, handle.backend.info.revision)
+        assert ("loaded", "1") == (handle.backend.presence.state, handle.info.revision)
         assert before == resident.copies
         assert {*before.values()} == {copy for copy, here in weights.here.items() if here}
         assert await answered(handle)
@@ -227,7 +227,7 @@ async def test_an_old_revision_that_cannot_come_back_is_away(weights):
             await answered(handle)
 
         assert "loaded" == (await lifecycle.change("vqa", "load")).state
-        assert ("1", True) == (handle.backend.info.revision, await answered(handle))
+        assert ("1", True) == (handle.info.revision, await answered(handle))
 
 
 async def test_the_weights_of_the_revision_before_are_freed(weights):

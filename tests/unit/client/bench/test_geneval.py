@@ -6,7 +6,7 @@ import pytest
 
 from scoregate.evaluation.geneval import TASKS
 from service.metrics.objects.checks import verdict
-from service.metrics.objects.detected import DetectedObject
+from service.metrics.objects.detections import DetectedObject
 from service.metrics.objects.tasks import Task
 
 

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from service.core.concurrency.imported import imported
+from service.core.concurrency.imports import imported
 
 MODULE = """
 from tests.unit.core.concurrency import test_imported as test

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service.core.concurrency.shared import BatchLoader, Shared, SingleFlight
+from service.core.concurrency.sharing import BatchLoader, Shared, SingleFlight
 
 pytestmark = pytest.mark.anyio
 

@@ -222,7 +222,8 @@ async def test_a_request_of_many_frames_goes_on_where_no_replica_runs():
     async with asked(a="m") as (deployment, handle, backend):
         deployment.runs()
         await known(backend, 0)
-        with Workload({handle: Demand(8)}, 8, "interactive") as work:
+        work = Workload({handle: Demand(8)}, 8, "interactive")
+        with work.reserved():
             with work.frame():
                 pass
             assert work.at_once() >= 1

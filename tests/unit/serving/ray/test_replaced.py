@@ -19,9 +19,9 @@ async def test_an_update_asks_the_new_model_as_soon_as_most_replicas_hold_it():
     async with asked(a="old", b="old", c="old") as (deployment, handle, backend):
         deployment.runs(a="old", b="old", d="new")
         await known(backend, 2)
-        assert handle.backend.info.label == "old@1"
+        assert handle.info.label == "old@1"
         deployment.runs(a="old", d="new", e="new")
-        while handle.backend.info.label != "new@1":
+        while handle.info.label != "new@1":
             await asyncio.sleep(0)
         task, _ = asking(handle, *about(20))
         await sent(deployment, 2)
@@ -35,12 +35,12 @@ async def test_calls_that_wait_while_the_model_is_replaced_end_and_the_old_group
     """The request that they belong to is repeated as a whole; what the old model computed is its own."""
     cache, pictures = OutcomeCache(2**20), about(30)
     async with asked(cache, a="old") as (deployment, handle, _):
-        old = handle.backend.info
+        old = handle.info
         task, _ = asking(handle, *pictures)
         await sent(deployment, 2)
         groups = deployment.under_way
         deployment.runs(b="new")
-        while handle.backend.info.label != "new@1":
+        while handle.info.label != "new@1":
             await asyncio.sleep(0)
         for group in groups:
             group.answered()
@@ -56,14 +56,14 @@ async def test_calls_that_wait_while_the_model_is_replaced_end_and_the_old_group
 async def test_what_the_last_replica_of_the_old_model_went_away_with_is_kept_under_no_wrong_name():
     cache, one = OutcomeCache(2**20), call()
     async with asked(cache, a="old") as (deployment, handle, _):
-        old = handle.backend.info
+        old = handle.info
         task, _ = asking(handle, one)
         await sent(deployment, 1)
         lost = deployment.under_way[0]
         await replaced(deployment, handle)
         lost.lost()
         assert [ModelChanged] == [type(outcome) for outcome in await task]
-        assert (kept(cache, one, old), kept(cache, one, handle.backend.info)) == (False, False)
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, False)
 
 
 class SlowCache(OutcomeCache):
@@ -82,7 +82,7 @@ class SlowCache(OutcomeCache):
 async def replaced(deployment, handle):
     """The one replica is replaced by one with another model."""
     deployment.runs(b="new")
-    while handle.backend.info.label != "new@1":
+    while handle.info.label != "new@1":
         await asyncio.sleep(0)
 
 
@@ -94,21 +94,21 @@ async def test_a_model_that_is_replaced_while_a_call_is_looked_up_answers_nothin
     """Its key names the old model."""
     cache, one = SlowCache(), call()
     async with asked(cache, a="old") as (deployment, handle, _):
-        old = handle.backend.info
+        old = handle.info
         task, _ = asking(handle, one)
         await settled()
         await replaced(deployment, handle)
         cache.go.set()
         [outcome] = await answered(deployment, task)
         assert isinstance(outcome, ModelChanged)
-        assert (kept(cache, one, old), kept(cache, one, handle.backend.info)) == (False, False)
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, False)
 
 
 async def test_a_model_that_is_replaced_while_a_call_is_prepared_answers_nothing_in_the_others_name():
     """After the look-up, and before any replica is sent the call."""
     cache, one, go = OutcomeCache(2**20), call(), asyncio.Event()
     async with asked(cache, a="old") as (deployment, handle, backend):
-        old, prepare = handle.backend.info, backend.prepare
+        old, prepare = handle.info, backend.prepare
 
         async def slow(calls, lane):
             made = await prepare(calls, lane)
@@ -122,7 +122,7 @@ async def test_a_model_that_is_replaced_while_a_call_is_prepared_answers_nothing
         go.set()
         [outcome] = await answered(deployment, task)
         assert isinstance(outcome, ModelChanged)
-        assert (kept(cache, one, old), kept(cache, one, handle.backend.info)) == (False, False)
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, False)
 
 
 async def test_a_request_that_used_one_model_gets_nothing_of_another():

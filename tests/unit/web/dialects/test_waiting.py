@@ -19,7 +19,7 @@ from service.core.errors import (
     UpstreamFailed,
 )
 from service.serving.context import Context
-from service.serving.waiting import WaitingRoom
+from service.serving.waiting_room import WaitingRoom
 from service.web.dialects.scoring import Window, answer_to, is_temporary
 from service.web.openapi import tree
 
