@@ -13,8 +13,8 @@ from typing import Any, Self
 from models.core.contract import ModelInfo
 from service.core.concurrency.tasks import Promise, Tasks
 from service.serving.admission import Demand, Reservation, Reservations
-from service.serving.batcher.pool import add_batch_span
 from service.serving.batcher.queue import Queue
+from service.serving.batcher.runner import add_batch_span
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.job import Job, Result

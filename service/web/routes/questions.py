@@ -12,9 +12,9 @@ from service.web.endpoints import context_of, json_response, requests_of, servic
 from service.web.openapi import TIMEOUT, TRACE, documented
 from service.web.problems import entry
 from service.web.server.body import read_body
+from service.web.wire.options import options_of
 from service.web.wire.requests import QuestionsRequest
 from service.web.wire.responses import QuestionEntry, QuestionsAnswer, SetEntry
-from service.web.wire.translate import options_of
 
 router = APIRouter()
 

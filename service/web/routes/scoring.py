@@ -21,9 +21,10 @@ from service.web.endpoints import (
 from service.web.openapi import TIMEOUT, TRACE, documented
 from service.web.problems import entry
 from service.web.server.body import read_body
+from service.web.wire.options import options_of
 from service.web.wire.requests import RankRequest, ScoreRequest
 from service.web.wire.responses import PlaceEntry, RankAnswer, Result, ScoreAnswer
-from service.web.wire.translate import check_served, items_of, options_of, rule_of
+from service.web.wire.translate import check_served, items_of, rule_of
 
 router = APIRouter()
 

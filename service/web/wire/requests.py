@@ -32,6 +32,7 @@ from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, bran
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.images.sources import Base64
 from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
+from service.web.wire.options import Options, of_the_request, over_the_requests
 
 MAX_ITEMS = 128  # unless the settings say otherwise
 MAX_RANKED = 64  # pictures of a ranking
@@ -154,34 +155,6 @@ Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE]
 # The default is `interactive`, unless the key may not use it.
 Priority = Annotated[Literal["interactive", "bulk"] | None, schema_keywords(default="interactive")]
 Count = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
-
-
-class Options(Strict):
-    """Options by metric."""
-
-
-def of_the_request(options: Options, info: ValidationInfo) -> Options:
-    """Store the shared options in the context, for items with options of their own."""
-    if info.context is not None:
-        info.context["options"] = options
-    return options
-
-
-def over_the_requests(own: Any, info: ValidationInfo) -> Any:
-    """Merge an item's own options over those of the request, by metric and option."""
-    shared = (info.context or {}).get("options")
-    if shared is None or not isinstance(own, dict):
-        return own
-    merged = sent(shared)
-    for metric, options in own.items():
-        both = metric in merged and isinstance(options, dict)
-        merged[metric] = {**sent(merged[metric]), **options} if both else options
-    return merged
-
-
-def sent(options: BaseModel) -> dict[str, Any]:
-    """Return the fields that the request sets."""
-    return {name: getattr(options, name) for name in options.model_fields_set}
 
 
 class WireItem(Clipped):

@@ -13,11 +13,11 @@ from service.scoring.engine import Engine
 from service.scoring.plan import Clip, UnopenedItem
 from service.scoring.ranking import Cascade, Rule
 from service.web.problems import MAX_FAULTS
+from service.web.wire.options import options_of
 from service.web.wire.requests import (
     ImageData,
     ImagePart,
     ImageUrl,
-    Options,
     RankRequest,
     ScoreRequest,
     WireImage,
@@ -98,11 +98,6 @@ class Pictures:
                 detail = "there is no file part of that name"
                 self.missing.append(Fault(f"{place}/part", "missing_part", detail))
         return [self._shared.setdefault((image, orient), ImageRef(source, orient=orient))]
-
-
-def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:
-    """Return the options of each requested metric."""
-    return {name: getattr(options, name) for name in metrics if name in type(options).model_fields}
 
 
 def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:

@@ -1,0 +1,123 @@
+"""Runs batches and answers their calls; a batch that fails is split, see `BatchRunner.score`."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from models.core.contract import Model, ModelError
+from models.core.outcomes import CallResult
+from service.core.errors import ModelFault
+from service.observability.instruments import Instruments
+from service.observability.tracing import Span
+from service.serving.batcher.device import ExecutionSlot, is_out_of_memory
+from service.serving.batcher.scheduler import RunningBatch, Scheduler
+from service.serving.job import Job
+
+log = logging.getLogger("scoregate.device")
+
+
+@contextmanager
+def batch_span(batch: Sequence[Job], model: str) -> Iterator[None]:
+    """
+    Record the batch while the context is open; the trace of one of its calls is recorded.
+
+    The span is in the trace of the first such call, with links to all; the calls keep its traceparent.  A
+    trace of its own would be sampled independently of the requests' traces.
+    """
+    spans = recorded(batch)
+    links = [span.traceparent for span in spans]
+    with spans[0].child("batch", links, model=model, calls=len(batch)) as made:
+        for call in batch:
+            call.batch = made.traceparent
+        yield
+
+
+def add_batch_span(batch: Sequence[Job], model: str, device: str, began: float, ended: float) -> str:
+    """Record a batch that ran in another process as `batch_span` does; return its traceparent, or ""."""
+    spans = recorded(batch)
+    if not spans:
+        return ""
+    links = [span.traceparent for span in spans]
+    return spans[0].add("batch", began, ended, links, model=model, device=device, calls=len(batch))
+
+
+def recorded(batch: Sequence[Job]) -> list[Span]:
+    """Return the distinct spans of *batch* that are recorded."""
+    return list(dict.fromkeys(call.span for call in batch if call.span.recording))
+
+
+class Broken(Exception):
+    """The example call, which worked at the start, fails now."""
+
+
+class BatchRunner:
+    """Runs batches on execution slots, and answers their calls on the event loop."""
+
+    def __init__(
+        self, scheduler: Scheduler[Model], instruments: Instruments, clock: Callable[[], float]
+    ) -> None:
+        self._scheduler, self._instruments, self._clock = scheduler, instruments, clock
+
+    async def score(
+        self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot, share: float
+    ) -> None:
+        """
+        Run *calls* of a batch and answer them; after an exception, run halves until the bad call is alone.
+
+        Args:
+            share: of the device.  The cost model learns nothing from a batch without one: it shares its
+                cores with others.
+        """
+        resident, began = batch.resident, self._clock()
+        cost = sum(call.prepared.cost for call in calls)
+        for call in calls:
+            call.begin(began)
+        try:
+            traced = any(call.span.recording for call in calls)
+            with batch_span(calls, resident.name) if traced else nullcontext():
+                outcomes = await slot.score(batch.copy, [call.prepared for call in calls])
+            if len(outcomes) != len(calls):
+                raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
+        except Exception as exc:
+            if is_out_of_memory(exc):
+                resident.queue.ran_out_of_memory(cost)
+                self._instruments.count_out_of_memory(resident.name, batch.device)
+            if len(calls) > 1 and not isinstance(exc, ModelFault):
+                middle = len(calls) // 2
+                await self.score(batch, calls[:middle], slot, share)
+                await self.score(batch, calls[middle:], slot, share)
+                return
+            log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
+            await self._check(batch, slot, exc)
+            outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(calls)
+        else:
+            if share:
+                resident.queue.finished(cost, share * (self._clock() - began), batch.gap_s)
+        self._answer(resident.name, calls, outcomes, self._clock() - began)
+        slot.since = self._clock()
+
+    async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
+        """Raise `Broken` if the example call, which worked at the start, fails now."""
+        try:
+            example = batch.copy.prepare(batch.copy.example())
+            [outcome] = await slot.score(batch.copy, [example])
+        except Exception as worse:
+            outcome = worse
+        if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
+            fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
+            raise Broken(
+                f"the model {batch.resident.name} fails on every call since this error: {fault}"
+            ) from exc
+
+    def _answer(self, name: str, calls: list[Job], outcomes: Sequence[Any], ran_s: float) -> None:
+        self._scheduler.progress = self._clock()
+        self._instruments.count_batch(name, len(calls), ran_s)
+        for call, outcome in zip(calls, outcomes, strict=True):
+            if isinstance(outcome, ModelError):
+                outcome = ModelFault(str(outcome))
+            elif isinstance(outcome, CallResult) and not outcome.is_finite():
+                outcome = ModelFault(f"the model {name} returned a number that is not finite")
+            gone = call.result.done()
+            self._instruments.count_call(name, call.lane, outcome, call.waited_s, gone=gone)
+            call.answer(outcome, ran_s)
