@@ -1,0 +1,82 @@
+"""
+The service or the client's command, with a trace of functions: `python -m tests.support.traced FILE ...`.
+
+`FILE serve ...` is the service: SIGUSR1 begins a trace, and SIGUSR2 writes it to FILE as JSON.  Other
+arguments are those of `scoregate`, which is traced as a whole.
+"""
+
+import itertools
+import json
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tests.support.paths import ROOT
+
+SERVICE = tuple(f"{ROOT / package}/" for package in ("service", "models"))
+CLIENT = (f"{ROOT / 'client' / 'src'}/",)
+
+
+class Trace:
+    """The calls of functions in files below *ours*, in all threads that begin after `start`."""
+
+    def __init__(self, path: Path, ours: tuple[str, ...]) -> None:
+        self._path, self._ours, self._on = path, ours, False
+        self._calls: list[tuple[str, str]] = []
+
+    def start(self) -> None:
+        """Take the two signals, and see the calls of this thread and of those to come."""
+        signal.signal(signal.SIGUSR1, self.begin)
+        signal.signal(signal.SIGUSR2, self.end)
+        threading.setprofile(self._called)
+        sys.setprofile(self._called)
+
+    def _called(self, frame: FrameType, event: str, arg: Any) -> None:
+        code = frame.f_code
+        if (
+            self._on
+            and event == "call"
+            and code.co_filename.startswith(self._ours)
+            and code.co_name[0] != "<"
+        ):
+            self._calls.append((code.co_filename, code.co_qualname))
+
+    def begin(self, *_: Any) -> None:
+        self._calls, self._on = [], True
+
+    def end(self, *_: Any) -> None:
+        self._on = False
+        files = [file for file, _ in self._calls]
+        changes = 1 + sum(file != last for last, file in itertools.pairwise(files))
+        counts = {"functions": len({*self._calls}), "files": len({*files}), "changes": changes}
+        whole = self._path.with_suffix(".part")
+        whole.write_text(json.dumps(counts), "utf-8")
+        whole.rename(self._path)
+
+
+def main() -> None:
+    """Start the trace, and the service or the command."""
+    path = Path(sys.argv.pop(1))
+    if sys.argv[1] == "serve":
+        from scoregate_server import main as serve
+
+        del sys.argv[1]
+        Trace(path, SERVICE).start()
+        serve()
+        return
+    from scoregate.cli.main import main as scoregate
+
+    trace = Trace(path, CLIENT)
+    trace.start()
+    trace.begin()
+    try:
+        scoregate()
+    finally:
+        trace.end()
+
+
+if __name__ == "__main__":
+    main()
