@@ -1,16 +1,19 @@
 """
 `python -m loadtest [--set short|full|bench] [--only NAME]`: measure, and print each figure with its target.
 
+`--only cpu [--against REF]` is the CPU time of a picture, here and in the previous release.
+
 Exits 1 if a threshold of `thresholds.toml` is missed.  Writes `build/loadtest/SET.png`.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from loadtest.measures import comparison, demo, devices, overhead, overload, peers, queueing, replicas
+from loadtest.measures import comparison, cpu, demo, devices, overhead, overload, peers, queueing, replicas
 from loadtest.plot import plot
 from loadtest.report import Report, missed, read_thresholds, table
 from loadtest.sizes import SIZES, Size
@@ -29,6 +32,7 @@ MEASURES: dict[str, Measure] = {
     "devices": devices.measure,
     "replicas": replicas.measure,
     "peers": peers.measure,
+    "cpu": cpu.measure,
 }
 BENCH = ("overhead", "demo", "peers")
 
@@ -40,13 +44,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--only", choices=MEASURES, action="append", help="only this measure; may be repeated"
     )
+    parser.add_argument("--against", metavar="REF", default="", help="of `cpu`; by default the latest tag")
     arguments = parser.parse_args(argv)
+    measures = MEASURES | {"cpu": partial(cpu.measure, against=arguments.against)}
     thresholds = read_thresholds("bench" if arguments.set == "bench" else "short")
     chosen = arguments.only or (BENCH if arguments.set == "bench" else tuple(MEASURES))
     report, began = Report(), monotonic()
     for name in chosen:
         print(f"{name}:", flush=True)
-        MEASURES[name](report, SIZES[arguments.set])
+        measures[name](report, SIZES[arguments.set])
     if arguments.only:
         measured = {figure.name for figure in report.figures}
         thresholds = {name: wanted for name, wanted in thresholds.items() if name in measured}

@@ -60,8 +60,14 @@ def memory_mb(pid: int, field: str = "VmRSS") -> float:
 
 def cpu_s(pid: int) -> float:
     """Return the CPU time of a process, all its threads included, in seconds."""
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return name_and_cpu_s(Path(f"/proc/{pid}"))[1]
+
+
+def name_and_cpu_s(folder: Path) -> tuple[str, float]:
+    """Return the name and the CPU seconds of the process or thread of a folder in /proc."""
+    front, _, fields = (folder / "stat").read_text().rpartition(")")
+    user, system = fields.split()[11:13]
+    return front.partition("(")[2], (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

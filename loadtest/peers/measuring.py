@@ -14,8 +14,7 @@ from loadtest.items import item
 from loadtest.peers.loops import LOOPS, looped, through
 from loadtest.peers.peer import CLIP, FOLDER, Peer
 from loadtest.peers.rounds import Result, Run, alternate, run_of
-from loadtest.peers.rows import Row
-from loadtest.peers.scoring import Role
+from loadtest.peers.rows import Role, Row
 from loadtest.peers.serving import peer_served
 from loadtest.peers.table import IN_PROCESS
 from loadtest.servers import Server, served

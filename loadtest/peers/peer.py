@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo.process import HOST
-from loadtest.peers.scoring import Role
+from loadtest.peers.rows import Role
 
 FOLDER = Path(__file__).parents[2] / "build" / "peers"
 LIMIT_S = 600  # to start, and for the peers' own timeouts, so that they never affect a figure

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from loadtest.peers.scoring import Role
 from loadtest.results import Outcome, latencies, percentile, throughput
 from loadtest.workloads.spec import Spec
 
+Role = Literal["vqa", "clip"]
 Figure = Literal["images/s", "p99 ms", "scored", "pairs/s"]
 
 

@@ -13,7 +13,7 @@ import httpx
 
 from demo.process import STOP_S, free_port, url
 from loadtest.peers.peer import LIMIT_S, Peer
-from loadtest.peers.scoring import Role
+from loadtest.peers.rows import Role
 from loadtest.servers import Server
 
 ROOT = Path(__file__).parents[2]

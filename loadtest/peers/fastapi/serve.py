@@ -11,7 +11,8 @@ import orjson
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from loadtest.peers.scoring import Role, Scorer, role_of
+from loadtest.peers.rows import Role
+from loadtest.peers.scoring import Scorer, role_of
 
 
 def create(role: Role) -> FastAPI:

@@ -12,7 +12,8 @@ from typing import Any
 
 import flask
 
-from loadtest.peers.scoring import Role, Scorer
+from loadtest.peers.rows import Role
+from loadtest.peers.scoring import Scorer
 
 
 class Plain(pickle.Unpickler):

@@ -12,7 +12,8 @@ from typing import Any
 
 import litserve
 
-from loadtest.peers.scoring import Role, Scorer, role_of
+from loadtest.peers.rows import Role
+from loadtest.peers.scoring import Scorer, role_of
 from models.core.contract import Prepared
 
 Inputs = list[list[Prepared]]
