@@ -22,7 +22,7 @@ from demo.process import url
 from loadtest import servers
 from loadtest.baselines.app import decode
 from loadtest.shape import Shape
-from loadtest.workloads.corpus import pictures
+from loadtest.corpus import pictures
 from scoregate import AsyncClient, Client
 
 SHAPE = Shape(fixed_ms=20, per_call_ms=6, max_items=32)

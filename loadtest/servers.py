@@ -15,7 +15,7 @@ import orjson
 from demo.process import HOST, SERVICE, free_port, running, url, wait_until_ready
 from loadtest.results import Outcome
 from loadtest.shape import Shape
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 
 PROFILE = Path(__file__).with_name("fake.toml")
 FAKE = (*SERVICE, "--config", str(PROFILE))

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from loadtest.results import percentile
 from loadtest.shape import Shape
-from loadtest.workloads.spec import Arrival
+from loadtest.workloads import Arrival
 from models.core.contract import Prepared
 from service.core.lanes import LANES
 from service.serving.batcher.queue import Queue

@@ -11,8 +11,7 @@ from time import perf_counter
 
 import torch
 
-from loadtest.workloads.corpus import pictures
-from loadtest.workloads.questions import QUESTIONS
+from loadtest.corpus import QUESTIONS, pictures
 from models.checkpoints.locate import locate
 from models.core.calls import LikelihoodCall
 from models.families.clip_flant5.model import ClipFlanT5

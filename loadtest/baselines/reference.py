@@ -11,7 +11,7 @@ import sys
 import torch
 
 from loadtest.baselines.loop import answer_lines
-from loadtest.workloads.questions import QUESTIONS
+from loadtest.corpus import QUESTIONS
 from models.checkpoints.locate import locate
 from models.families.clip_flant5.layout import read_layout
 from models.families.clip_flant5.network import load_network

@@ -9,7 +9,7 @@ from loadtest.report import Report
 from loadtest.results import Outcome, latencies, percentile, throughput
 from loadtest.shape import Shape
 from loadtest.sizes import Size
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 
 # Full batches have four times the rate of single calls.
 SHAPE = Shape(fixed_ms=20, per_call_ms=6, max_items=32)

@@ -21,7 +21,7 @@ from loadtest.report import Report, tally
 from loadtest.results import Outcome, count, throughput
 from loadtest.servers import Server, name_and_cpu_s, served
 from loadtest.sizes import Size
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 
 ROOT = Path(__file__).parents[2]
 HERE = "this release"

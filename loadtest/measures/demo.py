@@ -4,15 +4,14 @@ from contextlib import ExitStack
 from random import Random
 from statistics import median
 
-from loadtest import servers
+from loadtest import corpus, servers
 from loadtest.items import Item, item
 from loadtest.measures import eight_questions
 from loadtest.report import Report, tally
 from loadtest.results import count, throughput
 from loadtest.servers import Server
 from loadtest.sizes import Size
-from loadtest.workloads import corpus
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 
 LLM_CALLS = 'scoregate_question_llm_calls_total{result="ok"}'
 

@@ -20,8 +20,7 @@ from loadtest.results import throughput
 from loadtest.servers import Server
 from loadtest.shape import Shape
 from loadtest.sizes import Size
-from loadtest.workloads.named import plan
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec, plan
 
 # Eight devices score 167 pictures a second, so that two cores have 6 ms of each for everything else.
 MODEL = Shape(fixed_ms=40, per_call_ms=40, max_items=5)

@@ -12,12 +12,11 @@ from time import perf_counter
 import orjson
 
 from demo.process import HOST
+from loadtest import corpus
 from loadtest.items import item
 from loadtest.report import Report
 from loadtest.servers import Server
 from loadtest.sizes import Size
-from loadtest.workloads import corpus
-from loadtest.workloads.questions import SET
 
 
 def measure(report: Report, size: Size, through: Sequence[Server]) -> None:
@@ -25,7 +24,7 @@ def measure(report: Report, size: Size, through: Sequence[Server]) -> None:
     Report the time of eight questions in a loop over that of the service, each at its best thread count.
     """
     pictures = corpus.distinct("rl", Random(0))
-    body = {"metrics": ["dsg"], "options": {"dsg": {"question_set": SET}}}
+    body = {"metrics": ["dsg"], "options": {"dsg": {"question_set": corpus.QUESTION_SET}}}
     served: list[list[float]] = [[] for _ in through]
     looped: list[list[float]] = [[] for _ in through]
     with ExitStack() as stack:
@@ -57,7 +56,7 @@ def timed(server: Server, body: bytes) -> float:
 
 @contextmanager
 def loop(
-    threads: str, module: str = "loop", questions: str = str(len(SET))
+    threads: str, module: str = "loop", questions: str = str(len(corpus.QUESTION_SET))
 ) -> Iterator["subprocess.Popen[str]"]:
     """Start a module of `loadtest.baselines` as a process; yield it when it is ready."""
     command = (sys.executable, "-m", f"loadtest.baselines.{module}", threads, questions)

@@ -7,7 +7,7 @@ from loadtest.report import Report
 from loadtest.results import latencies, percentile, throughput
 from loadtest.servers import Server, cpu_s
 from loadtest.sizes import Size
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 
 
 def measure(report: Report, size: Size) -> None:

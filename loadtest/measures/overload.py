@@ -7,7 +7,7 @@ from loadtest.measures.queueing import SHARED
 from loadtest.report import Report, tally
 from loadtest.results import drain_ratios, goodput, percentile
 from loadtest.sizes import Size
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 
 WITHIN_MS = 2000  # ten full batches
 LONG_MS = 5000

@@ -12,8 +12,7 @@ from loadtest.servers import Server
 from loadtest.shape import Shape, perfect
 from loadtest.simulate import predicted, requests_of
 from loadtest.sizes import Size
-from loadtest.workloads.named import plan
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec, plan
 
 # Chosen so that a perfect server meets the target, which takes a large fixed time: the queue that chance
 # alone makes at 0.95 of the rate (some 40 calls at p99) must go in few batches, each hardly longer than a

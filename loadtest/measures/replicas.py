@@ -11,7 +11,7 @@ from loadtest.results import throughput
 from loadtest.servers import Server
 from loadtest.shape import Shape
 from loadtest.sizes import Size
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 
 # Slow enough that two cores decode for two of them: 53 calls a second each.
 MODEL = Shape(fixed_ms=100, per_call_ms=12.5, max_items=16)

@@ -8,13 +8,12 @@ from random import Random
 
 import orjson
 
+from loadtest import corpus
 from loadtest.items import item
 from loadtest.measures.eight_questions import exchange, loop, timed
 from loadtest.peers.rounds import Run
 from loadtest.results import percentile
 from loadtest.servers import Server
-from loadtest.workloads import corpus
-from loadtest.workloads.questions import SET
 
 SAMPLES = 20  # of a round
 THREADS = ("1", "2")  # the loop's figure is the better of both
@@ -69,7 +68,8 @@ def through(server: Server, row: LoopRow) -> Callable[[int], Run]:
         items = [item(next(prompts), next(pictures))]
         if row.questions == 1:
             return orjson.dumps({"items": items, "metrics": ["vqascore"]})
-        return orjson.dumps({"items": items, "metrics": ["dsg"], "options": {"dsg": {"question_set": SET}}})
+        options = {"dsg": {"question_set": corpus.QUESTION_SET}}
+        return orjson.dumps({"items": items, "metrics": ["dsg"], "options": options})
 
     return lambda _: timing([timed(server, request()) for _ in range(SAMPLES)])
 

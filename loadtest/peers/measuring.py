@@ -9,7 +9,7 @@ from random import Random
 import orjson
 
 from demo.process import SERVICE
-from loadtest.generator.wires import WIRES
+from loadtest import corpus
 from loadtest.items import item
 from loadtest.peers.loops import LOOPS, looped, through
 from loadtest.peers.peer import CLIP, FOLDER, Peer
@@ -18,8 +18,8 @@ from loadtest.peers.rows import Role, Row
 from loadtest.peers.serving import peer_served
 from loadtest.peers.table import IN_PROCESS
 from loadtest.servers import Server, served
-from loadtest.workloads import corpus
-from loadtest.workloads.spec import Spec
+from loadtest.wires import WIRES
+from loadtest.workloads import Spec
 
 CLOSE = 1e-4  # two implementations of a CLIP; pictures of different size in a batch
 WARM = Spec("sixteen-at-once", rate=1, seconds=48, picture="rl")

@@ -22,7 +22,7 @@ class Peer:
 
     Attributes:
         package: its version is shown; `requirements.lock` in the peer's folder pins it.
-        wire: of `loadtest.generator.wires`.
+        wire: of `loadtest.wires`.
         ready: the path that returns 200 once it serves.
         command: how it is started.
     """

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from loadtest.results import Outcome, latencies, percentile, throughput
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 
 Role = Literal["vqa", "clip"]
 Figure = Literal["images/s", "p99 ms", "scored", "pairs/s"]

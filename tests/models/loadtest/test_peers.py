@@ -16,7 +16,7 @@ from loadtest.peers.rounds import Result, Run, alternate, merged, run_of
 from loadtest.peers.rows import ROWS
 from loadtest.peers.table import EVERY, IN_PROCESS, TARGETS, cell, details, keep, met, read, table, target
 from loadtest.report import missed
-from loadtest.workloads.named import WORKLOADS
+from loadtest.workloads import WORKLOADS
 from tests.unit.loadtest.conftest import outcome
 
 

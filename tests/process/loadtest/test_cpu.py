@@ -7,7 +7,7 @@ import pytest
 from demo.process import Failed
 from loadtest.measures import cpu
 from loadtest.servers import PROFILE, name_and_cpu_s
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 from tests.support.paths import ROOT
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import orjson
 
-from loadtest.workloads.questions import QUESTIONS
+from loadtest.corpus import QUESTIONS
 from models.core.contract import QUESTION
 
 MOST_PICTURES = 32  # infinity takes no more in a request

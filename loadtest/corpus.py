@@ -1,5 +1,5 @@
 """
-Pictures in the usual sizes and formats, deterministic, kept in `build/`.
+Pictures in the usual sizes and formats, kept in `build/`, and their prompts and questions; deterministic.
 
 Smooth noise under a few shapes: its JPEGs are about as large as those of generated pictures (a 512² one at
 quality 75 has some 40 kB); flat colours would be smaller.
@@ -16,11 +16,17 @@ import numpy as np
 import PIL.Image
 import PIL.ImageDraw
 
-FOLDER = Path(__file__).parents[2] / "build" / "corpus"
+FOLDER = Path(__file__).parents[1] / "build" / "corpus"
 EACH = 8  # pictures of a kind
 COLOURS = ("red", "green", "blue", "yellow", "purple", "orange", "black", "white")
 SHAPES = ("circle", "square", "triangle", "star", "diamond", "cross", "heart", "ring")
 RELATIONS = ("left of", "right of", "above", "below")
+# Eight questions about a picture, for the service and for the loops that it is compared with.
+TEXTS = [f"Is there a {colour} {shape}?" for colour in COLOURS[:4] for shape in ("circle", "square")]
+QUESTIONS = [f"{text} Please answer yes or no." for text in TEXTS]  # in dsg's template
+QUESTION_SET = [
+    {"id": n, "kind": "entity", "text": text, "depends_on": []} for n, text in enumerate(TEXTS, 1)
+]
 
 
 @dataclass(frozen=True, slots=True)
