@@ -20,7 +20,7 @@ import torch
 
 from demo.process import url
 from loadtest import servers
-from loadtest.baselines.app import decode
+from loadtest.baselines import decode
 from loadtest.shape import Shape
 from loadtest.corpus import pictures
 from scoregate import AsyncClient, Client

@@ -56,10 +56,10 @@ def timed(server: Server, body: bytes) -> float:
 
 @contextmanager
 def loop(
-    threads: str, module: str = "loop", questions: str = str(len(corpus.QUESTION_SET))
+    threads: str, way: str = "calls", questions: str = str(len(corpus.QUESTION_SET))
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Start a module of `loadtest.baselines` as a process; yield it when it is ready."""
-    command = (sys.executable, "-m", f"loadtest.baselines.{module}", threads, questions)
+    """Start `loadtest.loops` as a process; yield it when it is ready."""
+    command = (sys.executable, "-m", "loadtest.loops", way, threads, questions)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         exchange(process, "")
         yield process

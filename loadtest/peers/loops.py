@@ -25,13 +25,13 @@ class LoopRow:
     A comparison with a loop.
 
     Attributes:
-        module: of `loadtest.baselines`; its arguments are the threads and the number of questions.
+        way: of `loadtest.loops`.
         questions: about each picture; 1 is the prompt itself.
     """
 
     name: str
     what: str
-    module: str
+    way: str
     questions: int
 
 
@@ -39,7 +39,7 @@ LOOPS = {
     row.name: row
     for row in (
         LoopRow("loop-8-reference", "8 questions, over t2v_metrics' loop", "reference", 8),
-        LoopRow("loop-8-calls", "8 questions, over a loop of single calls", "loop", 8),
+        LoopRow("loop-8-calls", "8 questions, over a loop of single calls", "calls", 8),
         LoopRow("loop-1-reference", "one pair, over t2v_metrics in process", "reference", 1),
     )
 }
@@ -49,7 +49,7 @@ LOOPS = {
 def looped(row: LoopRow) -> Iterator[Callable[[int], Run]]:
     """Yield a function that runs the loop with its best number of threads."""
     with ExitStack() as stack:
-        arguments = [row.module, str(row.questions)]
+        arguments = [row.way, str(row.questions)]
         loops = [stack.enter_context(loop(threads, *arguments)) for threads in THREADS]
 
         def run(_: int) -> Run:
