@@ -21,7 +21,7 @@ import torch
 from demo.process import url
 from loadtest import servers
 from loadtest.baselines import decode
-from loadtest.shape import Shape
+from loadtest.simulate import Shape
 from loadtest.corpus import pictures
 from scoregate import AsyncClient, Client
 

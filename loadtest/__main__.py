@@ -13,25 +13,23 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from loadtest.measures import comparison, cpu, demo, devices, overhead, overload, peers, queueing, replicas
-from loadtest.plot import plot
-from loadtest.report import Report, missed, read_thresholds, table
-from loadtest.sizes import SIZES, Size
+from loadtest.measures import comparison, cpu, demo, devices, queueing
+from loadtest.report import SIZES, Report, Size, missed, plot, read_thresholds, table
 
 FOLDER = Path(__file__).parents[1] / "build" / "loadtest"
 
 Measure = Callable[[Report, Size], None]
 MEASURES: dict[str, Measure] = {
-    "overhead": overhead.measure,
+    "overhead": comparison.overhead,
     "demo": demo.measure,
     "served-over-offline": queueing.served_over_offline,
     "interactive": queueing.interactive_under_bulk,
-    "goodput": overload.measure_goodput,
-    "retry-after": overload.measure_retry_after,
-    "comparison": comparison.measure,
-    "devices": devices.measure,
-    "replicas": replicas.measure,
-    "peers": peers.measure,
+    "goodput": queueing.overload,
+    "retry-after": queueing.retry_after,
+    "comparison": comparison.over_baselines,
+    "devices": devices.several_devices,
+    "replicas": devices.several_replicas,
+    "peers": comparison.over_flask,
     "cpu": cpu.measure,
 }
 BENCH = ("overhead", "demo", "peers")

@@ -46,7 +46,7 @@ def main() -> None:
 
 def calls(questions: Sequence[str]) -> Ask:
     """Load the service's model for single calls."""
-    model = ClipFlanT5(locate(CHECKPOINT, "").directory, dtype="float32", device="cpu")
+    model = ClipFlanT5(locate(CHECKPOINT).directory, dtype="float32", device="cpu")
 
     def ask(file: bytes) -> None:
         for question in questions:

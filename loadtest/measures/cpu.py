@@ -17,10 +17,9 @@ from statistics import median
 
 from demo.process import Failed
 from loadtest.peers.rows import ROWS
-from loadtest.report import Report, tally
+from loadtest.report import Report, Size, tally
 from loadtest.results import Outcome, count, throughput
 from loadtest.servers import Server, name_and_cpu_s, served
-from loadtest.sizes import Size
 from loadtest.workloads import Spec
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,9 @@ from random import Random
 import orjson
 
 from loadtest import corpus
-from loadtest.items import item
-from loadtest.measures.eight_questions import exchange, loop, timed
 from loadtest.peers.rounds import Run
 from loadtest.results import percentile
-from loadtest.servers import Server
+from loadtest.servers import Server, item, loop
 
 SAMPLES = 20  # of a round
 THREADS = ("1", "2")  # the loop's figure is the better of both
@@ -49,11 +47,10 @@ LOOPS = {
 def looped(row: LoopRow) -> Iterator[Callable[[int], Run]]:
     """Yield a function that runs the loop with its best number of threads."""
     with ExitStack() as stack:
-        arguments = [row.way, str(row.questions)]
-        loops = [stack.enter_context(loop(threads, *arguments)) for threads in THREADS]
+        loops = [stack.enter_context(loop(threads, row.way, row.questions)) for threads in THREADS]
 
         def run(_: int) -> Run:
-            times = [[float(exchange(process, "\n")) for _ in range(SAMPLES)] for process in loops]
+            times = [[answer_s() for _ in range(SAMPLES)] for answer_s in loops]
             return timing(min(times, key=statistics.median))
 
         yield run
@@ -71,7 +68,7 @@ def through(server: Server, row: LoopRow) -> Callable[[int], Run]:
         options = {"dsg": {"question_set": corpus.QUESTION_SET}}
         return orjson.dumps({"items": items, "metrics": ["dsg"], "options": options})
 
-    return lambda _: timing([timed(server, request()) for _ in range(SAMPLES)])
+    return lambda _: timing([server.post_s(request()) for _ in range(SAMPLES)])
 
 
 def timing(seconds: list[float]) -> Run:

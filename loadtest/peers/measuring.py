@@ -10,14 +10,13 @@ import orjson
 
 from demo.process import SERVICE
 from loadtest import corpus
-from loadtest.items import item
 from loadtest.peers.loops import LOOPS, looped, through
 from loadtest.peers.peer import CLIP, FOLDER, Peer
 from loadtest.peers.rounds import Result, Run, alternate, run_of
 from loadtest.peers.rows import Role, Row
 from loadtest.peers.serving import peer_served
 from loadtest.peers.table import IN_PROCESS
-from loadtest.servers import Server, served
+from loadtest.servers import Server, item, served
 from loadtest.wires import WIRES
 from loadtest.workloads import Spec
 

@@ -7,8 +7,7 @@ import pytest
 
 from demo.process import Failed
 from loadtest.measures import cpu
-from loadtest.report import Report
-from loadtest.sizes import SIZES
+from loadtest.report import SIZES, Report
 from tests.unit.loadtest.conftest import outcome
 
 TICKS = 100

@@ -5,8 +5,7 @@ from statistics import mean
 
 import pytest
 
-from loadtest.shape import Shape, perfect
-from loadtest.simulate import Fleet, Request, predicted
+from loadtest.simulate import Fleet, Request, Shape, perfect, predicted
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +74,7 @@ def test_interactive_calls_overtake_bulk():
 
 @pytest.mark.parametrize("share", [0.3, 0.8, 1.2])
 def test_one_lane_on_one_server_is_the_perfect_server(share):
-    """The recursion of `loadtest/shape.py`, written without any part of the service, to a nanosecond."""
+    """The recursion of `perfect`, written without any part of the service, to a nanosecond."""
     random, at, times = Random(1), 0.0, []
     for _ in range(2000):
         at += random.expovariate(share * GROWING.capacity)
