@@ -8,11 +8,9 @@ from pathlib import Path
 from statistics import median
 
 from loadtest import servers
-from loadtest.peers.measuring import check_same, running
-from loadtest.peers.peer import PEERS
-from loadtest.peers.rounds import Result, alternate
-from loadtest.peers.rows import ROWS
-from loadtest.peers.serving import peer_served
+from loadtest.peers.peer import PEERS, peer_served
+from loadtest.peers.rounds import alternate, check_same, running
+from loadtest.peers.rows import ROWS, Result
 from loadtest.report import Report, Size
 from loadtest.results import Outcome, latencies, percentile, throughput
 from loadtest.servers import Server, cpu_s

@@ -1,7 +1,9 @@
-"""The rows of the table: workload, peers and figure."""
+"""The rows of the table, with workload, peers and figure, and the results of their rounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf, nan
+from statistics import median
 from typing import Literal
 
 from loadtest.results import Outcome, latencies, percentile, throughput
@@ -50,12 +52,12 @@ VQA = Spec("rl-burst", picture="rl")
 CLIP = replace(VQA, metric="clipscore")
 EIGHT = replace(VQA, metric="dsg", questions=True, rate=1)
 BATCHING = ("litserve", "mosec")
-EVERY = (*BATCHING, "flask")
+THREE = (*BATCHING, "flask")
 
 ROWS = {
     row.name: row
     for row in (
-        Row("burst", "512 single requests at once", "vqa", VQA, (*EVERY, "fastapi")),
+        Row("burst", "512 single requests at once", "vqa", VQA, (*THREE, "fastapi")),
         Row("4x128", "4 requests of 128 at once", "vqa", replace(VQA, workload="whole"), ("flask",)),
         Row("8x64", "8 requests of 64 at once", "vqa", replace(VQA, workload="whole-64"), ("flask",)),
         Row(
@@ -63,14 +65,14 @@ ROWS = {
             "8 questions on a picture, one at a time",
             "vqa",
             replace(EIGHT, workload="one-by-one", seconds=32),
-            (*EVERY, "fastapi"),
+            (*THREE, "fastapi"),
         ),
         Row(
             "questions-16",
             "the same, 16 at once",
             "vqa",
             replace(EIGHT, workload="sixteen-at-once", seconds=128),
-            EVERY,
+            THREE,
         ),
         Row(
             "clip-1",
@@ -98,14 +100,14 @@ ROWS = {
             "CLIP, 8 requests of 64 at once",
             "clip",
             replace(CLIP, workload="whole-64"),
-            (*EVERY, "infinity"),
+            (*THREE, "infinity"),
         ),
         Row(
             "under-bulk",
             "one caller of single pairs beside 64 of bulk, p99",
             "vqa",
             replace(VQA, workload="under-bulk", rate=1, seconds=24),
-            EVERY,
+            THREE,
             "p99 ms",
         ),
         Row(
@@ -126,3 +128,80 @@ ROWS = {
         ),
     )
 }
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRow:
+    """
+    A comparison with a loop.
+
+    Attributes:
+        way: of `loadtest.loops`.
+        questions: about each picture; 1 is the prompt itself.
+    """
+
+    name: str
+    what: str
+    way: str
+    questions: int
+
+
+LOOPS = {
+    row.name: row
+    for row in (
+        LoopRow("loop-8-reference", "8 questions, over t2v_metrics' loop", "reference", 8),
+        LoopRow("loop-8-calls", "8 questions, over a loop of single calls", "calls", 8),
+        LoopRow("loop-1-reference", "one pair, over t2v_metrics in process", "reference", 1),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: its figure, its latencies, and the number of failed requests."""
+
+    value: float
+    p50_ms: float
+    p99_ms: float
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """All rounds of a row against one peer."""
+
+    row: str
+    peer: str
+    version: str
+    ours: list[Run]
+    theirs: list[Run]
+
+    def ratios_of(self, figure: str) -> list[float]:
+        """Return ours over theirs of a field of `Run`, for the rounds in which the peer has it."""
+        ours, theirs = ([getattr(run, figure) for run in runs] for runs in (self.ours, self.theirs))
+        return [our / their for our, their in zip(ours, theirs, strict=True) if 0 < their < inf]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Ours over theirs, of the rounds in which the peer has a figure."""
+        return self.ratios_of("value")
+
+    @property
+    def ratio(self) -> float:
+        """Median ratio; NaN if the peer never has a figure."""
+        return median(self.ratios or [nan])
+
+    @property
+    def unanswered(self) -> int:
+        """Number of rounds in which the peer has no figure."""
+        return len(self.theirs) - len(self.ratios)
+
+
+def merged(runs: Sequence[Run]) -> Run:
+    """Return the median of each figure, and the sum of failures."""
+    return Run(
+        median(run.value for run in runs),
+        median(run.p50_ms for run in runs),
+        median(run.p99_ms for run in runs),
+        sum(run.failed for run in runs),
+    )

@@ -12,9 +12,9 @@ import pytest
 
 from demo.training.evaluation import cases
 from loadtest.corpus import QUESTIONS
-from loadtest.peers.fastapi.serve import create as bare
-from loadtest.peers.flask.serve import Plain, create
 from loadtest.peers.scoring import Scorer
+from loadtest.peers.servers.fastapi import create as bare
+from loadtest.peers.servers.flask import Plain, create
 from loadtest.wires import WIRES
 from loadtest.workloads import Spec, plan
 from models.checkpoints.locate import locate

@@ -1,5 +1,5 @@
 """
-`python -m loadtest.peers.mosec.serve ROLE --port PORT`: mosec, with the two stages of its own examples.
+`python -m loadtest.peers.servers.mosec ROLE --port PORT`: mosec, with the two stages of its own examples.
 
 Two processes decode (there are two cores), one scores up to 64 requests in a batch, which waits 10 ms for
 more.  JSON and the transport between stages are mosec's defaults.

@@ -1,7 +1,7 @@
 """
 Flask as in the reward servers of flow_grpo, ddpo-pytorch and deepgen_rl, with pickled bodies.
 
-`gunicorn --worker-class sync --workers 1 "loadtest.peers.flask.serve:create('vqa')"`: one request after the
+`gunicorn --worker-class sync --workers 1 "loadtest.peers.servers.flask:create('vqa')"`: one request after the
 other, all pictures of a request together.  Only the load generator reaches this port; still only plain
 values are unpickled.  The service never unpickles.
 """

@@ -1,5 +1,5 @@
 """
-`python -m loadtest.peers.litserve.serve ROLE PORT`: LitServe, with its own batching.
+`python -m loadtest.peers.servers.litserve ROLE PORT`: LitServe, with its own batching.
 
 Up to 64 requests in a batch, which waits 10 ms for more.  One worker for the one device, which also decodes,
 picture after picture.  `fast_queue`, its faster transport between its two processes, is set, but version

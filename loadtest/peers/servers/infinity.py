@@ -32,7 +32,7 @@ TOKENIZER = {
 }
 
 
-def make(directory: Path) -> Path:
+def make_checkpoint(directory: Path) -> Path:
     """Create the checkpoint in *directory* if it is missing, and return it; always with the same weights."""
     if (directory / "model.safetensors").is_file():
         return directory

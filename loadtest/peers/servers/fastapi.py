@@ -1,5 +1,5 @@
 """
-`python -m loadtest.peers.fastapi.serve ROLE PORT`: a FastAPI app that only calls the model.
+`python -m loadtest.peers.servers.fastapi ROLE PORT`: a FastAPI app that only calls the model.
 
 One request after the other, on the event loop's thread: no queue, no second thread, no limit.  Its time per
 request is HTTP, Python and the model, the minimum of any service in FastAPI.
