@@ -81,7 +81,7 @@ def large(devices: int, seed: int) -> Spec:
 def tails(report: Report, size: Size) -> None:
     """Report interactive p99 on four devices: over the simulation's, and under bulk."""
     with timed(FOUR) as server:
-        queueing.over_simulated(report, size, server, MODEL, FOUR, "devices_p99_over_simulated", "queue")
+        queueing.over_simulated(report, size, server, MODEL, FOUR, "devices_p99_over_simulated", shared=True)
         queueing.added_by_bulk(report, size, server, MODEL, "devices_interactive_p99_added")
 
 
@@ -128,7 +128,7 @@ def several_replicas(report: Report, size: Size) -> None:
                 rate(two, report, "2", seed) / rate(one, report, "1", seed) for seed in range(size.rounds)
             ]
         report.add("two_replicas_over_one", median(ratios), note="items/s, 8 requests of 128 images at once")
-        queueing.over_simulated(report, size, two, REPLICA, 2, "replicas_p99_over_simulated", "spread")
+        queueing.over_simulated(report, size, two, REPLICA, 2, "replicas_p99_over_simulated", shared=False)
         with servers.timed(REPLICA) as local:
             added = [
                 latency(two, size, seed, 40) - latency(local, size, seed, 40) for seed in range(size.rounds)

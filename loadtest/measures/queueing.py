@@ -1,7 +1,6 @@
 """Queueing: the sustained rate, interactive latency under bulk, goodput under overload and Retry-After."""
 
 from collections.abc import Callable, Sequence
-from math import inf
 from random import Random
 from statistics import median
 
@@ -9,7 +8,7 @@ from loadtest import servers
 from loadtest.report import Report, Size, tally
 from loadtest.results import drain_ratios, goodput, latencies, percentile
 from loadtest.servers import Server
-from loadtest.simulate import Shape, perfect, predicted, requests_of
+from loadtest.simulate import Shape, perfect, simulated
 from loadtest.workloads import Spec, plan
 
 # Chosen so that a perfect server meets the target, which takes a large fixed time: the queue that chance
@@ -84,7 +83,7 @@ def interactive_under_bulk(report: Report, size: Size) -> None:
 
 
 def over_simulated(
-    report: Report, size: Size, server: Server, shape: Shape, devices: int, name: str, routing: str
+    report: Report, size: Size, server: Server, shape: Shape, devices: int, name: str, *, shared: bool
 ) -> None:
     """Report interactive p99 at 0.8 of the capacity of several devices, over the simulation's."""
     alone = server.run(Spec("one-by-one", rate=10, seconds=2))
@@ -94,9 +93,8 @@ def over_simulated(
     for seed in range(3):
         spec = Spec("poisson", seed=seed, rate=rate, seconds=1000 * size.share / rate)
         outcomes = report.keep(name, str(seed), server.run(spec))
-        trace = requests_of(plan(spec).arrivals)
-        p99_s = predicted(trace, devices, shape, request_s=request_s, routing=routing, max_batch_s=inf)
-        ratios.append(percentile(latencies(outcomes), 0.99) / p99_s["interactive"])
+        took = simulated([arrival.at_s for arrival in plan(spec).arrivals], devices, shape, shared=shared)
+        ratios.append(percentile(latencies(outcomes), 0.99) / (percentile(took, 0.99) + request_s))
     report.add(name, median(ratios), note=f"0.8 of the capacity of {devices} devices")
 
 

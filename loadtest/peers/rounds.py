@@ -37,7 +37,7 @@ def beside(
         SystemExit: a server did not start, or the two return different scores.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    metric = rows[0].metric if role == "clip" else "vqascore"
+    metric = rows[0].spec.metric if role == "clip" else "vqascore"
     with service_for(peer) as ours:
         for row in rows:
             with peer_served(peer, role, python, folder / f"{peer.name}.log") as theirs:

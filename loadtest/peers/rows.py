@@ -10,7 +10,7 @@ from loadtest.results import Outcome, latencies, percentile, throughput
 from loadtest.workloads import Spec
 
 Role = Literal["vqa", "clip"]
-Figure = Literal["images/s", "p99 ms", "scored", "pairs/s"]
+Figure = Literal["images/s", "p99 ms", "scored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +19,20 @@ class Row:
     One line of the table.
 
     Attributes:
+        spec: its metric makes the same model calls as the peer's request.
         figure: the compared figure; of a p99, less is better.
     """
 
     name: str
     what: str
-    role: Role
     spec: Spec
     peers: tuple[str, ...]
     figure: Figure = "images/s"
 
     @property
-    def metric(self) -> str:
-        """Our metric that makes the same model calls as the peer's request."""
-        return self.spec.metric
+    def role(self) -> Role:
+        """The role of the only model that the row needs."""
+        return "clip" if self.spec.metric == "clipscore" else "vqa"
 
     def scaled(self, scale: float) -> "Row":
         """Return the row with that share of its requests."""
@@ -48,84 +48,42 @@ class Row:
         return throughput(outcomes)
 
 
-VQA = Spec("rl-burst", picture="rl")
-CLIP = replace(VQA, metric="clipscore")
-EIGHT = replace(VQA, metric="dsg", questions=True, rate=1)
+def vqa(workload: str, requests: int = 0) -> Spec:
+    """Return a workload of pictures and prompts, with that many requests if it does not fix them."""
+    return Spec(workload, picture="rl", rate=1, seconds=requests)
+
+
+def clip(workload: str, requests: int = 0) -> Spec:
+    """Return a workload of `vqa` for CLIP."""
+    return replace(vqa(workload, requests), metric="clipscore")
+
+
+def eight(workload: str, requests: int) -> Spec:
+    """Return a workload of eight questions about each picture."""
+    return replace(vqa(workload, requests), metric="dsg", questions=True)
+
+
 BATCHING = ("litserve", "mosec")
 THREE = (*BATCHING, "flask")
+FOUR = (*THREE, "fastapi")
+WITH_CLIP = (*BATCHING, "infinity")
+UNDER_BULK = "one caller of single pairs beside 64 of bulk, p99"
 
 ROWS = {
     row.name: row
     for row in (
-        Row("burst", "512 single requests at once", "vqa", VQA, (*THREE, "fastapi")),
-        Row("4x128", "4 requests of 128 at once", "vqa", replace(VQA, workload="whole"), ("flask",)),
-        Row("8x64", "8 requests of 64 at once", "vqa", replace(VQA, workload="whole-64"), ("flask",)),
-        Row(
-            "questions-1",
-            "8 questions on a picture, one at a time",
-            "vqa",
-            replace(EIGHT, workload="one-by-one", seconds=32),
-            (*THREE, "fastapi"),
-        ),
-        Row(
-            "questions-16",
-            "the same, 16 at once",
-            "vqa",
-            replace(EIGHT, workload="sixteen-at-once", seconds=128),
-            THREE,
-        ),
-        Row(
-            "clip-1",
-            "CLIP, one pair, 1 caller",
-            "clip",
-            replace(CLIP, workload="one-by-one", rate=1, seconds=64),
-            (*BATCHING, "infinity"),
-        ),
-        Row(
-            "clip-16",
-            "CLIP, one pair, 16 callers",
-            "clip",
-            replace(CLIP, workload="sixteen-at-once", rate=1, seconds=256),
-            (*BATCHING, "infinity"),
-        ),
-        Row(
-            "clip-64",
-            "CLIP, one pair, 64 callers",
-            "clip",
-            replace(CLIP, workload="sixty-four-at-once", rate=1, seconds=512),
-            (*BATCHING, "infinity"),
-        ),
-        Row(
-            "clip-8x64",
-            "CLIP, 8 requests of 64 at once",
-            "clip",
-            replace(CLIP, workload="whole-64"),
-            (*THREE, "infinity"),
-        ),
-        Row(
-            "under-bulk",
-            "one caller of single pairs beside 64 of bulk, p99",
-            "vqa",
-            replace(VQA, workload="under-bulk", rate=1, seconds=24),
-            THREE,
-            "p99 ms",
-        ),
-        Row(
-            "corrupt",
-            "one corrupt picture in 128: others scored",
-            "vqa",
-            replace(VQA, workload="corrupt"),
-            BATCHING,
-            "scored",
-        ),
-        Row(
-            "corrupt-64",
-            "the same in requests of 64",
-            "vqa",
-            replace(VQA, workload="corrupt-64"),
-            ("flask",),
-            "scored",
-        ),
+        Row("burst", "512 single requests at once", vqa("rl-burst"), FOUR),
+        Row("4x128", "4 requests of 128 at once", vqa("whole"), ("flask",)),
+        Row("8x64", "8 requests of 64 at once", vqa("whole-64"), ("flask",)),
+        Row("questions-1", "8 questions on a picture, one at a time", eight("one-by-one", 32), FOUR),
+        Row("questions-16", "the same, 16 at once", eight("sixteen-at-once", 128), THREE),
+        Row("clip-1", "CLIP, one pair, 1 caller", clip("one-by-one", 64), WITH_CLIP),
+        Row("clip-16", "CLIP, one pair, 16 callers", clip("sixteen-at-once", 256), WITH_CLIP),
+        Row("clip-64", "CLIP, one pair, 64 callers", clip("sixty-four-at-once", 512), WITH_CLIP),
+        Row("clip-8x64", "CLIP, 8 requests of 64 at once", clip("whole-64"), (*THREE, "infinity")),
+        Row("under-bulk", UNDER_BULK, vqa("under-bulk", 24), THREE, "p99 ms"),
+        Row("corrupt", "one corrupt picture in 128: others scored", vqa("corrupt"), BATCHING, "scored"),
+        Row("corrupt-64", "the same in requests of 64", vqa("corrupt-64"), ("flask",), "scored"),
     )
 }
 
