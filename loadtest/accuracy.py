@@ -18,7 +18,7 @@ import httpx
 import orjson
 
 from demo.training.evaluation import Case, cases
-from demo.training.metadata import metadata_of
+from demo.training.language import metadata_of
 from loadtest import servers
 from loadtest.servers import TIMEOUT_MS, Item, Server, item, memory_mb, results
 

@@ -22,7 +22,7 @@ import PIL.ImageDraw
 import PIL.ImageFont
 
 from demo.training.evaluation import Case, cases
-from demo.training.metadata import metadata_of
+from demo.training.language import metadata_of
 from loadtest import servers
 from loadtest.servers import TIMEOUT_MS, Item, batched, item, ready_metrics, results
 from models.images.image import lossless
