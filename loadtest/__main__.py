@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from loadtest.measures import comparison, cpu, demo, devices, queueing
-from loadtest.report import SIZES, Report, Size, missed, plot, read_thresholds, table
+from loadtest.report import SIZES, Report, Size, plot, read_thresholds, show
 
 FOLDER = Path(__file__).parents[1] / "build" / "loadtest"
 
@@ -51,13 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in chosen:
         print(f"{name}:", flush=True)
         measures[name](report, SIZES[arguments.set])
-    if arguments.only:
-        measured = {figure.name for figure in report.figures}
-        thresholds = {name: wanted for name, wanted in thresholds.items() if name in measured}
-    print("\n".join(["", *table(report.figures, thresholds)]))
+    failed = show(report, thresholds, some=bool(arguments.only))
     if report.runs:
         plot(report.runs, FOLDER / f"{arguments.set}.png")
-    failed = missed(report.figures, thresholds)
     print(f"{monotonic() - began:.0f} s; {'missed: ' + ', '.join(failed) if failed else 'all targets met'}")
     return 1 if failed else 0
 

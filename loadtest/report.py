@@ -110,6 +110,15 @@ def table(figures: Sequence[Figure], thresholds: Mapping[str, Threshold]) -> lis
     return lines
 
 
+def show(report: Report, thresholds: Mapping[str, Threshold], *, some: bool) -> list[str]:
+    """Print the table; return the names of missed thresholds, if only *some* ran of those with a figure."""
+    if some:
+        measured = {figure.name for figure in report.figures}
+        thresholds = {name: wanted for name, wanted in thresholds.items() if name in measured}
+    print("\n".join(["", *table(report.figures, thresholds)]))
+    return missed(report.figures, thresholds)
+
+
 def missed(figures: Sequence[Figure], thresholds: Mapping[str, Threshold]) -> list[str]:
     """Return the names of missed thresholds, including those without a figure."""
     values = {figure.name: figure.value for figure in figures}

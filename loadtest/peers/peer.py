@@ -65,9 +65,9 @@ class Peer:
         return pins[self.package]
 
 
-def litserve(role: Role, port: int) -> Sequence[str]:
-    """Return the command of `loadtest/peers/servers/litserve.py`."""
-    return ["-m", "loadtest.peers.servers.litserve", role, str(port)]
+def module(name: str) -> Command:
+    """Return the command of a module of `loadtest.peers.servers`."""
+    return lambda role, port: ["-m", f"loadtest.peers.servers.{name}", role, str(port)]
 
 
 def mosec(role: Role, port: int) -> Sequence[str]:
@@ -81,11 +81,6 @@ def flask(role: Role, port: int) -> Sequence[str]:
     worker = ["--workers", "1", "--worker-class", "sync", "--timeout", str(LIMIT_S)]
     served = f"loadtest.peers.servers.flask:create('{role}')"
     return ["-m", "gunicorn", *worker, "--bind", f"{HOST}:{port}", "--log-level", "warning", served]
-
-
-def fastapi(role: Role, port: int) -> Sequence[str]:
-    """Return the command of `loadtest/peers/servers/fastapi.py`."""
-    return ["-m", "loadtest.peers.servers.fastapi", role, str(port)]
 
 
 def infinity(role: Role, port: int) -> Sequence[str]:
@@ -103,10 +98,10 @@ def infinity(role: Role, port: int) -> Sequence[str]:
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer("litserve", "litserve", "json", "/health", litserve),
+        Peer("litserve", "litserve", "json", "/health", module("litserve")),
         Peer("mosec", "mosec", "json", "/", mosec),
         Peer("flask", "flask", "pickle", "/readyz", flask),
-        Peer("fastapi", "fastapi", "json", "/readyz", fastapi),
+        Peer("fastapi", "fastapi", "json", "/readyz", module("fastapi")),
         Peer("infinity", "infinity-emb", "infinity", "/health", infinity),
     )
 }
