@@ -54,6 +54,9 @@ def measure(report: Report, size: Size, against: str = "") -> None:
     Report the median of each figure, with that of the release *against*, by default the previous one.
 
     A release that lacks something is named with the reason, and this one's figures are reported alone.
+
+    Raises:
+        SystemExit: a release that scored the first burst did not score a later one.
     """
     ref = against or previous_release()
     spec = ROWS["burst"].scaled(min(1.0, 4 * size.scale)).spec
@@ -69,7 +72,10 @@ def measure(report: Report, size: Size, against: str = "") -> None:
             print(f"  no figures of {ref}: {exc}", flush=True)
         for seed in range(1, 1 + size.rounds):
             for side, server in sides.items():
-                outcomes, costs = burst(server, replace(spec, seed=seed))
+                try:
+                    outcomes, costs = burst(server, replace(spec, seed=seed))
+                except Failed as exc:
+                    raise SystemExit(f"{side}: {exc}") from exc
                 report.keep("burst, by release", side, outcomes)
                 found[side].append(costs)
     for figure, unit in UNITS.items():

@@ -100,6 +100,16 @@ def test_a_release_that_lacks_something_is_named_and_left_out(releases, lacks, m
     assert {""} == {figure.note for figure in report.figures}
 
 
+def test_a_release_that_fails_later_ends_the_run_and_is_named(releases):
+    """Its figures would be of fewer pictures than the other's."""
+    server = releases[Path("earlier")]
+    first, later = [outcome()] * 4, [outcome(), outcome(status=503, scored=0)]
+    server.run = lambda spec: later if spec.seed else first
+
+    with pytest.raises(SystemExit, match="v1: of 2 requests: 1 ok, 1 refused"):
+        cpu.measure(Report(), SIZES["bench"], "v1")
+
+
 def test_the_work_tree_is_removed_also_after_a_fault(monkeypatch):
     """What git is called with, before and after."""
     called = []
