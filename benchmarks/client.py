@@ -20,9 +20,9 @@ import torch
 
 from demo.process import url
 from loadtest import servers
-from loadtest.baselines.app import decode
-from loadtest.shape import Shape
-from loadtest.workloads.corpus import pictures
+from loadtest.baselines import decode
+from loadtest.corpus import pictures
+from loadtest.simulate import Shape
 from scoregate import AsyncClient, Client
 
 SHAPE = Shape(fixed_ms=20, per_call_ms=6, max_items=32)

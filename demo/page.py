@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from demo.pairs import METRICS, Judged, Pair
+from demo.scoring import METRICS, Judged, Pair
 
 
 def html(pairs: Sequence[Pair], verdict: str, caveat: str) -> str:

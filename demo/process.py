@@ -13,8 +13,6 @@ from random import SystemRandom
 import httpx
 from huggingface_hub import constants
 
-from demo.progress import progress
-
 SERVICE = (sys.executable, "-m", "service")
 HOST = "127.0.0.1"
 START_S = 240  # importing torch takes long on two busy cores
@@ -25,6 +23,16 @@ STOP_S = 40  # the service finishes running requests
 # workers use lower ones.
 PORTS = range(20_000, 32_768)
 TRIES = 20
+
+
+def progress(line: str) -> None:
+    """
+    Replace the line before by *line*; if stderr is not a terminal, print only lines that end in a newline.
+    """
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+    elif line.endswith("\n"):
+        print(line, end="", file=sys.stderr, flush=True)
 
 
 class Failed(Exception):

@@ -9,9 +9,9 @@ from math import inf
 
 import httpx
 
-from demo.pairs import PROMPT_METRICS
 from demo.process import SERVICE, Failed, free_port, running, url, wait_until_ready
 from demo.samples import FOLDER, listed
+from demo.scoring import PROMPT_METRICS
 
 PORT = 8000
 

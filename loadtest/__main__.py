@@ -1,34 +1,36 @@
 """
 `python -m loadtest [--set short|full|bench] [--only NAME]`: measure, and print each figure with its target.
 
+`--only cpu [--against REF]` is the CPU time of a picture, here and in the previous release.
+
 Exits 1 if a threshold of `thresholds.toml` is missed.  Writes `build/loadtest/SET.png`.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from loadtest.measures import comparison, demo, devices, overhead, overload, peers, queueing, replicas
-from loadtest.plot import plot
-from loadtest.report import Report, missed, read_thresholds, table
-from loadtest.sizes import SIZES, Size
+from loadtest.measures import comparison, cpu, demo, devices, queueing
+from loadtest.report import SIZES, Report, Size, plot, read_thresholds, show
 
 FOLDER = Path(__file__).parents[1] / "build" / "loadtest"
 
 Measure = Callable[[Report, Size], None]
 MEASURES: dict[str, Measure] = {
-    "overhead": overhead.measure,
+    "overhead": comparison.overhead,
     "demo": demo.measure,
     "served-over-offline": queueing.served_over_offline,
     "interactive": queueing.interactive_under_bulk,
-    "goodput": overload.measure_goodput,
-    "retry-after": overload.measure_retry_after,
-    "comparison": comparison.measure,
-    "devices": devices.measure,
-    "replicas": replicas.measure,
-    "peers": peers.measure,
+    "goodput": queueing.overload,
+    "retry-after": queueing.retry_after,
+    "comparison": comparison.over_baselines,
+    "devices": devices.several_devices,
+    "replicas": devices.several_replicas,
+    "peers": comparison.over_flask,
+    "cpu": cpu.measure,
 }
 BENCH = ("overhead", "demo", "peers")
 
@@ -40,20 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--only", choices=MEASURES, action="append", help="only this measure; may be repeated"
     )
+    parser.add_argument("--against", metavar="REF", default="", help="of `cpu`; by default the latest tag")
     arguments = parser.parse_args(argv)
+    measures = MEASURES | {"cpu": partial(cpu.measure, against=arguments.against)}
     thresholds = read_thresholds("bench" if arguments.set == "bench" else "short")
     chosen = arguments.only or (BENCH if arguments.set == "bench" else tuple(MEASURES))
     report, began = Report(), monotonic()
     for name in chosen:
         print(f"{name}:", flush=True)
-        MEASURES[name](report, SIZES[arguments.set])
-    if arguments.only:
-        measured = {figure.name for figure in report.figures}
-        thresholds = {name: wanted for name, wanted in thresholds.items() if name in measured}
-    print("\n".join(["", *table(report.figures, thresholds)]))
+        measures[name](report, SIZES[arguments.set])
+    failed = show(report, thresholds, some=bool(arguments.only))
     if report.runs:
         plot(report.runs, FOLDER / f"{arguments.set}.png")
-    failed = missed(report.figures, thresholds)
     print(f"{monotonic() - began:.0f} s; {'missed: ' + ', '.join(failed) if failed else 'all targets met'}")
     return 1 if failed else 0
 

@@ -18,11 +18,9 @@ import httpx
 import orjson
 
 from demo.training.evaluation import Case, cases
-from demo.training.metadata import metadata_of
+from demo.training.language import metadata_of
 from loadtest import servers
-from loadtest.items import TIMEOUT_MS, Item, item, results
-from loadtest.measures.eight_questions import timed
-from loadtest.servers import Server, memory_mb
+from loadtest.servers import TIMEOUT_MS, Item, Server, item, memory_mb, results
 
 ITEMS = 64  # a request
 ROUNDS = 5
@@ -76,8 +74,8 @@ def speed(server: Server, report: Report) -> None:
     for turn in range(ROUNDS + 1):
         held = list(cases("binding", ITEMS, seed=f"speed-{turn}"))
         items = [as_item(case, case.right) for case in held]
-        times = [timed(server, request_of([each])) for each in items]
-        whole = timed(server, request_of(items))
+        times = [server.post_s(request_of([each])) for each in items]
+        whole = server.post_s(request_of(items))
         if turn:  # the first round warms up
             alone += times
             apart.append(sum(times))

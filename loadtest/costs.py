@@ -22,9 +22,9 @@ import PIL.ImageDraw
 import PIL.ImageFont
 
 from demo.training.evaluation import Case, cases
-from demo.training.metadata import metadata_of
+from demo.training.language import metadata_of
 from loadtest import servers
-from loadtest.items import TIMEOUT_MS, Item, batched, item, results, served
+from loadtest.servers import TIMEOUT_MS, Item, batched, item, ready_metrics, results
 from models.images.image import lossless
 
 KINDS = ("presence", "binding", "relation", "count")
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     found: dict[str, MetricCost] = {}
     with servers.demo() as server, server.client() as client:
         warm, items = drawn(WARM, "warm"), drawn(given.pictures, "costs")
-        for metric in given.metrics or served(client):
+        for metric in given.metrics or ready_metrics(client):
             measured(client, metric, warm)
             found[metric] = measured(client, metric, items)
             print(f"{metric}: {found[metric].failure or 'measured'}", file=sys.stderr, flush=True)

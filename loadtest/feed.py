@@ -16,11 +16,10 @@ from time import thread_time
 
 import PIL.Image
 
-from loadtest import servers
+from loadtest import corpus, servers
 from loadtest.results import throughput
 from loadtest.servers import Server
-from loadtest.workloads import corpus
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 from models.images.pixels import CLIP_MEAN, pad_and_resize
 
 SIDE = 336  # of CLIP-FlanT5's input; 224 takes a few tenths of a millisecond less

@@ -1,5 +1,5 @@
 """
-Figures with their thresholds, as one table.
+Measures' sizes, and their figures with thresholds: as one table, and as a plot of the runs.
 
 A threshold without a figure counts as missed, so that figures cannot disappear unnoticed.
 """
@@ -10,10 +10,38 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from loadtest.results import Outcome, count, lateness
+import matplotlib.figure
+
+from loadtest.results import Outcome, count, lateness, percentile
 
 THRESHOLDS = Path(__file__).with_name("thresholds.toml")
 LATE_S = 0.05
+SHARES = [share / 1000 for share in range(1, 1000)]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """
+    Number and length of measurements.
+
+    Attributes:
+        rounds: of each comparison; the figure is their median.
+        share: of the samples in a round: 1 gives the p99 its thousand.
+        scale: of the workloads' bursts: 1 is their real size.
+        threads: thread counts to try for the demo models.
+    """
+
+    rounds: int
+    share: float
+    scale: float
+    threads: tuple[str, ...] = ("1", "2")
+
+
+SIZES = {
+    "short": Size(rounds=5, share=1.0, scale=0.25),
+    "full": Size(rounds=9, share=4.0, scale=1.0),
+    "bench": Size(rounds=3, share=0.25, scale=0.0625, threads=("1",)),  # as steady as a busy machine allows
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +110,15 @@ def table(figures: Sequence[Figure], thresholds: Mapping[str, Threshold]) -> lis
     return lines
 
 
+def show(report: Report, thresholds: Mapping[str, Threshold], *, some: bool) -> list[str]:
+    """Print the table; return the names of missed thresholds, if only *some* ran of those with a figure."""
+    if some:
+        measured = {figure.name for figure in report.figures}
+        thresholds = {name: wanted for name, wanted in thresholds.items() if name in measured}
+    print("\n".join(["", *table(report.figures, thresholds)]))
+    return missed(report.figures, thresholds)
+
+
 def missed(figures: Sequence[Figure], thresholds: Mapping[str, Threshold]) -> list[str]:
     """Return the names of missed thresholds, including those without a figure."""
     values = {figure.name: figure.value for figure in figures}
@@ -92,3 +129,34 @@ def tally(outcomes: Sequence[Outcome]) -> str:
     """Format the number of requests by kind."""
     kinds = {kind: count(outcomes, kind) for kind in ("ok", "refused", "timeout", "error")}
     return ", ".join(f"{number} {kind}" for kind, number in kinds.items() if number)
+
+
+def plot(panels: Mapping[str, Mapping[str, Sequence[Outcome]]], file: Path) -> None:
+    """Write a PNG with a row for each panel; requests without scores are crosses at the bottom."""
+    figure = matplotlib.figure.Figure(figsize=(12, 2.8 * len(panels)), layout="tight")
+    axes = figure.subplots(len(panels), 2, squeeze=False)
+    for (panel, runs), (over_time, by_share) in zip(panels.items(), axes, strict=True):
+        for name, outcomes in by_lane(runs).items():
+            good = [outcome for outcome in outcomes if outcome.kind == "ok"]
+            bad = [outcome.due_s for outcome in outcomes if outcome.kind != "ok"]
+            latencies = [outcome.latency_s for outcome in good]
+            over_time.plot([outcome.due_s for outcome in good], latencies, ".", markersize=3, label=name)
+            over_time.plot(bad, [0] * len(bad), "x", color="red", markersize=3)
+            shown = [percentile(latencies, share) for share in SHARES] if latencies else []
+            by_share.plot([100 * share for share in SHARES[: len(shown)]], shown)
+        over_time.set(title=panel, xlabel="due at, s", ylabel="latency, s")
+        by_share.set(title=f"{panel}: by percentile", xlabel="percentile", ylabel="latency, s")
+        over_time.legend(loc="upper left")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=80)
+
+
+def by_lane(runs: Mapping[str, Sequence[Outcome]]) -> dict[str, list[Outcome]]:
+    """Split runs with two lanes by lane."""
+    parts: dict[str, list[Outcome]] = {}
+    for name, outcomes in runs.items():
+        lanes = sorted({outcome.lane for outcome in outcomes})
+        for lane in lanes:
+            label = f"{name}, {lane}" if len(lanes) > 1 else name
+            parts[label] = [outcome for outcome in outcomes if outcome.lane == lane]
+    return parts

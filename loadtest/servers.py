@@ -1,25 +1,33 @@
-"""Servers under test as processes, and the load generator that calls them."""
+"""Servers under test as processes, the load generator that calls them, and single requests to them."""
 
+import base64
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
+from http.client import HTTPConnection
 from pathlib import Path
+from time import perf_counter
+from typing import Any
 
 import httpx
 import orjson
 
 from demo.process import HOST, SERVICE, free_port, running, url, wait_until_ready
+from loadtest.corpus import QUESTIONS
 from loadtest.results import Outcome
-from loadtest.shape import Shape
-from loadtest.workloads.spec import Spec
+from loadtest.simulate import Shape
+from loadtest.workloads import Spec
 
 PROFILE = Path(__file__).with_name("fake.toml")
 FAKE = (*SERVICE, "--config", str(PROFILE))
 BASELINES = (sys.executable, "-m", "loadtest.baselines")
+TIMEOUT_MS = 600_000
+
+Item = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,19 @@ class Server:
         """Return a client for single requests that are not timed."""
         return httpx.Client(base_url=url(self.port), timeout=600, trust_env=False)
 
+    def post_s(self, body: bytes) -> float:
+        """Return the seconds of one complete `POST /score`, sent by a client with minimal overhead."""
+        with closing(HTTPConnection(HOST, self.port)) as connection:
+            connection.connect()
+            began = perf_counter()
+            connection.request("POST", "/score", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            content = answer.read()
+            seconds = perf_counter() - began
+        if answer.status != 200 or orjson.loads(content)["partial"]:
+            raise SystemExit(f"POST /score: {answer.status} {content[:300]!r}")
+        return seconds
+
     def sample(self, series: str) -> float:
         """Return the value of a series of `/metrics`, labels included in its name."""
         with self.client() as client:
@@ -60,8 +81,14 @@ def memory_mb(pid: int, field: str = "VmRSS") -> float:
 
 def cpu_s(pid: int) -> float:
     """Return the CPU time of a process, all its threads included, in seconds."""
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return name_and_cpu_s(Path(f"/proc/{pid}"))[1]
+
+
+def name_and_cpu_s(folder: Path) -> tuple[str, float]:
+    """Return the name and the CPU seconds of the process or thread of a folder in /proc."""
+    front, _, fields = (folder / "stat").read_text().rpartition(")")
+    user, system = fields.split()[11:13]
+    return front.partition("(")[2], (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -107,3 +134,50 @@ def baseline(server: str, shape: Shape | None = None) -> AbstractContextManager[
         cost += ["--fixed-ms", str(shape.fixed_ms), "--per-call-ms", str(shape.per_call_ms)]
         cost += ["--max-items", str(shape.max_items)]
     return served([*BASELINES, "--server", server, "--port", "PORT", *cost])
+
+
+@contextmanager
+def loop(threads: str, way: str = "calls", questions: int = len(QUESTIONS)) -> Iterator[Callable[[], float]]:
+    """Run `loadtest.loops`; yield a function that returns the seconds of the questions about one picture."""
+    command = (sys.executable, "-m", "loadtest.loops", way, threads, str(questions))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines, answers = process.stdin, process.stdout
+
+        def exchange(line: str) -> str:
+            lines.write(line)
+            lines.flush()
+            answer = answers.readline()
+            if not answer:
+                raise SystemExit("the loop ended early")
+            return answer
+
+        exchange("")  # it is ready
+        yield lambda: float(exchange("\n"))
+
+
+def item(prompt: str, picture: bytes, **more: Any) -> Item:
+    """Return an item with its encoded picture in base64."""
+    return {"prompt": prompt, "image": base64.b64encode(picture).decode(), **more}
+
+
+def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Split *items* into requests."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def results(client: httpx.Client, items: Sequence[Item], metric: str, size: int) -> Iterator[dict[str, Any]]:
+    """Yield the results of *items* by one metric, in requests of *size*; show progress on a terminal."""
+    for number, part in enumerate(batched(items, size)):
+        body = {"items": part, "metrics": [metric], "timeout_ms": TIMEOUT_MS}
+        yield from client.post("/score", json=body).raise_for_status().json()["results"]
+        if sys.stderr.isatty():
+            done = number * size + len(part)
+            print(f"\r{metric}: {done}/{len(items)}\033[K\r", end="", file=sys.stderr, flush=True)
+
+
+def ready_metrics(client: httpx.Client) -> list[str]:
+    """Return the names of the ready metrics."""
+    answer = client.get("/models").raise_for_status().json()
+    return [name for name, metric in answer["metrics"].items() if metric["ready"]]

@@ -19,9 +19,8 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from demo.training.batches import ahead
 from demo.training.language import WORDS, sample_statement
-from demo.training.loop import Loop, Stage
+from demo.training.loop import Loop, Stage, ahead
 from demo.training.tokenizer import corpus
 from demo.training.vqa_samples import picture
 from demo.training.world import Scene, sample_scene

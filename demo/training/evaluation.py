@@ -1,27 +1,38 @@
 """
-Held-out scenes: how often a right prompt beats a wrong one on the same picture.
+Evaluation on held-out scenes and statements: how often the demo models are right.
 
 Scenes come from seeds that training never uses.  Pictures vary in file format and size like those of users.
+`make figures` measures the service, and the quality of the questions.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp
 from random import Random
 
+from demo.training.exchanges import ANSWERS, exchange
 from demo.training.facts import mentions
 from demo.training.language import KINDS, Statement, matches, sample_statement
+from demo.training.question_prompts import MIX, any_statement, held_out, typed
+from demo.training.styles import STYLES
 from demo.training.vqa_samples import picture
-from demo.training.world import sample_scene
-from models.core.calls import ImageCall, LikelihoodCall, TextCall
+from demo.training.world import Scene, sample_scene
+from models.core.calls import DetectCall, GenerateCall, ImageCall, LikelihoodCall, TextCall
 from models.core.contract import QUESTION, CheckpointError
-from models.core.outcomes import Likelihood
+from models.core.outcomes import Detections, Likelihood
+from models.core.outcomes.text import Text
 from models.families.clip.model import Clip
 from models.families.clip_flant5.model import ClipFlanT5
+from models.families.detector.mask2former import Mask2Former
+from models.families.question_llm.model import QuestionLLM
 from models.images.image import Image
 
-BATCH = 64
+BATCH = 64  # calls
 CLOSE = 0.15  # of the smaller radius: things that nearly touch
+SURE = 0.9  # GenEval's threshold for detections that it counts
+IMAGES = 32  # that the detector sees together
+MAX_TOKENS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +114,64 @@ def report(vqa: ClipFlanT5, clip: Clip, count: int, say: Callable[[str], None] =
         shown = [f"{100 * value:.1f}" for value in columns]
         name = kind if gap is None else f"{kind}, {gap:.0%} apart"
         say(f"{name:<16} {shown[0]:>9} {shown[1]:>10} {shown[2]:>14}")
+
+
+def counted_right(detector: Mask2Former, count: int, gap: float | None = None) -> float:
+    """
+    Return the share of *count* held-out pictures in which the count of every shape is right.
+
+    Args:
+        gap: distance between things, in radii.
+    """
+    random, right = Random("held-out-detector"), 0
+    for start in range(0, count, IMAGES):
+        scenes = [sample_scene(random, gap) for _ in range(start, min(start + IMAGES, count))]
+        images = [Image.of(picture(scene, random), "scene") for scene in scenes]
+        found = detector.score([detector.prepare(DetectCall(image, (), SURE)) for image in images])
+        right += sum(shapes_of(one) == shapes_in(scene) for one, scene in zip(found, scenes, strict=True))
+    return right / count
+
+
+def shapes_of(found: Detections | Exception) -> Counter[str]:
+    """Count the detected shapes.  Raises `CheckpointError` if the model failed."""
+    if not isinstance(found, Detections):
+        raise CheckpointError(f"the detector found nothing: {found}")
+    return Counter(each.label for each in found.found)
+
+
+def shapes_in(scene: Scene) -> Counter[str]:
+    """Count the shapes in a scene."""
+    return Counter(thing.shape for thing in scene.things)
+
+
+def report_detector(detector: Mask2Former, count: int, say: Callable[[str], None] = print) -> None:
+    """Print what the detector finds, by kind of scene."""
+    say(f"held-out scenes, {count} pictures: all things found, and nothing else, %")
+    say(f"{'any':<16} {100 * counted_right(detector, count):>6.1f}")
+    say(f"{f'{CLOSE:.0%} apart':<16} {100 * counted_right(detector, count, CLOSE):>6.1f}")
+
+
+def written_right(llm: QuestionLLM, style: str, count: int) -> float:
+    """Return the share of held-out statements whose answer in *style* is exactly right."""
+    random = Random(f"held-out-{style}")
+    right = made = 0
+    while made < count:
+        statement = any_statement(random.choice(MIX), random)
+        if held_out(statement):
+            made += 1
+            message, answer = exchange(style, typed(statement.text, random), statement, random)
+            right += answered(llm, message) == answer
+    return right / count
+
+
+def answered(llm: QuestionLLM, message: str) -> str:
+    """Return the LLM's answer, empty if it does not end."""
+    (outcome,) = llm.score([llm.prepare(GenerateCall("", message, MAX_TOKENS))])
+    return outcome.text if isinstance(outcome, Text) else ""
+
+
+def report_questions(llm: QuestionLLM, count: int, say: Callable[[str], None] = print) -> None:
+    """Print a table of the question styles."""
+    say(f"held-out statements, {count} per style: answers that are right to the letter, %")
+    for style in (*STYLES, ANSWERS):
+        say(f"{style:<18} {100 * written_right(llm, style, count):>6.1f}")

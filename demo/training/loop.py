@@ -1,15 +1,32 @@
-"""The training loop of all demo models: seeded and resumable, with progress reports."""
+"""The training loop of all demo models: seeded and resumable, with batches made ahead by another process."""
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, IterableDataset
 
 SAVE_EVERY = 120  # seconds
 REPORT_EVERY = 50  # steps
+
+
+class Batches(IterableDataset[Any]):
+    """A dataset of fresh scenes for every step, each seeded by its step, so that training can be resumed."""
+
+    def __init__(self, make: Callable[[int], Any], first: int) -> None:
+        self._make, self._first = make, first
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._make(step) for step in itertools.count(self._first))
+
+
+def ahead(make: Callable[[int], Any], first: int) -> Iterator[Any]:
+    """Yield batches made by another process during training."""
+    return iter(DataLoader(Batches(make, first), batch_size=None, num_workers=1, prefetch_factor=4))
 
 
 class Stage(NamedTuple):

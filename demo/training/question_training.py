@@ -11,25 +11,193 @@ They also teach it too slowly that "Is the circle blue?" does not fit "a red cir
 half of the samples are answers to questions about prompts, and another head predicts if a question fits.
 """
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from pydoc_data.topics import topics  # ordinary English that every Python carries
+from random import Random
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import nn
 from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from demo.training.language import PLURALS
 from demo.training.loop import Loop, Stage
-from demo.training.question_batches import IGNORE, Batch, make_batch
-from demo.training.question_prompts import CALLS, READING_CALLS
-from demo.training.question_tokenizer import BOS, CONTEXT, EOS, PAD, SEED, train_tokenizer
+from demo.training.question_prompts import CALLS, KNOWN, PICTURED, READING_CALLS, long_pair, pair
+from demo.training.world import SHAPES
+from models.families.question_llm import user_message
 
+SEED = 5  # of the tokenizer, the batches and the weights
+
+PIECES = 896  # of the tokenizer, JSON fragments not counted
+CONTEXT = 2048
+BOS, EOS, PAD = "<s>", "</s>", "<pad>"
+USER, ASSISTANT = "<|user|>", "<|assistant|>"
+SPECIAL = (PAD, BOS, EOS, USER, ASSISTANT, *(f"<|spare_{n}|>" for n in range(8)))
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}{% if message.role == 'user' %}"
+    f"{USER}{{{{ message.content }}}}{ASSISTANT}"
+    "{% endif %}{% endfor %}"
+)
+# Parts of an answer that depend on the prompt.  The repeated text between them is one token at each entry's
+# beginning and one at its end, so that a question costs five or six.
+SAID = re.compile(
+    "|".join(f'(?<="{key}":")[^"?)]*' for key in ("text", "entity", "tuple", "question", "phrase"))
+    + '|(?<="answer":")(?!yes")[^"]*'
+)
+CUT = re.compile(r"(?<=\},)|(?<=\[)(?=\{)|(?=\]\}$)")
+# Also the common parts of questions, tuples and lists of answers.
+COMMON = re.compile(
+    r"Is there (?:a|no|exactly)\b|Are there exactly|Is the\b|What (?:color|size) is the|How many|are there"
+    r"|Where is the|relative to the|What (?:else )?is (?:there|missing)|\w+ - \w+ \("
+    r'|(?<=\? )[^?;"]+(?=;|$)|\{"answers":\["|(?<=\w)","(?=\w)|"\]\}$'
+)
+LENGTH, ROWS = 256, 8  # tokens in a packed row, rows in a step
+LONG_EVERY = 16  # steps; then long prompts instead
+IGNORE = -100
 WRITING = Stage(10_000, 3e-3, 3500)
 READING, READING_AGAIN = Stage(4000, 2e-3, 1200), Stage(3500, 1e-3, 2500)
 MIDDLE, READ = 2, 3  # layers below the side heads
+
+
+def fragments(message: str, answer: str) -> set[str]:
+    """Return the texts of a call that should be one token each."""
+    found = {*COMMON.findall(message), *COMMON.findall(answer)}
+    if not answer.startswith('{"answers"'):
+        found |= {piece for text in SAID.split(answer) for piece in CUT.split(text) if piece}
+    return found
+
+
+def corpus(random: Random) -> Iterator[str]:
+    """Yield the world's words, as prompts and answers have them, and some English."""
+    words = {*KNOWN, *PLURALS.values(), "yes", "unknown"}
+    for word in sorted(words):
+        yield from [f' {word} {word.capitalize()} "{word}"'] * 2000
+    yield from [user_message(style, "") for style in CALLS] * 2000
+    yield from [f"\nkeywords:\nquestions:\ntuples: {n}" for n in range(1, 13)] * 500
+    yield from (" ".join(["", *random.choices(PICTURED, k=8)]) for _ in range(500))
+    yield from chain.from_iterable(text.splitlines() for text in topics.values())
+
+
+def train_tokenizer(directory: Path) -> None:
+    """Write a byte-level BPE tokenizer, which has a token for every byte, so no text is unknown."""
+    random = Random(SEED)
+    words = Tokenizer(models.BPE())
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=PIECES,
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    words.train_from_iterator(corpus(random), trainer)
+    found = set[str]().union(*(fragments(*pair(random)) for _ in range(20_000)))
+    words.add_tokens([AddedToken(text, normalized=False) for text in sorted(found)])
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": CONTEXT,
+        "clean_up_tokenization_spaces": False,
+        "bos_token": BOS,
+        "eos_token": EOS,
+        "pad_token": PAD,
+        "chat_template": TEMPLATE,
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    words.save(str(directory / "tokenizer.json"))
+    (directory / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """
+    Packed rows of pairs, without attention between pairs; (rows, length) except for the mask.
+
+    Attributes:
+        ids: token ids.
+        labels: the next token if it belongs to an answer, else IGNORE.
+        alike: at the second shape word of a prompt, 1 if it equals the first, else 0; IGNORE elsewhere.
+        own: at the end of each question to answer, 1 if it is one of the prompt's own, else 0.
+        positions: counted from the start of each pair.
+        mask: (rows, 1, length, length) True where a token may attend.
+    """
+
+    ids: torch.Tensor
+    labels: torch.Tensor
+    alike: torch.Tensor
+    own: torch.Tensor
+    positions: torch.Tensor
+    mask: torch.Tensor
+
+
+def make_batch(step: int, words: Tokenizer, calls: Sequence[str]) -> Batch:
+    """Return the batch of *step*, deterministic."""
+    random = Random(f"{SEED}-{step}")
+    long = step % LONG_EVERY == LONG_EVERY - 1
+    length, rows = (2 * LENGTH, ROWS // 2) if long else (LENGTH, ROWS)
+
+    def draw() -> tuple[str, str]:
+        return long_pair(random) if long else pair(random, calls)
+
+    packed = torch.tensor([pack(draw, words, length) for _ in range(rows)])
+    ids, labels, alike, own, positions, pairs = packed.unbind(2)
+    mask = (pairs[:, :, None] == pairs[:, None]).tril()[:, None]
+    return Batch(ids, labels, alike, own, positions, mask)
+
+
+def pack(draw: Callable[[], tuple[str, str]], words: Tokenizer, length: int) -> list[tuple[int, ...]]:
+    """Return one row of *length*: (id, label, alike, own, position, number of the pair) of each token."""
+    row: list[tuple[int, ...]] = []
+    number = 0
+    while True:
+        message, text = draw()
+        asked = words.encode(f"{BOS}{USER}{message}{ASSISTANT}").ids
+        ids = asked + words.encode(f"{text}{EOS}").ids
+        if len(row) + len(ids) > length:
+            if row:
+                return row + [(0, IGNORE, IGNORE, IGNORE, 0, -1)] * (length - len(row))
+            continue
+        labels = [IGNORE] * (len(asked) - 1) + ids[len(asked) :] + [IGNORE]
+        names = [words.decode([i]).strip(" ").lower() for i in asked]
+        rest = [IGNORE] * (len(ids) - len(asked))
+        alike, own = same_shape(names) + rest, own_questions(names, text) + rest
+        tokens = zip(ids, labels, alike, own, range(len(ids)), strict=True)
+        row += [(*token, number) for token in tokens]
+        number += 1
+
+
+def end_of_prompt(names: list[str]) -> int:
+    """Return the end of the line with the prompt; *names* are a message's tokens."""
+    breaks = [n for n, name in enumerate(names) if name == "\n"]  # ahead of the prompt and behind it
+    return breaks[1] if len(breaks) > 1 else len(names)
+
+
+def same_shape(names: list[str]) -> list[int]:
+    """Return the label `alike` at the second shape word of a prompt, IGNORE for all other tokens."""
+    places = [n for n, name in enumerate(names[: end_of_prompt(names)]) if name in SHAPES]
+    found = [IGNORE] * len(names)
+    if len(places) == 2:
+        found[places[1]] = int(names[places[0]] == names[places[1]])
+    return found
+
+
+def own_questions(names: list[str], answer: str) -> list[int]:
+    """
+    Return the label `own` at the end of each question that *answer* answers, IGNORE for all other tokens.
+    """
+    found = [IGNORE] * len(names)
+    if answer.startswith('{"answers"'):
+        ends = [n for n, name in enumerate(names) if name == "?" and n > end_of_prompt(names)]
+        for place, said in zip(ends, json.loads(answer)["answers"], strict=True):
+            found[place] = int(said not in ("no", "unknown"))
+    return found
 
 
 def configuration(words: Tokenizer) -> LlamaConfig:

@@ -9,14 +9,12 @@ from pathlib import Path
 
 from demo.training import (
     clip_training,
-    detector_evaluation,
     detector_training,
     nli_training,
     question_training,
-    style_evaluation,
     vqa_training,
 )
-from demo.training.evaluation import report
+from demo.training.evaluation import report, report_detector, report_questions
 from demo.training.language import WORDS
 from models.checkpoints.locate import DEMO
 from models.families.clip.model import Clip
@@ -60,9 +58,9 @@ def main() -> None:
     clip = Clip(str(weights / "clip"), dtype="float32", device="cpu")
     report(vqa, clip, arguments.cases, say)
     llm = QuestionLLM(weights / "question_llm", dtype="float32", device="cpu")
-    style_evaluation.report(llm, arguments.style_cases, say)
+    report_questions(llm, arguments.style_cases, say)
     detector = Mask2Former(weights / "detector", dtype="float32", device="cpu")
-    detector_evaluation.report(detector, arguments.cases, say)
+    report_detector(detector, arguments.cases, say)
 
 
 if __name__ == "__main__":

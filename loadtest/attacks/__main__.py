@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from loadtest.attacks import bodies, clients, dialects, stores, urls
-from loadtest.report import Report, missed, read_thresholds, table
+from loadtest.report import Report, read_thresholds, show
 
 ATTACKS: dict[str, Callable[[Report], None]] = {
     "a": bodies.memory,
@@ -43,12 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in chosen:
         print(f"{name}: {ATTACKS[name].__doc__}", flush=True)
         ATTACKS[name](report)
-    bounds = read_thresholds("attacks")
-    if chosen != list(ATTACKS):
-        measured = {figure.name for figure in report.figures}
-        bounds = {name: bound for name, bound in bounds.items() if name in measured}
-    print("\n".join(["", *table(report.figures, bounds)]))
-    failed = missed(report.figures, bounds)
+    failed = show(report, read_thresholds("attacks"), some=chosen != list(ATTACKS))
     print(f"missed: {', '.join(failed)}" if failed else "every figure is within its bound")
     return 1 if failed else 0
 

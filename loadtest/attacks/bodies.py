@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from demo.process import HOST
-from loadtest.attacks.pictures import base64_of, gif, jpeg, padded, progressive
-from loadtest.attacks.target import meanwhile, target
+from loadtest.attacks.target import base64_of, gif, jpeg, meanwhile, padded, progressive, target
 from loadtest.report import Report
 
 MB = 2**20

@@ -5,15 +5,13 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from loadtest.attacks.pictures import jpeg
+from loadtest.attacks.target import Handler, hostile_server, jpeg
 from loadtest.report import Report
 
 TIMEOUT_S = 8
@@ -84,18 +82,10 @@ def hostile(way: str) -> Iterator[tuple[int, list[bytes]]]:
     """Run a server with one kind of hostile response; yield its port and the bodies that it receives."""
     received: list[bytes] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Ways(Handler):
         def do_POST(self) -> None:
             received.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
             self.do_GET()
-
-        def do_GET(self) -> None:
-            try:
-                self.answer()
-            except OSError:
-                self.close_connection = True
 
         def answer(self) -> None:
             self.close_connection = True
@@ -121,16 +111,8 @@ def hostile(way: str) -> Iterator[tuple[int, list[bytes]]]:
             more += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             self.wfile.write(f"HTTP/1.1 {status} X\r\n{more}".encode() + body)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     parts = [packer.compress(b" " * 2**20) for _ in range(UNPACKED_MB)] if way == "gzip" else []
     packed = b"".join([*parts, packer.flush()])
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        try:
-            yield server.server_port, received
-        finally:
-            server.shutdown()
+    with hostile_server(Ways) as port:
+        yield port, received

@@ -9,8 +9,7 @@ import orjson
 
 from demo.process import HOST
 from loadtest.attacks.bodies import counted
-from loadtest.attacks.pictures import base64_of, jpeg
-from loadtest.attacks.target import Target, target
+from loadtest.attacks.target import Target, base64_of, jpeg, target
 from loadtest.report import Report
 
 LARGE = 60 * 2**20

@@ -1,24 +1,29 @@
-"""The attacked service, and the effect of an attack on other callers."""
+"""The attacked service, an attack's effect on other callers, hostile servers, and pictures."""
 
+import base64
 import http.client
+import struct
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import orjson
+from PIL import Image
 
 from demo.process import HOST, SERVICE, free_port
-from loadtest.servers import memory_mb, served
+from loadtest.servers import cpu_s, memory_mb, served
 
 LIMIT_BYTES = 12 * 2**30  # of address space, so that an attack exhausts the process and not the machine
 PROBE_S = 0.02
 TIMEOUT_S = 120
+SCORES = 20  # of a neighbour
 PROFILE = """
 [models.clip]
 family = "fake"
@@ -69,12 +74,10 @@ class Target:
     dialects: int
     pickles: int
 
-    def post(
-        self, path: str, body: object, port: int = 0, headers: Mapping[str, str] | None = None
-    ) -> tuple[int, bytes]:
+    def post(self, path: str, body: object) -> tuple[int, bytes]:
         """Post a request; return status and body, (0, b"") if the connection broke."""
         data = body if isinstance(body, bytes) else orjson.dumps(body)
-        return self.send("POST", path, data, port, {"Content-Type": "application/json", **(headers or {})})
+        return self.send("POST", path, data, headers={"Content-Type": "application/json"})
 
     def send(
         self,
@@ -116,15 +119,12 @@ class Target:
             thread.join(max(0.0, until - time.monotonic()))
         return list(statuses)
 
-    def score_s(self, image: str, repeats: int = 20, **more: Any) -> float:
+    def score_s(self, image: str) -> float:
         """Return the median time of another caller's interactive clipscore, in seconds."""
         times = []
-        for number in range(repeats):
-            body = {
-                "items": [{"prompt": f"neighbour {number}", "image": image}],
-                "metrics": ["clipscore"],
-                **more,
-            }
+        for number in range(SCORES):
+            items = [{"prompt": f"neighbour {number}", "image": image}]
+            body = {"items": items, "metrics": ["clipscore"]}
             begun = time.monotonic()
             status, _ = self.post("/score", body)
             times.append(time.monotonic() - begun if status == 200 else float("inf"))
@@ -144,7 +144,7 @@ class Target:
 
         prober = threading.Thread(target=probe, daemon=True)
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")  # the peak begins anew
-        before, cpu, begun = memory_mb(self.pid), self._cpu_s(), time.monotonic()
+        before, cpu, begun = memory_mb(self.pid), cpu_s(self.pid), time.monotonic()
         prober.start()
         try:
             yield found
@@ -154,11 +154,7 @@ class Target:
             with suppress(OSError):
                 found.peak_mb = memory_mb(self.pid, "VmHWM")
             found.grown_mb = found.peak_mb - before
-            found.cpu_s, found.wall_s = self._cpu_s() - cpu, time.monotonic() - begun
-
-    def _cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / 100
+            found.cpu_s, found.wall_s = cpu_s(self.pid) - cpu, time.monotonic() - begun
 
 
 @contextmanager
@@ -186,6 +182,44 @@ def target(
             yield Target(server.pid, server.port, dialects, pickles)
 
 
+class Handler(BaseHTTPRequestHandler):
+    """A hostile server's handler: a connection that the other side closes ends its response."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer, until the connection breaks."""
+        try:
+            self.answer()
+        except OSError:
+            self.close_connection = True
+
+    def answer(self) -> None:
+        """Send the response."""
+        raise NotImplementedError
+
+    def log_message(self, *args: object) -> None:
+        """Log nothing."""
+
+
+class HostileServer(ThreadingHTTPServer):
+    """A server on loopback that holds many connections."""
+
+    daemon_threads = True
+    request_queue_size = 512
+
+
+@contextmanager
+def hostile_server(handler: type[Handler]) -> Iterator[int]:
+    """Run a server of *handler*, and yield its port."""
+    with HostileServer((HOST, 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+
+
 @contextmanager
 def meanwhile(attack: Callable[[], object]) -> Iterator[None]:
     """Run an attack in the background while the context is open."""
@@ -194,3 +228,37 @@ def meanwhile(attack: Callable[[], object]) -> Iterator[None]:
     time.sleep(1)
     yield
     thread.join()
+
+
+def jpeg(seed: int = 0) -> bytes:
+    """Return a JPEG of 64x64 pixels of noise."""
+    file = BytesIO()
+    Image.effect_noise((64, 64), 50 + seed).convert("RGB").save(file, "JPEG")
+    return file.getvalue()
+
+
+def padded(size: int) -> bytes:
+    """Return a JPEG padded to *size* bytes."""
+    return jpeg().ljust(size, b"\0")
+
+
+def progressive(seed: int) -> bytes:
+    """Return a progressive JPEG of 49 million pixels with twenty superfluous scans of about 5 kB each."""
+    file = BytesIO()
+    Image.new("L", (7000, 7000), 100).save(file, "JPEG", progressive=True, quality=50)
+    data = file.getvalue()
+    last = data.rindex(b"\xff\xda")
+    return data[:last] + data[last:-2] * 21 + b"\xff\xd9" + bytes([seed])
+
+
+def gif(seed: int) -> bytes:
+    """Return a GIF of 600 frames of 220x220 pixels."""
+    head = b"GIF89a" + struct.pack("<HHBBB", 220, 220, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
+    frame = b"\x21\xf9\x04\x08\0\0\0\0\x2c" + struct.pack("<HHHHB", 0, 0, 220, 220, 0)
+    comment = b"\x21\xfe\x01" + bytes([seed]) + b"\0"
+    return head + (frame + b"\x02\x02\x44\x01\0") * 600 + comment + b"\x3b"
+
+
+def base64_of(data: bytes) -> str:
+    """Encode *data* as base64 text."""
+    return base64.b64encode(data).decode()

@@ -1,22 +1,67 @@
-"""Attacks by picture URLs: g, h, j and p of the table."""
+"""Attacks by picture URLs, and the hostile server they lead to: g, h, j and p of the table."""
 
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from statistics import median
 
 import orjson
 
-from loadtest.attacks.hosts import Hosts, hosts
-from loadtest.attacks.pictures import base64_of, jpeg
-from loadtest.attacks.target import Target, meanwhile, target
+from loadtest.attacks.target import Handler, Target, base64_of, hostile_server, jpeg, meanwhile, target
 from loadtest.report import Report
 
+STALL_S = 11  # a second more than the service waits
+WRITES = 4000
 SERVE = (sys.executable, "-m", "loadtest.attacks.serve")
 SLOW_NAMES = [f"h{number}.slow" for number in range(40)]
 NEIGHBOURS = [f"n{number}" for number in range(30)]
 LARGE_ENOUGH = 340_000  # a body that is parsed on a thread
+
+
+@dataclass
+class Hosts:
+    """A server reachable under any name, with its port and the requested paths."""
+
+    port: int
+    requested: list[str]
+
+    def url(self, name: str, path: str) -> str:
+        """Return a URL on it."""
+        return f"http://{name}.test:{self.port}/{path}"
+
+
+@contextmanager
+def hosts() -> Iterator[Hosts]:
+    """Run the server on a free port; each path is a kind of response."""
+    picture, requested = jpeg(), list[str]()
+
+    class Paths(Handler):
+        def answer(self) -> None:
+            requested.append(self.path)
+            way = self.path.strip("/").partition("?")[0]
+            head = b"HTTP/1.1 200 OK\r\n"
+            if way == "good":
+                self.wfile.write(head + b"Content-Length: %d\r\n\r\n" % len(picture) + picture)
+            elif way == "stops":
+                self.wfile.write(head + b"Transfer-Encoding: chunked\r\n\r\n")
+                time.sleep(STALL_S)
+            elif way == "hangs":
+                time.sleep(STALL_S)
+            elif way == "bytes":
+                self.wfile.write(head + b"Transfer-Encoding: chunked\r\n\r\n")
+                self.again(b"1\r\nx\r\n" * 20_000)
+            elif way == "interim":
+                self.again(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 3000)
+            self.close_connection = way != "good"
+
+        def again(self, part: bytes) -> None:
+            for _ in range(WRITES):
+                self.wfile.write(part)
+
+    with hostile_server(Paths) as port:
+        yield Hosts(port, requested)
 
 
 def names(report: Report) -> None:

@@ -1,4 +1,4 @@
-"""The timed model on several devices of one process: names of the CPU, each with a thread."""
+"""The timed model on several devices of one process, and on several replicas of Ray Serve."""
 
 import os
 import signal
@@ -15,22 +15,33 @@ import orjson
 
 from loadtest import servers
 from loadtest.measures import queueing
-from loadtest.report import Report
+from loadtest.measures.comparison import latency
+from loadtest.report import Report, Size
 from loadtest.results import throughput
 from loadtest.servers import Server
-from loadtest.shape import Shape
-from loadtest.sizes import Size
-from loadtest.workloads.named import plan
-from loadtest.workloads.spec import Spec
+from loadtest.simulate import Shape
+from loadtest.workloads import Spec, plan
 
-# Eight devices score 167 pictures a second, so that two cores have 6 ms of each for everything else.
+# Devices are names of the CPU, each with a thread.  Eight score 167 pictures a second, so that two cores have
+# 6 ms of each for everything else.
 MODEL = Shape(fixed_ms=40, per_call_ms=40, max_items=5)
 FAILING = (sys.executable, "-m", "loadtest.failing", "--config", str(servers.PROFILE))
 SECONDS = 12  # of a run on any number of devices
 FOUR = 4
 
+# A replica is slow enough that two cores decode for two: 53 calls a second each.
+REPLICA = Shape(fixed_ms=100, per_call_ms=12.5, max_items=16)
+ON_RAY = {
+    "SCOREGATE_RUNTIME__KIND": "ray",
+    "SCOREGATE_RUNTIME__ADDRESS": "local",
+    "SCOREGATE_MODELS__CLIP__NUM_CPUS": "0",
+    "SCOREGATE_MODELS__QUESTIONS__NUM_CPUS": "0",
+    "SCOREGATE_MODELS__VQA__NUM_CPUS": "0.5",
+    "SCOREGATE_MODELS__VQA__BATCH__MAX_BATCH_MS": "1000",  # a full batch must not be near it
+}
 
-def measure(report: Report, size: Size) -> None:
+
+def several_devices(report: Report, size: Size) -> None:
     """Report throughput, p99 and fairness of several devices, and the loss of one."""
     scaling(report, size)
     tails(report, size)
@@ -70,7 +81,7 @@ def large(devices: int, seed: int) -> Spec:
 def tails(report: Report, size: Size) -> None:
     """Report interactive p99 on four devices: over the simulation's, and under bulk."""
     with timed(FOUR) as server:
-        queueing.over_simulated(report, size, server, MODEL, FOUR, "devices_p99_over_simulated", "queue")
+        queueing.over_simulated(report, size, server, MODEL, FOUR, "devices_p99_over_simulated", shared=True)
         queueing.added_by_bulk(report, size, server, MODEL, "devices_interactive_p99_added")
 
 
@@ -107,3 +118,30 @@ def scores_of(client: httpx.Client, body: bytes) -> list[float | None]:
     if answer.status_code != 200:
         return [None] * len(orjson.loads(body)["items"])
     return [result["scores"].get("vqascore") for result in answer.json()["results"]]
+
+
+def several_replicas(report: Report, size: Size) -> None:
+    """Report the rates of one and two replicas, the p99 of two, and the latency that Ray adds."""
+    with on_ray(2) as two:
+        with on_ray(1) as one:
+            ratios = [
+                rate(two, report, "2", seed) / rate(one, report, "1", seed) for seed in range(size.rounds)
+            ]
+        report.add("two_replicas_over_one", median(ratios), note="items/s, 8 requests of 128 images at once")
+        queueing.over_simulated(report, size, two, REPLICA, 2, "replicas_p99_over_simulated", shared=False)
+        with servers.timed(REPLICA) as local:
+            added = [
+                latency(two, size, seed, 40) - latency(local, size, seed, 40) for seed in range(size.rounds)
+            ]
+        report.add("hop_ms", 1000 * median(added), "ms", "added to a single request by a replica on Ray")
+
+
+def on_ray(replicas: int) -> AbstractContextManager[Server]:
+    """Run the service around the timed model on so many replicas."""
+    return servers.timed(REPLICA, **ON_RAY, SCOREGATE_MODELS__VQA__REPLICAS=str(replicas))
+
+
+def rate(server: Server, report: Report, replicas: str, seed: int) -> float:
+    """Return items a second."""
+    outcomes = server.run(Spec("whole", seed=seed, scale=2))
+    return throughput(report.keep("replicas", replicas, outcomes))

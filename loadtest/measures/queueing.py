@@ -1,19 +1,15 @@
-"""Sustained rate relative to the device's, and the cost of bulk work for interactive requests."""
+"""Queueing: the sustained rate, interactive latency under bulk, goodput under overload and Retry-After."""
 
 from collections.abc import Callable, Sequence
-from math import inf
 from random import Random
 from statistics import median
 
 from loadtest import servers
-from loadtest.report import Report, tally
-from loadtest.results import latencies, percentile
+from loadtest.report import Report, Size, tally
+from loadtest.results import drain_ratios, goodput, latencies, percentile
 from loadtest.servers import Server
-from loadtest.shape import Shape, perfect
-from loadtest.simulate import predicted, requests_of
-from loadtest.sizes import Size
-from loadtest.workloads.named import plan
-from loadtest.workloads.spec import Spec
+from loadtest.simulate import Shape, perfect, simulated
+from loadtest.workloads import Spec, plan
 
 # Chosen so that a perfect server meets the target, which takes a large fixed time: the queue that chance
 # alone makes at 0.95 of the rate (some 40 calls at p99) must go in few batches, each hardly longer than a
@@ -28,6 +24,10 @@ SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # of the offline rate
 SHARED = Shape(fixed_ms=40, per_call_ms=10, max_items=16)
 INTERACTIVE = 25  # requests a second, a third of the capacity
 BULK = 0.25  # of 128 images, every half second: with those above, a tenth more than the capacity
+
+WITHIN_MS = 2000  # ten full batches
+LONG_MS = 5000
+LEAST_S = 3.0  # shorter predictions are not checked
 
 
 def served_over_offline(report: Report, size: Size) -> None:
@@ -83,7 +83,7 @@ def interactive_under_bulk(report: Report, size: Size) -> None:
 
 
 def over_simulated(
-    report: Report, size: Size, server: Server, shape: Shape, devices: int, name: str, routing: str
+    report: Report, size: Size, server: Server, shape: Shape, devices: int, name: str, *, shared: bool
 ) -> None:
     """Report interactive p99 at 0.8 of the capacity of several devices, over the simulation's."""
     alone = server.run(Spec("one-by-one", rate=10, seconds=2))
@@ -93,9 +93,8 @@ def over_simulated(
     for seed in range(3):
         spec = Spec("poisson", seed=seed, rate=rate, seconds=1000 * size.share / rate)
         outcomes = report.keep(name, str(seed), server.run(spec))
-        trace = requests_of(plan(spec).arrivals)
-        p99_s = predicted(trace, devices, shape, request_s=request_s, routing=routing, max_batch_s=inf)
-        ratios.append(percentile(latencies(outcomes), 0.99) / p99_s["interactive"])
+        took = simulated([arrival.at_s for arrival in plan(spec).arrivals], devices, shape, shared=shared)
+        ratios.append(percentile(latencies(outcomes), 0.99) / (percentile(took, 0.99) + request_s))
     report.add(name, median(ratios), note=f"0.8 of the capacity of {devices} devices")
 
 
@@ -117,3 +116,31 @@ def run(server: Server, report: Report, spec: Spec) -> list[float]:
     outcomes = report.keep("interactive under bulk", spec.workload, server.run(spec))
     print(f"  {spec.workload}: {tally(outcomes)}", flush=True)
     return latencies(outcomes, "interactive")
+
+
+def overload(report: Report, size: Size) -> None:
+    """Report the in-time responses at 2x over those at 1x, in turns."""
+    seconds = 8 * size.share
+    ratios = []
+    with servers.timed(SHARED) as server:
+        for seed in range(size.rounds):
+            good = []
+            for times in (1, 2):
+                spec = Spec(
+                    "poisson", seed, rate=times * SHARED.capacity, seconds=seconds, timeout_ms=WITHIN_MS
+                )
+                outcomes = report.keep("goodput", f"{times}x capacity", server.run(spec))
+                good.append(goodput(outcomes, WITHIN_MS / 1000, seconds))
+            ratios.append(good[1] / good[0])
+    report.add("goodput_2x_over_1x", median(ratios), note=f"at 2x: {tally(outcomes)}")
+
+
+def retry_after(report: Report, size: Size) -> None:
+    """Report the error of Retry-After against the true drain time, at the 90th percentile."""
+    with servers.timed(SHARED) as server:
+        spec = Spec("poisson", rate=2 * SHARED.capacity, seconds=12, timeout_ms=LONG_MS)
+        outcomes = report.keep("refusals at 2x capacity", "5 s allowed", server.run(spec))
+    ratios = drain_ratios(outcomes, LEAST_S)
+    off = percentile([abs(ratio - 1) for ratio in ratios], 0.9) if ratios else float("nan")
+    typical = f", median ratio {median(ratios):.2f}" if ratios else ""
+    report.add("retry_after_off", off, note=f"{len(ratios)} predictions of 3 s or more{typical}")

@@ -13,16 +13,11 @@ from collections.abc import Sequence
 from datetime import date
 
 from loadtest import report
-from loadtest.peers.environments import python_of
-from loadtest.peers.gate import figures
-from loadtest.peers.infinity import checkpoint
-from loadtest.peers.loops import LOOPS
-from loadtest.peers.measuring import beside, beside_loops
-from loadtest.peers.peer import CLIP, FOLDER, PEERS
-from loadtest.peers.plot import plot
-from loadtest.peers.rounds import Result
-from loadtest.peers.rows import ROWS
-from loadtest.peers.table import EVERY, TARGETS, cell, details, keep, read, table
+from loadtest.peers.peer import CLIP, FOLDER, PEERS, python_of
+from loadtest.peers.rounds import beside, beside_loops
+from loadtest.peers.rows import LOOPS, ROWS, Result
+from loadtest.peers.servers.infinity import make_checkpoint
+from loadtest.peers.table import EVERY, TARGETS, cell, details, figures, keep, plot, read, table
 
 KEPT = FOLDER.with_suffix(".json")
 PICTURE = FOLDER.with_suffix(".png")
@@ -47,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     peers, rows = options.peer or (*PEERS, LOOPED), options.only or tuple(EVERY)
     pythons = {name: python_of(PEERS[name]) for name in PEERS if name in peers}
     if "infinity" in pythons:
-        checkpoint.make(CLIP)
+        make_checkpoint(CLIP)
     if options.setup:
         return 0
     measured: list[Result] = []

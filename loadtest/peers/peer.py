@@ -1,15 +1,35 @@
-"""The peers: their packages, commands and wire formats."""
+"""
+The peers: their packages, commands and wire formats, their environments and their processes.
 
-from collections.abc import Callable, Sequence
+The virtual environment of a peer, in `build/peers/NAME/venv`, contains its pinned packages, and falls back to
+this process's environment for all others, such as torch.  So it is small and quick to make, and both sides
+use the same torch.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic, sleep
 
-from demo.process import HOST
-from loadtest.peers.scoring import Role
+import httpx
 
-FOLDER = Path(__file__).parents[2] / "build" / "peers"
+from demo.process import HOST, STOP_S, free_port, url
+from loadtest.peers.rows import Role
+from loadtest.servers import Server
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "build" / "peers"
 LIMIT_S = 600  # to start, and for the peers' own timeouts, so that they never affect a figure
 CLIP = FOLDER / "clip"  # served by infinity, and by the service it is compared with
+BEHIND = "import site; site.addsitedir({!r})"  # searched after an environment's own packages
 
 Command = Callable[[Role, int], Sequence[str]]
 """The arguments of Python that serve the model of a role on a port."""
@@ -21,8 +41,8 @@ class Peer:
     A server to compare with.
 
     Attributes:
-        package: its version is shown; `requirements.lock` in the peer's folder pins it.
-        wire: of `loadtest.generator.wires`.
+        package: its version is shown; a lock in `servers/` pins it, named as the peer.
+        wire: of `loadtest.wires`.
         ready: the path that returns 200 once it serves.
         command: how it is started.
     """
@@ -36,7 +56,7 @@ class Peer:
     @property
     def lock(self) -> Path:
         """The file of its pinned packages."""
-        return Path(__file__).parent / self.name / "requirements.lock"
+        return Path(__file__).parent / "servers" / f"{self.name}.lock"
 
     @property
     def version(self) -> str:
@@ -45,27 +65,22 @@ class Peer:
         return pins[self.package]
 
 
-def litserve(role: Role, port: int) -> Sequence[str]:
-    """Return the command of `loadtest/peers/litserve/serve.py`."""
-    return ["-m", "loadtest.peers.litserve.serve", role, str(port)]
+def module(name: str) -> Command:
+    """Return the command of a module of `loadtest.peers.servers`."""
+    return lambda role, port: ["-m", f"loadtest.peers.servers.{name}", role, str(port)]
 
 
 def mosec(role: Role, port: int) -> Sequence[str]:
     """Return mosec's command with higher limits; its defaults are 3 s and 10 MiB."""
     limits = ["--timeout", str(1000 * LIMIT_S), "--max-request-size", str(2**28), "--log-level", "warning"]
-    return ["-m", "loadtest.peers.mosec.serve", role, "--address", HOST, "--port", str(port), *limits]
+    return ["-m", "loadtest.peers.servers.mosec", role, "--address", HOST, "--port", str(port), *limits]
 
 
 def flask(role: Role, port: int) -> Sequence[str]:
     """Return gunicorn's command with one synchronous worker, as those servers configure it."""
     worker = ["--workers", "1", "--worker-class", "sync", "--timeout", str(LIMIT_S)]
-    served = f"loadtest.peers.flask.serve:create('{role}')"
+    served = f"loadtest.peers.servers.flask:create('{role}')"
     return ["-m", "gunicorn", *worker, "--bind", f"{HOST}:{port}", "--log-level", "warning", served]
-
-
-def fastapi(role: Role, port: int) -> Sequence[str]:
-    """Return the command of `loadtest/peers/fastapi/serve.py`."""
-    return ["-m", "loadtest.peers.fastapi.serve", role, str(port)]
 
 
 def infinity(role: Role, port: int) -> Sequence[str]:
@@ -83,10 +98,85 @@ def infinity(role: Role, port: int) -> Sequence[str]:
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer("litserve", "litserve", "json", "/health", litserve),
+        Peer("litserve", "litserve", "json", "/health", module("litserve")),
         Peer("mosec", "mosec", "json", "/", mosec),
         Peer("flask", "flask", "pickle", "/readyz", flask),
-        Peer("fastapi", "fastapi", "json", "/readyz", fastapi),
+        Peer("fastapi", "fastapi", "json", "/readyz", module("fastapi")),
         Peer("infinity", "infinity-emb", "infinity", "/health", infinity),
     )
 }
+
+
+def python_of(peer: Peer, folder: Path = FOLDER) -> Path:
+    """
+    Return the Python of *peer*'s environment; create it if it is missing or the lock has changed.
+
+    Raises:
+        subprocess.CalledProcessError: pip failed; it has printed the reason.
+    """
+    home = folder / peer.name / "venv"
+    python, made = home / "bin" / "python", home / "requirements.lock"
+    if made.is_file() and made.read_bytes() == peer.lock.read_bytes():
+        return python
+    print(f"setting up {home}", flush=True)
+    venv.create(home, clear=True)
+    [packages] = home.glob("lib/python*/site-packages")
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "-r", str(peer.lock)], check=True)
+    shared = sysconfig.get_path("purelib")
+    (packages / "scoregate.pth").write_text(BEHIND.format(shared) + "\n")
+    shutil.copy(peer.lock, made)
+    return python
+
+
+@contextmanager
+def peer_served(peer: Peer, role: Role, python: Path, log: Path) -> Iterator[Server]:
+    """
+    Run *peer* around the model of *role*; on exit, or on SIGTERM, stop all its processes.
+
+    Its output goes to *log*.
+
+    Raises:
+        SystemExit: it ended, or was not ready in time.
+    """
+    port = free_port(0)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(python), *peer.command(role, port)],
+            cwd=ROOT,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # so that its workers end with it
+        )
+        try:
+            wait(peer, process, port, log)
+            yield Server(port, process.pid, peer.wire)
+        finally:
+            end(process)
+            signal.signal(signal.SIGTERM, before)
+
+
+def wait(peer: Peer, process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    """Wait until it responds."""
+    until = monotonic() + LIMIT_S
+    while monotonic() < until:
+        if process.poll() is not None:
+            raise SystemExit(f"{peer.name} ended with status {process.returncode}; see {log}")
+        try:
+            if httpx.get(url(port) + peer.ready, timeout=5, trust_env=False).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        sleep(0.3)
+    raise SystemExit(f"{peer.name} was not ready after {LIMIT_S} s; see {log}")
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Send SIGTERM to its process group, then SIGKILL to the remaining processes."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(STOP_S)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,52 +1,100 @@
-"""Alternating rounds of two servers, and their summary."""
+"""Rounds: the service and a peer, or a loop, run a row in turns."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import inf, nan
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
 from statistics import median
 
+import orjson
+
+from demo.process import SERVICE
+from loadtest import corpus
+from loadtest.peers.peer import CLIP, FOLDER, Peer, peer_served
+from loadtest.peers.rows import LOOPS, LoopRow, Result, Role, Row, Run
+from loadtest.peers.table import IN_PROCESS
 from loadtest.results import Outcome, count, latencies, percentile
+from loadtest.servers import Server, item, loop, served
+from loadtest.wires import WIRES
+from loadtest.workloads import Spec
+
+CLOSE = 1e-4  # two implementations of a CLIP; pictures of different size in a batch
+WARM = Spec("sixteen-at-once", rate=1, seconds=48, picture="rl")
+SAMPLES = 20  # of a round with a loop
+THREADS = ("1", "2")  # the loop's figure is the better of both
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run: its figure, its latencies, and the number of failed requests."""
+def beside(
+    peer: Peer, role: Role, rows: Sequence[Row], rounds: int, python: Path, folder: Path = FOLDER
+) -> Iterator[Result]:
+    """
+    Measure each of *rows* in turns, with *peer* in the environment of *python*.
 
-    value: float
-    p50_ms: float
-    p99_ms: float
-    failed: int = 0
+    The peer is restarted for each row, since some do not survive disconnecting callers.
+
+    Raises:
+        SystemExit: a server did not start, or the two return different scores.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    metric = rows[0].spec.metric if role == "clip" else "vqascore"
+    with service_for(peer) as ours:
+        for row in rows:
+            with peer_served(peer, role, python, folder / f"{peer.name}.log") as theirs:
+                check_same(ours, theirs, metric)
+                for server in (ours, theirs):
+                    server.run(replace(WARM, metric=metric))
+                runs = alternate(rounds, running(ours, row), running(theirs, row))
+            yield Result(row.name, peer.name, peer.version, *runs)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """All rounds of a row against one peer."""
+def running(server: Server, row: Row) -> Callable[[int], Run]:
+    """Return a function that runs *row* on *server*; a round's number is its seed."""
 
-    row: str
-    peer: str
-    version: str
-    ours: list[Run]
-    theirs: list[Run]
+    def run(number: int) -> Run:
+        outcomes = server.run(replace(row.spec, seed=number))
+        return run_of(outcomes, row.value(outcomes))
 
-    def ratios_of(self, figure: str) -> list[float]:
-        """Return ours over theirs of a field of `Run`, for the rounds in which the peer has it."""
-        ours, theirs = ([getattr(run, figure) for run in runs] for runs in (self.ours, self.theirs))
-        return [our / their for our, their in zip(ours, theirs, strict=True) if 0 < their < inf]
+    return run
 
-    @property
-    def ratios(self) -> list[float]:
-        """Ours over theirs, of the rounds in which the peer has a figure."""
-        return self.ratios_of("value")
 
-    @property
-    def ratio(self) -> float:
-        """Median ratio; NaN if the peer never has a figure."""
-        return median(self.ratios or [nan])
+def service_for(peer: Peer) -> AbstractContextManager[Server]:
+    """Run the service with its defaults; for infinity with a CLIP that infinity can load."""
+    if peer.name != "infinity":
+        return served(SERVICE)
+    return served(SERVICE, SCOREGATE_MODELS__CLIP__CHECKPOINT=str(CLIP))
 
-    @property
-    def unanswered(self) -> int:
-        """Number of rounds in which the peer has no figure."""
-        return len(self.theirs) - len(self.ratios)
+
+def check_same(ours: Server, theirs: Server, metric: str) -> None:
+    """Check by one pair's score that both serve the same model."""
+    random = Random(1)
+    picture, prompt = next(corpus.distinct("rl", random)), next(corpus.prompts(random))
+    request = orjson.dumps({"items": [item(prompt, picture)], "metrics": [metric]})
+    [[our]], [[their]] = (score_of(server, request) for server in (ours, theirs))
+    if abs(our - their) > CLOSE:
+        raise SystemExit(f"{metric}: the service says {our}, the peer {their}: not the same model")
+
+
+def score_of(server: Server, request: bytes) -> Sequence[Sequence[float]]:
+    """Return the scores of our request in the format of *server*."""
+    wire = WIRES[server.wire]
+    with server.client() as client:
+        headers = {"Content-Type": "application/json"}
+        answers = [client.post(wire.path, content=body, headers=headers) for body in wire.written(request)]
+    worst = max(answer.status_code for answer in answers)
+    if worst != 200:
+        raise SystemExit(f"{wire.path}: {worst} {answers[0].text[:300]}")
+    return wire.read(worst, [answer.content for answer in answers]).scores
+
+
+def beside_loops(names: Sequence[str], rounds: int) -> Iterator[Result]:
+    """Measure the rows that compare with a loop."""
+    with served(SERVICE) as server:
+        server.run(WARM)
+        for name in names:
+            with looped(LOOPS[name]) as in_process:
+                runs = alternate(rounds, through(server, LOOPS[name]), in_process)
+            yield Result(name, IN_PROCESS, "", *runs)
 
 
 def alternate(
@@ -68,11 +116,35 @@ def run_of(outcomes: Sequence[Outcome], value: float) -> Run:
     return Run(value, p50, p99, len(outcomes) - count(outcomes, "ok"))
 
 
-def merged(runs: Sequence[Run]) -> Run:
-    """Return the median of each figure, and the sum of failures."""
-    return Run(
-        median(run.value for run in runs),
-        median(run.p50_ms for run in runs),
-        median(run.p99_ms for run in runs),
-        sum(run.failed for run in runs),
-    )
+@contextmanager
+def looped(row: LoopRow) -> Iterator[Callable[[int], Run]]:
+    """Yield a function that runs the loop with its best number of threads."""
+    with ExitStack() as stack:
+        loops = [stack.enter_context(loop(threads, row.way, row.questions)) for threads in THREADS]
+
+        def run(_: int) -> Run:
+            times = [[answer_s() for _ in range(SAMPLES)] for answer_s in loops]
+            return timing(min(times, key=median))
+
+        yield run
+
+
+def through(server: Server, row: LoopRow) -> Callable[[int], Run]:
+    """Return a function that runs the same work through HTTP, one request after the other."""
+    random = Random(0)
+    pictures, prompts = corpus.distinct("rl", random), corpus.prompts(random)
+
+    def request() -> bytes:
+        items = [item(next(prompts), next(pictures))]
+        if row.questions == 1:
+            return orjson.dumps({"items": items, "metrics": ["vqascore"]})
+        options = {"dsg": {"question_set": corpus.QUESTION_SET}}
+        return orjson.dumps({"items": items, "metrics": ["dsg"], "options": options})
+
+    return lambda _: timing([server.post_s(request()) for _ in range(SAMPLES)])
+
+
+def timing(seconds: list[float]) -> Run:
+    """Return pictures a second by the median, and the latencies."""
+    middle = median(seconds)
+    return Run(1 / middle, 1000 * middle, 1000 * percentile(seconds, 0.99))

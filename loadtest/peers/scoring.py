@@ -4,8 +4,9 @@ import base64
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from math import exp
-from typing import Any, Literal
+from typing import Any
 
+from loadtest.peers.rows import Role
 from models.checkpoints.locate import locate
 from models.core.calls import ImageCall, LikelihoodCall, TextCall
 from models.core.contract import Prepared
@@ -13,7 +14,6 @@ from models.families.clip.model import Clip
 from models.families.clip_flant5.model import ClipFlanT5
 from models.images.image import Image
 
-Role = Literal["vqa", "clip"]
 MOST = 64  # calls in a batch of the device
 
 

@@ -1,22 +1,22 @@
-"""Results of the comparison, stored in a file and printed as Markdown."""
+"""Results of the comparison: stored in a file, as Markdown, as figures for the exit status, and as a plot."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
+from statistics import median
 
+import matplotlib.figure
 import orjson
 
-from loadtest.peers.loops import LOOPS, LoopRow
 from loadtest.peers.peer import PEERS
-from loadtest.peers.rounds import Result, Run, merged
-from loadtest.peers.rows import ROWS, Row
-from loadtest.report import Threshold, read_thresholds
+from loadtest.peers.rows import LOOPS, ROWS, LoopRow, Result, Row, Run, merged
+from loadtest.report import Figure, Threshold, read_thresholds
 
 AnyRow = Row | LoopRow
 EVERY: Mapping[str, AnyRow] = {**ROWS, **LOOPS}
 IN_PROCESS = "in process"  # the column of rows without a server on the other side
-TARGETS = read_thresholds("peers")  # of ratios, by the names of `loadtest.peers.gate`
+TARGETS = read_thresholds("peers")  # of ratios, by the names of `figures`
 
 
 def keep(results: Sequence[Result], file: Path) -> list[Result]:
@@ -104,3 +104,50 @@ def details(results: Sequence[Result]) -> Iterator[str]:
             f"| {result.row} | {result.peer} | {figure} | {ours.value:.1f} | {theirs.value:.1f} "
             f"| {ours.failed} / {theirs.failed} | {len(result.ours)} rounds |"
         )
+
+
+def figures(results: Sequence[Result]) -> Iterator[Figure]:
+    """
+    Yield the figures of each measured row that decide the exit status.
+
+    `ROW` is its worst ratio over the peers, `ROW-p50-PEER` and `ROW-p99-PEER` are its latencies over that
+    peer's.  A peer that failed in every round has none.
+    """
+    for name, row in EVERY.items():
+        ratios = {result.peer: result.ratio for result in results if result.row == name and result.ratios}
+        if ratios:
+            worst = max if isinstance(row, Row) and row.figure == "p99 ms" else min
+            peer = worst(ratios, key=lambda peer: ratios[peer])
+            yield Figure(name, ratios[peer], note=f"beside {peer}")
+    for result in results:
+        for share in ("p50", "p99"):
+            if latencies := result.ratios_of(f"{share}_ms"):
+                yield Figure(f"{result.row}-{share}-{result.peer}", median(latencies))
+
+
+def plot(results: Sequence[Result], file: Path) -> None:
+    """Write a PNG: a bar for each ratio, its rounds as dots; to the right of 1 the service is ahead."""
+    shown = [result for result in results if is_ratio(result)][::-1]
+    figure = matplotlib.figure.Figure(figsize=(10, 1.5 + 0.32 * len(shown)), layout="tight")
+    axes = figure.subplots()
+    for place, result in enumerate(shown):
+        axes.barh(place, ahead(result, result.ratio), color="tab:green" if met(result) else "tab:red")
+        for ratio in filter(None, result.ratios):
+            axes.plot(ahead(result, ratio), place, "k.", markersize=4)
+    axes.set_yticks(range(len(shown)), [f"{EVERY[r.row].what}: {r.peer} {r.version}" for r in shown])
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set(xlabel="how many times ahead of the peer (green: the target is met)")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=90)
+
+
+def is_ratio(result: Result) -> bool:
+    """Return True if the ratio can be drawn: no count of pictures, and neither side is 0."""
+    row = EVERY[result.row]
+    return 0 < result.ratio < inf and not (isinstance(row, Row) and row.figure == "scored")
+
+
+def ahead(result: Result, ratio: float) -> float:
+    """Return the ratio, inverted for a p99, so that more is better."""
+    row = EVERY[result.row]
+    return 1 / ratio if isinstance(row, Row) and row.figure == "p99 ms" else ratio

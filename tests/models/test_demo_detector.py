@@ -2,7 +2,7 @@
 
 import pytest
 
-from demo.training.detector_evaluation import CLOSE, counted_right
+from demo.training.evaluation import CLOSE, counted_right
 from demo.training.world import SHAPES
 from models.checkpoints.locate import DEMO
 from models.families.detector.mask2former import Mask2Former

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from demo.training.nli_pairs import draw
+from demo.training.nli_training import draw
 from models.checkpoints.locate import DEMO
 from models.core.calls import EntailmentCall
 from models.families.nli.model import Nli

@@ -20,8 +20,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from demo.process import url
-from demo.progress import progress
+from demo.process import progress, url
 from tests.support.callers import METRICS, PICTURES, PROMPTS, draw, leave, leave_often
 from tests.support.double import LEFT_BEHIND, Double, faulty
 

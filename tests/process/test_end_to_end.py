@@ -18,7 +18,7 @@ import pytest
 
 from demo.samples import FOLDER, listed
 from demo.show import main as demo
-from loadtest.workloads import corpus
+from loadtest import corpus
 from tests.support.pictures import b64
 from tests.support.service import until
 

@@ -6,7 +6,7 @@ from math import log
 import pytest
 from starlette.testclient import TestClient
 
-from demo.samples.scenes import SAMPLES
+from demo.draw_samples import SAMPLES
 from demo.training.language import scene_graph
 from models.core.outcomes import Likelihood
 from service.web.app import create_app

@@ -1,9 +1,8 @@
 """The page of `make demo`."""
 
-from demo.pairs import METRICS
+from demo.draw_samples import SAMPLES
 from demo.samples import listed
-from demo.samples.scenes import SAMPLES
-from demo.scoring import scored
+from demo.scoring import METRICS, scored
 from demo.show import show
 from tests.support.fake_objects import detection
 from tests.support.reader import Reader

@@ -1,9 +1,8 @@
 """`make demo`: what is printed, and when it fails."""
 
-from demo.samples.scenes import SAMPLES
+from demo.draw_samples import SAMPLES
 from demo.scoring import scored
-from demo.show import show
-from demo.table import table
+from demo.show import show, table
 from tests.support.reader import Reader
 
 

@@ -5,12 +5,9 @@ import json
 import httpx
 import pytest
 
-from loadtest.baselines.app import app
-from loadtest.baselines.timer import Timer
-from loadtest.baselines.unbatched import bare, one_by_one
+from loadtest.baselines import Timer, app, bare, one_by_one
 from loadtest.servers import PROFILE
-from loadtest.workloads.named import plan
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec, plan
 from service.serving.loading import load_models
 from service.web.app import create_app
 from service.wiring.bootstrap import Service

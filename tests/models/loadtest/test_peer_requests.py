@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from demo.training.evaluation import cases
-from loadtest.generator.wires import WIRES
-from loadtest.peers.fastapi.serve import create as bare
-from loadtest.peers.flask.serve import Plain, create
+from loadtest.corpus import QUESTIONS
 from loadtest.peers.scoring import Scorer
-from loadtest.workloads.named import plan
-from loadtest.workloads.questions import QUESTIONS
-from loadtest.workloads.spec import Spec
+from loadtest.peers.servers.fastapi import create as bare
+from loadtest.peers.servers.flask import Plain, create
+from loadtest.wires import WIRES
+from loadtest.workloads import Spec, plan
 from models.checkpoints.locate import locate
 from models.core.calls import ImageCall, LikelihoodCall, TextCall
 from models.core.contract import QUESTION

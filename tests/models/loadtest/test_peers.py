@@ -7,16 +7,26 @@ from math import inf
 import PIL.Image
 import pytest
 
-from loadtest.peers import environments
-from loadtest.peers.environments import python_of
-from loadtest.peers.gate import figures
-from loadtest.peers.peer import PEERS, Peer
-from loadtest.peers.plot import plot
-from loadtest.peers.rounds import Result, Run, alternate, merged, run_of
-from loadtest.peers.rows import ROWS
-from loadtest.peers.table import EVERY, IN_PROCESS, TARGETS, cell, details, keep, met, read, table, target
+from loadtest.peers import peer as peers
+from loadtest.peers.peer import PEERS, Peer, python_of
+from loadtest.peers.rounds import alternate, run_of
+from loadtest.peers.rows import ROWS, Result, Run, merged
+from loadtest.peers.table import (
+    EVERY,
+    IN_PROCESS,
+    TARGETS,
+    cell,
+    details,
+    figures,
+    keep,
+    met,
+    plot,
+    read,
+    table,
+    target,
+)
 from loadtest.report import missed
-from loadtest.workloads.named import WORKLOADS
+from loadtest.workloads import WORKLOADS
 from tests.unit.loadtest.conftest import outcome
 
 
@@ -169,7 +179,6 @@ def test_every_row_sends_a_workload_that_there_is_to_peers_that_there_are(name):
 
     assert row.spec.workload in WORKLOADS
     assert set(row.peers) <= set(PEERS)
-    assert row.role == ("clip" if row.metric == "clipscore" else "vqa")
     assert {"infinity"} != set(row.peers)
     assert row is EVERY[name]
 
@@ -183,7 +192,7 @@ def test_an_environment_is_made_once_for_a_lock_and_finds_the_packages_of_this_o
     """Its own come first; a changed lock makes it anew."""
     installed = []
     real = subprocess.run
-    monkeypatch.setattr(environments.subprocess, "run", lambda command, **_: installed.append(command))
+    monkeypatch.setattr(peers.subprocess, "run", lambda command, **_: installed.append(command))
     lock = tmp_path / "requirements.lock"
     lock.write_text("peer==1\n")
     monkeypatch.setattr(Peer, "lock", lock)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from demo.pairs import PROMPT_METRICS
+from demo.draw_samples import SAMPLES
 from demo.process import HOST, Failed, free_port, running, wait_until_ready
-from demo.samples.scenes import SAMPLES
+from demo.scoring import PROMPT_METRICS
 from demo.serve import curl
 from demo.show import main as show
 from loadtest.servers import FAKE

@@ -3,7 +3,7 @@
 import pytest
 
 from loadtest import feed, servers
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec
 
 
 def test_the_processor_time_of_pictures_is_what_the_service_used_for_them(monkeypatch):

@@ -1,7 +1,7 @@
 """The page of `make demo`."""
 
 from demo.page import html
-from demo.pairs import Judged, Pair
+from demo.scoring import Judged, Pair
 from tests.support.reader import Reader
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from demo.draw_samples import described
+from demo.draw_samples import SAMPLES, described
 from demo.samples import FOLDER, listed
-from demo.samples.scenes import SAMPLES
 from demo.training.world import draw
 from service.metrics.objects.checks import verdict
 from service.metrics.objects.detections import DetectedObject, by_class

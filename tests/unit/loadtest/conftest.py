@@ -2,8 +2,8 @@
 
 import pytest
 
+from loadtest import corpus
 from loadtest.results import Outcome
-from loadtest.workloads import corpus
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from loadtest.generator.client import Client, parse_head
-from loadtest.generator.sending import exchange, send_under
-from loadtest.generator.wires import WIRES
-from loadtest.workloads.spec import Arrival, Plan
+from loadtest.generator import Client, exchange, parse_head, send_under
+from loadtest.wires import WIRES
+from loadtest.workloads import Arrival, Plan
 
 
 def test_an_answers_head_is_read():
@@ -103,7 +102,7 @@ async def test_a_connection_that_the_server_closes_is_not_used_again():
 @pytest.mark.anyio
 async def test_bulk_goes_on_for_as_long_as_the_others_last(monkeypatch):
     """Two callers send three bulk requests again and again, until both interactive ones are answered."""
-    monkeypatch.setattr("loadtest.generator.sending.FILLING_S", 0)
+    monkeypatch.setattr("loadtest.generator.FILLING_S", 0)
     sent = []
 
     class Noting:

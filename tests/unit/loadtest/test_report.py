@@ -4,8 +4,7 @@ import PIL.Image
 import pytest
 
 from loadtest import report
-from loadtest.plot import by_lane, plot
-from loadtest.report import Figure, Threshold, missed, table
+from loadtest.report import Figure, Threshold, by_lane, missed, plot, table
 from tests.unit.loadtest.conftest import outcome
 
 

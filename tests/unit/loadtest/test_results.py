@@ -4,7 +4,7 @@ import pytest
 
 from loadtest.measures.queueing import largest
 from loadtest.results import drain_ratios, goodput, latencies, lateness, percentile, throughput
-from loadtest.shape import Shape, perfect
+from loadtest.simulate import Shape, perfect
 from tests.unit.loadtest.conftest import outcome, refusal
 
 

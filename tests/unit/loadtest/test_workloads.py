@@ -8,9 +8,8 @@ from random import Random
 
 import pytest
 
-from loadtest.workloads import corpus
-from loadtest.workloads.named import WORKLOADS, plan
-from loadtest.workloads.spec import Spec
+from loadtest import corpus
+from loadtest.workloads import WORKLOADS, Spec, plan
 from service.metrics.common.registry import metrics
 from service.web.wire.requests import requests_with
 

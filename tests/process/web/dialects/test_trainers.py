@@ -12,8 +12,7 @@ import httpx
 import pytest
 
 from demo.process import free_port, url
-from loadtest.workloads.named import plan
-from loadtest.workloads.spec import Spec
+from loadtest.workloads import Spec, plan
 from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
 from tests.process.web.dialects.trainers import OVER_HTTP, PICKLED, Failed
 from tests.support.double import faulty

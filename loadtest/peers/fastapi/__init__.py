@@ -1,1 +1,0 @@
-"""A FastAPI app around our models without any batching."""

@@ -1,1 +1,0 @@
-"""Flask behind gunicorn around our models: the pattern of the trainers' reward servers."""

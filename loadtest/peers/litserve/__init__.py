@@ -1,1 +1,0 @@
-"""LitServe around our models."""

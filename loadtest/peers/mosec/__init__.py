@@ -1,1 +1,0 @@
-"""mosec around our models."""

@@ -1,1 +1,0 @@
-"""Workloads of trainers, filters and pipelines."""
