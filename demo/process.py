@@ -23,6 +23,7 @@ STOP_S = 40  # the service finishes running requests
 # workers use lower ones.
 PORTS = range(20_000, 32_768)
 TRIES = 20
+GIVEN: set[int] = set()  # by this process, which may not have bound them yet
 
 
 def progress(line: str) -> None:
@@ -46,16 +47,17 @@ def url(port: int) -> str:
 
 def free_port(wanted: int) -> int:
     """
-    Return *wanted*, or a free port of `PORTS` if it is 0.
+    Return *wanted*, or a free port of `PORTS` if it is 0: each time another one.
 
     Raises:
         Failed: the port is in use.
     """
-    for port in [wanted] if wanted else SystemRandom().sample(PORTS, TRIES):
+    for port in [wanted] if wanted else SystemRandom().sample([*{*PORTS} - GIVEN], TRIES):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service does
             try:
                 probe.bind((HOST, port))
+                GIVEN.add(port)
                 return port
             except (OSError, OverflowError) as exc:
                 reason = exc

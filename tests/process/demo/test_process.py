@@ -76,6 +76,13 @@ def test_free_ports_do_not_depend_on_a_seed():
     assert found[0] != found[1]
 
 
+def test_no_port_is_given_twice():
+    """A service has several, and two of them would be one as often as a start in four thousand."""
+    found = [free_port(0) for _ in range(1000)]
+
+    assert len({*found}) == len(found)
+
+
 def test_the_whole_demo_runs_and_leaves_no_service(capfd, tmp_path):
     """Start, ready, score, show, stop; the fakes guess, so that some pair is told wrong."""
     port = free_port(0)
