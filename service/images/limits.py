@@ -14,7 +14,7 @@ from service.core.errors import BadImage, ImageTooLarge, ImageUndecodable
 from service.core.fields import Orient
 from service.core.lanes import INTERACTIVE
 from service.core.settings.sections import Images
-from service.images.sources import Source
+from service.images.sources import Source, encoded_of
 from service.serving.context import Context
 
 
@@ -23,7 +23,7 @@ def opened(
 ) -> Image | BadImage:
     """Return the image in *source* as *kind*, its header read, or the error; of a film, *kept* frames."""
     try:
-        encoded = source.read(limits.max_bytes)
+        encoded = encoded_of(source, limits.max_bytes)
         if len(encoded) > limits.max_bytes:
             raise ImageTooLarge(f"{len(encoded)} bytes; at most {limits.max_bytes}")
         if not encoded:

@@ -22,7 +22,7 @@ from service.core.lanes import INTERACTIVE
 from service.core.settings.sections import Images
 from service.images.fetcher import LARGEST_HELD, Fetcher
 from service.images.limits import PixelBudget, again, opened
-from service.images.sources import Base64, Encoded, Source, Url, is_video
+from service.images.sources import Base64, Source, Url, is_video
 from service.serving.context import Context
 
 SMALL = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
@@ -121,14 +121,15 @@ class ImageLoader:
             if isinstance(source, Url) and self._fetcher:
                 try:
                     fetched = self._fetcher.open(source.url, context.lane == INTERACTIVE)
-                    source = Encoded(await stack.enter_async_context(fetched))
+                    source = await stack.enter_async_context(fetched)
                 except BadImage as error:
                     ref.image = again(error)
                     raise
                 stack.callback(ref.forget)
             if ref.image is None:
                 arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient, ref.kept
-                if source.size <= SMALL:  # faster than the way to a thread and back
+                held = source.text if isinstance(source, Base64) else source
+                if isinstance(held, Url) or len(held) <= SMALL:  # faster than the way to a thread and back
                     ref.image = opened(*arguments)
                 else:
                     ref.image = await self._decoders[context.lane].run(opened, *arguments)
@@ -137,7 +138,7 @@ class ImageLoader:
                 raise again(image)
             if isinstance(source, Base64):  # one that failed keeps it: a film may yet open as a still image
                 source.text = ""  # for all who hold it
-                ref.source = Encoded(image.encoded)
+                ref.source = image.encoded
             yield image
 
     async def read_together(

@@ -19,38 +19,11 @@ URL = re.compile(r"https?://", re.IGNORECASE)
 PATH = re.compile(r"^(file:|/|~/|\.{1,2}/|[A-Za-z]:\\)|\.\w{3,4}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """The bytes of an image file."""
-
-    data: bytes
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return len(self.data)
-
-    def read(self, max_bytes: int) -> bytes:
-        """Return the file, of any size."""
-        return self.data
-
-
 @dataclass(slots=True, eq=False)
 class Base64:
     """An image file as base64, or as a `data:` URI of base64; the text is dropped after decoding."""
 
     text: str
-
-    @property
-    def size(self) -> int:
-        """Characters."""
-        return len(self.text)
-
-    def read(self, max_bytes: int) -> bytes:
-        """Return the file.  Raises `NotBase64`, or `ImageTooLarge` for a text that is too long for it."""
-        if len(self.text) > max_bytes * 4 // 3 + MAX_HEAD:
-            raise ImageTooLarge(f"more than {max_bytes} bytes")
-        return unbase64(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +32,28 @@ class Url:
 
     url: str
 
-    @property
-    def size(self) -> int:
-        """Always 0; the file has not been fetched."""
-        return 0
 
-    def read(self, max_bytes: int) -> bytes:
-        """Raise `UrlNotAllowed`: if downloads are enabled, the loader replaces this by `Encoded`."""
-        raise UrlNotAllowed("this server does not download images; send the bytes")
+Source = bytes | Base64 | Url
+"""An image file itself, or what stands for it."""
 
 
-Source = Encoded | Base64 | Url
+def encoded_of(source: Source, max_bytes: int) -> bytes:
+    """
+    Return the bytes of an image file.
+
+    Raises:
+        NotBase64: a text is none.
+        ImageTooLarge: a text is too long for *max_bytes*; files themselves have any size.
+        UrlNotAllowed: it would have to be downloaded; if downloads are enabled, the loader has done so.
+    """
+    match source:
+        case Base64(text):
+            if len(text) > max_bytes * 4 // 3 + MAX_HEAD:
+                raise ImageTooLarge(f"more than {max_bytes} bytes")
+            return unbase64(text)
+        case Url():
+            raise UrlNotAllowed("this server does not download images; send the bytes")
+    return source
 
 
 def is_video(source: Source) -> bool:
@@ -77,13 +61,12 @@ def is_video(source: Source) -> bool:
     match source:
         case Url():
             return VIDEO_PATH.search(urlsplit(source.url).path) is not None
-        case Encoded():
-            return MP4.begins(source.data)
         case Base64():
             start = source.text.find(",", 0, MAX_HEAD) + 1 if source.text.startswith("data:") else 0
             with suppress(binascii.Error, ValueError):
                 return MP4.begins(pybase64.b64decode(source.text[start : start + HEAD_CHARACTERS]))
-    return False
+            return False
+    return MP4.begins(source)
 
 
 def unbase64(text: str) -> bytes:

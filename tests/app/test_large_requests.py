@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from service.core.errors import DeadlineExceeded
+from service.images import limits
 from service.images.loader import ImageRef
-from service.images.sources import Encoded
 from service.metrics.common.contract import Metric, Score
 from service.scoring.plan import UnopenedItem
 from tests.support.handles import until
@@ -61,7 +61,7 @@ async def test_a_neighbour_of_a_large_request_waits_for_what_is_under_way_of_it_
             service.engine.score(items_of(10, 20), ["vqascore"], context(service, "interactive"))
         )
         await until(lambda: vqa.held)
-        neighbour = UnopenedItem("neighbour", [ImageRef(Encoded(png()))])
+        neighbour = UnopenedItem("neighbour", [ImageRef(png())])
         small = asyncio.create_task(
             service.engine.score([neighbour], ["vqascore"], context(service, "interactive"))
         )
@@ -76,8 +76,10 @@ async def test_a_neighbour_of_a_large_request_waits_for_what_is_under_way_of_it_
 
 async def test_frames_that_had_not_begun_when_the_time_ran_out_are_not_even_opened(opened, monkeypatch):
     """They say that they waited for their turn."""
-    opened_files, real = [], Encoded.read
-    monkeypatch.setattr(Encoded, "read", lambda self, most: opened_files.append(self) or real(self, most))
+    opened_files, real = [], limits.encoded_of
+    monkeypatch.setattr(
+        limits, "encoded_of", lambda file, most: opened_files.append(file) or real(file, most)
+    )
     watched, items = Watched(), items_of(10, 20)
     async with opened(watched.metric) as service:
         asked = context(service)

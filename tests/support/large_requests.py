@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 import pytest
 
 from service.images.loader import ImageRef
-from service.images.sources import Encoded
 from service.metrics.common.registry import metrics
 from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
@@ -42,9 +41,7 @@ def pictures(count):
 
 def items_of(count, frames):
     files = iter(pictures(count * frames))
-    return [
-        UnopenedItem(str(n), [ImageRef(Encoded(next(files))) for _ in range(frames)]) for n in range(count)
-    ]
+    return [UnopenedItem(str(n), [ImageRef(next(files)) for _ in range(frames)]) for n in range(count)]
 
 
 def context(service, lane="bulk"):

@@ -19,7 +19,7 @@ from service.core.concurrency.tasks import side_by_side, while_connected
 from service.core.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, ScoregateError, bare
 from service.core.lanes import BULK
 from service.images.loader import ImageRef
-from service.images.sources import Base64, Encoded, Url
+from service.images.sources import Base64, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.metrics.common.registry import rewards
 from service.observability.notes import Code
@@ -53,7 +53,7 @@ class Wanted:
     """
 
     prompt: str
-    picture: Encoded | Base64 | Url
+    picture: Source
     metrics: tuple[str, ...]
     options: Mapping[str, MetricOptions] = field(default_factory=dict)
 
@@ -249,7 +249,7 @@ class Window:
             self._outcomes[number] |= item.results
 
 
-def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[ImageRef]:
+def shared(sources: Iterable[Source]) -> list[ImageRef]:
     """Return the picture of each source; repeated sources and equal URLs share one."""
     found: dict[Url | int, ImageRef] = {}
     keys = [(source if isinstance(source, Url) else id(source), source) for source in sources]
@@ -259,10 +259,10 @@ def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[ImageRef]:
 def size_of(wanted: Wanted) -> int:
     """Return the bytes that a picture holds while it waits."""
     match wanted.picture:
-        case Encoded(data):
-            return len(data)
         case Base64(text) | Url(text):
             return len(text)
+        case encoded:
+            return len(encoded)
 
 
 def is_temporary(outcome: MetricResult) -> bool:

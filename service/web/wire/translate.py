@@ -7,7 +7,7 @@ from itertools import chain
 from service.core.errors import Fault, Invalid, UnknownMetric
 from service.core.fields import Orient
 from service.images.loader import ImageRef
-from service.images.sources import Base64, Encoded, Url
+from service.images.sources import Base64, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.scoring.engine import Engine
 from service.scoring.plan import Clip, UnopenedItem
@@ -91,9 +91,9 @@ class Pictures:
             found = (self.of(each, f"{place}/{number}", orient) for number, each in enumerate(image))
             return [*chain.from_iterable(found)]
         if isinstance(image, ImageUrl):
-            source: Url | Encoded = Url(image.url)
+            source: Source = Url(image.url)
         else:
-            source = Encoded(self._parts.get(image.part, b""))
+            source = self._parts.get(image.part, b"")
             if image.part not in self._parts:
                 detail = "there is no file part of that name"
                 self.missing.append(Fault(f"{place}/part", "missing_part", detail))

@@ -10,7 +10,6 @@ import pytest
 
 from models.images.formats.decode import decode
 from service.images.loader import ImageRef
-from service.images.sources import Encoded
 from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
 from tests.support.pictures import png
@@ -63,7 +62,7 @@ def opened(fakes, tmp_path, monkeypatch, decoder):
 def asking(service, count, colour, lane="interactive"):
     """A request with *count* pictures of a colour, each of its own size."""
     context = Context("request", asyncio.get_running_loop().time() + 60, lane, service.instruments)
-    items = [UnopenedItem("a", [ImageRef(Encoded(data))]) for data in pictures(count, colour)]
+    items = [UnopenedItem("a", [ImageRef(data)]) for data in pictures(count, colour)]
     return asyncio.create_task(service.engine.score(items, ["vqascore"], context))
 
 
@@ -137,7 +136,7 @@ async def test_what_callers_who_have_gone_were_waiting_for_is_not_decoded(opened
 async def test_a_broken_picture_is_decoded_once_whoever_names_it(opened, decoder):
     """128 prompts for one of them cost no more than one."""
     decoder.go.release(128)
-    picture = ImageRef(Encoded(png(size=(64, 64))[:-40]))
+    picture = ImageRef(png(size=(64, 64))[:-40])
     async with opened() as service:
         context = Context("request", asyncio.get_running_loop().time() + 60, "bulk", service.instruments)
         items = [UnopenedItem(f"a {number}", [picture]) for number in range(128)]

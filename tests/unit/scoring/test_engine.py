@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from service.core.errors import DeadlineExceeded, LaneFull, ModelChanged, ModelFault, UnknownMetric
+from service.images import limits
 from service.images.loader import ImageRef
-from service.images.sources import Base64, Encoded
+from service.images.sources import Base64
 from service.metrics.common.contract import Metric, Score
 from service.metrics.common.registry import metrics
 from service.observability.notes import Code
@@ -68,7 +69,7 @@ def counting(monkeypatch):
 
 async def test_a_picture_that_many_items_name_is_opened_and_decoded_once(opened, monkeypatch):
     """Its header is read once, its pixels are decoded once, and its budget is counted once."""
-    picture = ImageRef(Encoded(png("blue", size=(100, 100))))
+    picture = ImageRef(png("blue", size=(100, 100)))
     items = [UnopenedItem(f"a blue square {n}", [picture]) for n in range(20)]
     async with opened() as service:
         seen = counting(monkeypatch)
@@ -81,7 +82,7 @@ async def test_a_picture_that_many_items_name_is_opened_and_decoded_once(opened,
 
 async def test_a_picture_is_opened_once_for_all_stages_that_look_at_it(opened, monkeypatch):
     """A ranking's second metric finds it open; its pixels were let go in between."""
-    items = [UnopenedItem("a blue square", [ImageRef(Encoded(png("blue")))])]
+    items = [UnopenedItem("a blue square", [ImageRef(png("blue"))])]
     async with opened() as service:
         seen = counting(monkeypatch)
         cheap = await score(service, items, "clipscore")
@@ -94,8 +95,8 @@ async def test_a_picture_is_opened_once_for_all_stages_that_look_at_it(opened, m
 
 async def test_a_broken_picture_is_looked_at_once(opened, monkeypatch):
     """Why it cannot be had is remembered."""
-    looks, real = [], Base64.read
-    monkeypatch.setattr(Base64, "read", lambda self, most: looks.append(self) or real(self, most))
+    looks, real = [], limits.encoded_of
+    monkeypatch.setattr(limits, "encoded_of", lambda file, most: looks.append(file) or real(file, most))
     picture = ImageRef(Base64("not base64!"))
     async with opened() as service:
         report = await score(service, [UnopenedItem("a", [picture])] * 3, "vqascore")
@@ -106,7 +107,7 @@ async def test_a_broken_picture_is_looked_at_once(opened, monkeypatch):
 
 async def test_a_report_tells_models_and_warnings(opened, fakes):
     """So that every way in says the same."""
-    item = UnopenedItem("a dog", [ImageRef(Encoded(png()))])
+    item = UnopenedItem("a dog", [ImageRef(png())])
     async with opened() as service:
         report = await score(service, [item], "clipscore")
 
@@ -116,7 +117,7 @@ async def test_a_report_tells_models_and_warnings(opened, fakes):
 
 async def test_a_request_whose_time_ran_out_has_failed_as_a_whole(opened):
     """With the place of every item, for whoever has to answer it."""
-    picture = ImageRef(Encoded(png()))
+    picture = ImageRef(png())
     async with opened() as service:
         items = [UnopenedItem("a dog", [picture], place=f"/items/{n}") for n in range(2)]
         report = await score(service, items, "vqascore", seconds=-1)
@@ -142,7 +143,7 @@ async def brightness(item, models, options):
 @pytest.mark.parametrize("lane", ["interactive", "bulk"])
 async def test_a_metric_without_roles_runs_on_a_cpu_thread_of_its_lane(opened, lane):
     """What it computes keeps the event loop from nobody."""
-    item = UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
+    item = UnopenedItem("a red square", [ImageRef(png("red"))])
     async with opened(Metric("brightness", brightness)) as service:
         report = await score(service, [item], "brightness", lane=lane)
 
@@ -163,7 +164,7 @@ async def infinite(item, models, options):
 
 async def test_a_metric_that_breaks_its_contract_is_an_error_and_never_a_score(opened):
     """Awaiting without a role, or a number that is not finite; others are scored."""
-    item = UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
+    item = UnopenedItem("a red square", [ImageRef(png("red"))])
     own = Metric("sleepy", sleepy), Metric("infinite", infinite)
     async with opened(*own) as service:
         [scored] = (await score(service, [item], "sleepy", "infinite", "vqascore")).items
@@ -177,7 +178,7 @@ async def test_a_metric_that_breaks_its_contract_is_an_error_and_never_a_score(o
 async def test_a_picture_that_cannot_be_decoded_is_the_error_of_a_metric_that_looks_at_it_itself(opened):
     """As of one whose model looks."""
     data = png("red", size=(64, 64))
-    item = UnopenedItem("a red square", [ImageRef(Encoded(data[: len(data) // 2]))])
+    item = UnopenedItem("a red square", [ImageRef(data[: len(data) // 2])])
     async with opened(Metric("brightness", brightness)) as service:
         [scored] = (await score(service, [item], "brightness", "vqascore")).items
 
@@ -203,7 +204,7 @@ class Replacing:
 
 @pytest.fixture
 def red():
-    return UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
+    return UnopenedItem("a red square", [ImageRef(png("red"))])
 
 
 async def test_a_request_whose_model_was_replaced_is_repeated_once_as_a_whole(opened, red):
@@ -237,7 +238,7 @@ async def number(item, models, options):
 
 async def test_a_metric_that_gives_something_else_than_a_score_fails_alone(opened):
     """The other metrics of the request are scored."""
-    item = UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
+    item = UnopenedItem("a red square", [ImageRef(png("red"))])
     async with opened(Metric("number", number)) as service:
         [scored] = (await score(service, [item], "number", "vqascore")).items
 
@@ -247,7 +248,7 @@ async def test_a_metric_that_gives_something_else_than_a_score_fails_alone(opene
 
 async def test_a_request_is_charged_for_once_the_models_have_room_for_it(opened, monkeypatch):
     """Every item under every metric; one that is refused or only looked at costs nothing."""
-    items, charged = [UnopenedItem("a", [ImageRef(Encoded(png()))])] * 3, []
+    items, charged = [UnopenedItem("a", [ImageRef(png())])] * 3, []
     async with opened() as service:
         paying = replace(context(service), charge=charged.append)
         await service.engine.score(items, ["vqascore", "clipscore"], paying)
@@ -261,7 +262,7 @@ async def test_a_request_is_charged_for_once_the_models_have_room_for_it(opened,
 
 async def test_a_request_that_waits_for_room_keeps_no_model_from_leaving(opened, monkeypatch):
     """It may wait for minutes; it uses the model once it is admitted."""
-    item = UnopenedItem("a", [ImageRef(Encoded(png()))])
+    item = UnopenedItem("a", [ImageRef(png())])
     monkeypatch.setattr(Handle, "admit", refuse)
     async with opened() as service:
         [handle] = {*service.engine.catalog.handles(["vqascore"]).values()}

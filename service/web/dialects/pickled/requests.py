@@ -8,7 +8,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from service.core.errors import Invalid
 from service.core.fields import MAX_PROMPT, Prompt
-from service.images.sources import Encoded
 from service.metrics.common.contract import Metric, Score, TrainerFormat
 from service.web.dialects.pickled.opcodes import LongText
 from service.web.dialects.scoring import Dialects, Wanted
@@ -137,7 +136,7 @@ class Reward:
             raise no_prompts(self._metric, dialects)
         prompts = request.prompts or [""] * len(request.images)
         self.wanted = [
-            Wanted(prompt, Encoded(image), (self._metric.name,))
+            Wanted(prompt, image, (self._metric.name,))
             for image, prompt in zip(request.images, prompts, strict=True)
         ]
 
@@ -149,7 +148,7 @@ class Reward:
                 own = form.options_of(entry, options)
             except Invalid as error:
                 raise error.of_part(f"{form.key}/{number}") from None
-            wanted.append(Wanted(own.prompt, Encoded(image), (name,), {name: own}))
+            wanted.append(Wanted(own.prompt, image, (name,), {name: own}))
         return wanted
 
     def answer(self, outcomes: Sequence[Any]) -> dict[str, Any]:
