@@ -9,7 +9,7 @@ import pytest
 from models.core.contract import CheckpointError
 from models.families.names import table_of
 from service.core.settings import SettingsError
-from service.process import command, named, needs
+from service.process import command, model_names, needs
 from service.process.model_names import as_toml, profile_of
 from service.wiring.load import load_settings, settings_of
 from tests.support.command import server
@@ -267,10 +267,10 @@ def test_an_address_may_be_given_beside_a_profile(where, server, monkeypatch):
 def test_without_a_gpu_the_cpu_is_the_default(monkeypatch):
     """And the first GPU if there is one."""
     names = ["demo:clip_flant5"]
-    monkeypatch.setattr(named, "gpu_count", lambda: 0)
+    monkeypatch.setattr(model_names, "gpu_count", lambda: 0)
     assert "cpu" == profile_of(names, {}, [], "")["models"]["vqa"]["device"]
 
-    monkeypatch.setattr(named, "gpu_count", lambda: 2)
+    monkeypatch.setattr(model_names, "gpu_count", lambda: 2)
     assert {"device": "cuda:0", "dtype": "bfloat16"}.items() <= profile_of(names, {}, [], "")["models"][
         "vqa"
     ].items()
