@@ -23,6 +23,10 @@ unexport PYTHONDONTWRITEBYTECODE
 watched = while sleep $(TICK_S) >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \
 	echo "  $(1): $$(du -sh $(1) | cut -f1) so far"; done & trap "kill $$!" EXIT;
 
+# $(call apt,PACKAGES) installs them.  Targets that run side by side wait for each other, as apt-get does not.
+apt = { mkdir -p build && flock build/apt.lock sh -c \
+	"apt-get update && apt-get install -y --no-install-recommends $(1)"; }
+
 # $(call finds_ours,FOLDER) has the environment there find the packages of $(VENV) after its own.
 finds_ours = echo "import site; site.addsitedir('$$($(BIN)/python -c $(PURELIB))')" \
 	> $$($(1)/bin/python -c $(PURELIB))/of-the-service.pth
@@ -74,7 +78,10 @@ docs: $(VENV)/dev ## Build the pages as a site with search, in build/site
 quick: $(VENV)/dev ## Pure tests and the app in process, in a minute: they start nothing and load no checkpoint
 	$(BIN)/pytest tests/unit tests/app -m "not slow" --hypothesis-profile quick $(PARALLEL)
 
-test: check vllm clients redis prometheus nginx chromium helm costs ## Lint, types, all tests
+# Set-up, lint and types side by side, as most of it waits for the network or the disk; what measures runs alone.
+test: ## Lint, types, all tests
+	@$(MAKE) --no-print-directory --jobs 3 check vllm clients helm redis prometheus nginx chromium
+	@$(MAKE) --no-print-directory costs
 	$(BIN)/pytest --ignore tests/costs $(PARALLEL) --durations 15
 
 costs: $(VENV)/dev ## Tests of CPU time and memory, and the short benchmark: let nothing else run beside them
@@ -93,19 +100,19 @@ clients: $(CLIENTS)/ready $(VENV)/dev ## Build the environment of the real clien
 	@$(call finds_ours,$(CLIENTS))
 
 redis: ## Install the redis-server that the tests start, where there is none (Debian, as root)
-	@command -v redis-server >/dev/null || { apt-get update && apt-get install -y redis-server; } \
+	@command -v redis-server >/dev/null || $(call apt,redis-server) \
 		|| { echo "make redis: the tests need redis-server, and apt-get can't install it here" >&2; exit 1; }
 
 prometheus: ## Install the Prometheus that the tests start, where there is none (Debian, as root)
-	@command -v promtool >/dev/null || { apt-get update && apt-get install -y --no-install-recommends prometheus; } \
+	@command -v promtool >/dev/null || $(call apt,prometheus) \
 		|| { echo "make prometheus: the tests need prometheus and promtool, and apt-get can't install them here" >&2; exit 1; }
 
 nginx: ## Install the nginx that the tests start, where there is none (Debian, as root)
-	@PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || { apt-get update && apt-get install -y --no-install-recommends nginx-light; } \
+	@PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || $(call apt,nginx-light) \
 		|| { echo "make nginx: the tests need nginx, and apt-get can't install it here" >&2; exit 1; }
 
 chromium: ## Install the windowless Chromium that the tests drive, where there is none (Debian, as root)
-	@command -v chromium-headless-shell >/dev/null || { apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell fonts-inter; } \
+	@command -v chromium-headless-shell >/dev/null || $(call apt,chromium-headless-shell fonts-inter) \
 		|| { echo "make chromium: the tests need chromium-headless-shell, and apt-get can't install it here" >&2; exit 1; }
 
 screenshots: $(VENV)/dev chromium ## Draw the pictures of the playground anew, to docs/images
