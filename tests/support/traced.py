@@ -2,7 +2,7 @@
 The service or the client's command, with a trace of functions: `python -m tests.support.traced FILE ...`.
 
 `FILE serve ...` is the service: SIGUSR1 begins a trace, and SIGUSR2 writes it to FILE as JSON.  Other
-arguments are those of `scoregate`, which is traced as a whole.
+arguments are those of `scoregate`, which is called twice; the trace is of the second call.
 """
 
 import itertools
@@ -69,6 +69,7 @@ def main() -> None:
         return
     from scoregate.cli.main import main as scoregate
 
+    scoregate()  # the first call imports
     trace = Trace(path, CLIENT)
     trace.start()
     trace.begin()
