@@ -22,7 +22,7 @@ from service.core.lanes import INTERACTIVE
 from service.core.settings.sections import Images
 from service.images.fetcher import LARGEST_HELD, Fetcher
 from service.images.limits import PixelBudget, again, opened
-from service.images.sources import Base64, Source, Url, is_video
+from service.images.sources import Base64, Source, Url, is_video, size_of
 from service.serving.context import Context
 
 SMALL = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
@@ -128,8 +128,7 @@ class ImageLoader:
                 stack.callback(ref.forget)
             if ref.image is None:
                 arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient, ref.kept
-                held = source.text if isinstance(source, Base64) else source
-                if isinstance(held, Url) or len(held) <= SMALL:  # faster than the way to a thread and back
+                if size_of(source) <= SMALL:  # faster than the way to a thread and back
                     ref.image = opened(*arguments)
                 else:
                     ref.image = await self._decoders[context.lane].run(opened, *arguments)

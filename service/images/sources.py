@@ -37,6 +37,16 @@ Source = bytes | Base64 | Url
 """An image file itself, or what stands for it."""
 
 
+def size_of(source: Source) -> int:
+    """Return the bytes of a file, or the characters of a text; 0 for an address that has not been fetched."""
+    match source:
+        case Base64(text):
+            return len(text)
+        case Url():
+            return 0
+    return len(source)
+
+
 def encoded_of(source: Source, max_bytes: int) -> bytes:
     """
     Return the bytes of an image file.
