@@ -11,10 +11,9 @@ from service.core.fields import Orient
 from service.images.loader import ONE_FRAME, ImageRef
 from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions, Score
 from service.scoring.catalog import MetricCatalog
-from service.serving.admission import Demand, Reservation
+from service.serving.admission import Demand, Place, Reservation
 from service.serving.context import Context
 from service.serving.handle import Handle
-from service.serving.waiting_room import Place
 
 VIDEO_FRAMES = 16  # of a video, if the request sets neither a rate nor a number
 ROUNDING_S = 1e-9  # of a frame's time

@@ -12,7 +12,7 @@ from service.core.errors import ModelChanged
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.instruments import STAGES, Instruments
 from service.observability.tracing import NO_SPAN, Span
-from service.serving.waiting_room import Place
+from service.serving.admission import Place
 
 CacheStatus = Literal["hit", "miss", "coalesced"]
 WORST_FIRST: tuple[CacheStatus, ...] = ("miss", "coalesced", "hit")

@@ -25,13 +25,12 @@ from service.core.errors import (
 )
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing import Span
-from service.serving.admission import Demand
+from service.serving.admission import Demand, Place
 from service.serving.backends.base import decoding_s, images_in_use
 from service.serving.cache import Cache
 from service.serving.context import Context
 from service.serving.contract import LOADED, Backend
 from service.serving.job import Job, Result
-from service.serving.waiting_room import Place
 
 log = logging.getLogger("scoregate.models")
 

@@ -26,8 +26,8 @@ from service.observability.notes import Code
 from service.scoring.engine import Engine
 from service.scoring.plan import UnopenedItem
 from service.scoring.report import MetricResult, most_telling
+from service.serving.admission import Place, WaitingRoom
 from service.serving.context import Context, free
-from service.serving.waiting_room import Place, WaitingRoom
 from service.web.endpoints import context_of, header_timeout
 from service.web.problems import headers_of
 from service.wiring.bootstrap import Service

@@ -15,9 +15,9 @@ from service.metrics.common.contract import Metric, Score
 from service.metrics.common.registry import metrics
 from service.observability.notes import Code
 from service.scoring.plan import UnopenedItem
+from service.serving.admission import WaitingRoom
 from service.serving.context import Context
 from service.serving.handle import Handle
-from service.serving.waiting_room import WaitingRoom
 from tests.support.pictures import png
 from tests.support.services import running
 

@@ -8,11 +8,10 @@ import pytest
 
 from service.core.errors import DeadlineExceeded, Overloaded, TooLarge
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving import handle, waiting_room
-from service.serving.admission import Demand
+from service.serving import admission, handle
+from service.serving.admission import AGAIN_PER_S, MAX_ITEMS, MAX_REQUESTS, Demand, WaitingRoom
 from service.serving.context import Context
 from service.serving.handle import Handle
-from service.serving.waiting_room import AGAIN_PER_S, MAX_ITEMS, MAX_REQUESTS, WaitingRoom
 from tests.support.handles import asking, call, context, held, serving, until
 
 pytestmark = pytest.mark.anyio
@@ -164,7 +163,7 @@ async def test_so_many_bytes_and_items_may_wait_and_no_more():
 
 async def test_as_many_requests_as_trainers_send_may_wait(monkeypatch):
     """Who is beyond is told to come again."""
-    monkeypatch.setattr(waiting_room, "MAX_REQUESTS", 3)
+    monkeypatch.setattr(admission, "MAX_REQUESTS", 3)
     model, room = Model(), WaitingRoom(0)
     tasks = [waits(model, room, number) for number in range(3)]
     await turns()

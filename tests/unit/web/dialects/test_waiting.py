@@ -18,8 +18,8 @@ from service.core.errors import (
     TooLarge,
     UpstreamFailed,
 )
+from service.serving.admission import WaitingRoom
 from service.serving.context import Context
-from service.serving.waiting_room import WaitingRoom
 from service.web.dialects.scoring import Window, answer_to, is_temporary
 from service.web.openapi import tree
 
