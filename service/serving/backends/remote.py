@@ -197,12 +197,9 @@ class RemoteBackend(QueuedBackend):
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """Prepare on one of the lane's CPU threads."""
-        model, pending = self._resident.model, self._resident.queue.pending
-        group = pending.begin(lane, len(calls), self._clock())
-        try:
+        model = self._resident.model
+        with self._resident.queue.pending.expecting(lane, len(calls), self._clock):
             return await self._cpu[lane].run(prepare_all, model.prepare, self.name, calls)
-        finally:
-            pending.end(group, self._clock())
 
     def start(self, job: Job) -> None:
         """Queue the job, and send it if a slot is free."""

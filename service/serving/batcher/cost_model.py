@@ -1,6 +1,7 @@
 """Predictions of batches: how long they take, and which calls are being prepared for them."""
 
-from collections.abc import Set
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 
@@ -117,6 +118,15 @@ class PendingCalls:
         self.groups: set[Group] = set()
         self.count = dict.fromkeys(LANES, 0)
         self.between_s = 0.0
+
+    @contextmanager
+    def expecting(self, lane: str, calls: int, clock: Callable[[], float]) -> Iterator[None]:
+        """Count a group while the context is open."""
+        group = self.begin(lane, calls, clock())
+        try:
+            yield
+        finally:
+            self.end(group, clock())
 
     def begin(self, lane: str, calls: int, now: float) -> Group:
         """Add a group."""

@@ -120,7 +120,6 @@ class Queue:
         self._memory = float(max_cost)  # tokens that fit into memory, as far as is known
         self._credit = 0.0
         self._typical_cost = 0.0  # tokens of a call, a running mean
-        self._usual_cost = 0.0  # the same; that of the example before the first call
         self.reserved = dict.fromkeys(LANES, 0.0)
         # Ordered sets: a cancelled call is removed at once with its pictures, in O(1).
         self._lanes: dict[str, OrderedDict[Job, None]] = {lane: OrderedDict() for lane in LANES}
@@ -139,6 +138,11 @@ class Queue:
         """Return the expected tokens of *demand*: recent costs of calls, plus text of unusual length."""
         long = max(0, demand.characters - USUAL_CHARACTERS * demand.calls)
         return demand.calls * self._usual_cost + long / CHARACTERS_PER_TOKEN
+
+    @property
+    def _usual_cost(self) -> float:
+        """Recent tokens of a call; those of the example before the first call."""
+        return self._typical_cost or self.cost_model.typical_cost
 
     def full_batch(self, call: float) -> int:
         """Return how many calls of *call* tokens a batch holds; at least one, however costly."""
@@ -181,7 +185,6 @@ class Queue:
         """Queue *job* in its lane until a batch takes it or its result is done."""
         cost = job.prepared.cost
         self._typical_cost += (cost - self._typical_cost) * (0.1 if self._typical_cost else 1.0)
-        self._usual_cost = self._typical_cost
         self._add(job)
         job.on_promotion = self._promoted
         job.result.add_done_callback(lambda _: self._remove(job))
@@ -256,7 +259,6 @@ class Queue:
     def finished(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
         """Learn from a batch that succeeded, and raise the memory limit a little."""
         self.cost_model.observe(cost, seconds, gap_s)
-        self._usual_cost = self._typical_cost or self.cost_model.typical_cost
         self._memory = min(self._max_cost, self._memory * RECOVERY)
 
     def ran_out_of_memory(self, cost: int) -> None:
