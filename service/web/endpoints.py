@@ -10,10 +10,9 @@ import orjson
 from fastapi import Request, Response
 
 from service.core.errors import Fault, Forbidden, Invalid
-from service.core.lanes import LANES
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.serving.context import Context, free
-from service.web.keys import ANYONE, Key
+from service.web.keys import ANYONE
 from service.web.wire.requests import Requests
 from service.wiring.bootstrap import Service
 
@@ -64,18 +63,18 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
         Forbidden: the key may not use the lane.
     """
     state = request.state
-    key: Key | None = getattr(state, "caller", None)
+    key = getattr(state, "caller", ANYONE)
     in_header = header_timeout(request)
     timeout_ms = timeout_ms or in_header or service.settings.server.default_timeout_ms
     context = Context(
         state.request_id,
         0.0,
-        key.lane(lane) if key else lane or LANES[0],
+        key.lane(lane),
         service.instruments,
         state.span,
         began=state.began,
         charge=charge_of(request),
-        caller=key.name if key else None,
+        caller=key.name or None,
     )
     receiving_s = context.elapsed()
     context.deadline = asyncio.get_running_loop().time() + timeout_ms / 1000 - receiving_s

@@ -284,15 +284,8 @@ async def whole(request: Request) -> bytearray:
     return body
 
 
-async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw, small: int = SMALL) -> T:
-    """
-    Call *parse* with the body, on a thread if it is large.
-
-    Args:
-        small: bytes of a body that is parsed on the event loop.
-    """
-    if len(body) <= small:
-        return parse(body)
+async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw) -> T:
+    """Call *parse* with the body on a thread, see `Body.parsed`."""
     held: Body = request.scope["state"][BODY]
     return await held.parsed(parse, body)
 

@@ -100,7 +100,7 @@ class PickleApp:
         """Read the request.  Raises `Malformed`, `TooLarge`, `Invalid`, `CallerGone`."""
         # Off the event loop: opcodes take microseconds, and a small body may hold thousands.
         work = partial(self._reward, named)
-        return await body.parsed(request, work, await body.whole(request), small=0)
+        return await body.parsed(request, work, await body.whole(request))
 
     def _reward(self, named: str, pickled: Raw) -> Reward:
         value = read_pickle(pickled, self._service.settings.server.body_limit_mb * 2**20)
