@@ -210,25 +210,10 @@ class Scheduler(Generic[M]):
         self._ended[batch.device] = now
         batch.resident.charged += share * (now - batch.began) / self._weights[batch.lane]
 
-    def wait_s(self, resident: HostedModel[M], lane: str, now: float) -> float:
-        """Return the predicted seconds until the calls that wait in *lane* of its devices are done."""
-        sharing = self._sharing(resident)
-        wait_s = sum(part * each.queue.drain_s(INTERACTIVE) for each, part in sharing)
-        wait_s *= self._slowdown(resident, lane)
-        if lane == BULK:
-            wait_s += sum(part * each.queue.drain_s(BULK) for each, part in sharing)
-        free_in_s = min((self._free_in_s(device, now) for device in resident.copies), default=0.0)
-        return wait_s / self._capacity(resident) + free_in_s
-
     def _free_in_s(self, device: str, now: float) -> float:
         """Return the predicted seconds until a slot of *device* is free."""
         ends = sorted(end for batch, end in self._running.items() if batch.device == device)
         return max(0.0, ends[-self._slots] - now) if len(ends) >= self._slots else 0.0
-
-    def _slowdown(self, resident: HostedModel[M], lane: str) -> float:
-        """Return the factor by which bulk calls that wait slow interactive work down."""
-        slows = lane == INTERACTIVE and any(each.queue.depth[BULK] for each, _ in self._sharing(resident))
-        return 1 + self._shares.earned(0.0) if slows else 1.0
 
     def forecast(self, resident: HostedModel[M], lane: str, demand: Demand, now: float) -> AdmissionForecast:
         """
@@ -237,15 +222,21 @@ class Scheduler(Generic[M]):
         Reservations of other requests do not come first: requests take turns by parts, until the
         smaller one is done.
         """
-        queue, wait_s = resident.queue, self.wait_s(resident, lane, now)
-        slots = self._capacity(resident)
-        typical_s = queue.cost_model.typical_s
+        queue, sharing, slots = resident.queue, self._sharing(resident), self._capacity(resident)
+        # Bulk calls that wait slow interactive work down.
+        slowed = lane == INTERACTIVE and any(each.queue.depth[BULK] for each, _ in sharing)
+        slowdown = 1 + self._shares.earned(0.0) if slowed else 1.0
+        first_s = slowdown * sum(part * each.queue.drain_s(INTERACTIVE) for each, part in sharing)
+        if lane == BULK:
+            first_s += sum(part * each.queue.drain_s(BULK) for each, part in sharing)
+        free_in_s = min((self._free_in_s(device, now) for device in resident.copies), default=0.0)
+        wait_s = first_s / slots + free_in_s
         cost, reserved = queue.cost_of(demand), queue.reserved[lane]
-        own_s = queue.alone_s(cost + min(cost, reserved)) * self._slowdown(resident, lane) / slots
+        own_s = queue.alone_s(cost + min(cost, reserved)) * slowdown / slots
         return AdmissionForecast(
             full=queue.is_full(lane, reserved),
             wait_s=wait_s,
-            run_s=max(own_s, typical_s),
+            run_s=max(own_s, queue.cost_model.typical_s),
             drain_s=wait_s + queue.takes_s(reserved) / slots,
             too_much=cost > queue.most_at_once,
         )

@@ -119,22 +119,31 @@ async def test_the_wait_is_told_from_the_pace_of_what_is_before():
             resident.queue.finished(cost=1, seconds=2.0)
         busy = await holding(model, served, resident)
         now = 0.5
-        assert pytest.approx(1.5, rel=0.01) == served.scheduler.wait_s(
-            resident, "interactive", served.clock()
+        assert (
+            pytest.approx(1.5, rel=0.01)
+            == served.scheduler.forecast(resident, "interactive", Demand(), served.clock()).wait_s
         )
 
         calls = put(served, resident, 1, 2, lane="interactive")
-        assert pytest.approx(5.5, rel=0.01) == served.scheduler.wait_s(
-            resident, "interactive", served.clock()
+        assert (
+            pytest.approx(5.5, rel=0.01)
+            == served.scheduler.forecast(resident, "interactive", Demand(), served.clock()).wait_s
         )
 
         calls += put(served, resident, 3)
-        assert pytest.approx(1.5 + 4 * 10 / 9, rel=0.01) == served.scheduler.wait_s(
-            resident, "interactive", served.clock()
+        assert (
+            pytest.approx(1.5 + 4 * 10 / 9, rel=0.01)
+            == served.scheduler.forecast(resident, "interactive", Demand(), served.clock()).wait_s
         )
-        assert pytest.approx(7.5, rel=0.01) == served.scheduler.wait_s(resident, "bulk", served.clock())
+        assert (
+            pytest.approx(7.5, rel=0.01)
+            == served.scheduler.forecast(resident, "bulk", Demand(), served.clock()).wait_s
+        )
         with served.expecting(resident, "bulk", 3):
-            assert pytest.approx(13.5, rel=0.01) == served.scheduler.wait_s(resident, "bulk", served.clock())
+            assert (
+                pytest.approx(13.5, rel=0.01)
+                == served.scheduler.forecast(resident, "bulk", Demand(), served.clock()).wait_s
+            )
         model.hold.set()
         await outcomes_of([busy, *calls])
 

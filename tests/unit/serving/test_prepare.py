@@ -20,7 +20,7 @@ def now(monkeypatch):
     """A clock of images that stands still, except that decoding takes four seconds."""
     clock = [100.0]
 
-    def decode(encoded):
+    def decode(encoded, header):
         clock[0] += 4.0
         return PIL.Image.open(io.BytesIO(encoded)).convert("RGB")
 

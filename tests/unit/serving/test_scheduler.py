@@ -68,7 +68,7 @@ def test_a_turn_ahead_waits_for_the_one_before_it():
     turns.begin(resident, 0.5)
 
     assert not turns.has_slot
-    assert pytest.approx(1.5 + 1.0) == turns.wait_s(resident, "interactive", 0.5)
+    assert pytest.approx(1.5 + 1.0) == turns.forecast(resident, "interactive", Demand(), 0.5).wait_s
 
 
 def test_a_model_saves_up_no_turns_while_it_has_no_work():
@@ -177,10 +177,10 @@ def test_waits_are_predicted_from_what_runs_and_what_waits():
     turns.begin(resident, 0.0)
 
     assert pytest.approx((2.0 + 4.0, 1.0 + 4.0)) == (
-        turns.wait_s(resident, "interactive", 0.0),
-        turns.wait_s(resident, "interactive", 1.0),
+        turns.forecast(resident, "interactive", Demand(), 0.0).wait_s,
+        turns.forecast(resident, "interactive", Demand(), 1.0).wait_s,
     )
-    assert pytest.approx(4.0) == turns.wait_s(resident, "interactive", 100.0), (
+    assert pytest.approx(4.0) == turns.forecast(resident, "interactive", Demand(), 100.0).wait_s, (
         "it is late, and nobody knows how late"
     )
 
@@ -215,17 +215,17 @@ def test_interactive_work_takes_longer_by_what_bulk_calls_get_meanwhile():
     learns(resident, fixed_s=1.0)
     for _ in range(9):
         put(turns, resident)
-    assert pytest.approx(9.0) == turns.wait_s(resident, "interactive", 0.0)
+    assert pytest.approx(9.0) == turns.forecast(resident, "interactive", Demand(), 0.0).wait_s
     put(turns, resident, lane="bulk")
 
     assert pytest.approx((10.0, 10.0)) == (
-        turns.wait_s(resident, "interactive", 0.0),
-        turns.wait_s(resident, "bulk", 0.0),
+        turns.forecast(resident, "interactive", Demand(), 0.0).wait_s,
+        turns.forecast(resident, "bulk", Demand(), 0.0).wait_s,
     )
     put(turns, resident, lane="bulk")
     assert pytest.approx((10.0, 11.0)) == (
-        turns.wait_s(resident, "interactive", 0.0),
-        turns.wait_s(resident, "bulk", 0.0),
+        turns.forecast(resident, "interactive", Demand(), 0.0).wait_s,
+        turns.forecast(resident, "bulk", Demand(), 0.0).wait_s,
     )
 
 
@@ -237,7 +237,7 @@ def test_places_share_what_waits():
     for _ in range(4):
         put(turns, resident)
 
-    assert pytest.approx(2.0) == turns.wait_s(resident, "interactive", 0.0)
+    assert pytest.approx(2.0) == turns.forecast(resident, "interactive", Demand(), 0.0).wait_s
 
 
 @pytest.mark.parametrize(("places", "expected"), [(1, (10.0, 2.0)), (2, (5.0, 1.0))])

@@ -90,7 +90,7 @@ def test_a_model_that_lost_its_last_device_still_has_a_predicted_wait():
     turns = Scheduler([hosted], 0.0)
     hosted.copies.clear()
 
-    assert 0.0 == turns.wait_s(hosted, "bulk", 1.0)
+    assert 0.0 == turns.forecast(hosted, "bulk", Demand(), 1.0).wait_s
 
 
 @pytest.mark.parametrize(("devices", "times"), [(2, 1.95), (8, 7.5)])
@@ -131,7 +131,7 @@ def test_forecasts_count_every_device_of_a_model():
     for hosted in (one, four):
         turns = Scheduler([hosted], 0.0)
         put(turns, hosted, 40)
-        waits.append(turns.wait_s(hosted, "bulk", 0.0))
+        waits.append(turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s)
         extents.append(turns.estimate(hosted, Demand(calls=40)).batches)
         drains.append(turns.forecast(hosted, "bulk", Demand(calls=4), 0.0).drain_s)
 
@@ -145,12 +145,12 @@ def test_a_device_that_is_out_counts_no_more():
     hosted = resident("m", names(2), max_items=1)
     turns = Scheduler([hosted], 0.0)
     put(turns, hosted, 10)
-    before = turns.wait_s(hosted, "bulk", 0.0)
+    before = turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s
     del hosted.copies["cuda:1"]
 
     assert turns.next("cuda:1") is None
     assert turns.next("cuda:0") is hosted
-    assert 2 == pytest.approx(turns.wait_s(hosted, "bulk", 0.0) / before)
+    assert 2 == pytest.approx(turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s / before)
 
 
 def test_a_wait_ends_when_the_first_device_is_free():
@@ -160,10 +160,10 @@ def test_a_wait_ends_when_the_first_device_is_free():
     put(turns, hosted, 2)
     turns.begin(hosted, 0.0, "cuda:0")
     run_s = FIXED_S + PER_CALL_S
-    assert run_s / 2 == pytest.approx(turns.wait_s(hosted, "bulk", 0.0), rel=1e-3)
+    assert run_s / 2 == pytest.approx(turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s, rel=1e-3)
     turns.begin(hosted, 0.01, "cuda:1")
 
-    assert run_s - 0.01 == pytest.approx(turns.wait_s(hosted, "bulk", 0.01), rel=1e-3)
+    assert run_s - 0.01 == pytest.approx(turns.forecast(hosted, "bulk", Demand(), 0.01).wait_s, rel=1e-3)
 
 
 def test_models_on_other_devices_delay_nobody():
@@ -174,7 +174,9 @@ def test_models_on_other_devices_delay_nobody():
     put(turns, second, 400)
     put(turns, apart, 400)
 
-    assert second.queue.takes_s(400) / 4 == pytest.approx(turns.wait_s(first, "bulk", 0.0), rel=0.01)
+    assert second.queue.takes_s(400) / 4 == pytest.approx(
+        turns.forecast(first, "bulk", Demand(), 0.0).wait_s, rel=0.01
+    )
     assert turns.next("cuda:0") is second
     assert turns.next("cuda:9") is apart
 
