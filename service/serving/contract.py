@@ -11,7 +11,7 @@ from typing import Literal
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
-from service.core.errors import CallRefused, Invalid, LaneFull, NotReady, Overloaded, ScoregateError, TooLarge
+from service.core.errors import CallRefused, Invalid, NotReady, ScoregateError
 from service.core.lanes import INTERACTIVE
 from service.serving.admission import Demand, Reservation
 from service.serving.job import Job
@@ -19,7 +19,6 @@ from service.serving.job import Job
 State = Literal["loaded", "offloaded", "unloaded", "leaving", "loading"]
 LOADED: State = "loaded"
 RETRY_S = 10.0  # after a load for which memory or the hub was missing
-CAUTION = 1.15  # factor on predicted times: a result after the deadline is wasted work
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,37 +226,6 @@ class Backend(ABC):
     @abstractmethod
     def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
         """Count an admitted *demand* against the lane, until its *parts* have begun one by one."""
-
-    def admit(self, lane: str, deadline: float, demand: Demand) -> None:
-        """
-        Reject a request for which a full lane has no room, which would be late, or which is too much.
-
-        Interactive work that should end after its deadline is rejected.  An idle model accepts what fits
-        into one batch in any case: its cost is known roughly, and nothing waits behind it for long.
-
-        Args:
-            deadline: on the event loop's clock.
-
-        Raises:
-            LaneFull, Overloaded: interactive or bulk work; with the seconds until the lane will have
-                drained, if other work is first.
-            TooLarge: it exceeds the limit for one request.
-        """
-        forecast = self.forecast(lane, demand)
-        if forecast.too_much:
-            raise TooLarge(f"one request may not send so many calls to {self.name}; split it")
-        if forecast.full:
-            kind = LaneFull if lane == INTERACTIVE else Overloaded
-            detail = (
-                f"{self.name}: {self.missing}" if self.missing else f"the {lane} lane of {self.name} is full"
-            )
-            raise kind(detail, retry_after_s=forecast.drain_s or None)
-        done_s = (forecast.wait_s + forecast.run_s) * CAUTION
-        left_s = deadline - asyncio.get_running_loop().time()
-        late = lane == INTERACTIVE and done_s > left_s
-        if late and (forecast.wait_s or self.estimate(demand).batches > 1):
-            detail = f"{self.name} would need {done_s:.1f} s, and {max(0.0, left_s):.1f} s are left"
-            raise LaneFull(detail, retry_after_s=forecast.drain_s or None)
 
     @abstractmethod
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:

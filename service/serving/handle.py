@@ -22,6 +22,7 @@ from service.core.errors import (
     ModelFault,
     Overloaded,
     ScoregateError,
+    TooLarge,
 )
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing import Span
@@ -34,6 +35,7 @@ from service.serving.job import Job, Result
 
 log = logging.getLogger("scoregate.models")
 
+CAUTION = 1.15  # factor on predicted times: a result after the deadline is wasted work
 RECHECK_S = 0.25  # until a request that waits for room checks again, if no call ends
 BULK_KEPT_S = 10.0  # how long a bulk call without callers is kept: trainers retry the same body
 
@@ -84,8 +86,33 @@ class Handle:
         return len(self._jobs)
 
     def admit(self, context: Context, demand: Demand) -> None:
-        """Reject a request before any work.  Raises `LaneFull`, `Overloaded` or `TooLarge`."""
-        self.backend.admit(context.lane, context.deadline, demand)
+        """
+        Reject a request for which a full lane has no room, which would be late, or which is too much.
+
+        Interactive work that should end after its deadline is rejected.  An idle model accepts what fits
+        into one batch in any case: its cost is known roughly, and nothing waits behind it for long.
+
+        Raises:
+            LaneFull, Overloaded: interactive or bulk work; with the seconds until the lane will have
+                drained, if other work is first.
+            TooLarge: it exceeds the limit for one request.
+        """
+        backend, lane = self.backend, context.lane
+        forecast = backend.forecast(lane, demand)
+        if forecast.too_much:
+            raise TooLarge(f"one request may not send so many calls to {self.name}; split it")
+        if forecast.full:
+            missing = backend.missing
+            detail = f"{self.name}: {missing}" if missing else f"the {lane} lane of {self.name} is full"
+            raise (LaneFull if lane == INTERACTIVE else Overloaded)(
+                detail, retry_after_s=forecast.drain_s or None
+            )
+        done_s = (forecast.wait_s + forecast.run_s) * CAUTION
+        left_s = context.deadline - asyncio.get_running_loop().time()
+        late = lane == INTERACTIVE and done_s > left_s
+        if late and (forecast.wait_s or backend.estimate(demand).batches > 1):
+            detail = f"{self.name} would need {done_s:.1f} s, and {max(0.0, left_s):.1f} s are left"
+            raise LaneFull(detail, retry_after_s=forecast.drain_s or None)
 
     async def wait_for_room(self, context: Context, demand: Demand, place: Place) -> None:
         """

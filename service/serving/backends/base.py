@@ -51,8 +51,8 @@ def not_decoded(error: ImageError) -> ScoregateError:
 
 def decoding_s(calls: Sequence[Call], since: float) -> float:
     """Return the seconds from *since*, by `time.monotonic`, in which the images of *calls* were decoded."""
-    times = {image.file: image.decode_time for call in calls for image in call.images}
-    return sum(max(0.0, time.began + time.seconds - max(since, time.began)) for time in times.values())
+    times = [file.decode_time for file in {image.file for call in calls for image in call.images}]
+    return sum(max(0.0, time.began + time.seconds - max(since, time.began)) for time in times)
 
 
 class QueuedBackend(Backend):
