@@ -62,6 +62,7 @@ class Image:
 
     Attributes:
         is_bound: pixels are decoded only between `reserve` and `release`; set by a service.
+        decode_time: of the pixels, until they are released; a frame's film has it.
     """
 
     def __init__(self, encoded: bytes, digest: str = "", orientation: int = 1) -> None:
@@ -69,7 +70,7 @@ class Image:
         self.digest = digest or hashlib.sha256(encoded).hexdigest()
         self._rgb: Any = None
         self._broken = ""  # the reason if decoding failed
-        self._time = DecodeTime()
+        self.decode_time = DecodeTime()
         self._made: dict[Any, Any] = {}
         self.is_bound, self._reservations, self._uses = False, 0, 0
         self._later: Callable[[], None] | None = None  # of a reservation that ended during a use
@@ -124,11 +125,6 @@ class Image:
         """Content of the file that the pixels do not show."""
         unseen = read_unseen(self.encoded)
         return unseen if self.orientation == 1 else replace(unseen, orientation=1)
-
-    @property
-    def decode_time(self) -> DecodeTime:
-        """The time that decoding took, until the pixels are released."""
-        return self.file._time
 
     @property
     def size(self) -> tuple[int, int]:
@@ -206,17 +202,17 @@ class Image:
                 self._broken = str(exc)
                 raise
             finally:
-                self._time = DecodeTime(began, monotonic() - began)
+                self.decode_time = DecodeTime(began, monotonic() - began)
         return self._rgb
 
     def _decoded(self) -> Any:
         """Return the RGB picture; a film returns the pictures of its frames by number."""
-        decoded = decode(self.encoded)
+        decoded = decode(self.encoded, self.header)
         return decoded if self.orientation == 1 else turned(decoded, self.orientation)
 
     def _drop(self) -> DecodeTime:
         """Drop the pixels, and return the time that decoding took."""
-        time, self._time = self._time, DecodeTime()
+        time, self.decode_time = self.decode_time, DecodeTime()
         self._rgb = None
         self._made.clear()
         return time

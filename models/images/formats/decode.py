@@ -32,9 +32,14 @@ END_S = 10  # until a process whose pipe is closed has its exit status
 START = "import sys; sys.path.insert(0, sys.argv[1]); from models.images.formats.worker import main; main()"
 
 
-def decode(encoded: bytes) -> PIL.Image.Image:
-    """Decode the first frame to RGB, within the memory of the header.  Raises `ImageError`."""
-    header = read_header(encoded)
+def decode(encoded: bytes, header: Header | None = None) -> PIL.Image.Image:
+    """
+    Decode the first frame to RGB, within the memory of the header.  Raises `ImageError`.
+
+    Args:
+        header: of the file, if it has been read already; width and height may be swapped.
+    """
+    header = header or read_header(encoded)
     if not header.apart:
         return rgb(plain(encoded), header)
     [picture] = decode_apart(encoded, header.format)

@@ -210,7 +210,7 @@ async def test_a_picture_is_decoded_once_for_all_its_metrics(serve, monkeypatch)
     """By the first model that looks at it, and no more often than that."""
     looked = []
     monkeypatch.setattr(
-        "models.images.image.decode", lambda encoded: looked.append(encoded) or decode(encoded)
+        "models.images.image.decode", lambda encoded, header: looked.append(encoded) or decode(encoded)
     )
     async with serve() as client:
         await client.post("/score", json={"items": [item()], "metrics": METRICS})

@@ -163,7 +163,7 @@ async def test_a_part_that_cannot_be_is_refused(serve, clip):
 
 async def test_the_pixels_of_a_grid_count(serve, monkeypatch):
     """Each picture is within the limits; the grid is not."""
-    monkeypatch.setattr("models.images.image.decode", lambda encoded: pytest.fail("was decoded"))
+    monkeypatch.setattr("models.images.image.decode", lambda encoded, header: pytest.fail("was decoded"))
     wide = b64(png(size=(600, 600)))
     async with serve(images={"max_pixels": 1_000_000}) as client:
         result = await scored(client, [wide, wide], frames="grid")

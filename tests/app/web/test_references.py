@@ -189,7 +189,7 @@ async def test_a_broken_image_is_not_blamed_on_what_is_beside_it(serve):
 
 async def test_their_pixels_count_together(serve, monkeypatch):
     """Each fits, and all of them do not; nothing is decoded."""
-    monkeypatch.setattr("models.images.image.decode", lambda encoded: pytest.fail("was decoded"))
+    monkeypatch.setattr("models.images.image.decode", lambda encoded, header: pytest.fail("was decoded"))
     large = [b64(png(colour, (600, 600))) for colour in COLOURS]
     async with serve(images={"decoded_budget_mb": 8, "max_pixels": 1_000_000}) as client:
         [result] = await scored(client, item(image=b64(png(size=(600, 600))), references=large))

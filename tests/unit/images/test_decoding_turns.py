@@ -8,6 +8,7 @@ from functools import partial
 import PIL.Image
 import pytest
 
+from models.images.formats.contract import Header
 from models.images.formats.decode import decode
 from service.images.loader import ImageRef
 from service.scoring.plan import UnopenedItem
@@ -26,7 +27,7 @@ class Decoder:
         self.go = threading.Semaphore(0)
         self.quick: list[bytes] = []  # what is decoded at once
 
-    def __call__(self, encoded: bytes) -> PIL.Image.Image:
+    def __call__(self, encoded: bytes, header: Header) -> PIL.Image.Image:
         self.seen.append(encoded)
         assert encoded in self.quick or self.go.acquire(timeout=10)
         return decode(encoded)

@@ -36,7 +36,7 @@ def test_a_smaller_picture_stands_in_the_middle_of_its_cell():
 
 def test_equal_grids_have_equal_digests_and_others_do_not(monkeypatch):
     """Named after their frames and their order; nothing is decoded for it."""
-    monkeypatch.setattr(models.images.image, "decode", lambda encoded: pytest.fail("was decoded"))
+    monkeypatch.setattr(models.images.image, "decode", lambda encoded, header: pytest.fail("was decoded"))
     red, lime, blue = stills("red", "lime", "blue")
     first = grid([red, lime, blue])
 
@@ -50,7 +50,7 @@ def test_a_grid_has_its_pictures_one_after_the_other(monkeypatch):
     pictures, held = stills(*COLOURS[:4], size=(32, 32)), []
     real = models.images.image.decode
 
-    def decode(encoded):
+    def decode(encoded, header):
         held.append(sum(picture._rgb is not None for picture in pictures))
         return real(encoded)
 

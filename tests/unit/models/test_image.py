@@ -25,7 +25,9 @@ def noise(width=31, height=17):
 def decoded(monkeypatch):
     """How often pixels were decoded, as a list that grows."""
     times, decode = [], models.images.image.decode
-    monkeypatch.setattr(models.images.image, "decode", lambda data: times.append(len(data)) or decode(data))
+    monkeypatch.setattr(
+        models.images.image, "decode", lambda data, header: times.append(len(data)) or decode(data)
+    )
     return times
 
 
@@ -91,7 +93,7 @@ def test_an_image_that_is_being_decoded_is_let_go_by_who_decodes_it(monkeypatch)
     """The one who releases it does not wait, and is told when it is done."""
     inside, go, done = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(encoded):
+    def slow(encoded, header):
         inside.set()
         assert go.wait(10)
         return noise()
@@ -190,7 +192,7 @@ def test_a_broken_picture_is_an_image_error(data, decoded):
     for _ in range(2):
         with pytest.raises(ImageError, match=r"^the (bytes|JPEG|PNG)"):
             _ = image.rgb
-    assert 1 == len(decoded)
+    assert len(decoded) <= 1  # not at all if the header is broken
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1", "I;16"])

@@ -59,9 +59,9 @@ def counting(monkeypatch):
     for name in seen:
         real = getattr(image, name)
 
-        def counted(encoded, name=name, real=real):
+        def counted(encoded, *header, name=name, real=real):
             seen[name] += 1
-            return real(encoded)
+            return real(encoded, *header)
 
         monkeypatch.setattr(image, name, counted)
     return seen
