@@ -181,12 +181,6 @@ class Budget:
         self._change(portion, amount)
         return portion
 
-    def give_back(self, portion: "Portion", amount: int) -> None:
-        """Return *amount* of a portion, and serve those who wait."""
-        self._change(portion, -amount)
-        if self._urgent.callers or self._patient.callers:
-            self._serve()
-
     def _allows(self, portion: "Portion", amount: int) -> bool:
         """Return True if the portion's caller and key may hold so much more."""
         return (
@@ -239,8 +233,10 @@ class Portion:
     key: Hashable
 
     def give_back(self, amount: int) -> None:
-        """Return *amount* of it to the budget."""
-        self.budget.give_back(self, amount)
+        """Return *amount* of it to the budget, which serves those who wait."""
+        self.budget._change(self, -amount)
+        if self.budget.waits:
+            self.budget._serve()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
