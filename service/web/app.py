@@ -92,8 +92,16 @@ def route_of(path: str, declared: list[APIRoute]) -> Route:
     return Route(path, endpoint, methods=[*by_method])
 
 
-def create_app(service: Service) -> App:
-    """Build the public API.  Raises `SettingsError` if the file of keys cannot be used."""
+def create_app(service: Service, *, keyless: bool = False) -> App:
+    """
+    Build the public API.
+
+    Args:
+        keyless: require no key, whatever the settings say.
+
+    Raises:
+        SettingsError: the file of keys cannot be used.
+    """
     server = service.settings.server
     shown = [scoring.router, questions.router, *routers(service.settings.dialects.enabled)]
     shown += [models.router, models.changes, health.router, pages.router]
@@ -105,7 +113,7 @@ def create_app(service: Service) -> App:
     app.state.dialects = Dialects(service)
     app.state.bodies = Bodies(server, service.memory, service.parser)
     app.state.quotas = Quotas()
-    keys = KeyFile(server.api_keys_file) if server.api_keys_file else None
+    keys = KeyFile(server.api_keys_file) if server.api_keys_file and not keyless else None
     app.entry = Edge(app.dispatch, service, keys, app.state.bodies, app.error_format)
     if server.cors_origins:  # outermost, so that pages of other origins can read the edge's errors
         app.entry = Cors(app.entry, origins=server.cors_origins)

@@ -3,6 +3,8 @@ Client of a Scoregate service, which scores how well pictures match their prompt
 
     with scoregate.Client() as client:
         print(client.score("cat.png", "a cat on a red chair").value)
+
+Without a server, `scoregate.load("demo")` is such a client with the models in this process.
 """
 
 from scoregate.aio import AsyncClient
@@ -56,11 +58,13 @@ from scoregate.errors import (
 )
 from scoregate.images import spread
 from scoregate.items import Item
+from scoregate.local import AsyncGate, Gate, aload, load
 from scoregate.notices import Notice, ScoregateWarning
 from scoregate.results import MetricError, QuestionSet, Ranked, Ranking, Report, Result, Score
 
 __all__ = [
     "AsyncClient",
+    "AsyncGate",
     "BadImage",
     "BadResults",
     "CallRefused",
@@ -70,6 +74,7 @@ __all__ = [
     "DeadlineExceeded",
     "Draining",
     "Forbidden",
+    "Gate",
     "ImageFailed",
     "ImageTooLarge",
     "ImageUndecodable",
@@ -117,5 +122,7 @@ __all__ = [
     "UrlFailed",
     "UrlNotAllowed",
     "Warned",
+    "aload",
+    "load",
     "spread",
 ]

@@ -27,6 +27,9 @@ from scoregate.items import Files, Item, ScoreParams, given, names_of, packed
 from scoregate.many import Many
 from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
 
+MOST_ITEMS = 128  # of a request, unless the service is set otherwise
+OF_A_MATRIX = 32  # pairs of a request, if a picture has no more
+
 
 class Models:
     """The methods of `scoregate.AsyncClient` that score nothing: models, questions, health and version."""
@@ -143,9 +146,11 @@ class AsyncClient(Models):
     ) -> None:
         self.timeout_s, self.priority, self.allow_urls = timeout_s, priority, allow_urls
         self.strict = strict
-        self._connection = Connection(
-            base_url_of(base_url), api_key_of(api_key), retries, max_connections, transport
-        )
+        if hasattr(transport, "connection"):  # a service of this process
+            self._connection = transport.connection(retries)
+        else:
+            address, key = base_url_of(base_url), api_key_of(api_key)
+            self._connection = Connection(address, key, retries, max_connections, transport)
 
     @property
     def base_url(self) -> str:
@@ -255,6 +260,46 @@ class AsyncClient(Models):
                 task.cancel()
             await asyncio.gather(*pending, return_exceptions=True)
             many.close()
+
+    async def matrix(
+        self,
+        images: Iterable[Picture],
+        prompts: Iterable[str],
+        metric: str = "vqascore",
+        *,
+        options: Mapping[str, Any] | None = None,
+        concurrency: int = 8,
+        priority: str = "bulk",
+    ) -> Any:
+        """
+        Score each picture against each prompt.
+
+        A picture is sent and decoded once for up to 128 prompts.
+
+        Returns:
+            A NumPy array of float64, (images, prompts).
+
+        Raises:
+            ImportError: NumPy is not installed.
+            ScoregateError: a pair has no score; the error names the picture and the prompt by index.
+        """
+        import numpy as np
+
+        pictures, texts = list(images), list(prompts)
+        if not (pictures and texts):
+            return np.zeros((len(pictures), len(texts)))
+        pairs = [(picture, text) for picture in pictures for text in texts]
+        batch = len(texts) * max(1, OF_A_MATRIX // len(texts)) if len(texts) <= MOST_ITEMS else MOST_ITEMS
+        scored = self.score_many(
+            pairs, metric, options=options, concurrency=concurrency, batch=batch, priority=priority
+        )
+        values = []
+        async for result in scored:
+            if metric in result.errors:
+                picture, text = divmod(result.index, len(texts))
+                raise result.errors[metric].at(f"picture {picture}, prompt {text}")
+            values.append(result.scores[metric])
+        return np.array(values).reshape(len(pictures), len(texts))
 
     @property
     def _many(self) -> partial[Many]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from copy import copy
 from functools import wraps
 from os import PathLike
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -13,7 +14,7 @@ from scoregate.aio import AsyncClient
 from scoregate.errors import ScoregateError
 from scoregate.images import Picture
 from scoregate.items import Item, ScoreParams, names_of
-from scoregate.portal import Portals
+from scoregate.portal import HasPortal, Portals
 from scoregate.results import Result
 
 P = ParamSpec("P")
@@ -28,7 +29,7 @@ def blocking(
     @wraps(method)
     def wrapped(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return self._portals.here().run(method(self._inner, *args, **kwargs))
+            return self.portals.here().run(method(self._inner, *args, **kwargs))
         except ScoregateError as exc:
             raise exc.with_traceback(None) from exc.__cause__  # without the frames of the loop
 
@@ -88,8 +89,10 @@ class Client:
         return self._inner
 
     def __setstate__(self, inner: AsyncClient) -> None:
-        self._inner, self._portals = inner, Portals()
-        self._portals.serve(self, inner.close)
+        portals = Portals()
+        portals.serve(self, inner.close)
+        self._inner = inner
+        self.portals: HasPortal = portals
 
     @property
     def base_url(self) -> str:
@@ -105,12 +108,19 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def asynchronous(self, *, strict: bool) -> AsyncClient:
+        """Return an `AsyncClient` with the same connections, for tasks in `portals`."""
+        inner = copy(self._inner)
+        inner.strict = strict
+        return inner
+
     def close(self) -> None:
         """Close this process's connections.  A later call opens new ones."""
-        self._portals.close()
+        self.portals.close()
 
     score = blocking(AsyncClient.score)
     score_items = blocking(AsyncClient.score_items)
+    matrix = blocking(AsyncClient.matrix)
     rank = blocking(AsyncClient.rank)
     questions = blocking(AsyncClient.questions)
     question_set = blocking(AsyncClient.question_set)
@@ -162,7 +172,7 @@ class Client:
         pending: deque[Future[list[Result]]] = deque()
         try:
             for entries in many.batches():
-                pending.append(self._portals.here().submit(many.score(entries)))
+                pending.append(self.portals.here().submit(many.score(entries)))
                 if len(pending) > many.ahead:
                     yield from many.finish(pending.popleft().result())
             while pending:

@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from scoregate.errors import ConnectionFailed
 
@@ -54,6 +54,10 @@ class Portal:
             raise ConnectionFailed("the client was closed meanwhile") from exc
         finally:
             future.cancel()
+
+    def is_current(self) -> bool:
+        """Return True in a task of the loop."""
+        return threading.current_thread() is self._thread
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Cancel all tasks, run *last*, and return when the loop and its thread have ended."""
@@ -137,6 +141,16 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 async def nothing() -> None:
     """Do nothing: the default cleanup."""
+
+
+class HasPortal(Protocol):
+    """What has a portal for the methods of a client."""
+
+    def here(self) -> Portal:
+        """Return the portal of this process."""
+
+    def close(self) -> None:
+        """Close it."""
 
 
 class Portals:

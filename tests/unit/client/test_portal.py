@@ -56,7 +56,7 @@ def test_a_client_may_be_collected_in_its_own_loop():
     """Which then ends, and no other does."""
     before = loops()
     first, second = [opened(Client)], opened(Client)
-    mine = first[0]._portals.here()
+    mine = first[0].portals.here()
 
     async def collect():
         first.clear()
@@ -77,7 +77,7 @@ def test_a_fork_waits_for_no_loop_that_ends_meanwhile():
 
     def fork():
         for client in made:
-            client._portals._end()
+            client.portals._end()
             portal.before_fork()
             portal.after_fork_in_parent()
 

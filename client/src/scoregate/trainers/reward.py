@@ -13,11 +13,12 @@ from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.answers import lower_is_better, understood
+from scoregate.client import Client
 from scoregate.connection import api_key_of, base_url_of
 from scoregate.errors import Conflict, ScoregateError, Timeout, UnknownMetric
 from scoregate.items import Item, names_of
 from scoregate.notices import ScoregateWarning
-from scoregate.portal import Portals
+from scoregate.portal import Portal, Portals
 from scoregate.trainers.figures import statistics
 from scoregate.trainers.outcomes import (
     NoScore,
@@ -61,10 +62,12 @@ class Reward:
         strict: raise an error for a score with a warning, instead of a `ScoregateWarning` for the first of
             its kind.
         transport: as for `Client`.
+        client: a `Client`, or a gate of `scoregate.load`, in place of *base_url*, *api_key* and *transport*.
+            It stays open when the reward is closed.
 
     Raises:
         ValueError: *weights* are not a finite number for each metric, *encode* is none of the above, or
-            `Client` would not take *base_url* or *api_key*.
+            `Client` would not take *base_url* or *api_key*, or one of them stands beside *client*.
     """
 
     metric: str = "vqascore"
@@ -80,6 +83,7 @@ class Reward:
     batch: int = 32
     strict: bool = False
     transport: Any = None
+    client: Client | None = None
 
     def __post_init__(self) -> None:
         check_encode(self.encode)
@@ -87,6 +91,8 @@ class Reward:
             base_url_of(self.base_url)
         if self.api_key:
             api_key_of(self.api_key)
+        if self.client and (self.base_url or self.api_key or self.transport):
+            raise ValueError("client has an address, a key and a transport of its own")
         self._weights = weights_of(names_of(self.metrics) or [self.metric], self.weights)
         self._portals = Portals()
         self._warned: Counter[str] = Counter()
@@ -162,12 +168,12 @@ class Reward:
     ) -> list[Outcome]:
         """Return for each picture its reward, a float with `parts`, or its error."""
         items = items_of(images, prompts, channels, references, self.encode)
-        return self._noted(prompts, self._portals.here().run(self._outcomes(items)))
+        return self._noted(prompts, self._here().run(self._outcomes(items)))
 
     async def outcomes_soon(self, images: Any, prompts: Sequence[str]) -> list[Outcome]:
         """Return `outcomes`, awaited; the connections do not depend on the caller's event loop."""
         items = await asyncio.to_thread(items_of, images, prompts, None, encode=self.encode)
-        outcomes = asyncio.wrap_future(self._portals.here().submit(self._outcomes(items)))
+        outcomes = asyncio.wrap_future(self._here().submit(self._outcomes(items)))
         return self._noted(prompts, await outcomes)
 
     def check(self) -> dict[str, Mapping[str, Any]]:
@@ -204,7 +210,7 @@ class Reward:
         Raises:
             ScoregateError: a model cannot be loaded; those that were are offloaded again.
         """
-        here, client = self._portals.here(), self._sender().client
+        here, client = self._here(), self._sender().client
         names = models or dict.fromkeys(chain(*(entry["models"] for entry in self.check().values())))
 
         def offload(name: str) -> None:
@@ -240,7 +246,7 @@ class Reward:
 
     def _served(self) -> dict[str, dict[str, Any]]:
         """Return the entries of `GET /models` by metric."""
-        models = self._portals.here().run(self._sender().client.models())
+        models = self._here().run(self._sender().client.models())
         return understood(lambda: {str(name): dict(entry) for name, entry in models["metrics"].items()})
 
     def close(self) -> None:
@@ -250,17 +256,27 @@ class Reward:
     def _sender(self) -> Sender:
         made: Sender | None = self.__dict__.get("_made")
         if made is None:  # of two concurrent threads, both get the first one's
-            client = AsyncClient(
-                self.base_url,
-                api_key=self.api_key,
-                timeout_s=self.timeout_s,
-                strict=self.strict,
-                transport=self.transport,
-            )
+            client = self._client()
             sender = Sender(client, self._weights, self._options(), self.priority, self.strict, self._warned)
             made = self.__dict__.setdefault("_made", sender)
-            self._portals.serve(self, made.client.close)
+            if self.client is None:
+                self._portals.serve(self, made.client.close)
         return made
+
+    def _client(self) -> AsyncClient:
+        if self.client is not None:
+            return self.client.asynchronous(strict=self.strict)
+        return AsyncClient(
+            self.base_url,
+            api_key=self.api_key,
+            timeout_s=self.timeout_s,
+            strict=self.strict,
+            transport=self.transport,
+        )
+
+    def _here(self) -> Portal:
+        """Return the portal of this process: the client's, if there is one."""
+        return (self._portals if self.client is None else self.client.portals).here()
 
     def _options(self) -> dict[str, dict[str, Any]]:
         """Return the options of a request, by metric."""

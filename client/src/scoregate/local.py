@@ -1,0 +1,222 @@
+"""`scoregate.load`: the service in this process, on a thread of its own, without a port."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from importlib import import_module
+from typing import Any
+
+from scoregate.aio import AsyncClient
+from scoregate.client import Client
+from scoregate.connection import Connection, Reply
+from scoregate.errors import ScoregateError, Timeout
+from scoregate.portal import Portal, nothing
+
+ADDRESS = "http://in-process"
+NO_SERVER = (
+    "scoregate.load runs the models in this process, and needs the package scoregate-server in this"
+    " environment: pip install . in a checkout of Scoregate"
+)
+
+
+class LocalService:
+    """
+    The service on the event loop of a thread, from `open` until `close`.
+
+    Args:
+        names: a profile or models, see `load`.
+        devices, dtype: of models by name.
+    """
+
+    def __init__(self, names: Sequence[str], devices: Sequence[str], dtype: str) -> None:
+        self._given = (list(names), list(devices), dtype)
+        self._server = server()
+        self._process = os.getpid()
+        self._stack = AsyncExitStack()
+        self._app: Any = None
+        self._portal: Portal | None = Portal()
+        _all.add(self)
+
+    async def open(self) -> None:
+        """Load the models, on the service's own loop.  Raises `ScoregateError` with the reason."""
+        try:
+            self._app = await self._stack.enter_async_context(self._server.embedded(*self._given))
+        except self._server.FAULTS as exc:
+            raise ScoregateError(str(exc), code="not_loaded") from exc
+
+    def here(self) -> Portal:
+        """
+        Return the portal of the service's loop.
+
+        Raises:
+            ScoregateError: the gate was closed, or loaded in another process: no thread survives a fork.
+        """
+        if self._process != os.getpid():
+            raise ScoregateError(
+                "this gate was loaded before the fork, and its threads and models are the parent's:"
+                " load one in each process, or start processes by spawn",
+                code="forked",
+            )
+        if self._portal is None:
+            raise ScoregateError("this gate was closed", code="closed")
+        return self._portal
+
+    async def exchange(self, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Any:
+        """Send a request to the app, from any event loop; cancelling the task cancels the work."""
+        portal = self.here()
+        sent = self._server.exchange(self._app, method, path, headers, content)
+        if portal.is_current():
+            return await sent
+        return await asyncio.wrap_future(portal.submit(sent))
+
+    def close(self) -> None:
+        """Finish, free the models, and return when the thread has ended; does nothing a second time."""
+        portal, self._portal = self._portal, None
+        if portal is not None and self._process == os.getpid():
+            portal.run(self._stack.aclose())
+            portal.close(nothing)
+
+    def end(self) -> None:
+        """Close without waiting, for the garbage collector, which may run in the service's own thread."""
+        portal, self._portal = self._portal, None
+        if portal is not None and self._process == os.getpid():
+            portal.submit(self._stack.aclose()).add_done_callback(lambda _: portal.end(nothing))
+
+    def connection(self, retries: int) -> LocalConnection:
+        """Return a connection for a client."""
+        return LocalConnection(self, retries)
+
+
+class LocalConnection(Connection):
+    """A connection to a service of this process; retries and errors are those of `Connection`."""
+
+    def __init__(self, service: LocalService, retries: int) -> None:
+        super().__init__(ADDRESS, "", retries, 1, None)
+        self._service = service
+
+    async def _send(
+        self, method: str, path: str, left: float, content: bytes | None, headers: Mapping[str, str]
+    ) -> Reply:
+        sent = self._service.exchange(method, path, headers, content or b"")
+        try:
+            answer = await asyncio.wait_for(sent, left)
+        except (asyncio.TimeoutError, TimeoutError):
+            raise Timeout(f"no result of {path} in time") from None
+        return Reply(f"{ADDRESS}{path}", answer.status, answer.headers, answer.content)
+
+
+def server() -> Any:
+    """Import the server's package.  Raises `ImportError` with what is to be installed."""
+    try:
+        command = import_module("scoregate_server")
+        foreign = [found for name in command.PACKAGES if (found := command.where_foreign(name))]
+        if foreign:
+            raise ImportError(f"scoregate.load: {foreign[0]}")
+        return import_module("service.process.embedded")
+    except ModuleNotFoundError as exc:
+        raise ImportError(f"{NO_SERVER} ({exc})") from exc
+
+
+class Gate(Client):
+    """
+    A `Client` of a service in this process, made by `load`.  All methods and errors are the client's.
+
+    It may be used by any number of threads, and beside a running event loop.  Pickled, as for a process that
+    is started by spawn, it is loaded anew there.
+    """
+
+    def __init__(self, service: LocalService, given: tuple[Any, ...], **client: Any) -> None:
+        super().__init__(ADDRESS, api_key="", transport=service, **client)
+        self._given = given
+        self.portals = service  # its loop runs the client's part, too
+        weakref.finalize(self, service.end).atexit = False
+
+    def __repr__(self) -> str:
+        return f"scoregate.load({', '.join(map(repr, self._given[0]))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _loaded, self._given
+
+    def close(self) -> None:
+        """Free the models, and end the threads."""
+        self.portals.close()
+
+
+class AsyncGate(AsyncClient):
+    """An `AsyncClient` of a service in this process, made by `aload`; any event loop may use it."""
+
+    def __init__(self, service: LocalService, **client: Any) -> None:
+        super().__init__(ADDRESS, api_key="", transport=service, **client)
+        self._service = service
+        weakref.finalize(self, service.end).atexit = False
+
+    async def close(self) -> None:
+        """Free the models, and end the threads."""
+        await asyncio.to_thread(self._service.close)
+
+
+def load(*names: str, devices: Sequence[str] | str = (), dtype: str = "", **client: Any) -> Gate:
+    """
+    Load models into this process, and return a `Client` of them; no port is opened.
+
+    The engine, batching, caches, limits and errors are the service's.  The environment's `SCOREGATE_…`
+    settings hold here, too.  Close it, or use it as a context manager, to free the models; a gate that is
+    collected closes itself.
+
+    Args:
+        names: "demo"; the name or the file of a profile, such as "gpu-24gb"; or models, by the names that
+            `scoregate-server serve --model` takes, such as "zhiqiulin/clip-flant5-xl".
+        devices: of models by name, such as "cuda:1"; by default the first GPU, or the CPU without one.
+        dtype: of models by name, "float32" or "bfloat16".
+        client: arguments of `Client`, such as `timeout_s`.
+
+    Raises:
+        ImportError: the package scoregate-server is not installed here.
+        ScoregateError: the models cannot be loaded; the detail says why.
+        TypeError: no name is given.
+    """
+    return _loaded(names, devices, dtype, client)
+
+
+async def aload(*names: str, devices: Sequence[str] | str = (), dtype: str = "", **client: Any) -> AsyncGate:
+    """Load models into this process as `load` does, and return an `AsyncClient` of them."""
+    service = _service(names, devices, dtype)
+    try:
+        await asyncio.wrap_future(service.here().submit(service.open()))
+        return AsyncGate(service, **client)
+    except BaseException:
+        service.end()
+        raise
+
+
+def _loaded(
+    names: Sequence[str], devices: Sequence[str] | str, dtype: str, client: Mapping[str, Any]
+) -> Gate:
+    service = _service(names, devices, dtype)
+    try:
+        service.here().run(service.open())
+        return Gate(service, (tuple(names), devices, dtype, dict(client)), **client)
+    except BaseException:
+        service.end()
+        raise
+
+
+def _service(names: Sequence[str], devices: Sequence[str] | str, dtype: str) -> LocalService:
+    if not names:
+        raise TypeError('name a model, a profile, or "demo"')
+    return LocalService(names, devices.split() if isinstance(devices, str) else devices, dtype)
+
+
+_all: weakref.WeakSet[LocalService] = weakref.WeakSet()
+
+
+@atexit.register
+def close_all() -> None:
+    """Close what is open at the end of the process."""
+    for service in tuple(_all):
+        service.close()

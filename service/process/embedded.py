@@ -1,0 +1,126 @@
+"""The service within another process, for `scoregate.load`: the public app without a port."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from models.core.contract import CheckpointError, Temporary
+from models.families.registry import PluginError
+from service.core.concurrency.cpu_threads import on_thread
+from service.core.errors import ScoregateError
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
+from service.process.model_names import profile_of
+from service.questions.stores.opening import check_store
+from service.serving.loading import load_models
+from service.web.app import App, create_app
+from service.web.server.body import ARRIVED
+from service.wiring.bootstrap import Service
+from service.wiring.load import DEMO_PROFILE, PROFILES, load_settings, settings_of
+
+log = logging.getLogger("scoregate.embedded")
+
+DEMO = "demo"
+FAULTS = (SettingsError, PluginError, CheckpointError, Temporary, ScoregateError)
+"""What opening raises if the models cannot be served; each has one line for people."""
+
+
+class Answer(NamedTuple):
+    """A whole response; names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+def settings_for(names: Sequence[str], devices: Sequence[str], dtype: str) -> Settings:
+    """
+    Return the settings of a profile, or of models by their names, with the environment's overrides.
+
+    Args:
+        names: "demo", the name or the file of a profile, or one or several models as `--model` takes them.
+        devices, dtype: of models by name.
+
+    Raises:
+        SettingsError: a profile stands beside other names, or one of the errors of `load_settings`.
+        CheckpointError: a name is not a model.
+    """
+    profiles = [name for name in names if is_profile(name)]
+    if not profiles:
+        return settings_of(profile_of(names, {}, devices, dtype), "scoregate.load")
+    if len(names) > 1 or devices or dtype:
+        raise SettingsError(f"{profiles[0]} is a profile, with models, devices and dtypes of its own")
+    return load_settings(DEMO_PROFILE if names[0] == DEMO else Path(names[0]))
+
+
+def is_profile(name: str) -> bool:
+    """Return True for the name of a shipped profile, and for a TOML file."""
+    return name.endswith(".toml") or (PROFILES / f"{name}.toml").is_file()
+
+
+@asynccontextmanager
+async def embedded(names: Sequence[str], devices: Sequence[str], dtype: str) -> AsyncIterator[App]:
+    """
+    Open the service in this event loop, and yield its app.
+
+    Models are loaded on a thread.  A device that fails permanently is logged; its calls fail from then on.
+
+    Raises one of `FAULTS`.
+    """
+
+    def loaded() -> tuple[Settings, Mapping[str, Any]]:
+        settings = settings_for(names, devices, dtype)
+        check_store(settings.cache)
+        return settings, load_models(settings)
+
+    settings, models = await on_thread(loaded)
+    async with Service(
+        settings, models, lambda reason: log.critical("a device broke: %s", reason)
+    ) as service:
+        yield create_app(service, keyless=True)  # each caller is this process
+
+
+async def exchange(app: App, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Answer:
+    """Return the app's response to one request.  If the task is cancelled, so is the work."""
+    arrived, status = False, 0
+    body, found = bytearray(), dict[str, str]()
+
+    async def receive() -> MutableMapping[str, Any]:
+        nonlocal arrived
+        if arrived:  # the caller stays until its task is cancelled
+            await asyncio.get_running_loop().create_future()
+        arrived = True
+        return {"type": "http.request", "body": content, "more_body": False}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            found.update(
+                (name.decode("latin-1"), text.decode("latin-1")) for name, text in message["headers"]
+            )
+        else:
+            body.extend(message.get("body", b""))
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "scheme": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [
+            (name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()
+        ],
+        "client": None,
+        "server": None,
+        "state": {ARRIVED: True},
+    }
+    await app(scope, receive, send)
+    return Answer(status, found, bytes(body))

@@ -1,0 +1,221 @@
+"""`scoregate.load`: the service in this process, as a client that opens no port."""
+
+import asyncio
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import scoregate
+from models.images import image
+from scoregate import local
+from scoregate.trainers.reward import Reward
+from tests.support.paths import ROOT
+from tests.support.pictures import png
+from tests.support.service import until
+
+PROFILE = str(ROOT / "loadtest" / "fake.toml")
+PICTURES = [png(colour) for colour in ("red", "lime", "blue")]
+PROMPTS = ["a red square", "a green square"]
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path, monkeypatch):
+    """A store of question sets for each test."""
+    monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{tmp_path}/questions.sqlite3")
+
+
+@pytest.fixture
+def gate():
+    """A gate around fake models."""
+    with scoregate.load(PROFILE) as gate:
+        yield gate
+
+
+def ours():
+    """The threads of a gate that run now."""
+    names = ("scoregate", "cpu-", "device", "parser", "loading")
+    return {thread for thread in threading.enumerate() if thread.name.startswith(names)}
+
+
+def test_it_scores_as_a_client_does(gate):
+    """Single scores, lists, rankings, questions and what is served, with the client's types."""
+    [single] = [gate.score(PICTURES[0], "a red square")]
+    report = gate.score_items([(PICTURES[0], "a red square")], ["vqascore", "clipscore"])
+    [many] = gate.score_many([(PICTURES[0], "a red square")])
+    ranking = gate.rank("a red square", PICTURES)
+
+    assert single.value == report[0].scores["vqascore"] == many.scores["vqascore"]
+    assert single.model.startswith("fake")
+    assert {0, 1, 2} == {place.index for place in ranking}
+    assert gate.questions("a red square")[0].id
+    assert "vqascore" in gate.models()["metrics"]
+    assert gate.ready()[0]
+
+
+def test_a_matrix_has_a_row_for_each_picture(gate):
+    """And a column for each prompt: the scores of the pairs."""
+    matrix = gate.matrix(PICTURES, PROMPTS)
+    singles = [[gate.score(picture, prompt).value for prompt in PROMPTS] for picture in PICTURES]
+
+    np.testing.assert_array_equal(singles, matrix)
+    assert (np.float64, (3, 2)) == (matrix.dtype, matrix.shape)
+    assert (0, 2) == gate.matrix([], PROMPTS).shape
+    assert (3, 0) == gate.matrix(PICTURES, []).shape
+
+
+@pytest.mark.parametrize("prompts", [1, 40, 128])
+def test_a_picture_of_a_matrix_is_decoded_once(gate, monkeypatch, prompts):
+    """For all of its prompts, which are in one request."""
+    decoded, real = [], image.decode
+    monkeypatch.setattr(image, "decode", lambda data, header: decoded.append(data) or real(data, header))
+    gate.matrix(PICTURES, [f"prompt {number}" for number in range(prompts)])
+
+    assert sorted(PICTURES) == sorted(decoded)
+
+
+def test_a_pair_of_a_matrix_without_a_score_is_an_error_that_names_it(gate):
+    """There is no number in its place."""
+    with pytest.raises(scoregate.BadImage, match="picture 1, prompt 0: "):
+        gate.matrix([PICTURES[0], b"no picture"], PROMPTS)
+
+
+def test_errors_are_those_of_the_client(gate):
+    """An unknown metric, a wrong option, a broken picture, and too little time."""
+    with pytest.raises(scoregate.UnknownMetric):
+        gate.score(PICTURES[0], "a", "no_metric")
+    with pytest.raises(scoregate.Invalid, match="normalization"):
+        gate.score(PICTURES[0], "a", options={"vqascore": {"normalization": "?"}})
+    with pytest.raises(scoregate.ImageUndecodable):
+        gate.score(PICTURES[0][:40], "a")
+    with pytest.raises((scoregate.Timeout, scoregate.DeadlineExceeded)):
+        gate.score(PICTURES[0], "a", timeout_s=1e-6)
+
+
+def test_a_reward_takes_a_gate(gate):
+    """It is the gate's score, and the gate stays open when the reward is closed."""
+    reward = Reward(logit=False, client=gate)
+    [value] = reward.outcomes([PICTURES[0]], ["a red square"])
+    reward.close()
+
+    assert value == gate.score(PICTURES[0], "a red square").value
+    with pytest.raises(ValueError, match="of its own"):
+        Reward(client=gate, base_url="http://127.0.0.1:1")
+
+
+def test_threads_share_a_gate(gate):
+    """Each gets the scores of its own pictures."""
+    prompts = [f"prompt {number}" for number in range(16)]
+    expected = [gate.score(PICTURES[0], prompt).value for prompt in prompts]
+    found = {}
+
+    def score(number):
+        found[number] = gate.score(PICTURES[0], prompts[number]).value
+
+    threads = [threading.Thread(target=score, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert expected == [found[number] for number in range(16)]
+
+
+def test_nothing_is_left_when_it_is_closed():
+    """No thread; a later call is an error, and closing again does nothing."""
+    before = ours()
+    gate = scoregate.load(PROFILE)
+    gate.score(PICTURES[0], "a")
+    gate.close()
+    gate.close()
+
+    assert before == ours()
+    with pytest.raises(scoregate.ScoregateError, match="closed"):
+        gate.score(PICTURES[0], "a")
+
+
+def test_nothing_is_left_when_it_is_collected():
+    """It closes itself."""
+    before = ours()
+    gate = scoregate.load(PROFILE)
+    gate.score(PICTURES[0], "a")
+    del gate
+    gc.collect()
+
+    until(lambda: before == ours())
+
+
+@pytest.mark.anyio
+async def test_it_works_beside_a_running_loop(gate):
+    """As in a notebook, whose cells run in one."""
+    assert gate.score(PICTURES[0], "a red square").value == await asyncio.to_thread(
+        lambda: gate.score(PICTURES[0], "a red square").value
+    )
+
+
+@pytest.mark.anyio
+async def test_the_asynchronous_gate_has_the_methods_of_the_asynchronous_client(gate):
+    """With the scores of the other one; whatever loop awaits them."""
+    async with await scoregate.aload(PROFILE) as other:
+        scores = [other.score(PICTURES[0], prompt) for prompt in PROMPTS]
+        found = [score.value for score in await asyncio.gather(*scores)]
+        matrix = await other.matrix(PICTURES[:1], PROMPTS)
+
+    expected = [gate.score(PICTURES[0], prompt).value for prompt in PROMPTS]
+    assert expected == found == matrix.tolist()[0]
+
+
+@pytest.mark.anyio
+async def test_a_caller_who_leaves_an_asynchronous_gate_ends_its_work():
+    """The service sees no other request of it, and serves on."""
+    async with await scoregate.aload(PROFILE) as gate:
+        task = asyncio.create_task(gate.score(PICTURES[0], "a"))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        assert (await gate.score(PICTURES[0], "b")).value
+
+
+def test_it_needs_no_key(tmp_path, monkeypatch):
+    """Though the profile names a file of keys: the caller is the process that has loaded it."""
+    monkeypatch.setenv("SCOREGATE_SERVER__API_KEYS_FILE", str(tmp_path / "missing.toml"))
+    with scoregate.load(PROFILE) as gate:
+        assert gate.score(PICTURES[0], "a").value
+
+
+@pytest.mark.parametrize(
+    ("names", "devices", "reason"),
+    [
+        (["no/such.toml"], "", "such.toml"),
+        ([PROFILE, "openai/clip-vit-base-patch32"], "", "is a profile"),
+        ([PROFILE], "cpu", "is a profile"),
+    ],
+)
+def test_what_cannot_be_loaded_is_an_error_with_the_reason(names, devices, reason):
+    """And no thread is left."""
+    before = ours()
+    with pytest.raises(scoregate.ScoregateError, match=reason) as failed:
+        scoregate.load(*names, devices=devices)
+
+    assert "not_loaded" == failed.value.code
+    until(lambda: before == ours())
+
+
+def test_a_name_is_needed():
+    """Nothing is loaded by default."""
+    with pytest.raises(TypeError, match="demo"):
+        scoregate.load()
+
+
+def test_without_the_server_package_one_line_says_what_to_install(monkeypatch):
+    """The client's package alone is small, and does not have it."""
+
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(local, "import_module", missing)
+    with pytest.raises(ImportError, match="needs the package scoregate-server"):
+        scoregate.load("demo")
