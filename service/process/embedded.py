@@ -24,8 +24,12 @@ from service.wiring.load import DEMO_PROFILE, PROFILES, load_settings, settings_
 log = logging.getLogger("scoregate.embedded")
 
 DEMO = "demo"
-FAULTS = (SettingsError, PluginError, CheckpointError, Temporary, ScoregateError)
-"""What opening raises if the models cannot be served; each has one line for people."""
+LATER = Temporary
+FAULTS = (SettingsError, PluginError, CheckpointError, ScoregateError)
+"""
+What opening raises if the models cannot be served: for now, and until a person changes something.  Each has
+one line for people.
+"""
 
 
 class Answer(NamedTuple):
@@ -68,7 +72,7 @@ async def embedded(names: Sequence[str], devices: Sequence[str], dtype: str) -> 
 
     Models are loaded on a thread.  A device that fails permanently is logged; its calls fail from then on.
 
-    Raises one of `FAULTS`.
+    Raises `LATER` or one of `FAULTS`.
     """
 
     def loaded() -> tuple[Settings, Mapping[str, Any]]:

@@ -14,10 +14,11 @@ from typing import Any
 from scoregate.aio import AsyncClient
 from scoregate.client import Client
 from scoregate.connection import Connection, Reply
-from scoregate.errors import ScoregateError, Timeout
+from scoregate.errors import NotReady, ScoregateError, Timeout
 from scoregate.portal import Portal, nothing
 
 ADDRESS = "http://in-process"
+NOT_LOADED = "not_loaded"  # the code of an error that a person has to mend
 NO_SERVER = (
     "scoregate.load runs the models in this process, and needs the package scoregate-server in this"
     " environment: pip install . in a checkout of Scoregate"
@@ -43,11 +44,19 @@ class LocalService:
         _all.add(self)
 
     async def open(self) -> None:
-        """Load the models, on the service's own loop.  Raises `ScoregateError` with the reason."""
+        """
+        Load the models, on the service's own loop.
+
+        Raises:
+            NotReady: something is missing that may come, such as free memory or the hub.
+            ScoregateError: the models cannot be loaded; the detail says why.
+        """
         try:
             self._app = await self._stack.enter_async_context(self._server.embedded(*self._given))
+        except self._server.LATER as exc:
+            raise NotReady(str(exc), status=503) from exc
         except self._server.FAULTS as exc:
-            raise ScoregateError(str(exc), code="not_loaded") from exc
+            raise ScoregateError(str(exc), code=NOT_LOADED) from exc
 
     def here(self) -> Portal:
         """
@@ -177,6 +186,7 @@ def load(*names: str, devices: Sequence[str] | str = (), dtype: str = "", **clie
 
     Raises:
         ImportError: the package scoregate-server is not installed here.
+        NotReady: something is missing that may come, such as free memory or the hub.
         ScoregateError: the models cannot be loaded; the detail says why.
         TypeError: no name is given.
     """

@@ -1,6 +1,7 @@
 """What commands share: exit codes and the errors that lead to them, arguments, and the client."""
 
 import argparse
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import scoregate
+from scoregate.local import NOT_LOADED
 from scoregate.records import number, strict_json
 from scoregate.text import shown
 
@@ -40,6 +42,8 @@ def exit_code(error: scoregate.ScoregateError) -> int:
     """Return the code that *error* of a whole call ends the command with."""
     if isinstance(error, scoregate.ConnectionFailed | scoregate.Timeout) or error.status in LATER:
         return UNREACHABLE
+    if error.code == NOT_LOADED:
+        return USAGE
     return USAGE if 400 <= (error.status or 500) < 500 else NO_SCORE
 
 
@@ -126,6 +130,14 @@ def add_service(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         default=argparse.SUPPRESS,
         help="default $SCOREGATE_BASE_URL, else http://127.0.0.1:8000",
+    )
+    add(
+        "--local",
+        action="append",
+        metavar="NAME",
+        default=argparse.SUPPRESS,
+        help="load this model or profile, or demo, in place of a service; may be given several times"
+        " (default $SCOREGATE_LOCAL)",
     )
     add(
         "--api-key",
@@ -277,16 +289,26 @@ def metrics_of(arguments: argparse.Namespace) -> list[str]:
 
 
 def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **more: Any) -> scoregate.Client:
-    """Return a client of the service, a context manager."""
+    """Return a client of the service, a context manager; one in this process if models are named for it."""
     given = vars(arguments)
     more.setdefault("strict", given.get("strict", False))
     timeout_s = given.get("timeout", timeout_s)
     try:
+        if names := local_names(given):
+            return scoregate.load(*names, timeout_s=timeout_s, **more)
         return scoregate.Client(
             given.get("base_url"), api_key=given.get("api_key"), timeout_s=timeout_s, **more
         )
-    except ValueError as exc:  # the address is not valid
+    except (ValueError, ImportError) as exc:  # the address is not valid, or the server is not installed
         raise UsageFault(str(exc)) from exc
+
+
+def local_names(given: Mapping[str, Any]) -> list[str]:
+    """Return the models to load in this process; none if the arguments name a service."""
+    service = [f"--{name}".replace("_", "-") for name in ("base_url", "api_key") if name in given]
+    if service and "local" in given:
+        raise UsageFault(f"--local and {service[0]}: models of this process have no address and no key")
+    return given.get("local") or ([] if service else os.environ.get("SCOREGATE_LOCAL", "").split())
 
 
 def check_plot(path: Path) -> None:

@@ -1,0 +1,67 @@
+"""The command without a server: `--local`, and SCOREGATE_LOCAL."""
+
+import json
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.support.pictures import png
+from tests.unit.client.cli.conftest import run
+
+__all__ = ["run"]
+
+PROFILE = str(ROOT / "loadtest" / "fake.toml")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Two pictures, and a store of question sets."""
+    monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{tmp_path}/questions.sqlite3")
+    (tmp_path / "pictures").mkdir()
+    for name in ("red", "lime"):
+        (tmp_path / "pictures" / f"{name}.png").write_bytes(png(name))
+    return tmp_path / "pictures"
+
+
+def scored(run, *arguments):
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_command_that_scores_runs_without_a_server(run, tmp_path):
+    """One picture, a folder, a ranking, questions, and what is served."""
+    local, picture = ("--local", PROFILE), "pictures/red.png"
+
+    assert "vqascore" in scored(run, "score", picture, "-p", "a red square", *local)
+    assert "red.png" in scored(run, "rank", picture, "pictures/lime.png", "-p", "a red square", *local)
+    assert "?" in scored(run, "questions", "a red square", *local)
+    assert "clipscore" in scored(run, "health", *local)
+    scored(run, "batch", "pictures", "-p", "a red square", "-o", "out.jsonl", *local)
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert ["lime.png", "red.png"] == sorted(row["image"] for row in rows if row.get("scores"))
+
+
+def test_the_environment_names_the_models_of_all_commands(run, monkeypatch):
+    """An address on the command line comes first."""
+    monkeypatch.setenv("SCOREGATE_LOCAL", PROFILE)
+
+    assert "vqascore" in scored(run, "score", "pictures/red.png", "-p", "a red square")
+    done = run("score", "pictures/red.png", "-p", "a", "--base-url", "http://127.0.0.1:1", "--timeout", "0.2")
+    assert 3 == done.returncode
+
+
+@pytest.mark.parametrize("service", [("--base-url", "http://127.0.0.1:1"), ("--api-key", "k")])
+def test_models_of_this_process_have_no_address_and_no_key(run, service):
+    """One of the two is meant."""
+    done = run("score", "pictures/red.png", "-p", "a", "--local", PROFILE, *service)
+
+    assert (2, True) == (done.returncode, service[0] in done.stderr)
+
+
+def test_models_that_cannot_be_loaded_are_a_wrong_call(run):
+    """With the reason, in one line."""
+    done = run("score", "pictures/red.png", "-p", "a", "--local", "no/such.toml")
+
+    assert 2 == done.returncode
+    assert ["no/such.toml" in line for line in done.stderr.splitlines()] == [True]
