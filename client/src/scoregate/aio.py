@@ -24,11 +24,8 @@ from scoregate.answers import (
 from scoregate.connection import Connection, api_key_of, base_url_of, form
 from scoregate.images import Picture
 from scoregate.items import Files, Item, ScoreParams, given, names_of, packed
-from scoregate.many import Many
+from scoregate.many import Many, Matrices
 from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
-
-MOST_ITEMS = 128  # of a request, unless the service is set otherwise
-OF_A_MATRIX = 32  # pairs of a request, if a picture has no more
 
 
 class Models:
@@ -124,7 +121,7 @@ class Models:
         return understood(lambda: dict(raw))
 
 
-class AsyncClient(Models):
+class AsyncClient(Models, Matrices):
     """
     Asynchronous version of `scoregate.Client`, with the same methods.
 
@@ -260,46 +257,6 @@ class AsyncClient(Models):
                 task.cancel()
             await asyncio.gather(*pending, return_exceptions=True)
             many.close()
-
-    async def matrix(
-        self,
-        images: Iterable[Picture],
-        prompts: Iterable[str],
-        metric: str = "vqascore",
-        *,
-        options: Mapping[str, Any] | None = None,
-        concurrency: int = 8,
-        priority: str = "bulk",
-    ) -> Any:
-        """
-        Score each picture against each prompt.
-
-        A picture is sent and decoded once for up to 128 prompts.
-
-        Returns:
-            A NumPy array of float64, (images, prompts).
-
-        Raises:
-            ImportError: NumPy is not installed.
-            ScoregateError: a pair has no score; the error names the picture and the prompt by index.
-        """
-        import numpy as np
-
-        pictures, texts = list(images), list(prompts)
-        if not (pictures and texts):
-            return np.zeros((len(pictures), len(texts)))
-        pairs = [(picture, text) for picture in pictures for text in texts]
-        batch = len(texts) * max(1, OF_A_MATRIX // len(texts)) if len(texts) <= MOST_ITEMS else MOST_ITEMS
-        scored = self.score_many(
-            pairs, metric, options=options, concurrency=concurrency, batch=batch, priority=priority
-        )
-        values = []
-        async for result in scored:
-            if metric in result.errors:
-                picture, text = divmod(result.index, len(texts))
-                raise result.errors[metric].at(f"picture {picture}, prompt {text}")
-            values.append(result.scores[metric])
-        return np.array(values).reshape(len(pictures), len(texts))
 
     @property
     def _many(self) -> partial[Many]:

@@ -108,12 +108,6 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def asynchronous(self, *, strict: bool) -> AsyncClient:
-        """Return an `AsyncClient` with the same connections, for tasks in `portals`."""
-        inner = copy(self._inner)
-        inner.strict = strict
-        return inner
-
     def close(self) -> None:
         """Close this process's connections.  A later call opens new ones."""
         self.portals.close()
@@ -181,3 +175,10 @@ class Client:
             for future in pending:
                 future.cancel()
             many.close()
+
+
+def asynchronous(client: Client, *, strict: bool) -> AsyncClient:
+    """Return an `AsyncClient` with the connections of *client*, for tasks in its portal."""
+    inner = copy(client._inner)
+    inner.strict = strict
+    return inner

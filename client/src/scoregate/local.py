@@ -52,7 +52,7 @@ class LocalService:
             ScoregateError: the models cannot be loaded; the detail says why.
         """
         try:
-            self._app = await self._stack.enter_async_context(self._server.embedded(*self._given))
+            self._app = await self._stack.enter_async_context(self._server.open_app(*self._given))
         except self._server.LATER as exc:
             raise NotReady(str(exc), status=503) from exc
         except self._server.FAULTS as exc:
@@ -126,7 +126,7 @@ def server() -> Any:
         foreign = [found for name in command.PACKAGES if (found := command.where_foreign(name))]
         if foreign:
             raise ImportError(f"scoregate.load: {foreign[0]}")
-        return import_module("service.process.embedded")
+        return import_module("service.process.gate")
     except ModuleNotFoundError as exc:
         raise ImportError(f"{NO_SERVER} ({exc})") from exc
 
@@ -135,7 +135,7 @@ class Gate(Client):
     """
     A `Client` of a service in this process, made by `load`.  All methods and errors are the client's.
 
-    It may be used by any number of threads, and beside a running event loop.  Pickled, as for a process that
+    It may be used by any number of threads, also where an event loop runs.  Pickled, as for a process that
     is started by spawn, it is loaded anew there.
     """
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, TextIO
@@ -22,6 +22,8 @@ from scoregate.resume import Resume
 WIDTH = 80
 TERMINAL_S, LOG_S = 0.2, 30.0  # between two updates; a log keeps each line
 
+MOST_ITEMS = 128  # of a request, unless the service is set otherwise
+OF_A_MATRIX = 32  # pairs of a request, if a picture has no more
 MAX_BYTES = 32 * 2**20  # of pictures in a request, so that one more still fits the service's 64 MB
 OF_AN_ITEM = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
 Send = Callable[[Sequence[Mapping[str, Any]], Files, ScoreParams], Awaitable[Report]]
@@ -249,3 +251,49 @@ def place_of(fault: Mapping[str, Any], count: int) -> int | None:
     """Return the index of the item that a fault of a request points to, if any."""
     found = OF_AN_ITEM.match(str(fault.get("pointer")))
     return int(found[1]) if found and int(found[1]) < count else None
+
+
+class Matrices:
+    """The method of `scoregate.AsyncClient` that scores all pairs of pictures and prompts."""
+
+    score_many: Callable[..., AsyncIterator[Result]]
+
+    async def matrix(
+        self,
+        images: Iterable[Picture],
+        prompts: Iterable[str],
+        metric: str = "vqascore",
+        *,
+        options: Mapping[str, Any] | None = None,
+        concurrency: int = 8,
+        priority: str = "bulk",
+    ) -> Any:
+        """
+        Score each picture against each prompt.
+
+        A picture is sent and decoded once for up to 128 prompts.
+
+        Returns:
+            A NumPy array of float64, (images, prompts).
+
+        Raises:
+            ImportError: NumPy is not installed.
+            ScoregateError: a pair has no score; the error names the picture and the prompt by index.
+        """
+        import numpy as np
+
+        pictures, texts = list(images), list(prompts)
+        if not (pictures and texts):
+            return np.zeros((len(pictures), len(texts)))
+        pairs = [(picture, text) for picture in pictures for text in texts]
+        batch = len(texts) * max(1, OF_A_MATRIX // len(texts)) if len(texts) <= MOST_ITEMS else MOST_ITEMS
+        scored = self.score_many(
+            pairs, metric, options=options, concurrency=concurrency, batch=batch, priority=priority
+        )
+        values = []
+        async for result in scored:
+            if metric in result.errors:
+                picture, text = divmod(result.index, len(texts))
+                raise result.errors[metric].at(f"picture {picture}, prompt {text}")
+            values.append(result.scores[metric])
+        return np.array(values).reshape(len(pictures), len(texts))

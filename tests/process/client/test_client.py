@@ -176,3 +176,11 @@ def test_the_environment_s_proxies_are_not_asked(service, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     with Client(service, retries=0) as client:
         assert "ok" == client.health()["status"]
+
+
+def test_a_matrix_over_http_has_the_scores_of_the_pairs(client):
+    """A row for each picture, a column for each prompt."""
+    pictures, prompts = [png("red"), png("lime")], ["a red square", "a green square", "a dog"]
+    singles = [[client.score(picture, prompt).value for prompt in prompts] for picture in pictures]
+
+    assert singles == client.matrix(pictures, prompts).tolist()

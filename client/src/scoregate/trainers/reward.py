@@ -13,7 +13,7 @@ from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.answers import lower_is_better, understood
-from scoregate.client import Client
+from scoregate.client import Client, asynchronous
 from scoregate.connection import api_key_of, base_url_of
 from scoregate.errors import Conflict, ScoregateError, Timeout, UnknownMetric
 from scoregate.items import Item, names_of
@@ -67,7 +67,7 @@ class Reward:
 
     Raises:
         ValueError: *weights* are not a finite number for each metric, *encode* is none of the above, or
-            `Client` would not take *base_url* or *api_key*, or one of them stands beside *client*.
+            `Client` would not take *base_url* or *api_key*, or *client* is given with one of them.
     """
 
     metric: str = "vqascore"
@@ -265,7 +265,7 @@ class Reward:
 
     def _client(self) -> AsyncClient:
         if self.client is not None:
-            return self.client.asynchronous(strict=self.strict)
+            return asynchronous(self.client, strict=self.strict)
         return AsyncClient(
             self.base_url,
             api_key=self.api_key,

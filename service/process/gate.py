@@ -21,7 +21,7 @@ from service.web.server.body import ARRIVED
 from service.wiring.bootstrap import Service
 from service.wiring.load import DEMO_PROFILE, PROFILES, load_settings, settings_of
 
-log = logging.getLogger("scoregate.embedded")
+log = logging.getLogger("scoregate.gate")
 
 DEMO = "demo"
 LATER = Temporary
@@ -49,7 +49,7 @@ def settings_for(names: Sequence[str], devices: Sequence[str], dtype: str) -> Se
         devices, dtype: of models by name.
 
     Raises:
-        SettingsError: a profile stands beside other names, or one of the errors of `load_settings`.
+        SettingsError: a profile with other names, or one of the errors of `load_settings`.
         CheckpointError: a name is not a model.
     """
     profiles = [name for name in names if is_profile(name)]
@@ -66,7 +66,7 @@ def is_profile(name: str) -> bool:
 
 
 @asynccontextmanager
-async def embedded(names: Sequence[str], devices: Sequence[str], dtype: str) -> AsyncIterator[App]:
+async def open_app(names: Sequence[str], devices: Sequence[str], dtype: str) -> AsyncIterator[App]:
     """
     Open the service in this event loop, and yield its app.
 
