@@ -21,6 +21,7 @@ from PIL.Image import fromarray
 
 import scoregate
 from models.core.calls import LikelihoodCall
+from models.core.outcomes import Likelihood
 from models.families.clip_flant5.model import ClipFlanT5
 from models.images.image import Image, lossless
 
@@ -44,6 +45,7 @@ def by_hand(model: ClipFlanT5, threads: int) -> Callable[[bytes, str], float]:
         torch.set_num_threads(threads)
         call = LikelihoodCall(Image(picture), model.info.question.replace("{}", prompt), "Yes")
         [outcome] = model.score([model.prepare(call)])
+        assert isinstance(outcome, Likelihood)
         return float(np.exp(outcome.log_p_yes))
 
     return score
@@ -78,7 +80,7 @@ def alone(
     return median(times[0][10:]), median(times[1][10:])
 
 
-def together(hand: Callable[[bytes, str], float], gate: scoregate.Gate, count: int) -> tuple[float, float]:
+def together(hand: Callable[[bytes, str], float], gate: scoregate.Client, count: int) -> tuple[float, float]:
     """Return the pairs a second of a list, by hand and by the gate."""
     files = pictures(2)
     pairs = [(next(files), f"a blue circle {number}") for number in range(2 * count)]

@@ -1,9 +1,12 @@
 """The command without a server: `--local`, and SCOREGATE_LOCAL."""
 
 import json
+import shlex
+import shutil
 
 import pytest
 
+from demo.samples import FOLDER, listed
 from tests.support.paths import ROOT
 from tests.support.pictures import png
 from tests.unit.client.cli.conftest import run
@@ -65,3 +68,17 @@ def test_models_that_cannot_be_loaded_are_a_wrong_call(run):
 
     assert 2 == done.returncode
     assert ["no/such.toml" in line for line in done.stderr.splitlines()] == [True]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+def test_the_command_of_the_page_scores_a_folder(run, tmp_path, page):
+    """Each picture has a row, and there is a page of them; with fake models in place of the demo's."""
+    shutil.copytree(FOLDER, tmp_path / "demo" / "samples")
+    (tmp_path / "build").mkdir()
+    text = (ROOT / page).read_text("utf-8")
+    [line] = [line for line in text.splitlines() if line.endswith("--local demo") and " batch " in line]
+    scored(run, *shlex.split(line)[1:-1], PROFILE)
+
+    rows = (tmp_path / "build" / "scores.jsonl").read_text("utf-8").splitlines()
+    assert len(listed()) == len(rows)
+    assert "<img" in (tmp_path / "build" / "scores.html").read_text("utf-8")
