@@ -6,7 +6,7 @@ import asyncio
 import atexit
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
 from typing import Any
@@ -193,15 +193,45 @@ def load(*names: str, devices: Sequence[str] | str = (), dtype: str = "", **clie
     return _loaded(names, devices, dtype, client)
 
 
-async def aload(*names: str, devices: Sequence[str] | str = (), dtype: str = "", **client: Any) -> AsyncGate:
-    """Load models into this process as `load` does, and return an `AsyncClient` of them."""
-    service = _service(names, devices, dtype)
-    try:
-        await asyncio.wrap_future(service.here().submit(service.open()))
-        return AsyncGate(service, **client)
-    except BaseException:
-        service.end()
-        raise
+def aload(*names: str, devices: Sequence[str] | str = (), dtype: str = "", **client: Any) -> Loading:
+    """
+    Load models into this process as `load` does, for an `AsyncClient` of them.
+
+    `gate = await scoregate.aload("demo")`, or `async with scoregate.aload("demo") as gate`.
+    """
+    return Loading(names, devices, dtype, client)
+
+
+class Loading:
+    """The loading of an `AsyncGate`: await it, or use it as an asynchronous context manager."""
+
+    def __init__(self, *given: Any) -> None:
+        self._given = given
+
+    def __await__(self) -> Generator[Any, None, AsyncGate]:
+        return self._loaded(*self._given).__await__()
+
+    async def __aenter__(self) -> AsyncGate:
+        self._gate = await self
+        return self._gate
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._gate.close()
+
+    async def _loaded(
+        self,
+        names: Sequence[str],
+        devices: Sequence[str] | str,
+        dtype: str,
+        client: Mapping[str, Any],
+    ) -> AsyncGate:
+        service = _service(names, devices, dtype)
+        try:
+            await asyncio.wrap_future(service.here().submit(service.open()))
+            return AsyncGate(service, **client)
+        except BaseException:
+            service.end()
+            raise
 
 
 def _loaded(

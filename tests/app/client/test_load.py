@@ -157,7 +157,7 @@ async def test_it_works_beside_a_running_loop(gate):
 @pytest.mark.anyio
 async def test_the_asynchronous_gate_has_the_methods_of_the_asynchronous_client(gate):
     """With the scores of the other one; whatever loop awaits them."""
-    async with await scoregate.aload(PROFILE) as other:
+    async with scoregate.aload(PROFILE) as other:
         scores = [other.score(PICTURES[0], prompt) for prompt in PROMPTS]
         found = [score.value for score in await asyncio.gather(*scores)]
         matrix = await other.matrix(PICTURES[:1], PROMPTS)
