@@ -28,6 +28,7 @@ async def test_a_full_lane_is_refused_with_the_time_in_which_it_drains(lane, kin
         await asyncio.gather(busy, *asked)
 
     assert pytest.approx(6.0, rel=0.01) == refused.value.retry_after_s
+    assert f"the {lane} lane of {handle.name} is full" == refused.value.detail
 
 
 async def test_what_nobody_waits_for_any_more_is_not_prepared():
