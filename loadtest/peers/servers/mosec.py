@@ -10,7 +10,7 @@ from typing import Any
 
 import mosec
 
-from loadtest.peers.scoring import Scorer, role_of
+from loadtest.peers.scoring import Scorer
 from models.core.contract import Prepared
 
 Inputs = list[list[Prepared]]
@@ -18,7 +18,7 @@ Inputs = list[list[Prepared]]
 
 def scorer() -> Scorer:
     """Load the scorer of the role in the command line, which spawned processes share."""
-    return Scorer(role_of(sys.argv[1]))
+    return Scorer(sys.argv[1])
 
 
 class Decoding(mosec.Worker):  # type: ignore[misc]
