@@ -21,6 +21,7 @@ import transformers
 
 from benchmarks.gpu import drift, encoders, forward, limits, memory, peers, service
 from benchmarks.gpu.bench import Bench, release
+from benchmarks.gpu.bundle import HAVE, bundle
 from benchmarks.gpu.geometry import REAL, TINY
 from benchmarks.gpu.results import Machine, Results
 from benchmarks.gpu.steps import Step, run
@@ -41,6 +42,9 @@ PARTS: dict[str, Callable[[Bench], Iterator[Step]]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure the chosen parts, print the table of all that was measured."""
     options = parse(argv)
+    if options.bundle:
+        bundle(options.bundle, options.have, options.python_version, options.platform)
+        return 0
     real = options.geometry == "real"
     if real and not torch.cuda.is_available():
         print("benchmarks.gpu: PyTorch finds no CUDA device; --geometry tiny runs on a CPU", file=sys.stderr)
@@ -63,6 +67,11 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], help="only these parts")
     parser.add_argument("--geometry", choices=("real", "tiny"), default="real", help="tiny: on a CPU, a test")
     parser.add_argument("--results", type=Path, metavar="FILE", help="JSON lines; delete it to begin anew")
+    packed = parser.add_argument_group("for a machine without network")
+    packed.add_argument("--bundle", type=Path, metavar="DIR", help="fill DIR, and measure nothing")
+    packed.add_argument("--have", nargs="+", default=HAVE, metavar="NAME", help="packages that are there")
+    packed.add_argument("--python-version", default="", help="such as 3.12; by default this one")
+    packed.add_argument("--platform", default="", help="such as manylinux_2_28_x86_64; by default this one")
     options = parser.parse_args(argv)
     options.results = options.results or FOLDER / f"{options.geometry}.jsonl"
     return options
@@ -90,8 +99,8 @@ def show(bench: Bench, facts: Machine, file: Path) -> None:
     text = "\n".join([f"{date.today():%d %B %Y} · {next(table(facts, rows))}", *[*table(facts, rows)][1:]])
     print(f"\n{text}\n")
     file.with_suffix(".md").write_text(text + "\n", "utf-8")
-    plot(facts["card"], rows, file.with_suffix(".png"))
-    print(f"{file}, and beside it the table (.md) and the plot (.png)")
+    plot(facts["card"], rows, file.with_suffix(".svg"))
+    print(f"{file}, and beside it the table (.md) and the plot (.svg)")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from benchmarks.gpu.checkpoints import clip, flant5
 from benchmarks.gpu.geometry import CLIP_H, CLIP_L
 from benchmarks.gpu.results import Row
 from benchmarks.gpu.steps import Step
-from demo.process import SERVICE, free_port, running, wait_until_ready
+from demo.process import SERVICE, Failed, free_port, running, wait_until_ready
 from loadtest import corpus
 from loadtest.results import Outcome, count, latencies, percentile, throughput
 from loadtest.servers import Server, cpu_s
@@ -143,8 +143,12 @@ def served(bench: Bench, held: Checkpoints) -> Iterator[Server]:
     ]
     profile, port = bench.folder / "service.toml", free_port(0)
     profile.write_text("".join([*tables, REST.format(cores=os.cpu_count(), folder=bench.folder)]), "utf-8")
-    with running(port, [*SERVICE, "--config", str(profile)], bench.folder / "service.log") as process:
-        wait_until_ready(process, port)
+    log = bench.folder / "service.log"
+    with running(port, [*SERVICE, "--config", str(profile)], log) as process:
+        try:
+            wait_until_ready(process, port)
+        except Failed as exc:
+            raise Failed(f"{exc}; see {log}") from exc
         yield Server(port, process.pid)
 
 

@@ -1,6 +1,7 @@
 """The table in Markdown, and the plot."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from pathlib import Path
 
 from benchmarks.gpu.results import Machine, Row
@@ -53,28 +54,38 @@ def line(row: Row) -> str:
     return " · ".join(filter(None, shown)).replace("**", "")
 
 
+LEFT, ONE, STEP = 460, 220, 16  # pixels: of the names, of a bar of length 1, of a line
+
+
 def plot(title: str, rows: Mapping[str, Sequence[Row]], file: Path) -> None:
     """
-    Write a picture: a bar for each figure that has a share of a limit, and for each with a target.
+    Write a picture in SVG: a bar for each figure that has a share of a limit, and for each with a target.
 
     A bar is the share, or the value over its target; the line at 1 is the limit, or the target.
     """
-    from matplotlib.figure import Figure  # a table needs no plot
-
     shown = [
-        (f"{part}: {row.what}", size, row.red)
+        (f"{part}: {row.what}", size, "#c33" if row.red else "#393")
         for part, found in rows.items()
         for row in found
         if (size := bar(row)) is not None
-    ][::-1]
-    drawn = Figure(figsize=(10, 1.5 + 0.22 * len(shown)), layout="tight")
-    axes = drawn.subplots()
-    for place, (_, size, red) in enumerate(shown):
-        axes.barh(place, size, color="tab:red" if red else "tab:green")
-    axes.set_yticks(range(len(shown)), [name for name, _, _ in shown], fontsize=7)
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set(title=title, xlabel="share of the measured limit, or figure over target; red: missed")
-    drawn.savefig(file, dpi=110)
+    ]
+    height, at_one = STEP * (len(shown) + 3), LEFT + ONE
+    title = f"{title}: share of the limit, or figure over target; red: missed"
+    drawn = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + 2 * ONE + 60}" height="{height}"'
+        ' font-family="sans-serif" font-size="11">',
+        f'<rect width="100%" height="{height}" fill="white"/>',
+        f'<text x="8" y="{STEP}">{escape(title)}</text>',
+    ]
+    for number, (name, size, colour) in enumerate(shown, 2):
+        y, width = STEP * number, ONE * size
+        drawn += [
+            f'<text x="{LEFT - 6}" y="{y}" text-anchor="end">{escape(name)}</text>',
+            f'<rect x="{LEFT}" y="{y - 9}" width="{width:.1f}" height="11" fill="{colour}"/>',
+            f'<text x="{LEFT + width + 4:.1f}" y="{y}">{size:.2g}</text>',
+        ]
+    drawn.append(f'<line x1="{at_one}" x2="{at_one}" y1="{STEP + 6}" y2="{height}" stroke="black"/></svg>')
+    file.write_text("\n".join(drawn) + "\n", "utf-8")
 
 
 def bar(row: Row) -> float | None:

@@ -1,5 +1,7 @@
 """The table and the plot of `make gpu`."""
 
+from xml.etree import ElementTree
+
 import pytest
 
 from benchmarks.gpu.results import Row, left_out
@@ -57,7 +59,10 @@ def test_a_bar_is_a_share_or_a_figure_over_its_target(row, length):
     assert length == bar(row)
 
 
-def test_the_plot_is_a_picture(tmp_path):
-    plot("H100", ROWS, tmp_path / "real.png")
+def test_the_plot_has_a_bar_for_each_share_and_target(tmp_path):
+    """Red where a target is missed; it is an XML document."""
+    plot("a <card>", ROWS, tmp_path / "real.svg")
+    [*rects] = ElementTree.parse(tmp_path / "real.svg").getroot().iter("{http://www.w3.org/2000/svg}rect")
 
-    assert (tmp_path / "real.png").read_bytes().startswith(b"\x89PNG")
+    assert ["white", "#c33", "#c33"] == [rect.get("fill") for rect in rects]
+    assert ["100%", "94.6", "440.0"] == [rect.get("width") for rect in rects]
