@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from benchmarks.gpu import drift, encoders, forward, limits, memory, peers, service
+from benchmarks.gpu import drift, encoders, forward, limits, memory, peers, service, sweep
 from benchmarks.gpu.bench import Bench, release
 from benchmarks.gpu.bundle import HAVE, bundle
 from benchmarks.gpu.geometry import REAL, TINY
@@ -54,10 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         torch.set_num_threads(1)  # threads that wait for each other's cores would take most of the time
     folder = options.results.parent
     results = Results(options.results, machine(device, options.geometry))
-    gc.freeze()  # what was imported: it made each collection between two steps take half a second
+    gc.freeze()  # or what was imported would make each collection between two steps take half a second
     bench = Bench(REAL if real else TINY, device, "bfloat16" if real else "float32", folder, results)
-    run({name: partial(PARTS[name], bench) for name in options.only}, results, release)
-    show(bench, machine(device, options.geometry), options.results)
+    chosen = {"sweep": sweep.steps} if options.sweep else {name: PARTS[name] for name in options.only}
+    run({name: partial(steps, bench) for name, steps in chosen.items()}, results, release)
+    gc.unfreeze()
+    facts = machine(device, options.geometry)
+    show(bench, facts, options.results)
+    if options.sweep:
+        print("\n".join(["", *(sweep.profile(bench, size, facts["card"]) for size in bench.geometry.flant5)]))
     return 0
 
 
@@ -67,6 +72,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], help="only these parts")
     parser.add_argument("--geometry", choices=("real", "tiny"), default="real", help="tiny: on a CPU, a test")
     parser.add_argument("--results", type=Path, metavar="FILE", help="JSON lines; delete it to begin anew")
+    parser.add_argument("--sweep", action="store_true", help="try the profile's switches, print the best")
     packed = parser.add_argument_group("for a machine without network")
     packed.add_argument("--bundle", type=Path, metavar="DIR", help="fill DIR, and measure nothing")
     packed.add_argument("--have", nargs="+", default=HAVE, metavar="NAME", help="packages that are there")
@@ -95,7 +101,7 @@ def driver() -> str:
 
 def show(bench: Bench, facts: Machine, file: Path) -> None:
     """Print the table, and store it with the plot next to *file*."""
-    rows = {part: [*bench.results.of(part)] for part in PARTS}
+    rows = {part: [*bench.results.of(part)] for part in (*PARTS, "sweep")}
     text = "\n".join([f"{date.today():%d %B %Y} · {next(table(facts, rows))}", *[*table(facts, rows)][1:]])
     print(f"\n{text}\n")
     file.with_suffix(".md").write_text(text + "\n", "utf-8")

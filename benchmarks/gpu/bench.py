@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 
@@ -61,6 +62,12 @@ class Bench:
 def product(kind: str) -> str:
     """Return the name of the row with the speed of a matrix product."""
     return f"matrix product, {kind}"
+
+
+def drop(made: Any) -> None:
+    """Clear a cache that holds a network, and free its memory before the next network is made."""
+    made.cache_clear()
+    release()
 
 
 def release() -> None:

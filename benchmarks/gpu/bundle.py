@@ -18,8 +18,10 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 FOLDERS = ("benchmarks", "loadtest", "models", "service")
 FILES = ("demo/__init__.py", "demo/process.py", "scoregate_server.py", "Makefile", "LICENSE")
 LEFT_OUT = ("__pycache__", "*.safetensors")
-HAVE = ("torch", "torchvision", "transformers", "numpy", "numba", "pillow")
-HAVE += ("timm", "safetensors", "tokenizers", "sentencepiece")
+HAVE = (
+    *("torch", "torchvision", "transformers", "numpy", "numba"),
+    *("pillow", "timm", "safetensors", "tokenizers", "sentencepiece"),
+)
 PEERS = ("litserve", "mosec")
 LINE = re.compile(r"(?P<wheel>(?P<name>[\w.-]+)(?:==\S+)?)(?:\s+# via (?P<via>[\w.-]+))?")
 MANYLINUX = re.compile(r"manylinux_2_(?P<minor>\d+)_(?P<machine>\w+)")

@@ -27,7 +27,7 @@ from transformers import (
 )
 
 from benchmarks.forward import default_dtype
-from benchmarks.gpu.bench import Bench
+from benchmarks.gpu.bench import Bench, drop
 from benchmarks.gpu.geometry import CLIP_H, CLIP_L, DETECTOR, IMAGEREWARD, ITM, SIGLIP, Config
 from benchmarks.gpu.results import Row
 from benchmarks.gpu.steps import Step
@@ -73,7 +73,7 @@ def steps(bench: Bench) -> Iterator[Step]:
         made = cache(partial(MAKERS[name], bench, config))
         for pictures in bench.geometry.pictures:
             yield Step(f"{name}, {pictures}", partial(measure, bench, name, made, pictures))
-        made.cache_clear()
+        drop(made)
 
 
 def measure(bench: Bench, name: str, made: Callable[[], Encoder], pictures: int) -> Iterator[Row]:

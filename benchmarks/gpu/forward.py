@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from benchmarks.forward import ANSWER, Batch, fast_pass, make_batch, plain_loop, random_network, total_work
-from benchmarks.gpu.bench import NEEDS_CUDA, Bench
+from benchmarks.gpu.bench import NEEDS_CUDA, Bench, drop
 from benchmarks.gpu.results import Row, left_out
 from benchmarks.gpu.steps import Step
 from benchmarks.work import seconds
@@ -88,7 +88,7 @@ def steps(bench: Bench) -> Iterator[Step]:
                 for questions in bench.geometry.questions:
                     what = named(size, images, questions, name)
                     yield Step(what, partial(measure, bench, what, made, images, questions))
-            made.cache_clear()
+            drop(made)
         yield Step(f"{size}, best", partial(best, bench, size), again=True)
 
 

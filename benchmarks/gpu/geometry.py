@@ -26,6 +26,7 @@ class Geometry:
         encoders: configuration of each CLIP and reward model by name, as transformers' classes take it.
         matrix, copy_mb: of the limits.
         pairs, questions: pictures in a batch of CLIP-FlanT5, and questions about each.
+        batches: pairs in a batch of the sweep.
         pictures: pictures in a batch of an encoder.
         most_rows: where the search for the largest batch ends.
         burst: single requests at once, also in a batch of the offline run.
@@ -40,6 +41,7 @@ class Geometry:
     copy_mb: int
     pairs: tuple[int, ...]
     questions: tuple[int, ...]
+    batches: tuple[int, ...]
     pictures: tuple[int, ...]
     most_rows: int
     burst: int
@@ -97,6 +99,7 @@ REAL = Geometry(
     copy_mb=1024,
     pairs=(1, 4, 16, 64),
     questions=(1, 8),
+    batches=(1, 16, 32, 64, 128),
     pictures=(1, 16, 256),
     most_rows=8192,
     burst=512,
@@ -144,6 +147,7 @@ TINY = Geometry(
     copy_mb=8,
     pairs=(1, 16),
     questions=(1, 8),
+    batches=(1, 4),
     pictures=(1, 4),
     most_rows=8,
     burst=16,

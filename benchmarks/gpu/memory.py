@@ -10,7 +10,7 @@ from functools import cache, partial
 import torch
 
 from benchmarks.forward import fast_pass, make_batch, random_network
-from benchmarks.gpu.bench import NEEDS_CUDA, Bench, release
+from benchmarks.gpu.bench import NEEDS_CUDA, Bench, drop, release
 from benchmarks.gpu.results import Row, left_out
 from benchmarks.gpu.steps import Step
 from benchmarks.work import seconds
@@ -53,7 +53,7 @@ def steps(bench: Bench) -> Iterator[Step]:
             rows = [left_out(name, NEEDS_CUDA) for name in names]
             yield Step(f"{size}, peaks", partial(list, rows))
         yield Step(f"{size}, offload", partial(offload, bench, size, held))
-        held.cache_clear()
+        drop(held)
 
 
 def weights(size: str, held: Callable[[], Held]) -> Iterator[Row]:
