@@ -107,7 +107,10 @@ def vqa_offline(bench: Bench, held: Callable[[], Checkpoints]) -> Iterator[Row]:
     model = ClipFlanT5(held().vqa, dtype=bench.dtype, device=str(bench.device))
     yield Row("XL, the loader", perf_counter() - began, "s", note="from the system's page cache")
     prompts = corpus.prompts(Random(0))
-    calls = [LikelihoodCall(image, QUESTION.replace("{}", next(prompts))) for image in pictures(bench, 64)]
+    calls = [
+        LikelihoodCall(image, QUESTION.replace("{}", next(prompts)))
+        for image in pictures(bench, AT_ONCE["vqa"])
+    ]
     yield offline(bench, OFFLINE, model, calls)
 
 

@@ -6,9 +6,11 @@ more.  JSON and the transport between stages are mosec's defaults.
 """
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import mosec
+from mosec import runtime
 
 from loadtest.peers.scoring import Scorer
 from models.core.contract import Prepared
@@ -47,6 +49,9 @@ class Scoring(mosec.Worker):  # type: ignore[misc]
 
 
 if __name__ == "__main__":
+    program = Path(mosec.__file__).parents[1] / "bin" / "mosec"
+    if program.is_file():  # where `pip install --target` puts it, and mosec does not search
+        runtime.get_mosec_path = lambda: program
     server = mosec.Server()
     server.append_worker(Decoding, num=2, route="/score")
     server.append_worker(Scoring, num=1, max_batch_size=64, max_wait_time=10, route="/score")
