@@ -13,6 +13,7 @@ from typing import Any
 
 import open_clip
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     Blip2Config,
     Blip2ForImageTextRetrieval,
@@ -78,13 +79,24 @@ def steps(bench: Bench) -> Iterator[Step]:
 
 def measure(bench: Bench, name: str, made: Callable[[], Encoder], pictures: int) -> Iterator[Row]:
     """Measure a batch of distinct pictures, in the service and in each library."""
-    encoder = made()
+    encoder, what = made(), f"{name}, {pictures} at once"
     batch = [encoder.ready(number) for number in range(pictures)]
-    yield rate(bench, f"{name}, {pictures} at once", pictures, lambda: scored(encoder, batch))
     pixels = torch.zeros(pictures, 3, encoder.side, encoder.side, device=bench.device)
-    for library, own in encoder.own.items():
-        run = torch.inference_mode()(partial(own, pixels.to(bench.torch_dtype)))
-        yield rate(bench, f"{name}, {pictures} at once, {library}", pictures, run)
+    runs = {
+        f"{what}, {library}": torch.inference_mode()(partial(own, pixels.to(bench.torch_dtype)))
+        for library, own in encoder.own.items()
+    }
+    operations = counted([*runs.values()][-1])  # open_clip's attention is fused with more, and not counted
+    yield rate(bench, what, pictures, operations, lambda: scored(encoder, batch))
+    for each, run in runs.items():
+        yield rate(bench, each, pictures, operations, run)
+
+
+def counted(run: Callable[[], object]) -> int:
+    """Return the operations of matrix products, convolutions and attention in *run*."""
+    with FlopCounterMode(display=False) as counter:
+        run()
+    return int(counter.get_total_flops())
 
 
 def scored(encoder: Encoder, batch: Sequence[Prepared]) -> None:
@@ -94,10 +106,11 @@ def scored(encoder: Encoder, batch: Sequence[Prepared]) -> None:
             raise result
 
 
-def rate(bench: Bench, what: str, pictures: int, run: Callable[[], object]) -> Row:
+def rate(bench: Bench, what: str, pictures: int, operations: int, run: Callable[[], object]) -> Row:
     """Return pictures a second of *run*, after a first run that warms up."""
     run()
-    return Row(what, pictures / bench.pace_s(run), "pictures/s")
+    batch_s = bench.pace_s(run)
+    return Row(what, pictures / batch_s, "pictures/s", share=operations / batch_s / bench.peak)
 
 
 # --- models without a checkpoint ----------------------------------------------------------------

@@ -11,6 +11,7 @@ import torch
 
 from benchmarks.forward import fast_pass, make_batch, random_network
 from benchmarks.gpu.bench import NEEDS_CUDA, Bench, drop, release
+from benchmarks.gpu.limits import HOST_TO_DEVICE
 from benchmarks.gpu.results import Row, left_out
 from benchmarks.gpu.steps import Step
 from benchmarks.work import seconds
@@ -126,5 +127,7 @@ def offload(bench: Bench, size: str, held: Callable[[], Held]) -> Iterable[Row]:
     given_back = before - device_bytes(model.forward, str(bench.device))
     back_s = seconds(kept[0].restore, bench.device)
     yield Row(f"{size}, offload", off_s, "s", note=f"{given_back / GB:.3g} GB given back")
-    yield Row(f"{size}, load from the host", back_s, "s", note=f"{given_back / back_s / GB:.3g} GB/s")
+    pace, most = given_back / back_s / GB, bench.results.value("limits", HOST_TO_DEVICE)
+    share = pace / most if most else None
+    yield Row(f"{size}, load from the host", back_s, "s", share=share, note=f"{pace:.3g} GB/s")
     model.run(1)  # the weights are there again
