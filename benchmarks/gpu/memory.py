@@ -77,15 +77,16 @@ def peaks(bench: Bench, size: str, held: Callable[[], Held]) -> Iterator[Row]:
 
 def limit(bench: Bench, size: str, held: Callable[[], Held]) -> Iterator[Row]:
     """Find the largest batch, run out of memory several times, and count recoveries."""
-    model, least = held(), min(bench.geometry.pairs)
-    most, fails = largest(model.run, max(bench.geometry.pairs), bench.geometry.most_rows)
+    model, least, start = held(), min(bench.geometry.pairs), max(bench.geometry.pairs)
+    most, fails = largest(model.run, start, bench.geometry.most_rows)
     yield Row(f"{size}, largest batch", most, "pairs", note="in steps of a factor of two")
     if not fails:
         yield left_out(f"{size}, recovery", f"{most} pairs fit")
         return
-    recovered = sum(recovers(model.run, 2 * most, least) for _ in range(TRIES))
+    too_many = 2 * most or start
+    recovered = sum(recovers(model.run, too_many, least) for _ in range(TRIES))
     what = f"{size}, batches after an out-of-memory error"
-    yield Row(what, recovered, f"of {TRIES}", least=TRIES, note=f"{2 * most} pairs, then {least}")
+    yield Row(what, recovered, f"of {TRIES}", least=TRIES, note=f"{too_many} pairs, then {least}")
 
 
 def largest(run: Callable[[int], object], start: int, most: int) -> tuple[int, bool]:
@@ -110,13 +111,13 @@ def recovers(run: Callable[[int], object], too_many: int, few: int) -> bool:
 
 def runs(run: Callable[[int], object], rows: int) -> bool:
     """Return False if a batch of *rows* takes more memory than there is."""
+    fits = True
     try:
         run(rows)
     except torch.OutOfMemoryError:
-        return False
-    finally:
-        release()
-    return True
+        fits = False
+    release()  # after the exception, whose traceback holds tensors
+    return fits
 
 
 def offload(bench: Bench, size: str, held: Callable[[], Held]) -> Iterable[Row]:

@@ -1,9 +1,11 @@
 """The search of `make gpu` for the largest batch, with a card that holds so many rows."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from benchmarks.gpu.memory import largest, recovers
+from benchmarks.gpu.memory import largest, limit, recovers
 
 
 def card(rows, broken_after=False):
@@ -38,3 +40,16 @@ def test_another_error_is_not_taken_for_a_lack_of_memory():
 def test_a_recovery_is_an_ordinary_batch_after_one_that_did_not_fit(broken):
     """A card that has no memory even for that has not recovered."""
     assert recovers(card(100, broken_after=broken), 128, 16) is not broken
+
+
+@pytest.mark.parametrize(
+    ("rows", "most", "note"),
+    [(40, 0, "64 pairs, then 1"), (100, 64, "128 pairs, then 1"), (10_000, 1024, "left out: 1024 pairs fit")],
+)
+def test_recoveries_are_counted_after_batches_that_do_not_fit(rows, most, note):
+    """Also where the first batch of the search does not fit, and not where the last one fits."""
+    bench = SimpleNamespace(geometry=SimpleNamespace(pairs=(1, 64), most_rows=1024))
+    found, recovery = limit(bench, "XL", lambda: SimpleNamespace(run=card(rows)))
+
+    assert (most, note) == (found.value, recovery.note)
+    assert not recovery.red

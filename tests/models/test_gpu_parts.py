@@ -17,15 +17,12 @@ from tests.support.dry_run import dry_run
 from tests.support.real_sizes import shallow
 
 T5, TOWER = REAL.flant5["XL"]
-DETECTOR_CONFIG = REAL.encoders[DETECTOR]
+FEW_STAGES = REAL.encoders[DETECTOR]["backbone_config"] | {"depths": [1] * 4}
+FEW = REAL.encoders[DETECTOR] | {"backbone_config": FEW_STAGES, "encoder_layers": 1, "decoder_layers": 2}
 SHALLOW = replace(
     REAL,
     flant5={"XL": (shallow(T5), shallow(TOWER))},
-    encoders={name: shallow(config) for name, config in REAL.encoders.items()}
-    | {
-        DETECTOR: DETECTOR_CONFIG
-        | {"backbone_config": DETECTOR_CONFIG["backbone_config"] | {"depths": [1] * 4}}
-    },
+    encoders={name: shallow(config) for name, config in REAL.encoders.items()} | {DETECTOR: FEW},
     pairs=(2,),
     questions=(2,),
     batches=(2,),
