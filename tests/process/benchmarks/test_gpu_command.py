@@ -52,8 +52,10 @@ def runs(tmp_path_factory) -> tuple[Path, list[dict]]:
     folder = tmp_path_factory.mktemp("gpu")
     file, sources = folder / "results" / "tiny.jsonl", folder / "bundle"
     copy_sources(sources)
-    compiled = Path("models", "images", "__pycache__")  # numba's, which takes long to make
-    shutil.copytree(ROOT / compiled, sources / compiled)
+    compiled = Path("models", "images", "__pycache__")
+    (sources / compiled).mkdir()
+    for kernel in (ROOT / compiled).glob("*.nb[ci]"):  # numba's, which take long to make
+        shutil.copy2(kernel, sources / compiled)
     brought = {each.name for each in requirements()} | {*HAVE}
     python = offline_environment(folder / "venv", with_dependencies(["torch", "transformers"]) | brought)
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
