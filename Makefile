@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve dist docs quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures bench loadtest bench-demo peers soak fuzz fuzz-serving attack real-clients ray-chaos
+.PHONY: help demo serve dist docs quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures bench gpu loadtest bench-demo peers soak fuzz fuzz-serving attack real-clients ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
@@ -145,6 +145,9 @@ figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughpu
 
 bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 	$(BIN)/python -m benchmarks.forward
+
+gpu: ## On a GPU: measure it with $(PYTHON) as it is, without downloads; ONLY="limits forward" for some parts
+	$(PYTHON) -m benchmarks.gpu $(if $(ONLY),--only $(ONLY))
 
 fuzz: $(VENV)/dev ## Look for faults in the HTTP contract, and where tests draw their examples (some minutes)
 	$(BIN)/python -m tests.process.fuzz

@@ -115,10 +115,21 @@ def build(geometry: str, layers: int | None, device: torch.device, dtype: torch.
             f"{geometry}: {parameters / 1e9:.1f} G parameters of {dtype.itemsize} bytes take"
             f" {needed / 1e9:.0f} GB, and {free / 1e9:.0f} GB are free on {device}; try --layers 2"
         )
+    return random_network(config, tower, device, dtype)
+
+
+def random_network(
+    config: dict[str, Any], tower: dict[str, Any], device: torch.device, dtype: torch.dtype
+) -> Network:
+    """Build a network of random weights on *device*, always the same there."""
     torch.manual_seed(0)
     with torch.device(device), default_dtype(dtype):
         network = Network(config, tower).eval()
-    nn.init.normal_(network.t5.lm_head.weight, std=config["d_model"] ** -0.5)
+    head = torch.empty_like(
+        network.t5.lm_head.weight
+    )  # transformers 5 makes it the embeddings, which it is not
+    nn.init.normal_(head, std=config["d_model"] ** -0.5)
+    network.t5.lm_head.weight = nn.Parameter(head)
     return network
 
 

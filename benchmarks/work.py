@@ -46,9 +46,14 @@ def text_work(config: T5Config, length: int, tokens: int) -> int:
     return int(config.num_layers * encoder + config.num_decoder_layers * decoder + head)
 
 
-def peak(device: torch.device, dtype: torch.dtype) -> float:
-    """Measure the most operations a second of a large matrix product, with torch's threads as set."""
-    size = MATRIX[device.type]
+def peak(device: torch.device, dtype: torch.dtype, size: int = 0) -> float:
+    """
+    Measure the most operations a second of a matrix product, with torch's threads as set.
+
+    Args:
+        size: of the matrices; by default a large one.
+    """
+    size = size or MATRIX[device.type]
     a, b = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     return 2 * size**3 / min(seconds(lambda: a @ b, device) for _ in range(TRIES))
 

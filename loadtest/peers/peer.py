@@ -22,7 +22,6 @@ from time import monotonic, sleep
 import httpx
 
 from demo.process import HOST, STOP_S, free_port, url
-from loadtest.peers.rows import Role
 from loadtest.servers import Server
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +30,7 @@ LIMIT_S = 600  # to start, and for the peers' own timeouts, so that they never a
 CLIP = FOLDER / "clip"  # served by infinity, and by the service it is compared with
 BEHIND = "import site; site.addsitedir({!r})"  # searched after an environment's own packages
 
-Command = Callable[[Role, int], Sequence[str]]
+Command = Callable[[str, int], Sequence[str]]
 """The arguments of Python that serve the model of a role on a port."""
 
 
@@ -70,20 +69,20 @@ def module(name: str) -> Command:
     return lambda role, port: ["-m", f"loadtest.peers.servers.{name}", role, str(port)]
 
 
-def mosec(role: Role, port: int) -> Sequence[str]:
+def mosec(role: str, port: int) -> Sequence[str]:
     """Return mosec's command with higher limits; its defaults are 3 s and 10 MiB."""
     limits = ["--timeout", str(1000 * LIMIT_S), "--max-request-size", str(2**28), "--log-level", "warning"]
     return ["-m", "loadtest.peers.servers.mosec", role, "--address", HOST, "--port", str(port), *limits]
 
 
-def flask(role: Role, port: int) -> Sequence[str]:
+def flask(role: str, port: int) -> Sequence[str]:
     """Return gunicorn's command with one synchronous worker, as those servers configure it."""
     worker = ["--workers", "1", "--worker-class", "sync", "--timeout", str(LIMIT_S)]
     served = f"loadtest.peers.servers.flask:create('{role}')"
     return ["-m", "gunicorn", *worker, "--bind", f"{HOST}:{port}", "--log-level", "warning", served]
 
 
-def infinity(role: Role, port: int) -> Sequence[str]:
+def infinity(role: str, port: int) -> Sequence[str]:
     """
     Return infinity's command, with batches of 64, twice its default.
 
@@ -130,7 +129,7 @@ def python_of(peer: Peer, folder: Path = FOLDER) -> Path:
 
 
 @contextmanager
-def peer_served(peer: Peer, role: Role, python: Path, log: Path) -> Iterator[Server]:
+def peer_served(peer: Peer, role: str, python: Path, log: Path) -> Iterator[Server]:
     """
     Run *peer* around the model of *role*; on exit, or on SIGTERM, stop all its processes.
 

@@ -1,12 +1,14 @@
-"""The models that the peers serve: those of the service's demo profile."""
+"""The models that the peers serve: those of the service's demo profile, or a checkpoint on a GPU."""
 
 import base64
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from math import exp
+from pathlib import Path
 from typing import Any
 
-from loadtest.peers.rows import Role
+import torch
+
 from models.checkpoints.locate import locate
 from models.core.calls import ImageCall, LikelihoodCall, TextCall
 from models.core.contract import Prepared
@@ -17,21 +19,25 @@ from models.images.image import Image
 MOST = 64  # calls in a batch of the device
 
 
-def role_of(argument: str) -> Role:
-    """Validate a command line's role."""
-    return "clip" if argument == "clip" else "vqa"
-
-
 class Scorer:
-    """Scores texts against a picture with the demo model of *role*, float32 on the CPU."""
+    """
+    Scores texts against a picture.
 
-    def __init__(self, role: Role) -> None:
-        self._role = role
-        self._model: Any = (
-            ClipFlanT5(locate("demo:clip_flant5").directory, dtype="float32", device="cpu")
-            if role == "vqa"
-            else Clip("demo:clip", dtype="float32", device="cpu")
-        )
+    Args:
+        role: "vqa" or "clip" for the demo model, float32 on the CPU; "vqa=DIRECTORY" for a CLIP-FlanT5 in
+            bfloat16 on the GPU, if there is one.
+    """
+
+    def __init__(self, role: str) -> None:
+        self._role, _, directory = role.partition("=")
+        self._model: Any
+        if self._role == "clip":
+            self._model = Clip("demo:clip", dtype="float32", device="cpu")
+        elif not directory:
+            self._model = ClipFlanT5(locate("demo:clip_flant5").directory, dtype="float32", device="cpu")
+        else:
+            place = ("cuda", "bfloat16") if torch.cuda.is_available() else ("cpu", "float32")
+            self._model = ClipFlanT5(Path(directory), device=place[0], dtype=place[1])
 
     def prepare(self, file: bytes, texts: Sequence[str]) -> list[Prepared]:
         """Decode one picture, and tokenise its texts.  Raises `ImageError`."""

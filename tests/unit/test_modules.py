@@ -46,9 +46,6 @@ SINGLE_IMPORTERS: Mapping[str, set[str]] = {
         "service.questions.stores.sqlite",
         "service.serving.redis_cache",
     },
-    "a layout of checkpoints; with its importer more than 400 lines": {
-        "models.families.clip.transformers_layout"
-    },
     "a subcommand, or a part of it that needs no web server": {
         *(f"service.process.{name}" for name in ("deploy", "exchange", "launch", "ready"))
     },

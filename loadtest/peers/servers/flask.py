@@ -12,7 +12,6 @@ from typing import Any
 
 import flask
 
-from loadtest.peers.rows import Role
 from loadtest.peers.scoring import Scorer
 
 
@@ -24,7 +23,7 @@ class Plain(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
 
 
-def create(role: Role) -> flask.Flask:
+def create(role: str) -> flask.Flask:
     """Load the model, and return the app around it."""
     app, scorer = flask.Flask(__name__), Scorer(role)
 

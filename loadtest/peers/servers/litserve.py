@@ -12,8 +12,7 @@ from typing import Any
 
 import litserve
 
-from loadtest.peers.rows import Role
-from loadtest.peers.scoring import Scorer, role_of
+from loadtest.peers.scoring import Scorer
 from models.core.contract import Prepared
 
 Inputs = list[list[Prepared]]
@@ -22,7 +21,7 @@ Inputs = list[list[Prepared]]
 class Api(litserve.LitAPI):  # type: ignore[misc]
     """The scorer of a role; a request contains any number of pictures."""
 
-    def __init__(self, role: Role) -> None:
+    def __init__(self, role: str) -> None:
         super().__init__(max_batch_size=64, batch_timeout=0.01, api_path="/score")
         self.role = role
 
@@ -53,5 +52,5 @@ class Api(litserve.LitAPI):  # type: ignore[misc]
 
 
 if __name__ == "__main__":
-    server = litserve.LitServer(Api(role_of(sys.argv[1])), accelerator="cpu", timeout=600, fast_queue=True)
+    server = litserve.LitServer(Api(sys.argv[1]), accelerator="cpu", timeout=600, fast_queue=True)
     server.run(host="127.0.0.1", port=int(sys.argv[2]), generate_client_file=False, log_level="warning")

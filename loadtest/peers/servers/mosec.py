@@ -6,11 +6,13 @@ more.  JSON and the transport between stages are mosec's defaults.
 """
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import mosec
+from mosec import runtime
 
-from loadtest.peers.scoring import Scorer, role_of
+from loadtest.peers.scoring import Scorer
 from models.core.contract import Prepared
 
 Inputs = list[list[Prepared]]
@@ -18,7 +20,7 @@ Inputs = list[list[Prepared]]
 
 def scorer() -> Scorer:
     """Load the scorer of the role in the command line, which spawned processes share."""
-    return Scorer(role_of(sys.argv[1]))
+    return Scorer(sys.argv[1])
 
 
 class Decoding(mosec.Worker):  # type: ignore[misc]
@@ -47,6 +49,9 @@ class Scoring(mosec.Worker):  # type: ignore[misc]
 
 
 if __name__ == "__main__":
+    program = Path(mosec.__file__).parents[1] / "bin" / "mosec"
+    if program.is_file():  # where `pip install --target` puts it, and mosec does not search
+        runtime.get_mosec_path = lambda: program
     server = mosec.Server()
     server.append_worker(Decoding, num=2, route="/score")
     server.append_worker(Scoring, num=1, max_batch_size=64, max_wait_time=10, route="/score")

@@ -37,6 +37,9 @@ class ClipFlanT5Settings(LocalSettings):
     compile: bool = Field(
         False, description="Run through torch.compile; first batches of a new size are slow."
     )
+    graph_rows: int = Field(
+        0, ge=0, description="Most rows of a batch that runs as a CUDA graph, on a GPU; 0 for no graphs."
+    )
     features_mb: Annotated[int, NOT_IN_RECIPE] = Field(
         256, ge=0, description="Memory for features of images seen before, in MiB on the device."
     )

@@ -17,6 +17,7 @@ from transformers.activations import ACT2FN
 from models.families.clip_flant5.layout import PAD, Text
 from models.families.clip_flant5.network import Network
 from models.families.clip_flant5.t5 import Decoder, Encoder, Weights
+from models.families.cuda_graphs import Graphed
 from models.families.torchscript import Traced, pays_on
 
 
@@ -80,9 +81,14 @@ class VisionTower:
         blocks = [f"{name}.encoder.layers.{number}" for number in range(layers)]
         self._blocks = [Block(weights, block, config) for block in blocks]
         self.run = Block.__call__  # one function for all blocks, so that it is compiled once
+        self.stack = VisionTower.run_blocks
 
     def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return patch features (n, patches, width), float32, of pixels (n, channels, size, size)."""
+        return self.stack(self, pixels)
+
+    def run_blocks(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Compute the features, without a graph."""
         patches = F.conv2d(pixels, self._patch, stride=self._patch.shape[-1]).flatten(2).transpose(1, 2)
         states = torch.cat([self._class.expand(len(pixels), 1, -1), patches.float()], 1)
         states = self._norm(states + self._positions)
@@ -104,13 +110,20 @@ class Forward:
         network: on any device, in any dtype; its weights are moved.
         device, dtype: of the computation.
         compile: run the blocks through `torch.compile`.
+        graph_rows: on a GPU, run batches of at most so many rows as CUDA graphs.
 
     Attributes:
         device: of the computation.
     """
 
     def __init__(
-        self, network: Network, *, device: torch.device, dtype: torch.dtype, compile: bool = False
+        self,
+        network: Network,
+        *,
+        device: torch.device,
+        dtype: torch.dtype,
+        compile: bool = False,
+        graph_rows: int = 0,
     ) -> None:
         t5, tower = network.t5.config, network.vision_tower.config
         layers = network.layer % (tower.num_hidden_layers + 1)  # before the hidden state of that number
@@ -131,6 +144,8 @@ class Forward:
                 part.run = torch.compile(part.run)
             elif pays_on(device):
                 part.run = Traced(part.run)
+            if graph_rows and device.type == "cuda":
+                part.stack = Graphed(part.stack, graph_rows)
 
     def features(self, pixels: torch.Tensor) -> torch.Tensor:
         """Compute projected patch features (n, patches, width) of pixels (n, channels, size, size)."""

@@ -10,6 +10,7 @@ kept exactly, since published scores depend on them.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -37,6 +38,7 @@ class ClipFlanT5:
             `config.json` and `preprocessor_config.json`.
         dtype: "float32", or "bfloat16" for weights and matrix products.
         compile: run the network's blocks through `torch.compile`.
+        graph_rows: most rows of a batch that runs as a CUDA graph.
         features_mb: memory for cached image features, in MiB on the device.
 
     Raises:
@@ -52,12 +54,14 @@ class ClipFlanT5:
         id: str = "",
         revision: str = "",
         compile: bool = False,
+        graph_rows: int = 0,
         features_mb: int = 0,
     ) -> None:
         layout = read_layout(directory)
         self.tokenizer, self.pixels = layout.tokenizer, layout.pixels
         network = load_network(directory, layout)
-        self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], compile=compile)
+        switches: dict[str, Any] = {"compile": compile, "graph_rows": graph_rows}
+        self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], **switches)
         self._scorer = Scorer(self.forward, FeatureCache(features_mb * 2**20), self.pixels)
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._answers = AnswerEncoder(self.tokenizer)
@@ -88,4 +92,9 @@ class ClipFlanT5:
 
 def from_settings(settings: ClipFlanT5Settings) -> ClipFlanT5:
     """Load the CLIP-FlanT5 of a table.  Raises `CheckpointError`."""
-    return ClipFlanT5(**model_arguments(settings), compile=settings.compile, features_mb=settings.features_mb)
+    return ClipFlanT5(
+        **model_arguments(settings),
+        compile=settings.compile,
+        graph_rows=settings.graph_rows,
+        features_mb=settings.features_mb,
+    )

@@ -61,16 +61,20 @@ class PositionBias:
         self._line = lru_cache(LENGTHS)(self._made_line)
 
     def __call__(self, length: int) -> torch.Tensor:
-        """Return the bias (heads, length, length) of each query for each key."""
-        # Row q of the square is the line from distance -q on: windows of the line, the last one first.
-        return self._line(length).unfold(1, length, 1).flip(1)
+        """Return the bias as a line (heads, 2 length - 1), by distance; the most negative one is first."""
+        return self._line(length)
 
     def _made_line(self, length: int) -> torch.Tensor:
-        """Return the bias (heads, 2 length - 1) for each distance, the most negative one first."""
         distances = torch.arange(1 - length, length, device=self._table.device)
         buckets = bucket(distances, len(self._table), self._furthest, self._bidirectional)
         # Contiguous per head: fused kernels would copy any other mask in every layer.
         return self._table.t().index_select(1, buckets)
+
+
+def square(line: torch.Tensor) -> torch.Tensor:
+    """Return the bias (heads, length, length) of each query for each key, from a line of `PositionBias`."""
+    # Row q of the square is the line from distance -q on: windows of the line, the last one first.
+    return line.unfold(1, (line.shape[1] + 1) // 2, 1).flip(1)
 
 
 def bucket(distances: torch.Tensor, buckets: int, furthest: int, bidirectional: bool) -> torch.Tensor:
@@ -200,10 +204,15 @@ class Encoder:
         self._blocks = [EncoderBlock(weights, block, config) for block in blocks]
         self._norm = Norm(weights, f"{name}.final_layer_norm", config)
         self.run = EncoderBlock.__call__  # one function for all blocks, so that it is compiled once
+        self.stack = Encoder.run_blocks
 
     def __call__(self, states: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
         """Encode *states* (n, length, width), float32, with *padding* (n, length), 0 or -inf."""
-        bias = self._bias(states.shape[1]) + padding[:, None, None]
+        return self.stack(self, states, padding, self._bias(states.shape[1]))
+
+    def run_blocks(self, states: torch.Tensor, padding: torch.Tensor, line: torch.Tensor) -> torch.Tensor:
+        """Encode with a *line* of the bias."""
+        bias = square(line) + padding[:, None, None]
         for block in self._blocks:
             states = self.run(block, states, bias)
         return self._norm(states)
@@ -240,6 +249,7 @@ class Decoder:
         self._norm = Norm(weights, f"{name}.final_layer_norm", config)
         self._head = config.d_kv
         self.run = DecoderBlock.__call__
+        self.stack = Decoder.run_blocks
 
     def __call__(self, answers: torch.Tensor, states: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
         """
@@ -253,9 +263,15 @@ class Decoder:
         Returns:
             (n * answers of a question, tokens, width).
         """
+        return self.stack(self, answers, states, padding, self._bias(answers.shape[1]))
+
+    def run_blocks(
+        self, answers: torch.Tensor, states: torch.Tensor, padding: torch.Tensor, line: torch.Tensor
+    ) -> torch.Tensor:
+        """Decode with a *line* of the bias."""
         tokens = answers.shape[1]
         later = torch.full((tokens, tokens), -math.inf, device=answers.device).triu(1)
-        bias = (self._bias(tokens) + later).to(states.dtype)[None]
+        bias = (square(line) + later).to(states.dtype)[None]
         together = len(answers) // len(states) * tokens  # of all answers to a question
         few = together < self._head
         for block in self._blocks:
