@@ -18,7 +18,7 @@ from typing import IO, Any, AnyStr, BinaryIO, NoReturn, cast
 
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
 ROWS = 64  # of Parquet that are decoded together; they may hold pictures
-BUFFER = 2**20  # bytes of a column of Parquet; else all rows of a group are in memory
+BUFFER = 2**20  # bytes of a column of Parquet that are read together; `pre_buffer` would hold all
 
 LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
@@ -133,7 +133,10 @@ def comma_separated(path: Path) -> Iterator[Record]:
 def parquet(path: Path) -> Iterator[Record]:
     pyarrow, reader = arrow()
     try:
-        with opened(path) as bytes_of, reader.ParquetFile(bytes_of, buffer_size=BUFFER) as file:
+        with (
+            opened(path) as bytes_of,
+            reader.ParquetFile(bytes_of, buffer_size=BUFFER, pre_buffer=False) as file,
+        ):
             rows = (values for batch in file.iter_batches(ROWS) for values in batch.to_pylist())
             for number, values in enumerate(rows, 1):
                 yield Record(number, values)
