@@ -180,6 +180,14 @@ def json_cell(cell: Any) -> Any:
     return cell
 
 
+def json_or_text(value: str) -> Any:
+    """Parse *value* as JSON; return the text itself if it is not JSON."""
+    try:
+        return strict_json(value)
+    except ValueError:
+        return value
+
+
 def strict_json(text: str) -> Any:
     """Parse JSON without NaN and infinities.  Raises `ValueError`."""
 

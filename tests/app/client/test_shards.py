@@ -6,6 +6,7 @@ import shlex
 import pyarrow.parquet as pq
 import pytest
 
+import scoregate
 from scoregate.cli.results import lines_of
 from tests.support.pages import fences
 from tests.support.paths import ROOT
@@ -49,6 +50,34 @@ def test_a_sample_has_the_score_of_the_same_picture_in_a_folder(run, tmp_path):
     assert {"a.tar/bad": "image_undecodable", "a.tar/none": "unreadable_row"} == {
         row["image"]: row["errors"]["vqascore"]["code"] for row in rows if row["errors"]
     }
+
+
+def test_read_yields_the_rows_for_score_many(tmp_path):
+    """In order; a sample that cannot be read has an error with the shard and the key."""
+    broken = {"none.txt": b"no picture", "empty.png": png(), "empty.txt": b" "}
+    tar_of(tmp_path / "a.tar", sample("red", "red") | broken | sample("lime", "lime"))
+    with scoregate.load(PROFILE) as gate:
+        results = list(gate.score_many(scoregate.read(tmp_path / "a.tar"), "vqascore"))
+        alone = gate.score(png("lime"), "a lime square", "vqascore").value
+
+    assert ["a.tar/red", "a.tar/none", "a.tar/empty", "a.tar/lime"] == [each.id for each in results]
+    assert [set(), {"vqascore"}, {"vqascore"}, set()] == [set(each.errors) for each in results]
+    assert alone == pytest.approx(results[3].scores["vqascore"], abs=1e-5)
+    errors = [results[place].errors["vqascore"] for place in (1, 2)]
+    assert ["bad_image", "bad_image"] == [error.code for error in errors]
+    assert "a.tar/none: it has no picture" in errors[0].detail
+    assert "a.tar/empty, column prompt is empty" in errors[1].detail
+
+
+def test_read_takes_folders_and_tables(tmp_path):
+    """With options of a row for the metrics that are named, and one prompt for a folder without captions."""
+    (tmp_path / "p.png").write_bytes(png())
+    (tmp_path / "rows.jsonl").write_text('{"picture": "p.png", "text": "a", "ocr.text": "STOP"}\n')
+    [row] = scoregate.read(tmp_path / "rows.jsonl", ["ocr"], image_column="picture", prompt_column="text")
+    [picture] = scoregate.read(str(tmp_path), prompt="a red square")
+
+    assert scoregate.Item("a", png(), id="p.png", options={"ocr": {"text": "STOP"}}) == row
+    assert scoregate.Item("a red square", png(), id="p.png") == picture
 
 
 def test_the_commands_of_the_page_score_its_shards(run, tmp_path, monkeypatch, capsys):

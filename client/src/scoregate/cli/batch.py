@@ -27,15 +27,15 @@ from scoregate.cli.arguments import (
     options_of,
     whole,
 )
-from scoregate.cli.datasets import Dataset
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
 from scoregate.cli.manifest import Manifest
 from scoregate.cli.results import KINDS, Results, lines_of
 from scoregate.cli.scoring import score
 from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.cli.warnings import kinds_of
+from scoregate.data.datasets import Dataset
+from scoregate.data.shards import stem
 from scoregate.records import kind
-from scoregate.shards import stem
 from scoregate.text import shown
 
 TIMEOUT_S = 600.0  # of a request

@@ -12,8 +12,6 @@ from types import TracebackType
 from typing import Any
 
 from scoregate.cli.arguments import UsageFault
-from scoregate.cli.columns import QUESTION_SET
-from scoregate.cli.datasets import Dataset
 from scoregate.cli.lines import (
     Key,
     Line,
@@ -28,7 +26,9 @@ from scoregate.cli.lines import (
     without_scores,
     write_lines,
 )
-from scoregate.cli.rows import RELATED, Row, digest
+from scoregate.data.columns import QUESTION_SET
+from scoregate.data.datasets import Dataset
+from scoregate.data.rows import RELATED, Row, digest
 from scoregate.records import check_regular
 from scoregate.resume import is_torn
 

@@ -10,7 +10,7 @@ from scoregate.cli.arguments import UsageFault
 from scoregate.cli.lines import ANY_MODELS, Plan, line, unreadable
 from scoregate.cli.manifest import keep_sets
 from scoregate.cli.results import Results
-from scoregate.cli.rows import Row, digest, kind_of
+from scoregate.data.rows import Row, digest, kind_of
 from scoregate.many import Progress, change_of
 
 ITEMS = 16  # of a request; the pictures of several requests are in memory

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.cli.arguments import UsageFault, add_concurrency, metrics_of
-from scoregate.cli.columns import sweep_of
-from scoregate.cli.datasets import Dataset, captions_alone, is_generated
 from scoregate.cli.manifest import NAMES
-from scoregate.cli.rows import prompt_fault
+from scoregate.data.columns import sweep_of
+from scoregate.data.datasets import Dataset, captions_alone, is_generated
+from scoregate.data.rows import prompt_fault
 from scoregate.text import shown
 
 

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate import shards
-from scoregate.cli.arguments import UsageFault
-from scoregate.cli.datasets import Dataset
+from scoregate.data import shards
+from scoregate.data.datasets import Dataset
 from scoregate.records import BadInput
 from tests.support.pictures import png
 from tests.support.shards import tar_of
@@ -300,7 +299,5 @@ def test_a_broken_row_or_file_of_parquet_names_the_file(tmp_path):
 def test_a_column_that_no_sample_has_is_said_at_once(tmp_path):
     tar_of(tmp_path / "a.tar", {"1.png": PICTURE, "1.json": b'{"text": "a cat"}'})
 
-    with pytest.raises(
-        UsageFault, match=r"no column 'prompt'; there are text, image \(see --prompt-column\)"
-    ):
+    with pytest.raises(BadInput, match=r"no column 'prompt'; there are text, image \(see --prompt-column\)"):
         list(Dataset(tmp_path / "a.tar"))

@@ -1,4 +1,4 @@
-"""Data sets of `scoregate batch`: folders of captions, metadata or GenEval, tables, shards."""
+"""Data sets: folders of captions, metadata or GenEval, tables, shards."""
 
 import json
 import re
@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.arguments import UsageFault
-from scoregate.cli.columns import Sweep, in_json, is_column, matrix, options_in, swept
-from scoregate.cli.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
-from scoregate.records import Record, check_regular, count, kind, records
-from scoregate.shards import PICTURES, VIDEOS, count_samples, samples_of, shards_of
+from scoregate.data.columns import Sweep, in_json, is_column, matrix, options_in, swept
+from scoregate.data.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
+from scoregate.data.shards import PICTURES, VIDEOS, count_samples, samples_of, shards_of
+from scoregate.items import Item
+from scoregate.records import BadInput, Record, check_regular, count, kind, records
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 FIRST = 100  # rows in which a column has to be seen
@@ -41,7 +42,7 @@ class Dataset:
         part: whether *path* is one shard of a data set whose columns are checked.
 
     Raises:
-        UsageFault: nothing can be read from *path*, or none of its first rows has the columns.
+        BadInput: nothing can be read from *path*, or none of its first rows has the columns.
     """
 
     path: Path
@@ -84,7 +85,7 @@ class Dataset:
         if self.shards:
             return None
         if not self.path.exists():
-            raise UsageFault(f"{self.path}: no such file or folder")
+            raise BadInput(f"{self.path}: no such file or folder")
         if not self.path.is_dir():
             return self.path
         return next((file for name in METADATA if (file := self.path / name).is_file()), None)
@@ -139,14 +140,14 @@ class Dataset:
         self.check_columns(chain.from_iterable(map(samples_of, self.shards)))
 
     def check_columns(self, rows: Iterable[Record]) -> None:
-        """Raise `UsageFault` if a column is missing: one line instead of an error for each row."""
+        """Raise `BadInput` if a column is missing: one line instead of an error for each row."""
         table = self.table or self.path
         seen = [list(record.values) for record in islice(rows, FIRST)]
         names = list(dict.fromkeys(name for keys in seen for name in keys))
         if seen and not names and self.shards:
             return  # each of them has an error
         if not names:
-            raise UsageFault(
+            raise BadInput(
                 f"{table}: no rows" if not seen else f"{table}: none of the first rows can be read"
             )
         images = (
@@ -157,7 +158,7 @@ class Dataset:
         for given, argument in wanted:
             for column in given.split(",") if self.matrix else [given]:
                 if column not in names:
-                    raise UsageFault(
+                    raise BadInput(
                         f"{table}: no column {column!r}; there are {', '.join(names)} (see {argument})"
                     )
 
@@ -220,7 +221,7 @@ def captioned(folder: Path, any_path: bool, of_all: str | None = None) -> Iterat
     """Yield the pictures and videos below *folder*; the prompt is *of_all*, or each one's text file."""
     files = sorted(pictures(folder))
     if not files:
-        raise UsageFault(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
+        raise BadInput(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
     for number, file in enumerate(files, 1):
         name = file.relative_to(folder).as_posix()
         try:
@@ -293,10 +294,10 @@ def generated(folder: Path, metrics: Sequence[str], any_path: bool) -> Iterator[
     A prompt without pictures is a row with a fault.
 
     Raises:
-        UsageFault: no prompt has a picture.
+        BadInput: no prompt has a picture.
     """
     if not any(file for _, file in samples(folder)):
-        raise UsageFault(f"{folder}: no prompt has a {NO_SAMPLE}")
+        raise BadInput(f"{folder}: no prompt has a {NO_SAMPLE}")
     for number, (of_prompt, file) in enumerate(samples(folder), 1):
         name = (file or of_prompt / SAMPLES).relative_to(folder).as_posix()
         try:
@@ -334,3 +335,46 @@ def metadata_of(file: Path, folder: Path, any_path: bool) -> Mapping[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("is no JSON object")
     return content
+
+
+class Unreadable:
+    """Stands for the picture of a row that cannot be read; `read` raises `ValueError` with the reason."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def read(self) -> bytes:
+        raise ValueError(self._why)
+
+
+def read(
+    source: str | PathLike[str],
+    metrics: Sequence[str] = (),
+    *,
+    prompt: str | None = None,
+    image_column: str | None = None,
+    prompt_column: str = "prompt",
+) -> Iterator[Item]:
+    """
+    Yield the rows of a data set, for `score_many`, one by one.
+
+    The id of an item is the name of its picture, in a tar the shard and the key.  A row that cannot be read
+    is an item whose result is the error `bad_image` with the reason.
+
+    Args:
+        source: a folder, a file or a pattern of shards, as `scoregate batch` takes them.
+        metrics: those whose options are read from the columns.
+        prompt: of all pictures of a folder, in place of captions.
+
+    Raises:
+        BadInput: nothing can be read from *source*, or none of its first rows has the columns.
+        OSError: a table cannot be read.
+    """
+    for row in Dataset(Path(source), image_column, prompt_column, metrics=metrics, prompt=prompt):
+        try:
+            if row.fault:
+                raise ValueError(row.fault)
+            picture: Any = row.read()
+        except (OSError, ValueError) as exc:
+            picture = Unreadable(row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}")
+        yield Item(row.prompt or "", picture, id=row.image or row.place, options=row.options)
