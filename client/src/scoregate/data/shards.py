@@ -31,6 +31,7 @@ PICTURES = frozenset({".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png",
 VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 
 MAX_SHARDS = 100_000  # of a pattern
+MAX_FILE = 2**34  # bytes in a tar; `tarfile` also skips data that is not there, block by block
 MAX_HEADER = 2**20  # bytes of a long name or of attributes, which `tarfile` reads at once
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
 MAX_PICTURE = MAX_LINE
@@ -174,6 +175,8 @@ def members(shard: Path) -> Iterator[Member]:
         while header := tar.next():
             if header.offset <= offset:
                 raise tarfile.ReadError("a header that leads back")
+            if header.size > MAX_FILE:
+                raise tarfile.ReadError(f"a file of {header.size} bytes")
             offset = header.offset
             tar.members = []  # type: ignore[attr-defined]  # else it keeps every header
             found = MEMBER.fullmatch(header.name)

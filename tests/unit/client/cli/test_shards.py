@@ -192,22 +192,26 @@ def header(**changes):
         header(size=-512),
         header(pax_headers={"size": "-4096"}),
         header(pax_headers={"size": "9" * 30}),
+        header(size=2**70),
     ],
     ids=[
         "a long name",
         "long attributes",
         "a negative size",
         "one in attributes",
-        "a size that is no number",
+        "a large size in attributes",
+        "a large size",
     ],
 )
-def test_a_header_that_would_take_memory_or_never_end_is_a_damage(tmp_path, info):
-    """`tarfile` itself reads the first two in one go, and goes round in the others."""
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_header_that_would_take_memory_or_never_end_is_a_damage(tmp_path, info, packed):
+    """`tarfile` itself reads the first two in one go, and others without end."""
     file = io.BytesIO()
     file.write(info.tobuf(tarfile.PAX_FORMAT if info.pax_headers else tarfile.GNU_FORMAT))
     file.write(bytes(10240))
-    (tmp_path / "a.tar").write_bytes(file.getvalue())
-    [row] = Dataset(tmp_path / "a.tar")
+    shard = tmp_path / ("a.tar.gz" if packed else "a.tar")
+    shard.write_bytes(gzip.compress(file.getvalue()) if packed else file.getvalue())
+    [row] = Dataset(shard)
 
     assert "the shard cannot be read" in row.fault
 
