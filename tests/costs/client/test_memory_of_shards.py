@@ -52,10 +52,18 @@ def in_tar(path, number):
 
 def in_parquet(path, number):
     """In groups of 100 rows, as `datasets` writes pictures."""
-    rows = [
-        {"image": {"bytes": data, "path": f"{text}.png"}, "prompt": text} for text, data in samples(number)
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=100)
+    pq.write_table(table(number), path, row_group_size=100)
+
+
+def in_arrow(path, number):
+    rows = table(number)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, rows.schema) as stream:
+        stream.write_table(rows, max_chunksize=100)
+
+
+def table(number):
+    images = [{"bytes": data, "path": f"{text}.png"} for text, data in samples(number)]
+    return pa.table({"image": images, "prompt": [text for text, _ in samples(number)]})
 
 
 def peak_mb(data, out):
@@ -67,7 +75,7 @@ def peak_mb(data, out):
     return float(done.stdout.split()[1])
 
 
-@pytest.mark.parametrize(("suffix", "write"), [("tar", in_tar), ("parquet", in_parquet)])
+@pytest.mark.parametrize(("suffix", "write"), [("tar", in_tar), ("parquet", in_parquet), ("arrow", in_arrow)])
 def test_twenty_times_as_many_samples_need_no_more_memory(tmp_path, suffix, write):
     """The pictures of a few requests are in memory, and a line of each row."""
     peaks = []

@@ -124,8 +124,9 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
     files = dataset.shards or list(filter(None, [dataset.table]))
     if not files and (given := about_columns(dataset)):
         raise UsageFault(f"{given[0]}: this folder has no table, but a text file for each picture")
+    read = {file.resolve() for file in files}
     for path, what in ((out, "results"), (page, "page")):
-        if path and path.resolve() in {file.resolve() for file in files}:
+        if path and path.resolve() in read:
             raise UsageFault(f"{path}: the {what} would overwrite the data set")
         if path and not path.parent.is_dir():
             raise UsageFault(f"{path}: there is no folder {path.parent}")

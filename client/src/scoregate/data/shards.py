@@ -35,11 +35,7 @@ MAX_FILE = 2**34  # bytes in a tar; `tarfile` also skips data that is not there,
 MAX_HEADER = 2**20  # bytes of a long name or of attributes, which `tarfile` reads at once
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
 MAX_PICTURE = MAX_LINE
-KINDS = (
-    ".tar",
-    ".parquet",
-    ".arrow",
-)  # the first one in a folder; img2dataset writes Parquet next to its tar files
+KINDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
 
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
 MEMBER = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)", re.DOTALL)  # the key and the suffix, as in WebDataset
@@ -63,7 +59,7 @@ def shards_of(path: Path) -> list[Path]:
     if not path.exists() and RANGE.search(str(path)):
         found = listed(path)
     elif path.is_dir():
-        found = next(filter(None, (in_folder(path, suffix) for suffix in KINDS)), [])
+        found = in_folder(path)
     else:
         found = [path] if kind(path) in (".tar", ".arrow") and path.exists() else []
     if {kind(shard) for shard in found} - {".tar"}:
@@ -96,9 +92,11 @@ def expanded(pattern: str) -> Iterator[str]:
             yield f"{pattern[: found.start()]}{number:0{len(first)}}{rest}"
 
 
-def in_folder(folder: Path, suffix: str) -> list[Path]:
-    """Return the shards of one kind directly in *folder*."""
-    return sorted(file for file in folder.iterdir() if kind(file) == suffix and file.is_file())
+def in_folder(folder: Path) -> list[Path]:
+    """Return the shards directly in *folder*, of the first of `KINDS` that is there."""
+    files = [file for file in folder.iterdir() if kind(file) in KINDS and file.is_file()]
+    first = min((KINDS.index(kind(file)) for file in files), default=0)
+    return sorted(file for file in files if kind(file) == KINDS[first])
 
 
 def stem(shard: Path) -> str:
@@ -248,11 +246,11 @@ def values_of(name: str, parts: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def batches(shard: Path) -> Iterator[Any]:
-    """Yield the record batches of an Arrow stream, which stay on disk.  Raises `BadInput`."""
+    """Yield the record batches of an Arrow stream.  Raises `BadInput`."""
     pyarrow, _ = arrow()
     check_regular(shard)
     try:
-        with pyarrow.memory_map(str(shard)) as file, pyarrow.ipc.open_stream(file) as stream:
+        with pyarrow.OSFile(str(shard)) as file, pyarrow.ipc.open_stream(file) as stream:
             yield from stream
     except pyarrow.ArrowException as exc:
         raise BadInput(str(exc)) from exc

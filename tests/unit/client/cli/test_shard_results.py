@@ -49,6 +49,15 @@ def test_one_file_has_the_rows_of_all_shards(command, service, shards):
     assert 0 == command(service, "reproduce", "out.jsonl.manifest.json")[0]
 
 
+def test_a_report_and_a_sheet_show_the_pictures_in_shards(command, service, shards):
+    """As of any data set."""
+    for name, arguments in (("report", ()), ("batch", ("-o", "out.jsonl", "--html", "sheet.html"))):
+        page = arguments[-1] if arguments else "page.html"
+        command(service, name, "s-{0..2}.tar", "-m", "vqascore", *(arguments or ("-o", page)))
+
+        assert "data:image/" in Path(page).read_text("utf-8")
+
+
 def test_a_folder_has_a_parquet_file_for_each_shard(command, service, shards):
     """And the summary is about all."""
     status, _, err = command(service, *TO_FOLDER)

@@ -291,6 +291,14 @@ def test_a_folder_of_arrow_or_parquet_has_the_pictures(tmp_path, suffix, write):
     assert [(f"{name}.png", name, PICTURE) for name in "abcd"] == pairs(Dataset(tmp_path))
 
 
+def test_a_folder_of_img2dataset_is_its_tar_files(tmp_path):
+    """The Parquet beside each has no pictures."""
+    tar_of(tmp_path / "00000.tar", SAMPLE)
+    pq.write_table(pa.table({"caption": ["a cat"], "key": ["0001"]}), tmp_path / "00000.parquet")
+
+    assert [("00000.tar/0001", "a cat", PICTURE)] == pairs(Dataset(tmp_path))
+
+
 def test_a_broken_row_or_file_of_parquet_names_the_file(tmp_path):
     in_parquet(tmp_path / "0.parquet", "a", " ")
     (tmp_path / "1.parquet").write_bytes(b"no Parquet")
