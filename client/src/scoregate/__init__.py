@@ -9,6 +9,7 @@ Without a server, `scoregate.load("demo")` is such a client with the models in t
 
 from scoregate.aio import AsyncClient
 from scoregate.client import Client
+from scoregate.data.datasets import read
 from scoregate.errors import (
     BadImage,
     BadResults,
@@ -124,5 +125,6 @@ __all__ = [
     "Warned",
     "aload",
     "load",
+    "read",
     "spread",
 ]

@@ -18,6 +18,7 @@ from typing import IO, Any, AnyStr, BinaryIO, NoReturn, cast
 
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
 ROWS = 64  # of Parquet that are decoded together; they may hold pictures
+BUFFER = 2**20  # bytes of a column of Parquet that are read together; `pre_buffer` would hold all
 
 LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
@@ -31,11 +32,17 @@ class BadInput(ValueError):
 
 @dataclass(frozen=True)
 class Record:
-    """A row; *number* counts from 1, in JSON Lines the lines.  With a *fault* it has no values."""
+    """
+    A row; *number* counts from 1, in JSON Lines the lines.  With a *fault* it has no values.
+
+    Attributes:
+        name: of a sample in a tar: the file's and its key.
+    """
 
     number: int
     values: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
+    name: str | None = None
 
 
 def records(path: Path) -> Iterator[Record]:
@@ -126,7 +133,10 @@ def comma_separated(path: Path) -> Iterator[Record]:
 def parquet(path: Path) -> Iterator[Record]:
     pyarrow, reader = arrow()
     try:
-        with opened(path) as bytes_of, reader.ParquetFile(bytes_of) as file:
+        with (
+            opened(path) as bytes_of,
+            reader.ParquetFile(bytes_of, buffer_size=BUFFER, pre_buffer=False) as file,
+        ):
             rows = (values for batch in file.iter_batches(ROWS) for values in batch.to_pylist())
             for number, values in enumerate(rows, 1):
                 yield Record(number, values)
@@ -168,6 +178,14 @@ def json_cell(cell: Any) -> Any:
         with suppress(ValueError, RecursionError):  # a text that begins like one
             return strict_json(cell)
     return cell
+
+
+def json_or_text(value: str) -> Any:
+    """Parse *value* as JSON; return the text itself if it is not JSON."""
+    try:
+        return strict_json(value)
+    except ValueError:
+        return value
 
 
 def strict_json(text: str) -> Any:

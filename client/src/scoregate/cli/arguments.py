@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import scoregate
 from scoregate.local import NOT_LOADED
-from scoregate.records import number, strict_json
+from scoregate.records import json_or_text, number, strict_json
 from scoregate.text import shown
 
 OK = 0
@@ -273,14 +273,6 @@ def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
             raise UsageFault(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
         options.setdefault(metric, {})[option] = json_or_text(value)
     return options
-
-
-def json_or_text(value: str) -> Any:
-    """Parse *value* as JSON; return the text itself if it is not JSON."""
-    try:
-        return strict_json(value)
-    except ValueError:
-        return value
 
 
 def metrics_of(arguments: argparse.Namespace) -> list[str]:

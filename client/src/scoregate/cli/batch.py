@@ -1,11 +1,14 @@
 """`scoregate batch`: a whole data set, in a file that the next run continues."""
 
 import argparse
+import operator
+import os
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,34 +20,51 @@ from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
     UsageFault,
-    add_concurrency,
     add_metrics,
     connected,
+    finite,
     metrics_of,
     options_of,
     whole,
 )
-from scoregate.cli.columns import sweep_of
-from scoregate.cli.datasets import Dataset, captions_alone, is_generated
-from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Plan
-from scoregate.cli.manifest import NAMES, Manifest
-from scoregate.cli.results import KINDS, Results
-from scoregate.cli.rows import prompt_fault
+from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
+from scoregate.cli.manifest import Manifest
+from scoregate.cli.results import KINDS, Results, lines_of
 from scoregate.cli.scoring import score
+from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.cli.warnings import kinds_of
+from scoregate.data.datasets import Dataset
+from scoregate.data.shards import stem
 from scoregate.records import kind
 from scoregate.text import shown
 
 TIMEOUT_S = 600.0  # of a request
 REASONS = 5  # why rows cannot be read, on stderr
 
+SIGNS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+CONDITION = re.compile(r"\s*([^\s<>=]+)\s*(>=|>|<=|<)\s*(\S+)\s*")
+KEPT = "kept.txt"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_dataset(parser)
     add = parser.add_argument
-    add("-o", "--out", type=Path, required=True, help=f"the results, {' or '.join(KINDS)}")
+    add(
+        "-o", "--out", type=Path, required=True, help=f"the results, {' or '.join(KINDS)}; of shards a folder"
+    )
     add_metrics(parser)
+    add(
+        "--filter",
+        type=condition,
+        metavar="'METRIC >= X'",
+        help=f"write the names of the rows that pass to {KEPT}; also >, <= and <",
+    )
     add(ANY_MODELS, dest="any_models", action="store_true", help="go on where other models answer")
     add("--explain", action="store_true", help="keep what each score is made of")
     add("--html", type=Path, metavar="FILE", help="write a page of pictures, the worst first")
@@ -57,62 +77,90 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_dataset(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments for the data set, its columns and the concurrency."""
-    add = parser.add_argument
-    add(
-        "dataset",
-        type=Path,
-        metavar="DATASET",
-        help="a folder with captions or metadata, or a .jsonl, .csv or .parquet",
-    )
-    add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
-    add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
-    add("-p", "--prompt", help="of all pictures of a folder, in place of captions")
-    add("--frames-column", metavar="NAME", help="lists of frames or views, in place of one picture")
-    add(
-        "--option-column",
-        action="append",
-        default=[],
-        metavar="METRIC.OPTION=COLUMN",
-        help="a column with an option of each row, such as ocr.text=wanted",
-    )
-    add(
-        "--matrix",
-        action="store_true",
-        help="score each picture of a row with each of its texts; columns may be lists, or named with commas",
-    )
-    add(
-        "--sweep",
-        action="append",
-        default=[],
-        metavar="METRIC.OPTION=FILE",
-        help="score each row with each value of an option, a line of FILE each",
-    )
-    add("--any-path", action="store_true", help="read pictures outside the data set's folder, too")
-    add_concurrency(parser)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
-    dataset = named(arguments)
-    check(dataset, arguments.out, arguments.html)
-    with scored(arguments, dataset, arguments.out) as (results, dataset, asked):
-        complete = tell(results, asked, arguments.out)
+    dataset, out = named(arguments), arguments.out
+    check(dataset, out, arguments.html)
+    if arguments.filter and arguments.filter.metric not in metrics_of(arguments):
+        raise UsageFault(f"--filter {arguments.filter}: this metric is not scored, see --metric")
+    in_folder = dataset.shards and (out.is_dir() or not out.suffix)
+    complete = (into_folder if in_folder else into_file)(arguments, dataset, out)
+    return OK if complete else NO_SCORE
+
+
+def into_file(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> bool:
+    """Score a data set into one file; return True if every row has all its scores."""
+    with scored(arguments, dataset, out) as (results, dataset, asked):
+        complete = tell(results.lines, asked, out, len(results.left_over))
         if arguments.html:
             sheet.write(arguments.html, dataset, results, arguments.html_pictures)
-    return OK if complete else NO_SCORE
+        if arguments.filter:
+            write_kept(out.with_name(f"{out.name}.{KEPT}"), arguments.filter, results.lines())
+    return complete
+
+
+def into_folder(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> bool:
+    """Score shards into a folder; return True if every row has all its scores."""
+    if arguments.html:
+        raise UsageFault("--html is about one file of results, and these are a folder")
+    with session(arguments, dataset) as service:
+        files, asked = score_shards(service, out)
+
+    def lines() -> Iterator[Line]:
+        return chain.from_iterable(map(lines_of, files))
+
+    complete = tell(lines, asked, out)
+    if arguments.filter:
+        write_kept(out / KEPT, arguments.filter, lines())
+    return complete
 
 
 @contextmanager
 def scored(
     arguments: argparse.Namespace, dataset: Dataset, file: Path
 ) -> Iterator[tuple[Results, Dataset, int]]:
-    """
-    Score the rows without results; yield the results in *file*, the data set, and the number of scored rows.
+    """Score the rows without results; yield the results in *file*, the data set, and their number."""
+    with (
+        session(arguments, dataset) as service,
+        service.scored(service.dataset, file) as (results, asked),
+    ):
+        yield results, service.dataset, asked
 
-    Ctrl-C prints how many rows are kept.
-    """
+
+@dataclass(frozen=True)
+class Session:
+    """A service or models of this process, and what they score, as the arguments *given* say."""
+
+    client: scoregate.Client
+    served: Mapping[str, Any]
+    plan: Plan
+    dataset: Dataset
+    given: Mapping[str, Any]
+    concurrency: int
+
+    @contextmanager
+    def scored(self, dataset: Dataset, file: Path, *, whole: bool = False) -> Iterator[tuple[Results, int]]:
+        """
+        Score the rows of *dataset* without results; yield the results in *file*, and their number.
+
+        Ctrl-C prints how many rows are kept.
+        """
+        with Results(file, self.plan, whole=whole) as results:
+            try:
+                with Manifest(dataset.path, self.given, results, self.served) as run:
+                    asked = score(self.client, dataset, results, self.concurrency, run.answered)
+            except KeyboardInterrupt:
+                kept = len(results.order) + len(results.left_over)
+                place = results.journal if whole else file
+                where = f"{kept} rows are kept in {place}, and the same command goes on from there"
+                say(f"scoregate: interrupted: {where if kept else 'no row was scored yet'}")
+                raise
+            yield results, asked
+
+
+@contextmanager
+def session(arguments: argparse.Namespace, dataset: Dataset) -> Iterator[Session]:
+    """Yield the service that the arguments name."""
     with connected(arguments, TIMEOUT_S) as client:
         served = client.models()
         plan = plan_of(
@@ -125,143 +173,112 @@ def scored(
             orient=arguments.orient,
         )
         dataset = with_options(dataset, served, client)
-        with Results(file, plan) as results:
-            try:
-                with Manifest(arguments.dataset, given_in(arguments), results, served) as run:
-                    asked = score(client, dataset, results, arguments.concurrency, run.answered)
-            except KeyboardInterrupt:
-                kept = len(results.order) + len(results.left_over)
-                where = f"{kept} rows are kept in {file}, and the same command goes on from there"
-                why = where if kept else "no row was scored yet"
-                print(shown(f"scoregate: interrupted: {why}"), file=sys.stderr)
-                raise
-            yield results, dataset, asked
+        yield Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
 
 
-def given_in(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments that say how a data set is read, by name."""
-    return {name: getattr(arguments, name) for name in (*NAMES, "sweep")}
-
-
-def named(arguments: argparse.Namespace) -> Dataset:
-    """Return the data set that the arguments name.  Raises as `dataset_of`."""
-    return dataset_of(arguments.dataset, metrics_of(arguments), **given_in(arguments))
-
-
-def dataset_of(
-    path: Path,
-    metrics: Sequence[str],
-    *,
-    image_column: str | None = None,
-    prompt_column: str = "prompt",
-    frames_column: str | None = None,
-    option_column: Sequence[str] = (),
-    matrix: bool = False,
-    sweep: Sequence[str] = (),
-    any_path: bool = False,
-    prompt: str | None = None,
-) -> Dataset:
+def score_shards(service: Session, folder: Path) -> tuple[list[Path], int]:
     """
-    Return a data set.
+    Score each shard into a Parquet file in *folder*; return these, and the number of scored rows.
 
-    Args:
-        option_column, sweep: in the form of their arguments.
+    A shard with a file is finished, and not scored again.
 
     Raises:
-        UsageFault: arguments have another form, or do not go together.
+        UsageFault: a file there is something else, or has scores of another plan.
     """
-    if matrix and frames_column:
-        raise UsageFault("--matrix and --frames-column: give one of them")
-    if prompt is not None:
-        check_prompt(path, prompt)
-    renamed = dict[str, str]()
-    for text in option_column:
-        name, _, column = text.partition("=")
-        if not column or not all(name.partition(".")):
-            raise UsageFault(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
-        renamed[name] = column
-    sweeps = [sweep_of(text) for text in sweep]
-    if wrong := [
-        each for each in (*renamed, *(s.name for s in sweeps)) if each.partition(".")[0] not in metrics
-    ]:
-        raise UsageFault(f"{shown(wrong[0])}: this metric is not scored, see --metric")
-    return Dataset(
-        path,
-        image_column,
-        prompt_column,
-        any_path,
-        frames_column,
-        renamed,
-        matrix,
-        sweeps,
-        metrics,
-        prompt=prompt,
-    )
+    files = {folder / f"{stem(shard)}.parquet": shard for shard in service.dataset.shards}
+    finished, asked = set(filter(Path.exists, files)), 0
+    for file in sorted(finished):
+        check_finished(service.plan, file)
+    if len(finished) < len(files):
+        service.dataset.check_samples()
+        folder.mkdir(exist_ok=True)
+    for number, (file, shard) in enumerate(files.items(), 1):
+        if file not in finished:
+            part = replace(service.dataset, path=shard, part=True)
+            with service.scored(part, file, whole=True) as (_, sent):
+                asked += sent
+            say(f"shard {number} of {len(files)}: {file}")
+    return list(filter(Path.exists, files)), asked  # a shard without samples has no file
 
 
-def check_prompt(folder: Path, prompt: str) -> None:
-    """Raise `UsageFault` if *folder* has prompts of its own, or the service would reject this one."""
-    if Dataset(folder).table is not None or is_generated(folder):
-        raise UsageFault(f"--prompt is for a folder of pictures alone: {folder} has prompts of its own")
-    if fault := prompt_fault(prompt):
-        raise UsageFault(f"--prompt {fault}")
+def check_finished(plan: Plan, file: Path) -> None:
+    """Raise `UsageFault` if *file* is something else than the results of a shard by *plan*."""
+    for line in lines_of(file):
+        plan.check(line, str(file))
+        if line["scores"]:  # with the models, which all its lines have
+            return
 
 
-def check(dataset: Dataset, out: Path, page: Path | None) -> None:
-    """Raise `UsageFault` for what would otherwise be found when all is scored."""
-    table = dataset.table
-    if table is None and (given := about_columns(dataset)):
-        raise UsageFault(f"{given[0]}: this folder has no table, but a text file for each picture")
-    for path, what in ((out, "results"), (page, "page")):
-        if path and table is not None and path.resolve() == table.resolve():
-            raise UsageFault(f"{path}: the {what} would overwrite the data set")
-        if path and not path.parent.is_dir():
-            raise UsageFault(f"{path}: there is no folder {path.parent}")
-    if page and page.resolve() == out.resolve():
-        raise UsageFault(f"{page}: the page would overwrite the results")
-    if table is None and dataset.prompt is None and (alone := captions_alone(dataset.path)):
-        named = ", ".join(alone[:5]) + ", …" * (len(alone) > 5)
-        print(
-            shown(f"text files without a picture of the same name: {len(alone)} ({named})"), file=sys.stderr
-        )
+def say(text: str) -> None:
+    """Print a line to stderr."""
+    print(shown(text), file=sys.stderr)
 
 
-def about_columns(dataset: Dataset) -> list[str]:
-    """Return the arguments that need a table."""
-    given = {
-        "--image-column": dataset.image_column,
-        "--prompt-column": dataset.prompt_column != Dataset.prompt_column,
-        "--frames-column": dataset.frames_column,
-        "--option-column": dataset.option_columns,
-        "--matrix": dataset.matrix,
-    }
-    return [argument for argument, value in given.items() if value]
-
-
-def tell(results: Results, asked: int, out: Path) -> bool:
+def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: int = 0) -> bool:
     """Print a summary to stderr; return True if every row has all its scores."""
     codes: Counter[str] = Counter()
-    rows, incomplete, unread = 0, 0, list[str]()
-    for each in results.lines():
+    rows, incomplete, unread, details = 0, 0, 0, list[str]()
+    for each in lines():
         rows += 1
         incomplete += bool(each["errors"])
         codes.update({error["code"] for error in each["errors"].values()})
-        unread += {error["detail"] for error in each["errors"].values() if error["code"] == UNREADABLE}
+        why = {error["detail"] for error in each["errors"].values() if error["code"] == UNREADABLE}
+        unread += len(why)
+        details += why if len(details) < REASONS else ()
     text = f"{rows - incomplete} of {rows} rows have all scores; {asked} were requested in this run"
     if incomplete:
         text += "; without a score: " + ", ".join(f"{n} {shown(code)}" for code, n in codes.most_common())
-    for why in unread[:REASONS]:
-        print(shown(f"cannot read {why}"), file=sys.stderr)
-    if len(unread) > REASONS:
-        print(f"and {len(unread) - REASONS} more rows, see {UNREADABLE} in the results", file=sys.stderr)
-    for warning in kinds_of(results.lines()):
-        print(
-            shown(f"warning: {warning}" + f" (first: {warning.image})" * bool(warning.image)), file=sys.stderr
-        )
-    print(f"{text}\n{shown(out)}", file=sys.stderr)
-    if results.left_over:
-        print(f"{len(results.left_over)} lines are of no row of the data set; they are kept", file=sys.stderr)
+    for detail in details[:REASONS]:
+        say(f"cannot read {detail}")
+    if unread > REASONS:
+        say(f"and {unread - REASONS} more rows, see {UNREADABLE} in the results")
+    for warning in kinds_of(lines()):
+        say(f"warning: {warning}" + f" (first: {warning.image})" * bool(warning.image))
+    say(text)
+    say(str(out))
+    if left_over:
+        say(f"{left_over} lines are of no row of the data set; they are kept")
     return not incomplete
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A condition on the score of a metric."""
+
+    metric: str
+    sign: str
+    number: float
+
+    def passes(self, line: Line) -> bool:
+        """Return True if the row's score passes; one with an error never does, whatever has the error."""
+        return not line["errors"] and SIGNS[self.sign](line["scores"][self.metric], self.number)
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.sign} {self.number:g}"
+
+
+def condition(text: str) -> Filter:
+    """Return the filter in an argument.  Raises `argparse.ArgumentTypeError`."""
+    if not (found := CONDITION.fullmatch(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} has not the form of METRIC >= NUMBER, or >, <=, <")
+    metric, sign, number = found.groups()
+    return Filter(metric, sign, finite(number))
+
+
+def write_kept(file: Path, wanted: Filter, lines: Iterable[Line]) -> None:
+    """Write the names of the rows that pass to *file*, one in each line, and print how many they are."""
+    rows = kept = failed = 0
+    written = file.with_name(f"{file.name}.new")
+    with written.open("w", encoding="utf-8") as names:
+        for line in lines:
+            rows += 1
+            failed += bool(line["errors"])
+            if wanted.passes(line):
+                kept += 1
+                names.write(f"{shown(line['image'])}\n")
+    os.replace(written, file)
+    more = f", and {failed} with errors are not" if failed else ""
+    say(f"{kept} of {rows} rows are kept by {wanted}{more}: {file}")
 
 
 def plan_of(

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from scoregate.answers import is_number
 from scoregate.cli.arguments import UsageFault
-from scoregate.cli.columns import is_column
-from scoregate.cli.rows import Row, dumped_options
+from scoregate.data.columns import is_column
+from scoregate.data.rows import Row, dumped_options
 from scoregate.notices import Notice
 from scoregate.records import arrow, records
 

@@ -18,7 +18,7 @@ from scoregate.answers import is_number
 from scoregate.cli.arguments import VERSION, UsageFault
 from scoregate.cli.lines import Line, Plan
 from scoregate.cli.results import Results
-from scoregate.cli.rows import UNUSABLE
+from scoregate.data.rows import UNUSABLE
 from scoregate.records import check_regular
 from scoregate.text import shown
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.arguments import OK, UsageFault, json_or_text
+from scoregate.cli.arguments import OK, UsageFault
+from scoregate.records import json_or_text
 
 METRICS = {
     "dsg": "DSG's answers against people's ratings",

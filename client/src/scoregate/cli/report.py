@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.answers import is_number
-from scoregate.cli import batch
+from scoregate.cli import batch, source
 from scoregate.cli.arguments import NO_SCORE, OK, add_metrics, finite, scale, share, whole
-from scoregate.cli.datasets import Dataset
 from scoregate.cli.evaluate.outcome import values
 from scoregate.cli.lines import ANY_MODELS
 from scoregate.cli.manifest import runs_of
 from scoregate.cli.results import Results, existing
 from scoregate.cli.sheet import bytes_of, data_uri
 from scoregate.cli.warnings import notices_of
+from scoregate.data.datasets import Dataset
 from scoregate.evaluation import Table
 from scoregate.records import Record
 from scoregate.report.page import page
@@ -40,7 +40,7 @@ Run = Mapping[str, Any]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    batch.add_dataset(parser)
+    source.add_dataset(parser)
     add = parser.add_argument
     add("-o", "--out", type=Path, required=True, metavar="PAGE", help="the page, a .html")
     add_metrics(parser)
@@ -83,12 +83,12 @@ def price(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score; the page is written in both cases."""
-    dataset = batch.named(arguments)
+    dataset = source.named(arguments)
     file = arguments.results or arguments.out.with_suffix(".results.jsonl")
-    batch.check(dataset, file, arguments.out)
+    source.check(dataset, file, arguments.out)
     known = facts(dataset, columns_of(arguments), arguments.scale)
     with (offline if arguments.offline else batch.scored)(arguments, dataset, file) as (results, _, asked):
-        complete = batch.tell(results, asked, file)
+        complete = batch.tell(results.lines, asked, file, len(results.left_over))
         html = drawn(arguments, dataset, results, known, runs_of(file))
         arguments.out.write_text(html, "utf-8", errors="backslashreplace")
     print(shown(arguments.out), file=sys.stderr)

@@ -12,14 +12,15 @@ from typing import Any
 
 from scoregate.cli import manifest
 from scoregate.cli.arguments import NO_SCORE, OK, NoResult, add_concurrency, connected, finite
-from scoregate.cli.batch import TIMEOUT_S, dataset_of, plan_of
-from scoregate.cli.columns import QUESTION_SET
-from scoregate.cli.datasets import Dataset
+from scoregate.cli.batch import TIMEOUT_S, plan_of
 from scoregate.cli.lines import Line, key
 from scoregate.cli.manifest import Sets, absent, ids_of, tell_parts
 from scoregate.cli.results import CHANGED, Results, lines_of, pinned, texts_of
-from scoregate.cli.rows import Row
 from scoregate.cli.scoring import score
+from scoregate.cli.source import dataset_of
+from scoregate.data.columns import QUESTION_SET
+from scoregate.data.datasets import Dataset
+from scoregate.data.rows import Row
 from scoregate.text import shown, table
 
 TOLERANCE = 1e-4

@@ -12,8 +12,6 @@ from types import TracebackType
 from typing import Any
 
 from scoregate.cli.arguments import UsageFault
-from scoregate.cli.columns import QUESTION_SET
-from scoregate.cli.datasets import Dataset
 from scoregate.cli.lines import (
     Key,
     Line,
@@ -28,7 +26,9 @@ from scoregate.cli.lines import (
     without_scores,
     write_lines,
 )
-from scoregate.cli.rows import RELATED, Row, digest
+from scoregate.data.columns import QUESTION_SET
+from scoregate.data.datasets import Dataset
+from scoregate.data.rows import RELATED, Row, digest
 from scoregate.records import check_regular
 from scoregate.resume import is_torn
 
@@ -48,12 +48,15 @@ class Results:
     During a run lines are appended to a JSON Lines file: OUT itself, or for Parquet a journal next to it.
     After a kill, all lines but an incomplete last one are still there.
 
+    Args:
+        whole: write Parquet only if no exception ends the run, so that the file has every row or is absent.
+
     Raises:
         UsageFault: OUT holds something else, or scores of another plan.
     """
 
-    def __init__(self, out: Path, plan: Plan, name: Path | None = None) -> None:
-        self.out, self.plan = out, plan
+    def __init__(self, out: Path, plan: Plan, name: Path | None = None, *, whole: bool = False) -> None:
+        self.out, self.plan, self.whole = out, plan, whole
         self.parquet = out.suffix.lower() == ".parquet"
         self.journal = out.with_name(f"{out.name}.part.jsonl") if self.parquet else out
         self.name = name or self.journal  # for people
@@ -140,6 +143,9 @@ class Results:
     ) -> None:
         starts = [*(self.order[number] for number in sorted(self.order)), *self.left_over]
         in_order = len(starts) == self.count and starts == sorted(starts)
+        if self.whole and kind and starts:
+            self.file.close()
+            return
         written = self.out.with_name(f"{self.out.name}.new")  # it takes the place of OUT in one step
         with self.file:
             if self.parquet and starts:

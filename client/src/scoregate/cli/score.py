@@ -8,10 +8,10 @@ from pathlib import Path
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_metrics, connected, metrics_of, options_of
-from scoregate.cli.datasets import pictures
 from scoregate.cli.questions import explained
-from scoregate.cli.rows import readable
 from scoregate.cli.warnings import warn
+from scoregate.data.datasets import pictures
+from scoregate.data.rows import readable
 from scoregate.errors import reason_of
 from scoregate.http import httpx
 from scoregate.images import is_url

@@ -10,7 +10,7 @@ from scoregate.cli.arguments import UsageFault
 from scoregate.cli.lines import ANY_MODELS, Plan, line, unreadable
 from scoregate.cli.manifest import keep_sets
 from scoregate.cli.results import Results
-from scoregate.cli.rows import Row, digest, kind_of
+from scoregate.data.rows import Row, digest, kind_of
 from scoregate.many import Progress, change_of
 
 ITEMS = 16  # of a request; the pictures of several requests are in memory
@@ -72,11 +72,11 @@ def unscored(
                 files = row.read_frames()
                 related = {column: row.read_related(column) for column in results.plan.uses}
         except OSError as exc:
-            why = f"row {row.number}, {row.image}: {exc.strerror or exc}"
+            why = f"{row.place}: {exc.strerror or exc}"
         except ValueError as exc:
-            why = f"row {row.number}, {row.image}: {exc}"
+            why = f"{row.place}: {exc}"
         if not why and (other := no_picture(files, related) or too_large(files, related, results.plan)):
-            why = f"row {row.number}, {row.image}: {other}"
+            why = f"{row.place}: {other}"
         if why or row.prompt is None:
             results.add(row, unreadable(results.plan, row, why))
             progress.step(failed=True, resumed=True)

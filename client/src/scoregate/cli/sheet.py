@@ -7,11 +7,11 @@ from heapq import nsmallest
 from importlib.util import find_spec
 from pathlib import Path
 
-from scoregate.cli.datasets import Dataset
 from scoregate.cli.lines import Line
 from scoregate.cli.results import Results
-from scoregate.cli.rows import Row, kind_of
 from scoregate.cli.warnings import Kind, kinds_of
+from scoregate.data.datasets import Dataset
+from scoregate.data.rows import Row, kind_of
 from scoregate.text import document, number, safe
 
 SIDE = 256  # pixels

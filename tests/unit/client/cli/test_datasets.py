@@ -6,9 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.cli.arguments import UsageFault
-from scoregate.cli.datasets import Dataset, captions_alone
-from scoregate.cli.rows import digest
+from scoregate.data.datasets import Dataset, captions_alone
+from scoregate.data.rows import digest
 from scoregate.records import BadInput
 
 PICTURE = b"picture"
@@ -185,15 +184,15 @@ def test_a_file_without_the_columns_is_refused(tmp_path, name, text, said):
     """One line, instead of an error for each row."""
     (tmp_path / name).write_text(text, "utf-8")
 
-    with pytest.raises((BadInput, UsageFault), match=said):
+    with pytest.raises(BadInput, match=said):
         list(Dataset(tmp_path / name))
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path):
     """As is one that is not there."""
-    with pytest.raises(UsageFault, match="no pictures, and no metadata"):
+    with pytest.raises(BadInput, match="no pictures, and no metadata"):
         list(Dataset(tmp_path))
-    with pytest.raises(UsageFault, match="no such file or folder"):
+    with pytest.raises(BadInput, match="no such file or folder"):
         list(Dataset(tmp_path / "none"))
 
 

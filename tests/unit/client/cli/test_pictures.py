@@ -8,8 +8,9 @@ import httpx2 as httpx
 import PIL.Image
 import pytest
 
-from scoregate.cli import rows, score
-from scoregate.cli.rows import kind_of
+from scoregate.cli import score
+from scoregate.data import rows
+from scoregate.data.rows import kind_of
 from tests.support.answers import problem
 from tests.support.pictures import png
 from tests.unit.client.cli.served import Service, lines, metric

@@ -79,6 +79,7 @@ class Row:
         any_path: also read files elsewhere.
         frames: the views of one scene, if the data set has lists of them.
         options: of this row alone, by metric.
+        shard: the name of its file, unless *image* has it.
     """
 
     number: int
@@ -92,6 +93,12 @@ class Row:
     any_path: bool = False
     frames: Sequence[Path | bytes] = ()
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    shard: str = ""
+
+    @property
+    def place(self) -> str:
+        """The row for people: its number, its shard and its picture."""
+        return ", ".join(filter(None, [f"row {self.number}", self.shard, self.image]))
 
     @property
     def key(self) -> tuple[str | None, str | None, str]:

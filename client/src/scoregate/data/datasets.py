@@ -1,20 +1,21 @@
-"""Data sets of `scoregate batch`: folders of captions, metadata or GenEval, JSON Lines, CSV, Parquet."""
+"""Data sets: folders of captions, metadata or GenEval, tables, shards."""
 
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.arguments import UsageFault
-from scoregate.cli.columns import Sweep, in_json, is_column, matrix, options_in, swept
-from scoregate.cli.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
-from scoregate.records import Record, check_regular, count, kind, records
+from scoregate.data.columns import Sweep, in_json, is_column, matrix, options_in, swept
+from scoregate.data.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
+from scoregate.data.shards import PICTURES, VIDEOS, count_samples, samples_of, shards_of
+from scoregate.items import Item
+from scoregate.records import BadInput, Record, check_regular, count, kind, records
 
-PICTURES = frozenset({".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 FIRST = 100  # rows in which a column has to be seen
 
@@ -24,9 +25,10 @@ SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 @dataclass(frozen=True)
 class Dataset:
     """
-    The rows of a folder or a file, read again for each iteration.
+    The rows of a folder, a file or shards, read again for each iteration.
 
     Attributes:
+        path: also a pattern of shards.
         image_column: `file_name` in metadata, else `image`; for a matrix several, with commas.
         any_path: whether pictures outside its folder are read.
         frames_column: has the list of frames of each row.
@@ -37,9 +39,10 @@ class Dataset:
         asking: those of them whose question set the column `question_set` pins.
         texts: options that are texts, by `METRIC.OPTION`, though a cell of CSV may be `2024`.
         prompt: of all pictures of a folder, in place of captions.
+        part: whether *path* is one shard of a data set whose columns are checked.
 
     Raises:
-        UsageFault: nothing can be read from *path*, or none of its first rows has the columns.
+        BadInput: nothing can be read from *path*, or none of its first rows has the columns.
     """
 
     path: Path
@@ -54,18 +57,35 @@ class Dataset:
     asking: Sequence[str] = ()
     texts: Collection[str] = ()
     prompt: str | None = None
+    part: bool = False
 
     def __iter__(self) -> Iterator[Row]:
-        rows = self.below(self.path) if self.table is None else self.listed(self.table)
-        if not (self.matrix or self.sweeps):
+        if self.shards:
+            if not self.part:
+                self.check_samples()
+            rows: Iterator[Row] = chain.from_iterable(map(self.in_shard, self.shards))
+        else:
+            rows = self.below(self.path) if self.table is None else self.listed(self.table)
+        if not (self.matrix or self.sweeps or len(self.shards) > 1):
             return rows
         return renumbered(swept(rows, self.sweeps))
 
+    @cached_property
+    def shards(self) -> list[Path]:
+        """The files of a data set in shards; none of another one."""
+        if self.part:
+            return [self.path]
+        has_table = self.path.is_dir() and any((self.path / name).is_file() for name in METADATA)
+        found = [] if has_table else shards_of(self.path)
+        return [] if self.path.is_dir() and found and any(pictures(self.path)) else found
+
     @property
     def table(self) -> Path | None:
-        """The file that lists the pictures; None for a folder of captions or of GenEval."""
+        """The file that lists the pictures; None for shards, and a folder of captions or of GenEval."""
+        if self.shards:
+            return None
         if not self.path.exists():
-            raise UsageFault(f"{self.path}: no such file or folder")
+            raise BadInput(f"{self.path}: no such file or folder")
         if not self.path.is_dir():
             return self.path
         return next((file for name in METADATA if (file := self.path / name).is_file()), None)
@@ -73,12 +93,14 @@ class Dataset:
     @property
     def image(self) -> str:
         """The column of pictures."""
-        return self.image_column or ("file_name" if self.path.is_dir() else "image")
+        return self.image_column or ("file_name" if self.path.is_dir() and not self.shards else "image")
 
     def __len__(self) -> int:
         if self.matrix:
             return sum(1 for _ in self)
-        if self.table:
+        if self.shards:
+            rows = sum(map(count_samples, self.shards))
+        elif self.table:
             rows = count(self.table)
         else:
             rows = sum(1 for _ in (samples if is_generated(self.path) else pictures)(self.path))
@@ -94,27 +116,38 @@ class Dataset:
 
     def listed(self, table: Path) -> Iterator[Row]:
         """Yield the rows of a table."""
-        self.check_columns(table)
+        self.check_columns(records(table))
         in_csv = kind(table) == ".csv"
-        for record in self.records(table, in_csv):
-            yield replace(self.row(record, table.parent, in_csv), any_path=self.any_path)
-
-    def records(self, table: Path, in_csv: bool) -> Iterator[Record]:
-        """Yield the rows as they are scored, in CSV with objects and lists in place of their JSON."""
         plain = {self.option_columns.get(name, name) for name in self.texts}
         for record in records(table):
             each = replace(record, values=in_json(record.values, plain)) if in_csv else record
-            if self.matrix:
-                yield from matrix(each, self.image.split(","), self.prompt_column.split(","))
-            else:
-                yield each
+            yield from self.rows(each, table, in_csv)
 
-    def check_columns(self, table: Path) -> None:
-        """Raise `UsageFault` if a column is missing: one line instead of an error for each row."""
-        seen = [record.values.keys() for record in islice(records(table), FIRST)]
+    def in_shard(self, shard: Path) -> Iterator[Row]:
+        """Yield the rows of a shard."""
+        for record in samples_of(shard):
+            name = "" if record.name else shard.name  # which is in the picture's name
+            yield from (replace(row, shard=name) for row in self.rows(record, shard, in_csv=False))
+
+    def rows(self, record: Record, file: Path, in_csv: bool) -> Iterator[Row]:
+        """Yield a record as the rows that are scored."""
+        images, prompts = self.image.split(","), self.prompt_column.split(",")
+        for each in matrix(record, images, prompts) if self.matrix else [record]:
+            yield replace(self.row(each, file, in_csv), any_path=self.any_path)
+
+    def check_samples(self) -> None:
+        """Check the columns of shards, as `check_columns`."""
+        self.check_columns(chain.from_iterable(map(samples_of, self.shards)))
+
+    def check_columns(self, rows: Iterable[Record]) -> None:
+        """Raise `BadInput` if a column is missing: one line instead of an error for each row."""
+        table = self.table or self.path
+        seen = [list(record.values) for record in islice(rows, FIRST)]
         names = list(dict.fromkeys(name for keys in seen for name in keys))
+        if seen and not names and self.shards:
+            return  # each of them has an error
         if not names:
-            raise UsageFault(
+            raise BadInput(
                 f"{table}: no rows" if not seen else f"{table}: none of the first rows can be read"
             )
         images = (
@@ -125,15 +158,16 @@ class Dataset:
         for given, argument in wanted:
             for column in given.split(",") if self.matrix else [given]:
                 if column not in names:
-                    raise UsageFault(
+                    raise BadInput(
                         f"{table}: no column {column!r}; there are {', '.join(names)} (see {argument})"
                     )
 
-    def row(self, record: Record, folder: Path, in_csv: bool) -> Row:
-        """Return a record as a row; pictures are named relative to *folder*."""
-        number, values = record.number, record.values
+    def row(self, record: Record, file: Path, in_csv: bool) -> Row:
+        """Return a record of *file* as a row; pictures are named relative to its folder."""
+        number, values, folder = record.number, record.values, file.parent
+        place = record.name or (f"{file.name}, row {number}" if self.shards else f"row {number}")
         if record.fault:
-            return Row(number, fault=f"row {number}: {record.fault}")
+            return Row(number, record.name, fault=f"{place}: {record.fault}")
         image, prompt = ("image", "prompt") if self.matrix else (self.image, self.prompt_column)
         text, faults = values.get(prompt), []
         name, frames, options = None, list[Path | bytes](), dict[str, dict[str, Any]]()
@@ -159,7 +193,7 @@ class Dataset:
                 for column, value in values.items()
                 if column not in (image, prompt, self.frames_column) and is_column(value)
             },
-            f"row {number}, {'; '.join(faults)}" if faults else "",
+            f"{place}, {'; '.join(faults)}" if faults else "",
             {column: values[column] for column in RELATED if values.get(column) not in (None, "", [])},
             folder,
             frames=frames if self.frames_column else (),
@@ -187,7 +221,7 @@ def captioned(folder: Path, any_path: bool, of_all: str | None = None) -> Iterat
     """Yield the pictures and videos below *folder*; the prompt is *of_all*, or each one's text file."""
     files = sorted(pictures(folder))
     if not files:
-        raise UsageFault(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
+        raise BadInput(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
     for number, file in enumerate(files, 1):
         name = file.relative_to(folder).as_posix()
         try:
@@ -260,10 +294,10 @@ def generated(folder: Path, metrics: Sequence[str], any_path: bool) -> Iterator[
     A prompt without pictures is a row with a fault.
 
     Raises:
-        UsageFault: no prompt has a picture.
+        BadInput: no prompt has a picture.
     """
     if not any(file for _, file in samples(folder)):
-        raise UsageFault(f"{folder}: no prompt has a {NO_SAMPLE}")
+        raise BadInput(f"{folder}: no prompt has a {NO_SAMPLE}")
     for number, (of_prompt, file) in enumerate(samples(folder), 1):
         name = (file or of_prompt / SAMPLES).relative_to(folder).as_posix()
         try:
@@ -301,3 +335,46 @@ def metadata_of(file: Path, folder: Path, any_path: bool) -> Mapping[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("is no JSON object")
     return content
+
+
+class Unreadable:
+    """Stands for the picture of a row that cannot be read; `read` raises `ValueError` with the reason."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def read(self) -> bytes:
+        raise ValueError(self._why)
+
+
+def read(
+    source: str | PathLike[str],
+    metrics: Sequence[str] = (),
+    *,
+    prompt: str | None = None,
+    image_column: str | None = None,
+    prompt_column: str = "prompt",
+) -> Iterator[Item]:
+    """
+    Yield the rows of a data set, for `score_many`, one by one.
+
+    The id of an item is the name of its picture, in a tar the shard and the key.  A row that cannot be read
+    is an item whose result is the error `bad_image` with the reason.
+
+    Args:
+        source: a folder, a file or a pattern of shards, as `scoregate batch` takes them.
+        metrics: those whose options are read from the columns.
+        prompt: of all pictures of a folder, in place of captions.
+
+    Raises:
+        BadInput: nothing can be read from *source*, or none of its first rows has the columns.
+        OSError: a table cannot be read.
+    """
+    for row in Dataset(Path(source), image_column, prompt_column, metrics=metrics, prompt=prompt):
+        try:
+            if row.fault:
+                raise ValueError(row.fault)
+            picture: Any = row.read()
+        except (OSError, ValueError) as exc:
+            picture = Unreadable(row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}")
+        yield Item(row.prompt or "", picture, id=row.image or row.place, options=row.options)

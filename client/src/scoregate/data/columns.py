@@ -12,9 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.arguments import UsageFault, json_or_text
-from scoregate.cli.rows import Row
-from scoregate.records import Record, check_regular, json_cell
+from scoregate.data.rows import Row
+from scoregate.records import BadInput, Record, check_regular, json_cell, json_or_text
 
 QUESTION_SET = "question_set"
 Scalar = str | int | float | bool | None
@@ -147,20 +146,20 @@ def sweep_of(text: str) -> Sweep:
     Return the sweep of an argument `METRIC.OPTION=FILE`; each line of the file is a value.
 
     Raises:
-        UsageFault: the argument has another form, or the file has no values or one twice.
+        BadInput: the argument has another form, or the file has no values or one twice.
         OSError: the file cannot be read.
     """
     name, equals, file = text.partition("=")
     metric, _, option = name.partition(".")
     if not (metric and option and equals and file):
-        raise UsageFault(f"--sweep {text}: it has the form METRIC.OPTION=FILE")
+        raise BadInput(f"--sweep {text}: it has the form METRIC.OPTION=FILE")
     check_regular(file)
     try:
         lines = [line for line in Path(file).read_text("utf-8-sig").splitlines() if line.strip()]
     except UnicodeDecodeError:
-        raise UsageFault(f"{file}: is not UTF-8") from None
+        raise BadInput(f"{file}: is not UTF-8") from None
     if not lines or len(set(lines)) < len(lines):
-        raise UsageFault(f"{file}: {'a value stands there twice' if lines else 'there is no value'}")
+        raise BadInput(f"{file}: {'a value stands there twice' if lines else 'there is no value'}")
     return Sweep(metric, option, {line: json_or_text(line) for line in lines})
 
 
@@ -186,7 +185,7 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
         prompts: the columns of its texts, likewise.
 
     Raises:
-        UsageFault: another column has the name of one that is added.
+        BadInput: another column has the name of one that is added.
     """
     if record.fault:
         yield record
@@ -199,7 +198,7 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
         return
     rest = {name: cell for name, cell in values.items() if name not in (*images, *prompts)}
     if taken := rest.keys() & {PICTURE, CAPTION, "image", "prompt"}:
-        raise UsageFault(f"--matrix adds a column {min(taken)}: rename the one of the data set")
+        raise BadInput(f"--matrix adds a column {min(taken)}: rename the one of the data set")
     if empty(rest.get(ITEM)):
         rest[ITEM] = record.number if empty(rest.get(ID)) else rest[ID]
     for (picture, image), (caption, text) in product(enumerate(pictures), enumerate(texts)):

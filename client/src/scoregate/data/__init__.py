@@ -1,0 +1,1 @@
+"""Data sets: folders, tables and shards, row by row."""

@@ -1,0 +1,273 @@
+"""
+Data sets in shards: tar files as WebDataset writes them, Parquet, and Arrow files as `datasets` saves them.
+
+A shard is read from its beginning, and its samples are yielded one by one.  Nothing is unpacked to disk.
+"""
+
+import re
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from scoregate.records import (
+    BROKEN,
+    GZIP,
+    MAX_LINE,
+    ROWS,
+    BadInput,
+    Record,
+    arrow,
+    check_regular,
+    count,
+    json_record,
+    kind,
+    opened,
+    parquet,
+)
+
+PICTURES = frozenset({".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
+
+MAX_SHARDS = 100_000  # of a pattern
+MAX_FILE = 2**34  # bytes in a tar; `tarfile` also skips data that is not there, block by block
+MAX_HEADER = 2**20  # bytes of a long name or of attributes, which `tarfile` reads at once
+MAX_TEXT = 2**20  # bytes of a prompt or of JSON
+MAX_PICTURE = MAX_LINE
+KINDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
+
+RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
+MEMBER = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)", re.DOTALL)  # the key and the suffix, as in WebDataset
+PICTURE, TEXT, JSON = "picture", ".txt", ".json"
+
+
+class BadSample(ValueError):
+    """A sample cannot be scored; the rest of its shard can be read."""
+
+
+def shards_of(path: Path) -> list[Path]:
+    """
+    Return the shards that *path* names, in order; none if it is no data set in shards.
+
+    Args:
+        path: a tar or Arrow file, a folder of shards, or a pattern such as `shard-{000..999}.tar`.
+
+    Raises:
+        BadInput: a file of the pattern is missing, or two have the same name; or pyarrow is not installed.
+    """
+    if not path.exists() and RANGE.search(str(path)):
+        found = listed(path)
+    elif path.is_dir():
+        found = in_folder(path)
+    else:
+        found = [path] if kind(path) in (".tar", ".arrow") and path.exists() else []
+    if {kind(shard) for shard in found} - {".tar"}:
+        arrow()
+    if len({stem(shard) for shard in found}) < len(found):
+        raise BadInput(f"{path}: two shards have the same name")
+    return found
+
+
+def listed(pattern: Path) -> list[Path]:
+    """Return the files of a pattern.  Raises `BadInput`."""
+    files = [Path(name) for name in islice(expanded(str(pattern)), MAX_SHARDS + 1)]
+    if len(files) > MAX_SHARDS:
+        raise BadInput(f"{pattern}: more than {MAX_SHARDS} files")
+    if not files or kind(files[0]) not in KINDS:
+        raise BadInput(f"{pattern}: shards have names that end in {', '.join(KINDS)}")
+    if missing := [file for file in files if not file.is_file()]:
+        raise BadInput(f"{pattern}: {len(missing)} of {len(files)} files are missing, first {missing[0]}")
+    return files
+
+
+def expanded(pattern: str) -> Iterator[str]:
+    """Yield the names of a pattern; a number has at least the digits of the first one."""
+    if not (found := RANGE.search(pattern)):
+        yield pattern
+        return
+    first, last = found.groups()
+    for number in range(int(first), int(last) + 1):
+        for rest in expanded(pattern[found.end() :]):
+            yield f"{pattern[: found.start()]}{number:0{len(first)}}{rest}"
+
+
+def in_folder(folder: Path) -> list[Path]:
+    """Return the shards directly in *folder*, of the first of `KINDS` that is there."""
+    files = [file for file in folder.iterdir() if kind(file) in KINDS and file.is_file()]
+    first = min((KINDS.index(kind(file)) for file in files), default=0)
+    return sorted(file for file in files if kind(file) == KINDS[first])
+
+
+def stem(shard: Path) -> str:
+    """Return the name of a shard without its suffixes."""
+    return Path(shard.name.removesuffix(GZIP)).stem
+
+
+def samples_of(shard: Path) -> Iterator[Record]:
+    """Yield the samples of a shard.  Where it cannot be read any further, the last record has a fault."""
+    number, name = 0, None
+    try:
+        for record in READERS[kind(shard)](shard):
+            number, name = record.number, record.name
+            yield record
+    except UNREADABLE as exc:
+        place = f"after {name}" if name else f"from row {number + 1} on"
+        yield Record(number + 1, fault=f"the shard cannot be read {place}: {exc}")
+
+
+def count_samples(shard: Path) -> int:
+    """Return the number of records of `samples_of`, without reading pictures."""
+    number = 0
+    try:
+        if kind(shard) == ".parquet":
+            return count(shard)
+        if kind(shard) == ".arrow":
+            return sum(batch.num_rows for batch in batches(shard))
+        for _ in groupby(members(shard), lambda found: found[0]):
+            number += 1
+    except UNREADABLE:
+        return max(number, 1)  # the fault is in place of the last one
+    return number
+
+
+class Header(tarfile.TarInfo):
+    """
+    A header of a tar file, without what would break off reading unnoticed or take up memory.
+
+    Raises:
+        tarfile.ReadError: it is damaged, or has a long name or attributes of more than `MAX_HEADER` bytes.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "Header":
+        """Return the header in a block; `tarfile` takes a damaged one for the file's end."""
+        if not buf:
+            raise tarfile.ReadError("no mark of its end, it may be cut off")
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as exc:
+            if any(buf):
+                raise tarfile.ReadError(f"damaged header ({exc})") from exc
+            raise  # the block of zeros at the end
+        if header.size < 0 or (header.size > MAX_HEADER and header.type in EXTENDED):
+            raise tarfile.ReadError(f"a header of {header.size} bytes")
+        return header
+
+
+EXTENDED = {
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+}
+Member = tuple[str, str, tarfile.TarInfo, tarfile.TarFile]
+
+
+def members(shard: Path) -> Iterator[Member]:
+    """Yield the key, the suffix and the header of each file in a tar; others have no part in a sample."""
+    packed = shard.suffix.lower() == GZIP  # cannot seek back, which is slow in gzip
+    with (
+        opened(shard) as file,
+        tarfile.open(fileobj=file, mode="r|" if packed else "r:", tarinfo=Header) as tar,
+    ):
+        offset = -1
+        while header := tar.next():
+            if header.offset <= offset:
+                raise tarfile.ReadError("a header that leads back")
+            if header.size > MAX_FILE:
+                raise tarfile.ReadError(f"a file of {header.size} bytes")
+            offset = header.offset
+            tar.members = []  # type: ignore[attr-defined]  # else it keeps every header
+            found = MEMBER.fullmatch(header.name)
+            if found and not header.isdir() and not found[1].rpartition("/")[2].startswith("__"):
+                yield found[1], f".{found[2]}".lower(), header, tar
+        while block := tar.fileobj.read(MAX_HEADER):
+            if block.strip(b"\0"):
+                raise tarfile.ReadError("data after the mark of its end")
+
+
+def tar_samples(shard: Path) -> Iterator[Record]:
+    """Yield the samples of a tar: neighbouring files with the same key."""
+    grouped = groupby(members(shard), lambda found: found[0])
+    for number, (key, found) in enumerate(grouped, 1):
+        name = f"{shard.name}/{key}"
+        try:
+            values = values_of(name, content_of(found))
+        except BadSample as exc:
+            yield Record(number, fault=str(exc), name=name)
+        else:
+            yield Record(number, values, name=name)
+
+
+def content_of(found: Iterable[Member]) -> dict[str, bytes]:
+    """Return the picture, the text and the JSON of a sample.  Raises `BadSample`."""
+    parts: dict[str, bytes] = {}
+    fault = ""
+    for _, suffix, header, tar in found:
+        part = PICTURE if suffix in PICTURES | VIDEOS else suffix
+        limit = {PICTURE: MAX_PICTURE, TEXT: MAX_TEXT, JSON: MAX_TEXT}.get(part)
+        if limit is None:
+            continue
+        if part in parts:
+            fault = f"it has two files for the {part}"
+        elif header.size > limit:
+            fault = f"{suffix} has {header.size} bytes, and {limit} are allowed"
+        elif not (header.isreg() and (file := tar.extractfile(header))):
+            fault = f"{suffix} is a link"
+        else:
+            parts[part] = file.read()
+    if fault or PICTURE not in parts:
+        raise BadSample(fault or "it has no picture")
+    return parts
+
+
+def values_of(name: str, parts: Mapping[str, bytes]) -> dict[str, Any]:
+    """
+    Return a sample as a row: the fields of its JSON, with its picture and prompt.
+
+    The prompt is `prompt` in the JSON, else the text file, else `caption` in the JSON.
+
+    Raises:
+        BadSample: the text is not UTF-8, or the JSON no object.
+    """
+    if not name.isprintable():
+        raise BadSample("its name has characters that are not text")
+    record = json_record(1, parts[JSON]) if JSON in parts else Record(1)
+    if record.fault:
+        raise BadSample(f"its JSON is {record.fault}")
+    values = dict(record.values)
+    try:
+        text = parts[TEXT].decode("utf-8-sig").strip() if TEXT in parts else None
+    except UnicodeDecodeError:
+        raise BadSample("its text is not UTF-8") from None
+    prompts = [values.get("prompt"), text, values.get("caption")]
+    prompt = next((each for each in prompts if each not in (None, "")), text)
+    image = {"bytes": parts[PICTURE], "path": name}
+    return {**values, "image": image} | ({} if prompt is None else {"prompt": prompt})
+
+
+def batches(shard: Path) -> Iterator[Any]:
+    """Yield the record batches of an Arrow stream.  Raises `BadInput`."""
+    pyarrow, _ = arrow()
+    check_regular(shard)
+    try:
+        with pyarrow.OSFile(str(shard)) as file, pyarrow.ipc.open_stream(file) as stream:
+            yield from stream
+    except pyarrow.ArrowException as exc:
+        raise BadInput(str(exc)) from exc
+
+
+def arrow_rows(shard: Path) -> Iterator[Record]:
+    """Yield the rows of an Arrow file."""
+    some = (batch[start : start + ROWS] for batch in batches(shard) for start in range(0, len(batch), ROWS))
+    rows = (values for batch in some for values in batch.to_pylist())
+    for number, values in enumerate(rows, 1):
+        yield Record(number, values)
+
+
+# `tarfile` raises ValueError and OverflowError for numbers that are none.
+UNREADABLE = (BadInput, tarfile.TarError, ValueError, OverflowError, OSError, *BROKEN)
+READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
+    ".tar": tar_samples,
+    ".parquet": parquet,
+    ".arrow": arrow_rows,
+}

@@ -1,0 +1,227 @@
+"""Results of shards: one file, or a folder with a Parquet file for each; and the rows that pass a filter."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scoregate.cli import scoring
+from scoregate.cli.results import lines_of
+from tests.support.pictures import png
+from tests.support.shards import tar_of
+from tests.unit.client.cli.served import Service, lines, metric
+
+SHARDS = 3
+TO_FOLDER = ("batch", "s-{0..2}.tar", "-o", "out", "-m", "vqascore")
+
+
+@pytest.fixture
+def service():
+    """A service of two metrics."""
+    return Service("clip@1", metrics={"vqascore": metric(), "clipscore": metric()})
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """Three shards of two samples, and one with a broken sample."""
+    for number in range(SHARDS):
+        members = {}
+        for key in ("0001", "0002"):
+            fields = {"prompt": f"{number} {key}", "good": number}
+            members |= {f"{key}.png": png("red"), f"{key}.json": json.dumps(fields).encode()}
+        tar_of(tmp_path / f"s-{number}.tar", members)
+    tar_of(tmp_path / "s-1.tar", {"0001.png": png("red"), "0001.txt": b"a", "0002.txt": b"no picture"})
+
+
+def test_one_file_has_the_rows_of_all_shards(command, service, shards):
+    """The next run goes on as with any data set, and `reproduce` finds the shards by the manifest."""
+    arguments = ("batch", "s-{0..2}.tar", "-o", "out.jsonl", "-m", "vqascore")
+    status, _, err = command(service, *arguments)
+    rows = lines(Path("out.jsonl"))
+
+    assert (1, [1, 2, 3, 4, 5, 6]) == (status, [row["row"] for row in rows])
+    assert "5 of 6 rows have all scores; 5 were requested in this run" in err
+    assert "cannot read s-1.tar/0002: it has no picture\n" in err
+    assert ("s-0.tar/0001", {"good": 0}) == (rows[0]["image"], rows[0]["columns"])
+    assert "0 were requested" in command(service, *arguments)[2]
+    assert 0 == command(service, "reproduce", "out.jsonl.manifest.json")[0]
+
+
+def test_a_report_and_a_sheet_show_the_pictures_in_shards(command, service, shards):
+    """As of any data set."""
+    for name, arguments in (("report", ()), ("batch", ("-o", "out.jsonl", "--html", "sheet.html"))):
+        page = arguments[-1] if arguments else "page.html"
+        command(service, name, "s-{0..2}.tar", "-m", "vqascore", *(arguments or ("-o", page)))
+
+        assert "data:image/" in Path(page).read_text("utf-8")
+
+
+def test_a_folder_has_a_parquet_file_for_each_shard(command, service, shards):
+    """And the summary is about all."""
+    status, _, err = command(service, *TO_FOLDER)
+
+    assert 1 == status
+    assert "5 of 6 rows have all scores; 5 were requested in this run" in err
+    assert ["s-0.parquet", "s-1.parquet", "s-2.parquet"] == sorted(
+        each.name for each in Path("out").iterdir() if "manifest" not in each.name
+    )
+    rows = list(lines_of(Path("out/s-1.parquet")))
+    assert ["s-1.tar/0001", "s-1.tar/0002"] == [row["image"] for row in rows]
+    assert "s-1.tar/0002: it has no picture" == rows[1]["errors"]["vqascore"]["detail"]
+    assert 0 == command(service, "reproduce", "out/s-0.parquet.manifest.json")[0]
+
+
+def test_a_finished_shard_is_not_scored_again(command, service, shards):
+    """A file that was removed is written again."""
+    command(service, *TO_FOLDER)
+    before = {file: file.read_bytes() for file in Path("out").iterdir()}
+    Path("out/s-2.parquet").unlink()
+    status, _, err = command(service, *TO_FOLDER)
+
+    assert 1 == status
+    assert "5 of 6 rows have all scores; 2 were requested in this run" in err
+    assert before.keys() == set(Path("out").iterdir())
+    assert {file for file in before if file.read_bytes() != before[file]} <= {
+        Path("out/s-2.parquet.manifest.json")
+    }
+
+
+def test_a_shard_is_whole_or_absent(command, service, shards, monkeypatch):
+    """After Ctrl-C the rows of the shard are in a journal, from which the same command goes on."""
+    keep = scoring.keep
+
+    def interrupted(results, row, *others):
+        keep(results, row, *others)
+        if row.image == "s-2.tar/0001":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scoring, "keep", interrupted)
+        status, _, err = command(service, *TO_FOLDER)
+    found = {each.name for each in Path("out").iterdir() if "manifest" not in each.name}
+    assert (130, {"s-0.parquet", "s-1.parquet", "s-2.parquet.part.jsonl"}) == (status, found)
+    assert "1 rows are kept in out/s-2.parquet.part.jsonl, and the same command goes on" in err
+
+    status, _, err = command(service, *TO_FOLDER)
+    assert "5 of 6 rows have all scores; 1 were requested in this run" in err
+    assert not Path("out/s-2.parquet.part.jsonl").exists()
+    assert 2 == len(list(lines_of(Path("out/s-2.parquet"))))
+
+
+def test_a_finished_shard_of_other_metrics_is_not_taken_for_finished(command, service, shards):
+    """The command ends before anything is scored."""
+    command(service, *TO_FOLDER)
+    asked = len(service.sent)
+    status, _, err = command(service, *TO_FOLDER, "-m", "clipscore")
+
+    assert (2, asked) == (status, len(service.sent))
+    assert "out/s-0.parquet was scored with the metrics" in err
+
+
+def test_shards_of_parquet_are_scored_into_a_folder(command, service, tmp_path):
+    """A broken file and one without rows do not end the run."""
+    (tmp_path / "in").mkdir()
+    rows = [{"image": {"bytes": png("red"), "path": f"{n}.png"}, "prompt": f"p{n}"} for n in range(3)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / "a.parquet")
+    pq.write_table(pa.Table.from_pylist(rows[:0], pa.Table.from_pylist(rows).schema), "in/b.parquet")
+    (tmp_path / "in" / "c.parquet").write_bytes(b"no Parquet")
+    status, _, err = command(service, "batch", "in", "-o", "out/", "-m", "vqascore")
+
+    assert 1 == status
+    assert "3 of 4 rows have all scores" in err
+    assert "cannot read c.parquet, row 1: the shard cannot be read from row 1 on: " in err
+    assert not Path("out/b.parquet").exists()
+    assert ["0.png", "1.png", "2.png"] == [row["image"] for row in lines_of(Path("out/a.parquet"))]
+
+
+def test_a_filter_writes_the_names_of_the_rows_that_pass(command, service, shards):
+    """For a folder and for a file; rows with errors are counted, and not kept."""
+    passing = [f"s-{shard}.tar/{key}" for shard in range(3) for key in ("0001", "0002")]
+    passing.remove("s-1.tar/0002")
+    wanted = ("--filter", "vqascore >= 0.5")
+    _, _, err = command(service, *TO_FOLDER, *wanted)
+    command(service, "batch", "s-{0..2}.tar", "-o", "out.jsonl", "-m", "vqascore", *wanted)
+
+    assert "5 of 6 rows are kept by vqascore >= 0.5, and 1 with errors are not: out/kept.txt\n" in err
+    for file in ("out/kept.txt", "out.jsonl.kept.txt"):
+        assert passing == Path(file).read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        ("vqascore >= 0.5", 40),
+        ("vqascore>0.5", 0),
+        ("vqascore <= 5e-1", 40),
+        ("vqascore < 0.5", 0),
+        ("vqascore > -1", 40),
+    ],
+)
+def test_a_filter_compares_as_its_sign_says(command, service, wanted, kept):
+    """With finished results, too."""
+    for _ in range(2):
+        command(service, "batch", "rows.jsonl", "-o", "out.jsonl", "-m", "vqascore", "--filter", wanted)
+
+        assert kept == len(Path("out.jsonl.kept.txt").read_text("utf-8").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ("vqascore", "'vqascore' has not the form of METRIC >= NUMBER, or >, <=, <"),
+        ("vqascore == 1", "has not the form"),
+        ("vqascore >= much", "invalid"),
+        ("vqascore >= nan", "a finite number"),
+        ("clipscore >= 1", "--filter clipscore >= 1: this metric is not scored, see --metric"),
+    ],
+)
+def test_a_filter_that_cannot_be_applied_is_wrong_before_anything_is_scored(command, service, wanted, why):
+    status, _, err = command(
+        service, "batch", "rows.jsonl", "-o", "out.jsonl", "-m", "vqascore", "--filter", wanted
+    )
+
+    assert (2, []) == (status, service.sent)
+    assert why in err
+
+
+def test_a_finished_shard_of_other_models_is_not_taken_for_finished(command, service, shards):
+    """Even if its first sample has no scores."""
+    tar_of(Path("s-0.tar"), {"1.txt": b"no picture", "2.png": png("red"), "2.txt": b"x"})
+    command(service, *TO_FOLDER)
+    service.labels = ["clip@2"]
+    status, _, err = command(service, *TO_FOLDER)
+
+    assert 2 == status
+    assert "out/s-0.parquet was scored with the models" in err
+
+
+def test_a_column_that_is_missing_is_said_before_anything_is_scored(command, service, shards):
+    """For a folder, too."""
+    status, _, err = command(service, *TO_FOLDER, "--prompt-column", "text")
+
+    assert (2, []) == (status, service.sent)
+    assert "no column 'text'; there are prompt, good, image (see --prompt-column)" in err
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("s-{0..2}.tar", "-o", "out", "--html", "page.html"), "--html is about one file of results"),
+        (("s-{0..2}.tar", "-o", "out.csv"), "must end in .jsonl or .parquet"),
+        (("s-{0..2}.tar", "-o", "no/such/out"), "there is no folder"),
+        (("s-0.tar", "-o", "s-0.tar"), "the results would overwrite the data set"),
+        (("s-0.tar", "-o", "out", "-p", "x"), "--prompt is for a folder of pictures alone"),
+        (("s-{0..9}.tar", "-o", "out"), "7 of 10 files are missing, first s-3.tar"),
+        (("rows.jsonl", "-o", "out"), "must end in .jsonl or .parquet"),
+    ],
+)
+def test_a_command_about_shards_that_cannot_work_is_wrong_before_anything_is_scored(
+    command, service, shards, arguments, why
+):
+    status, _, err = command(service, "batch", *arguments, "-m", "vqascore")
+
+    assert (2, []) == (status, service.sent)
+    assert why in err
