@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.shards import tar_of
 
-FEW, MANY = 200, 4000
+FEW, MANY = 200, 2000
 MORE_MB = 50
 START = b"\x89PNG\r\n\x1a\n"  # all that the command looks at
-SIZE = 25_000  # bytes of a picture: 100 MB in all
+SIZE = 50_000  # bytes of a picture: 100 MB in all
 
 SCORE = """
 import os
