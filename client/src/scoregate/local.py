@@ -6,8 +6,8 @@ import asyncio
 import atexit
 import os
 import weakref
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -225,31 +225,30 @@ class Loading:
         dtype: str,
         client: Mapping[str, Any],
     ) -> AsyncGate:
-        service = _service(names, devices, dtype)
-        try:
+        with _started(names, devices, dtype) as service:
             await asyncio.wrap_future(service.here().submit(service.open()))
             return AsyncGate(service, **client)
-        except BaseException:
-            service.end()
-            raise
 
 
 def _loaded(
     names: Sequence[str], devices: Sequence[str] | str, dtype: str, client: Mapping[str, Any]
 ) -> Gate:
-    service = _service(names, devices, dtype)
-    try:
+    with _started(names, devices, dtype) as service:
         service.here().run(service.open())
         return Gate(service, (tuple(names), devices, dtype, dict(client)), **client)
+
+
+@contextmanager
+def _started(names: Sequence[str], devices: Sequence[str] | str, dtype: str) -> Iterator[LocalService]:
+    """Yield a service to be opened; end it if that fails."""
+    if not names:
+        raise TypeError('name a model, a profile, or "demo"')
+    service = LocalService(names, devices.split() if isinstance(devices, str) else devices, dtype)
+    try:
+        yield service
     except BaseException:
         service.end()
         raise
-
-
-def _service(names: Sequence[str], devices: Sequence[str] | str, dtype: str) -> LocalService:
-    if not names:
-        raise TypeError('name a model, a profile, or "demo"')
-    return LocalService(names, devices.split() if isinstance(devices, str) else devices, dtype)
 
 
 _all: weakref.WeakSet[LocalService] = weakref.WeakSet()
