@@ -10,7 +10,6 @@ kept exactly, since published scores depend on them.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -60,8 +59,13 @@ class ClipFlanT5:
         layout = read_layout(directory)
         self.tokenizer, self.pixels = layout.tokenizer, layout.pixels
         network = load_network(directory, layout)
-        switches: dict[str, Any] = {"compile": compile, "graph_rows": graph_rows}
-        self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], **switches)
+        self.forward = Forward(
+            network,
+            device=torch.device(device),
+            dtype=DTYPES[dtype],
+            compile=compile,
+            graph_rows=graph_rows,
+        )
         self._scorer = Scorer(self.forward, FeatureCache(features_mb * 2**20), self.pixels)
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._answers = AnswerEncoder(self.tokenizer)
