@@ -1,9 +1,11 @@
-"""Tar files as WebDataset writes them."""
+"""Data sets: tar files as WebDataset writes them, and what their rows hold."""
 
 import io
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from scoregate.data.datasets import Dataset
 
 
 def tar_of(path: Path, members: Mapping[str, bytes | str | None]) -> Path:
@@ -19,3 +21,12 @@ def tar_of(path: Path, members: Mapping[str, bytes | str | None]) -> Path:
                 info.linkname = content or ""
                 tar.addfile(info)
     return path
+
+
+def pairs(dataset: Dataset) -> list[tuple[str | None, str | None, bytes]]:
+    """Image, prompt and bytes of each row, which all can be read."""
+    rows = list(dataset)
+    assert len(rows) == len(dataset)
+    assert [""] * len(rows) == [row.fault for row in rows]
+    assert list(range(1, len(rows) + 1)) == [row.number for row in rows]
+    return [(row.image, row.prompt, row.read()) for row in rows]

@@ -9,17 +9,9 @@ import pytest
 from scoregate.data.datasets import Dataset, captions_alone
 from scoregate.data.rows import digest
 from scoregate.records import BadInput
+from tests.support.shards import pairs
 
 PICTURE = b"picture"
-
-
-def pairs(dataset):
-    """Image, prompt and bytes of each row, which all can be read."""
-    rows = list(dataset)
-    assert len(rows) == len(dataset)
-    assert [""] * len(rows) == [row.fault for row in rows]
-    assert list(range(1, len(rows) + 1)) == [row.number for row in rows]
-    return [(row.image, row.prompt, row.read()) for row in rows]
 
 
 @pytest.fixture

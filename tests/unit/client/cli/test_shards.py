@@ -13,19 +13,10 @@ from scoregate.data import shards
 from scoregate.data.datasets import Dataset
 from scoregate.records import BadInput
 from tests.support.pictures import png
-from tests.support.shards import tar_of
+from tests.support.shards import pairs, tar_of
 
 PICTURE = png("red")
 SAMPLE = {"0001.png": PICTURE, "0001.txt": b"a cat\n"}
-
-
-def pairs(dataset):
-    """Image, prompt and bytes of each row, which all can be read."""
-    rows = list(dataset)
-    assert len(rows) == len(dataset)
-    assert [""] * len(rows) == [row.fault for row in rows]
-    assert list(range(1, len(rows) + 1)) == [row.number for row in rows]
-    return [(row.image, row.prompt, row.read()) for row in rows]
 
 
 def faults(dataset):
