@@ -18,10 +18,19 @@ IMAGE := scoregate-server:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.
 # Where a shell keeps Python from writing compiled modules, each process that a test starts would compile ours anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# pip names each package that it downloads, and says nothing while it unpacks them.  $(call watched,FOLDER) shows that
-# work goes on, also where there is no terminal: every TICK_S seconds the size of the folder.
+# Installers say nothing for minutes where there is no terminal.  $(call watched,FOLDER) shows that work goes on: every
+# TICK_S seconds the size of the folder.
 watched = while sleep $(TICK_S) >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \
 	echo "  $(1): $$(du -sh $(1) | cut -f1) so far"; done & trap "kill $$!" EXIT;
+
+# $(call installed,FOLDER,WHAT) installs in the environment FOLDER with uv, which takes a sixth of pip's work, from the index that
+# pip is set to; with pip if that fails.
+UV := uv==0.13.9
+installed = { $(1)/bin/pip install --quiet --disable-pip-version-check $(UV) \
+	&& UV_DEFAULT_INDEX="$${PIP_INDEX_URL:-$$($(1)/bin/pip config get global.index-url 2>/dev/null || true)}" \
+	&& { [ -n "$$UV_DEFAULT_INDEX" ] && export UV_DEFAULT_INDEX || unset UV_DEFAULT_INDEX; } \
+	&& $(1)/bin/uv pip install --python $(1)/bin/python $(2); } \
+	|| $(1)/bin/pip install --disable-pip-version-check $(2)
 
 # $(call apt,PACKAGES) installs them.  Targets that run side by side wait for each other, as apt-get does not.
 apt = { mkdir -p build && flock build/apt.lock sh -c \
@@ -35,34 +44,34 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/server: pyproject.toml client/pyproject.toml requirements.lock
-	@echo "Setting up $(VENV), once: some minutes, downloads 3 GB, takes 6 GB on disk"
+	@echo "Setting up $(VENV), once: a minute or two, downloads 3 GB, takes 6 GB on disk"
 	$(PYTHON) -m venv $(VENV)
-	@$(call watched,$(VENV)) $(BIN)/pip install --disable-pip-version-check -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable . --editable client
+	@$(call watched,$(VENV)) $(call installed,$(VENV),-r requirements.lock)
+	@$(call installed,$(VENV),--no-deps --editable . --editable client)
 	@touch $@
 
 $(VENV)/dev: $(VENV)/server requirements-dev.lock requirements-ray.lock
 	@echo "Adding what the tests need to $(VENV)"
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock -r requirements-ray.lock
+	@$(call installed,$(VENV),-r requirements-dev.lock -r requirements-ray.lock)
 	@touch $@
 
 $(VLLM)/ready: requirements-vllm.lock
-	@echo "Setting up $(VLLM) for the tests, once: some minutes, downloads 3 GB, takes 6 GB on disk"
+	@echo "Setting up $(VLLM) for the tests, once: a minute or two, downloads 3 GB, takes 6 GB on disk"
 	$(PYTHON) -m venv $(VLLM)
-	@$(call watched,$(VLLM)) $(VLLM)/bin/pip install --disable-pip-version-check --no-deps -r requirements-vllm.lock
+	@$(call watched,$(VLLM)) $(call installed,$(VLLM),--no-deps -r requirements-vllm.lock)
 	@touch $@
 
 $(CLIENTS)/ready: requirements-clients.lock
 	@echo "Setting up $(CLIENTS) for the tests, once: a minute, takes 0.7 GB on disk"
 	$(PYTHON) -m venv $(CLIENTS)
-	@$(call watched,$(CLIENTS)) $(CLIENTS)/bin/pip install --disable-pip-version-check --no-deps -r requirements-clients.lock
+	@$(call watched,$(CLIENTS)) $(call installed,$(CLIENTS),--no-deps -r requirements-clients.lock)
 	@touch $@
 
 # mutmut runs our tests with what $(VENV) has, as the clients do.
 $(MUTANTS)/ready: requirements-mutants.lock | $(VENV)/dev
 	@echo "Setting up $(MUTANTS): seconds, takes 50 MB"
 	$(PYTHON) -m venv $(MUTANTS)
-	$(MUTANTS)/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-mutants.lock
+	@$(call installed,$(MUTANTS),--no-deps -r requirements-mutants.lock)
 	@$(call finds_ours,$(MUTANTS))
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""The Makefile shows what it does while pip is silent."""
+"""The Makefile shows what it does while an installer is silent."""
 
 import os
 import shlex
@@ -11,8 +11,9 @@ import pytest
 
 from tests.support.paths import ROOT
 
+# Either may install: of pip alone uv is not there, and make goes on with pip.
 PIP = """#!/bin/sh
-case "$*" in *lock) ;; *) exit 0 ;; esac
+case "$*" in *uv==*) [ {tool} = uv ] && cp "$0" "${{0%pip}}uv"; exit 0 ;; *lock) ;; *) exit 0 ;; esac
 echo "  Downloading torch-2.15.0-cp311-none-linux_x86_64.whl (900.0 MB)"
 read -r _ < "$GATE" && exit {status}
 """
@@ -59,10 +60,10 @@ def test_make_serve_takes_a_port(project, words, arguments, command):
 
 
 @pytest.mark.parametrize(("target", "folder"), ENVIRONMENTS)
-@pytest.mark.parametrize("status", [0, 1])
-def test_a_long_installation_shows_that_it_goes_on(project, target, folder, status):
-    """First a line with its size, then pip's downloads, then ticks until pip ends; pip's status counts."""
-    for name, text in (("pip", PIP.format(status=status)), ("python", PYTHON)):
+@pytest.mark.parametrize(("tool", "status"), [("uv", 0), ("pip", 0), ("pip", 1)])
+def test_a_long_installation_shows_that_it_goes_on(project, target, folder, tool, status):
+    """First a line with its size, then downloads, then ticks until the end; the status counts."""
+    for name, text in (("pip", PIP.format(status=status, tool=tool)), ("python", PYTHON)):
         (project / name).write_text(text, "utf-8")
         (project / name).chmod(0o755)
     gate = project / "gate"
