@@ -8,7 +8,7 @@ from scoregate.cli.arguments import OK, add_commands
 from scoregate.cli.formats import FORMATS, printed
 
 # A benchmark is a module of this folder with add_arguments(parser) and tables(arguments) -> Content.
-BENCHMARKS = {
+METRICS = {
     "ts2": "T2IscoreScore: rank, separation and delta of metrics, by subset",
     "geneval": "GenEval: generators by task, their failures by kind, and agreement with people",
     "genai": "GenAI-Bench: agreement of metrics with ratings, generators by skill, best of N",
@@ -18,6 +18,10 @@ BENCHMARKS = {
     "tifa160": "TIFA160: agreement of metrics with people's ratings",
     "gecko2k": "Gecko2K: metrics against people, point by point, side by side and in the generators' order",
 }
+GENERATORS = {
+    "dpg": "DPG-Bench: generators by category, from sheets of pictures",
+}
+BENCHMARKS = METRICS | GENERATORS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

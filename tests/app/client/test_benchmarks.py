@@ -1,0 +1,61 @@
+"""`scoregate bench` from pictures to a table, with models in this process."""
+
+import io
+import json
+
+import PIL.Image
+import pytest
+
+from scoregate.cli.results import lines_of
+from tests.support.pictures import png, saved
+from tests.unit.client.cli.conftest import run
+
+__all__ = ["run"]
+
+MODELS = "".join(f'[models.{name}]\nfamily = "fake"\n' for name in ("vqa", "clip", "ocr"))
+
+
+@pytest.fixture(autouse=True)
+def profile(tmp_path, monkeypatch):
+    """A profile of fake models, named by the environment, and a store of question sets."""
+    (tmp_path / "fake.toml").write_text(MODELS, "utf-8")
+    monkeypatch.setenv("SCOREGATE_LOCAL", str(tmp_path / "fake.toml"))
+    monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{tmp_path}/questions.sqlite3")
+
+
+def table(run, *arguments):
+    """The tables, and what the command says on stderr."""
+    done = run("bench", *map(str, arguments), "--json", "--bootstrap", "0")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def sheet(*colours):
+    """A sheet of 2 x 2 plain tiles."""
+    image = PIL.Image.new("RGB", (32, 32))
+    for number, colour in enumerate(colours):
+        tile = PIL.Image.open(io.BytesIO(png(colour)))
+        image.paste(tile, (number % 2 * 16, number // 2 * 16))
+    return saved(image, "PNG")
+
+
+def test_sheets_of_dpg_are_scored_tile_by_tile(run, tmp_path):
+    """Each tile has the score of the same picture alone; a second run scores nothing."""
+    rows = [f"x,a cup,,{id},{id - 1},entity - whole (cup),Is there cup {id}?" for id in (1, 2)]
+    head = "item_id,text,keywords,proposition_id,dependency,tuple,question_natural_language"
+    (tmp_path / "dpg.csv").write_text("\n".join([head, *rows]), "utf-8")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "x.png").write_bytes(sheet("red", "lime", "blue", "red"))
+    content, said = table(run, "dpg", "dpg.csv", "a=out", "--first-row")
+    lines = list(lines_of(tmp_path / "out" / "dpg-a.jsonl"))
+    again, _ = table(run, "dpg", "dpg.csv", "b=out/dpg-a.jsonl", "--first-row")
+
+    assert [f"x.png#{number}" for number in range(4)] == [line["image"] for line in lines]
+    assert lines[0]["scores"] == lines[3]["scores"]
+    yes = [[each["answer"] == "yes" for each in line["details"]["dsg"]["questions"]] for line in lines]
+    counted = [first * (1 + second) / 2 for first, second in yes]
+    assert sum(counted) / 4 == pytest.approx(content["generators"][0]["mean"]["overall"])
+    assert content["generators"][0]["mean"] == again["generators"][0]["mean"]
+    assert "in the paper by mPLUG-large" in content["generators"][0]["caution"]
+    assert "4 were requested" in said
+    assert "0 were requested" in table(run, "dpg", "dpg.csv", "a=out", "--first-row")[1]
