@@ -59,3 +59,37 @@ def test_sheets_of_dpg_are_scored_tile_by_tile(run, tmp_path):
     assert "in the paper by mPLUG-large" in content["generators"][0]["caution"]
     assert "4 were requested" in said
     assert "0 were requested" in table(run, "dpg", "dpg.csv", "a=out", "--first-row")[1]
+
+
+def jsonl(path, *rows):
+    """A file of JSON Lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+def details(file, metric):
+    """The details of a metric in each line of results."""
+    return [line["details"][metric] for line in lines_of(file)]
+
+
+def test_questions_of_geneval2_have_their_probabilities(run, tmp_path):
+    """One that is there twice has one answer; the words are the paper's, so there is no caution of these."""
+    questions = [["How many?", "two"], ["Is it red?", "Yes"], ["Is it red?", "Yes"]]
+    row = {
+        "prompt": "two",
+        "atom_count": 3,
+        "vqa_list": questions,
+        "skills": ["count", "attribute", "object"],
+    }
+    jsonl(tmp_path / "data.jsonl", row)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "0.png").write_bytes(png())
+    [row] = table(run, "geneval2", "data.jsonl", "a=out")[0]["generators"]
+    [found] = details(tmp_path / "out" / "geneval2-a.jsonl", "soft_tifa")
+    of_text = {each["text"]: each["score"] for each in found["questions"]}
+
+    assert {"count": of_text["How many?"], "attribute": of_text["Is it red?"]} == {
+        name: row["mean"][name] for name in ("count", "attribute")
+    }
+    assert row["mean"]["object"] == row["mean"]["attribute"]
+    assert "words" not in row["caution"]

@@ -20,6 +20,7 @@ METRICS = {
 }
 GENERATORS = {
     "dpg": "DPG-Bench: generators by category, from sheets of pictures",
+    "geneval2": "GenEval 2: generators by skill and by number of atoms",
 }
 BENCHMARKS = METRICS | GENERATORS
 
