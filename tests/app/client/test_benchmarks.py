@@ -93,3 +93,64 @@ def test_questions_of_geneval2_have_their_probabilities(run, tmp_path):
     }
     assert row["mean"]["object"] == row["mean"]["attribute"]
     assert "words" not in row["caution"]
+
+
+@pytest.fixture
+def oneig(tmp_path):
+    """One prompt of OneIG, and a folder with its sheet, whose last tile is black."""
+    (tmp_path / "data.csv").write_text("category,id,prompt_en\nPortrait,000,a person\n", "utf-8")
+    entry = {"question": {"1": "Is it so?", "2": "Is it red?"}, "dependency": {"1": [0], "2": [1]}}
+    jsonl(tmp_path / "Q_D" / "human.json", {"000": entry})
+    (tmp_path / "out" / "human" / "a").mkdir(parents=True)
+    (tmp_path / "out" / "human" / "a" / "000.webp").write_bytes(sheet("red", "lime", "blue", "black"))
+    return ("oneig", "data.csv", "a=out", "--questions", "Q_D")
+
+
+@pytest.mark.parametrize(("given", "pictures"), [([], 3), (["--keep-black"], 4)])
+def test_a_black_tile_of_oneig_is_no_picture(run, oneig, given, pictures):
+    """Of a folder with the generator's name within it; skipped tiles are a caution."""
+    [row] = table(run, *oneig, *given)[0]["generators"]
+
+    assert (pictures, not given) == (row["pictures"], "1 black tiles skipped" in row["caution"])
+
+
+def test_the_words_of_questions_are_a_caution_until_they_are_given(run, oneig):
+    """By an option of the metric; then the caution has them."""
+    words = ("--option", "dsg.question={} Really?")
+    given = ([], [*words, "--out", "other"])
+    said = [table(run, *oneig, *more)[0]["generators"][0]["caution"] for more in given]
+
+    assert ["the questions' words are those of dsg" in each for each in said] == [True, False]
+    assert "questions as '{} Really?'" in said[1]
+    assert "was scored with the options {}" in run("bench", *oneig, *words).stderr
+
+
+def test_pictures_that_are_none_of_the_benchmark_are_refused(run, oneig, tmp_path):
+    """Before anything is scored."""
+    (tmp_path / "out" / "human" / "a" / "000.webp").unlink()
+    (tmp_path / "out" / "other.png").write_bytes(png())
+    done = run("bench", *oneig)
+
+    assert (2, True) == (
+        done.returncode,
+        "no picture has the name of an item, such as human/a" in done.stderr,
+    )
+
+
+def test_two_files_of_one_picture_are_refused(run, oneig, tmp_path):
+    """With both names."""
+    (tmp_path / "out" / "human" / "a" / "000.png").write_bytes(png())
+    done = run("bench", *oneig)
+
+    assert (2, True) == (done.returncode, "are the same picture of item human/000" in done.stderr)
+
+
+def test_results_without_the_details_of_the_metric_are_refused(run, oneig, tmp_path):
+    """Such as those of `scoregate batch` with another metric."""
+    table(run, *oneig)
+    file = tmp_path / "out" / "oneig-a.jsonl"
+    [first, *_] = lines_of(file)
+    jsonl(tmp_path / "b.jsonl", {name: value for name, value in first.items() if name != "details"})
+    done = run("bench", "oneig", "data.csv", "b=b.jsonl", "--questions", "Q_D")
+
+    assert (2, True) == (done.returncode, "no details of dsg about item human/000" in done.stderr)

@@ -21,6 +21,8 @@ METRICS = {
 GENERATORS = {
     "dpg": "DPG-Bench: generators by category, from sheets of pictures",
     "geneval2": "GenEval 2: generators by skill and by number of atoms",
+    "oneig": "OneIG-Bench, alignment: generators by class, from sheets of pictures",
+    "oneig_text": "OneIG-Bench, text: edit distance, pictures with all text, and words",
 }
 BENCHMARKS = METRICS | GENERATORS
 
