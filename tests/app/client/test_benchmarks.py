@@ -154,3 +154,30 @@ def test_results_without_the_details_of_the_metric_are_refused(run, oneig, tmp_p
     done = run("bench", "oneig", "data.csv", "b=b.jsonl", "--questions", "Q_D")
 
     assert (2, True) == (done.returncode, "no details of dsg about item human/000" in done.stderr)
+
+
+def test_texts_are_read_by_the_ocr_of_the_service(run, tmp_path):
+    """Several pictures of a prompt, of which one is of no prompt and one is broken."""
+    jsonl(tmp_path / "data.jsonl", *({"prompt_id": n, "prompt": "a", "text": ["b c"]} for n in range(2)))
+    (tmp_path / "out").mkdir()
+    for name in ("0000_1", "0_2", "0001", "other"):
+        (tmp_path / "out" / f"{name}.png").write_bytes(png() if name != "0001" else png()[:40])
+    done = run("bench", "longtext", "data.jsonl", "a=out", "--json", "--bootstrap", "0")
+    [row] = json.loads(done.stdout)["generators"]
+
+    assert (2, 0) == (row["pictures"], done.returncode)
+    for part in ("1 of 160 prompts", "1 without all answers", "2 of 4 pictures", "1 pictures of no prompt"):
+        assert part in row["caution"]
+
+
+def test_cvtg_has_both_of_its_metrics(run, tmp_path):
+    """Words by the OCR, and CLIPScore on its own scale."""
+    rows = {"data_list": [{"index": 4, "prompt": "a sign 'tea'"}]}
+    jsonl(tmp_path / "CVTG-2K" / "CVTG-style" / "3.json", rows)
+    (tmp_path / "out" / "CVTG-Style" / "3").mkdir(parents=True)
+    (tmp_path / "out" / "CVTG-Style" / "3" / "4.png").write_bytes(png())
+    [row] = table(run, "cvtg2k", "CVTG-2K", "a=out")[0]["generators"]
+    [line] = lines_of(tmp_path / "out" / "cvtg2k-a.jsonl")
+
+    assert line["scores"]["clipscore"] == row["mean"]["CLIPScore"]
+    assert {"scale": "hessel", "prefix": "A photo depicts"} == line["own_options"]["clipscore"]

@@ -23,6 +23,8 @@ GENERATORS = {
     "geneval2": "GenEval 2: generators by skill and by number of atoms",
     "oneig": "OneIG-Bench, alignment: generators by class, from sheets of pictures",
     "oneig_text": "OneIG-Bench, text: edit distance, pictures with all text, and words",
+    "longtext": "LongText-Bench: words, or Chinese characters, that pictures show",
+    "cvtg2k": "CVTG-2K: words, edit distance and CLIPScore of pictures with several texts",
 }
 BENCHMARKS = METRICS | GENERATORS
 
