@@ -181,3 +181,22 @@ def test_cvtg_has_both_of_its_metrics(run, tmp_path):
 
     assert line["scores"]["clipscore"] == row["mean"]["CLIPScore"]
     assert {"scale": "hessel", "prefix": "A photo depicts"} == line["own_options"]["clipscore"]
+
+
+def test_an_expected_no_is_right_for_tiif(run, tmp_path):
+    """Both questions are yes-no questions of the metric, whatever is expected."""
+    for name, row in (
+        ("prompts", {"type": "text", "short_description": "a", "long_description": "b"}),
+        (
+            "eval_prompts",
+            {"yn_question_list": ["So?", "Not so?"], "yn_answer_list": ["yes", "No"], "type": "text"},
+        ),
+    ):
+        jsonl(tmp_path / f"testmini_{name}" / f"text_{name}.jsonl", row)
+    (tmp_path / "out" / "text" / "a" / "short_description").mkdir(parents=True)
+    (tmp_path / "out" / "text" / "a" / "short_description" / "0.png").write_bytes(png())
+    [row] = table(run, "tiif", ".", "a=out")[0]["generators"]
+    [found] = details(tmp_path / "out" / "tiif-a.jsonl", "dsg")
+    said = [each["answer"] for each in found["questions"]]
+
+    assert ((said[0] == "yes") + (said[1] == "no")) / 2 == row["mean"]["overall short"]

@@ -25,6 +25,9 @@ GENERATORS = {
     "oneig_text": "OneIG-Bench, text: edit distance, pictures with all text, and words",
     "longtext": "LongText-Bench: words, or Chinese characters, that pictures show",
     "cvtg2k": "CVTG-2K: words, edit distance and CLIPScore of pictures with several texts",
+    "compbench": "T2I-CompBench, attributes: generators by category, from given answers",
+    "tiif": "TIIF-Bench: generators by attribute, for short and long prompts",
+    "unigen": "UniGenBench++: generators by dimension and test point, from given grades",
 }
 BENCHMARKS = METRICS | GENERATORS
 
