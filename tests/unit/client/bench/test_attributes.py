@@ -91,7 +91,8 @@ def tiif(tmp_path):
                 given = [random.choice(("yes", "no")) for _ in wanted]
                 folder = tmp_path / "a" / attribute / length
                 folder.mkdir(parents=True, exist_ok=True)
-                (folder / f"{number}.json").write_text(json.dumps({"model_pred": given}), "utf-8")
+                content = {"questions": texts, "gt_answers": wanted, "model_pred": given}
+                (folder / f"{number}.json").write_text(json.dumps(content), "utf-8")
                 same = [a == b.lower() for a, b in zip(given, wanted, strict=True)]
                 right.setdefault((attribute, length), []).extend(same)
         for name, rows in (("prompts", prompts), ("eval_prompts", questions)):
@@ -123,12 +124,44 @@ def test_groups_are_means_over_attributes_and_the_whole_over_groups(bench, tiif)
         assert fmean(nine.values()) == pytest.approx(overall, abs=1e-6)
 
 
-def test_another_number_of_answers_is_refused(refused, tiif, tmp_path):
-    """With the file."""
-    arguments, _ = tiif
-    (tmp_path / "a" / "text" / "short" / "1.json").write_text('{"model_pred": []}', "utf-8")
+def test_the_authors_answers_have_questions_of_their_own(bench, tiif, tmp_path):
+    """Released ones are partly of older data: they count as they are, with a caution."""
+    arguments, right = tiif
+    content = {"questions": ["Is it so?"], "gt_answers": ["yes"], "model_pred": ["yes"]}
+    for number in (2, 3):
+        (tmp_path / "a" / "text" / "short" / f"{number}.json").write_text(json.dumps(content), "utf-8")
+    found = bench("tiif", *arguments, "--bootstrap", 0)
+    [share] = [row["mean"]["a"] for row in found["attributes"] if row["figure"] == "text short"]
+    last = json.loads(
+        (tmp_path / "testmini_eval_prompts" / "text_eval_prompts.jsonl").read_text().splitlines()[2]
+    )
+    kept = right["text", "short"][: -len(last["yn_answer_list"])]
 
-    assert "1.json: not a list model_pred of" in refused("bench", "tiif", *arguments)
+    assert (sum(kept) + 2) / (len(kept) + 2) == pytest.approx(share)
+    assert "2 prompts with other questions than those of DATA" in found["generators"][0]["caution"]
+
+
+def test_a_file_of_answers_in_another_form_is_refused(refused, tiif, tmp_path):
+    """With its name."""
+    arguments, _ = tiif
+    content = {"questions": ["Is it so?"], "gt_answers": ["yes"], "model_pred": []}
+    (tmp_path / "a" / "text" / "short" / "1.json").write_text(json.dumps(content), "utf-8")
+
+    assert "1.json: not of the form of TIIF-Bench" in refused("bench", "tiif", *arguments)
+
+
+def test_answers_in_a_table_are_about_the_questions_of_the_data(bench, tiif, tmp_path, written):
+    """Apart from case; short prompts alone have no figure of long ones."""
+    arguments, _ = tiif
+    file = tmp_path / "testmini_eval_prompts" / "text_eval_prompts.jsonl"
+    questions = json.loads(file.read_text("utf-8").splitlines()[0])
+    rows = [
+        {"item": "text/short/0", "question": id, "answer": answer.upper()}
+        for id, answer in enumerate(questions["yn_answer_list"], 1)
+    ]
+    [row] = bench("tiif", arguments[0], f"b={written(rows, 'b.csv')}")["generators"]
+
+    assert {"overall short": 1} == row["mean"]
 
 
 POINTS = ("Style", "Action - Hand (Character/Anthropomorphic)", "Action - State", "Attribute - Color")
@@ -176,9 +209,9 @@ def test_test_points_are_counted_over_pictures_by_dimension(bench, written, colu
 @pytest.mark.parametrize(
     ("cell", "line"),
     [
-        ("{'score': [1]}", "1 grades for 2 test points"),
-        ("{'score': 1}", "result_json has no list of grades"),
-        ("__import__('os')", "result_json cannot be read"),
+        ("{'score': [1]}", "not a grade for each test point of item 0, Style, Text"),
+        ("{'score': 1}", "not a grade for each test point"),
+        ("__import__('os')", "result_json or testpoint cannot be read"),
     ],
 )
 def test_grades_that_do_not_fit_are_refused(refused, written, cell, line):
@@ -188,3 +221,15 @@ def test_grades_that_do_not_fit_are_refused(refused, written, cell, line):
     results = written([{"index": 0, "img_path": "0_0.png", "result_json": cell}], "r.csv")
 
     assert f"row 1: {line}" in refused("bench", "unigen", data, f"a={results}")
+
+
+def test_grades_of_other_test_points_are_refused(refused, written):
+    """As of another file of prompts; a cell of the data that is no JSON is refused with its row."""
+    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
+    rows = [{"index": 0, "prompt_en": "p", "sub_dims_en": sub_dims}]
+    results = [{"index": 0, "img_path": "0_0.png", "testpoint": "['Text']", "result_json": "{'score': [1]}"}]
+    file, broken = written(rows, "d.csv"), written([rows[0] | {"sub_dims_en": "{"}], "b.csv")
+    answers = f"a={written(results, 'r.csv')}"
+
+    assert "not a grade for each test point of item 0, Style" in refused("bench", "unigen", file, answers)
+    assert "b.csv, row 1, column sub_dims_en: no lists" in refused("bench", "unigen", broken, answers)

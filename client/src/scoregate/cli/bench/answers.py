@@ -163,12 +163,14 @@ class Found:
     Attributes:
         pictures: by item, those of each picture or tile; None for one without all answers.
         models: that gave them, as far as it is known.
-        notes: what a reader of the table should know.
+        notes: cautions about the answers.
+        items: in place of those of the benchmark, if the authors' files have questions of their own.
     """
 
     pictures: dict[str, list[Answers | None]] = field(default_factory=dict)
     models: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
 
 
 def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[Item], reading: Reading) -> Found:

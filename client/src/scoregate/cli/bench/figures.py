@@ -79,7 +79,7 @@ def values_of(
 ) -> OfItems:
     """Return the values of each item whose pictures all have answers.  Raises `BadInput` without any."""
     values: dict[str, Values] = {}
-    for item in items:
+    for item in found.items or items:
         tiles = found.pictures.get(item.id, ())
         whole = [answers for answers in tiles if answers is not None]
         if whole and len(whole) == len(tiles) and (of_item := benchmark.values(arguments, item, whole)):
@@ -143,14 +143,17 @@ def cautions(
     paper, every = benchmark.paper, max(len(items), benchmark.paper.prompts or 0)
     if len(values) < every or every > (paper.prompts or every):
         yield f"{len(values)} of {every} prompts"
+    known = {item.id: item.questions for item in items}
+    if others := sum(known.get(item.id) != item.questions for item in found.items):
+        yield f"{others} prompts with other questions than those of DATA"
     if dropped := len(found.pictures) - len(values):
         yield f"{dropped} without all answers are left out"
     counts = sorted({len(found.pictures[id]) for id in values})
     if counts != [paper.pictures]:
         several = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         yield f"{several} of {paper.pictures} pictures of a prompt"
-    if others := sorted(each for each in found.models if plain(paper.model) not in plain(each)):
-        yield f"answered by {', '.join(others)}, in the paper by {paper.model}"
+    if models := sorted(each for each in found.models if plain(paper.model) not in plain(each)):
+        yield f"answered by {', '.join(models)}, in the paper by {paper.model}"
     metric = benchmark.reading.metrics[0]
     if found.models and not benchmark.wording:
         own = options_of(arguments).get(metric, {}).get("question")

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scoregate.cli.bench.answers import YES_NO, Answers, Found, Item, Question, Row, in_rows
+from scoregate.cli.bench.answers import YES_NO, Answers, Found, Item, Question
 from scoregate.cli.bench.benchmark import GENERATOR, Benchmark, Figures, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import json_of, rows_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
@@ -122,19 +122,30 @@ def mean_of(figures: Mapping[str, float], attributes: Sequence[str], length: str
 
 
 def released(path: Path, items: Sequence[Item]) -> Found | None:
-    """Return the answers in the authors' folder of a generator, which has a file for each item."""
-    if not (path.is_dir() and any(path.glob("*/*/*.json"))):
+    """
+    Return the answers in the authors' folder of a generator, which has a file for each item.
+
+    A file has its own questions and expected answers; those of the authors' folders are partly of older data.
+
+    Raises:
+        BadInput: a file has another form.
+    """
+    files = sorted(path.glob("*/*/*.json")) if path.is_dir() else []
+    if not files:
         return None
-    rows = list[Row]()
-    for item in items:
-        if (file := path / f"{item.id}.json").is_file():
-            content = json_of(file)
-            given = content.get("model_pred") if isinstance(content, Mapping) else None
-            if not isinstance(given, list) or len(given) != len(item.questions):
-                raise BadInput(f"{file}: not a list model_pred of {len(item.questions)} answers")
-            numbered = zip(item.questions, given, strict=True)
-            rows += [Row(str(file), item, "", str(id), str(answer)) for id, answer in numbered]
-    return in_rows(rows)
+    found = Found()
+    for file in files:
+        attribute, length, number = *file.parts[-3:-1], file.stem
+        content = json_of(file)
+        try:
+            rows = zip(content["questions"], content["gt_answers"], content["model_pred"], strict=True)
+            every = {id: (Question(str(a), str(b)), str(c)) for id, (a, b, c) in enumerate(rows, 1)}
+        except (KeyError, TypeError, ValueError) as exc:
+            raise BadInput(f"{file}: not of the form of TIIF-Bench ({exc})") from None
+        id, questions = f"{attribute}/{length}/{number}", {key: each for key, (each, _) in every.items()}
+        found.items.append(Item(id, "", "", questions, f"{attribute} {length}"))
+        found.pictures[id] = [{key: answer for key, (_, answer) in every.items()}]
+    return found
 
 
 TIIF = Benchmark(

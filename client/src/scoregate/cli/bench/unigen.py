@@ -1,6 +1,7 @@
 """`scoregate bench unigen`: UniGenBench++ (Wang et al. 2025), by test point."""
 
 import argparse
+import json
 import re
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from scoregate.cli.bench.answers import PROBABILITY, Answers, Found, Item, Quest
 from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import first_of, rows_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
-from scoregate.records import BadInput, Record, json_cell, kind
+from scoregate.records import BadInput, Record, kind
 
 # Columns of the prompt and of its test points, and their names there, in both languages.
 LANGUAGES = {
@@ -36,7 +37,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
     rows = zip(table.names("index"), table.names(prompt), table.names(column), table.records, strict=True)
     for id, text, cell, record in rows:
         try:
-            entry = json_cell(cell)
+            entry = json.loads(cell)
             pairs = enumerate(zip(entry[points], entry[descriptions], strict=True), 1)
             questions = {number: Question(what, "1", tag=point) for number, (point, what) in pairs}
         except (KeyError, TypeError, ValueError) as exc:
@@ -73,12 +74,10 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
         if (item := of_id.get(id)) is None:
             raise BadInput(f"{place}, column index: the benchmark has no item {id}")
         number = parts[1] if (parts := PICTURE.fullmatch(Path(image).name)) else ""
-        grades = grades_in(record, place)
+        grades = grades_in(record, item, place)
         if grades is None:
             without.append((id, number))
             continue
-        if len(grades) != len(item.questions):
-            raise BadInput(f"{place}: {len(grades)} grades for {len(item.questions)} test points")
         pairs = zip(item.questions, grades, strict=True)
         rows += [Row(place, item, number, str(id), float(grade == 1)) for id, grade in pairs]
     found = in_rows(rows)
@@ -87,18 +86,20 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     return found
 
 
-def grades_in(record: Record, place: str) -> list[Any] | None:
+def grades_in(record: Record, item: Item, place: str) -> list[Any] | None:
     """Return the grades in `result_json` or `score`, which are Python's form of a list; None without any."""
     cell = record.values.get("result_json") or record.values.get("score")
     if not cell:
         return None
+    points = [question.tag for question in item.questions.values()]
     try:
         content = literal_eval(str(cell))
+        given = literal_eval(str(record.values.get("testpoint") or points))
     except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
-        raise BadInput(f"{place}: result_json cannot be read ({exc})") from None
+        raise BadInput(f"{place}: result_json or testpoint cannot be read ({exc})") from None
     grades = content.get("score") if isinstance(content, Mapping) else content
-    if not isinstance(grades, list):
-        raise BadInput(f"{place}: result_json has no list of grades")
+    if given != points or not isinstance(grades, list) or len(grades) != len(points):
+        raise BadInput(f"{place}: not a grade for each test point of item {item.id}, {', '.join(points)}")
     return grades
 
 
