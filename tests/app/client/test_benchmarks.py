@@ -152,8 +152,11 @@ def test_results_without_the_details_of_the_metric_are_refused(run, oneig, tmp_p
     [first, *_] = lines_of(file)
     jsonl(tmp_path / "b.jsonl", {name: value for name, value in first.items() if name != "details"})
     done = run("bench", "oneig", "data.csv", "b=b.jsonl", "--questions", "Q_D")
+    jsonl(tmp_path / "c.jsonl", first | {"columns": {"item": "human/000"}})
+    other = run("bench", "oneig", "data.csv", "c=c.jsonl", "--questions", "Q_D")
 
     assert (2, True) == (done.returncode, "no details of dsg about item human/000" in done.stderr)
+    assert (2, True) == (other.returncode, "or no column tile" in other.stderr)
 
 
 def test_texts_are_read_by_the_ocr_of_the_service(run, tmp_path):

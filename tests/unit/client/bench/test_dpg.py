@@ -181,6 +181,13 @@ def test_prompts_are_printed_for_a_generator(written, capsys):
     } == lines[0]
 
 
+def test_generators_may_stand_after_options(bench, written):
+    """As in any command."""
+    data, answers = small(written, CHAIN, NO_ROOT)
+
+    assert bench("dpg", data, answers, "--seed", 1) == bench("dpg", data, "--seed", 1, answers)
+
+
 def test_intervals_draw_prompts_and_generators_are_compared(bench, written):
     """Four tiles of a prompt that are alike say as much as one; both generators have all prompts."""
     rows = [row("none", 1)] + [row(f"i{n}", 1) for n in range(40)]

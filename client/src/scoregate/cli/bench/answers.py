@@ -178,14 +178,14 @@ def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[Item], reading:
     Return the answers in results of scoring, whose columns `item` and `tile` name the picture.
 
     Raises:
-        BadInput: a line is about no item, or has not the details of the metrics.
+        BadInput: a line is about no item or tile, or has not the details of the metrics.
     """
     of_id, found = {item.id: item for item in items}, Found()
     tiles: dict[str, dict[int, Answers | None]] = defaultdict(dict)
     for line in lines:
         item, tile = (line.get("columns", {}).get(name) for name in ("item", "tile"))
-        if item not in of_id:
-            raise BadInput(f"results, row {line['row']}: the benchmark has no item {item}")
+        if item not in of_id or not isinstance(tile, int):
+            raise BadInput(f"results, row {line['row']}: no item {item} of the benchmark, or no column tile")
         try:
             tiles[item][tile] = None if line["errors"] else reading.answers(of_id[item], line)
         except (KeyError, TypeError) as exc:
@@ -210,14 +210,14 @@ def in_file(path: Path, items: Sequence[Item], reading: Reading) -> Found:
     if "sha256" in table.records[0].values:
         return in_lines(lines_of(path), items, reading)
     of_id = {item.id: item for item in items}
-    rows = list[Row]()
+    rows = list[Entry]()
     cells = zip(table.names("item"), table.records, table.each("answer", reading.parse), strict=True)
     for name, record, answer in cells:
         place = f"{path}, row {record.number}"
         if name not in of_id:
             raise BadInput(f"{place}, column item: the benchmark has no item {name}")
         tile, question = (text(record.values.get(column)) for column in ("tile", "question"))
-        rows.append(Row(place, of_id[name], tile or "", question, answer))
+        rows.append(Entry(place, of_id[name], tile or "", question, answer))
     found = in_rows(rows)
     for id, pictures in found.pictures.items():
         if None in pictures:
@@ -226,7 +226,7 @@ def in_file(path: Path, items: Sequence[Item], reading: Reading) -> Found:
     return found
 
 
-class Row(NamedTuple):
+class Entry(NamedTuple):
     """An answer in a file, at a *place* for messages; the question is a number, a text, or the only one."""
 
     place: str
@@ -236,7 +236,7 @@ class Row(NamedTuple):
     answer: Answer
 
 
-def in_rows(rows: Iterable[Row]) -> Found:
+def in_rows(rows: Iterable[Entry]) -> Found:
     """
     Return the answers by item and picture; None for a picture without all answers.
 
@@ -257,7 +257,7 @@ def in_rows(rows: Iterable[Row]) -> Found:
     return Found({id: in_order(questions[id], each) for id, each in tiles.items()})
 
 
-def numbers_of(row: Row) -> list[int]:
+def numbers_of(row: Entry) -> list[int]:
     """Return the numbers of the questions that an answer may be to; several have one text."""
     questions, name = row.item.questions, row.question
     if name is None:

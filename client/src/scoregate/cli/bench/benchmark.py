@@ -84,7 +84,7 @@ class Benchmark:
         derived: further figures, from those that are means of values.
         released: the answers in the authors' own file or folder; None if the path is no such one.
         scored: whether a metric gives the answers, and not a program of the authors alone.
-        wording: whether the metric has the words of the paper's questions.
+        wording: whether the metric has the words of the paper's questions, or none.
         skip_black: whether a black tile stands for no picture, by the arguments.
         notes: cautions of every row.
     """
@@ -109,7 +109,8 @@ def add_benchmark(
     add = parser.add_argument
     add("data", type=Path, metavar="DATA", help=what)
     what = "a generator: a folder of pictures, or a file of answers about them"
-    add("generators", nargs="*", type=generator, metavar="NAME=PATH", help=what)
+    named = add("generators", nargs="+", default=[], type=generator, metavar="NAME=PATH", help=what)
+    named.required = False  # with `*` none could stand after an option
     what = "print a line of JSON for each prompt, with the names of its pictures, in place of the tables"
     writer = partial(write_prompts, benchmark)
     add("--prompts", dest="run", action="store_const", const=writer, default=argparse.SUPPRESS, help=what)

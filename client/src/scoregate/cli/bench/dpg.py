@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
-from scoregate.cli.bench.answers import YES_NO, Answers, Found, Item, Question, Row, in_rows, is_yes
+from scoregate.cli.bench.answers import YES_NO, Answers, Entry, Found, Item, Question, in_rows, is_yes
 from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import rows_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
@@ -110,7 +110,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     if path.suffix != ".txt":
         return None
     of_id = {item.id: item for item in items}
-    rows = list[Row]()
+    rows = list[Entry]()
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         place = f"{path}, line {number}"
         parts = DETAIL.fullmatch(line)
@@ -123,7 +123,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
         question = max(texts, key=len, default=parts[5])
         side = right - left
         tile = f"{top // side}{left // side}"
-        rows.append(Row(place, item, tile, question, parts[5].removeprefix(f"{question}, ")))
+        rows.append(Entry(place, item, tile, question, parts[5].removeprefix(f"{question}, ")))
     return in_rows(rows)
 
 

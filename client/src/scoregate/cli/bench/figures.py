@@ -110,7 +110,8 @@ def sample_of(
     benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems, chosen: Any = dict
 ) -> Sample:
     """Return the sample of items, each drawn with all of its pictures, with the *chosen* figures."""
-    columns = {name: (np.array(of), np.array(each)) for name, (of, each) in columns_of(values).items()}
+    in_order = {id: values[id] for id in sorted(values)}  # so that a seed gives the same drawings
+    columns = {name: (np.array(of), np.array(each)) for name, (of, each) in columns_of(in_order).items()}
     shares = {name for name, (_, each) in columns.items() if np.isin(each, (0, 1)).all()}
     found = together(
         means({name: columns[name] for name in columns if name in shares}, len(values), shares=True),
@@ -126,10 +127,8 @@ def sample_of(
 
 def ends_of(benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems) -> dict[str, Any]:
     """Return the interval of each figure; none without intervals."""
-    found: dict[str, Any] = interval_of(arguments, sample_of(benchmark, arguments, values)).get(
-        "interval", {}
-    )
-    return found
+    found = interval_of(arguments, sample_of(benchmark, arguments, values))
+    return dict(found.get("interval", {}))
 
 
 def cautions(

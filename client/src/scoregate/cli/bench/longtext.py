@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from scoregate.cli.bench.answers import TEXT, Answers, Found, Item, Question, Row, in_rows
+from scoregate.cli.bench.answers import TEXT, Answers, Entry, Found, Item, Question, in_rows
 from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import rows_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
@@ -61,13 +61,13 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     if kind(path) != ".jsonl" or not (table := rows_of(path)).has("ocr_results"):
         return None
     of_id = {item.id: item for item in items}
-    rows = list[Row]()
+    rows = list[Entry]()
     for record, image in zip(table.records, table.names("image"), strict=True):
         place, parts = f"{path}, row {record.number}", NAME.fullmatch(Path(image).name)
         if not parts or parts[1] not in of_id:
             raise BadInput(f"{place}, column image: the benchmark has no item of {image}")
         read = str(record.values.get("ocr_results") or "")
-        rows.append(Row(place, of_id[parts[1]], parts[2] or "", None, read))
+        rows.append(Entry(place, of_id[parts[1]], parts[2] or "", None, read))
     return in_rows(rows)
 
 
@@ -78,5 +78,6 @@ LONGTEXT = Benchmark(
     TEXT,
     values,
     released=released,
+    wording=True,
 )
 tables = partial(benchmark_tables, LONGTEXT)

@@ -70,6 +70,7 @@ ONEIG_TEXT = Benchmark(
     TEXT,
     values,
     derived=derived,
+    wording=True,
     skip_black=lambda arguments: not arguments.keep_black,
 )
 tables = partial(benchmark_tables, ONEIG_TEXT)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.bench.answers import PROBABILITY, Answers, Found, Item, Question, Row, in_rows
+from scoregate.cli.bench.answers import PROBABILITY, Answers, Entry, Found, Item, Question, in_rows
 from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import first_of, rows_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
@@ -68,7 +68,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     if kind(path) != ".csv" or not (table := rows_of(path)).has("img_path"):
         return None
     of_id = {item.id: item for item in items}
-    rows, without = list[Row](), list[tuple[str, str]]()
+    rows, without = list[Entry](), list[tuple[str, str]]()
     for record, id, image in zip(table.records, table.names("index"), table.names("img_path"), strict=True):
         place = f"{path}, row {record.number}"
         if (item := of_id.get(id)) is None:
@@ -79,7 +79,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
             without.append((id, number))
             continue
         pairs = zip(item.questions, grades, strict=True)
-        rows += [Row(place, item, number, str(id), float(grade == 1)) for id, grade in pairs]
+        rows += [Entry(place, item, number, str(id), float(grade == 1)) for id, grade in pairs]
     found = in_rows(rows)
     for id, _ in without:
         found.pictures.setdefault(id, []).append(None)
