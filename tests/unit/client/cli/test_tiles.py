@@ -114,6 +114,19 @@ def test_a_sheet_that_cannot_be_cut_is_an_unreadable_row(command, service, tmp_p
     ]
 
 
+def test_tiles_of_a_picture_are_scored_alone(command, service, tmp_path):
+    """By `scoregate score`, each with its own row; a sheet without such tiles ends the command."""
+    (tmp_path / "sheet.png").write_bytes(sheet())
+    status, out, _ = command(service, "score", "sheet.png", "-p", "a", "--grid", "2x2")
+    small, _, err = command(service, "score", "sheet.png", "-p", "a", "--grid", "17x1")
+
+    assert (0, [f"sheet.png#{n}" for n in range(4)]) == (
+        status,
+        [row.split()[0] for row in out.splitlines()[1:]],
+    )
+    assert (2, True) == (small, "sheet.png: a sheet of 16 x 16 pixels has no tile 0" in err)
+
+
 def test_a_run_over_tiles_is_reproduced(command, service, tmp_path):
     """The manifest has the grid."""
     assert 0 == command(service, "batch", "rows.jsonl", "-o", "out.jsonl", "--grid", "2x2")[0]

@@ -40,7 +40,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
     if not any(path.is_file() for path in files.values()):
         raise BadInput(f"{arguments.data}: there is no {files[CATEGORIES[0]].name}, and no other category")
     for name, path in files.items():
-        lines = path.read_text("utf-8").splitlines() if path.is_file() else ()
+        lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ()
         for number, prompt in enumerate(filter(None, map(str.strip, lines))):
             id = f"{name}/{number}"
             texts = phrases.pop(id, [])

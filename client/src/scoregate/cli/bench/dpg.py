@@ -111,7 +111,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
         return None
     of_id = {item.id: item for item in items}
     rows = list[Entry]()
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text("utf-8", errors="replace").strip("\n").split("\n"), 1):
         place = f"{path}, line {number}"
         parts = DETAIL.fullmatch(line)
         left, top, right = map(int, parts.groups()[1:4]) if parts else (0, 0, 0)

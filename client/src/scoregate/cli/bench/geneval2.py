@@ -28,7 +28,9 @@ def items(arguments: argparse.Namespace) -> list[Item]:
         values = record.values
         try:
             pairs = zip(values["vqa_list"], values["skills"], strict=True)
-            questions = [Question(text, expected, tag=skill) for (text, expected), skill in pairs]
+            questions = [
+                Question(str(text), str(expected), tag=str(skill)) for (text, expected), skill in pairs
+            ]
             atoms = int(values["atom_count"])
         except (KeyError, TypeError, ValueError) as exc:
             why = f"prompt, vqa_list, skills or atom_count are not those of GenEval 2 ({exc})"

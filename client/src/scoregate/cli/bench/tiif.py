@@ -75,7 +75,9 @@ def items_in(file: Path, folder: Path) -> list[Item]:
             try:
                 name = str(asked[0].values["type"])
                 pairs = zip(values["yn_question_list"], values["yn_answer_list"], strict=True)
-                questions = {id: Question(text, answer) for id, (text, answer) in enumerate(pairs, 1)}
+                questions = {
+                    id: Question(str(text), str(answer)) for id, (text, answer) in enumerate(pairs, 1)
+                }
                 text = str(prompt.values[f"{length}_description"])
             except (KeyError, TypeError, ValueError) as exc:
                 raise BadInput(

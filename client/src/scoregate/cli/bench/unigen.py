@@ -39,7 +39,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
         try:
             entry = json.loads(cell)
             pairs = enumerate(zip(entry[points], entry[descriptions], strict=True), 1)
-            questions = {number: Question(what, "1", tag=point) for number, (point, what) in pairs}
+            questions = {number: Question(str(what), "1", tag=str(point)) for number, (point, what) in pairs}
         except (KeyError, TypeError, ValueError) as exc:
             place = f"{arguments.data}, row {record.number}, column {column}"
             raise BadInput(f"{place}: no lists {points} and {descriptions} ({exc})") from None
