@@ -39,14 +39,20 @@ def sheet(*colours):
     return saved(image, "PNG")
 
 
-def test_sheets_of_dpg_are_scored_tile_by_tile(run, tmp_path):
-    """Each tile has the score of the same picture alone; a second run scores nothing."""
+@pytest.fixture
+def dpg(tmp_path):
+    """One item of two questions, and a folder with its sheet of 32 x 32 pixels."""
     rows = [f"x,a cup,,{id},{id - 1},entity - whole (cup),Is there cup {id}?" for id in (1, 2)]
     head = "item_id,text,keywords,proposition_id,dependency,tuple,question_natural_language"
     (tmp_path / "dpg.csv").write_text("\n".join([head, *rows]), "utf-8")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "x.png").write_bytes(sheet("red", "lime", "blue", "red"))
-    content, said = table(run, "dpg", "dpg.csv", "a=out", "--first-row")
+    return ("dpg", "dpg.csv", "a=out", "--first-row")
+
+
+def test_sheets_of_dpg_are_scored_tile_by_tile(run, dpg, tmp_path):
+    """Each tile has the score of the same picture alone; a second run scores nothing."""
+    content, said = table(run, *dpg)
     lines = list(lines_of(tmp_path / "out" / "dpg-a.jsonl"))
     again, _ = table(run, "dpg", "dpg.csv", "b=out/dpg-a.jsonl", "--first-row")
 
@@ -58,7 +64,18 @@ def test_sheets_of_dpg_are_scored_tile_by_tile(run, tmp_path):
     assert content["generators"][0]["mean"] == again["generators"][0]["mean"]
     assert "in the paper by mPLUG-large" in content["generators"][0]["caution"]
     assert "4 were requested" in said
-    assert "0 were requested" in table(run, "dpg", "dpg.csv", "a=out", "--first-row")[1]
+    assert "0 were requested" in table(run, *dpg)[1]
+
+
+def test_tiles_are_cut_by_the_resolution(run, dpg, tmp_path):
+    """From the top left; a sheet that is smaller has no answers, and then there is no table."""
+    table(run, *dpg, "--resolution", 8)
+    hashes = {line["sha256"] for line in lines_of(tmp_path / "out" / "dpg-a.jsonl")}
+    done = run("bench", *dpg, "--resolution", "17", "--out", "other")
+
+    assert 1 == len(hashes)
+    assert (2, True) == (done.returncode, "no prompt has pictures with all answers" in done.stderr)
+    assert "a sheet of 32 x 32 pixels has no tile 1" in done.stderr
 
 
 def jsonl(path, *rows):
@@ -93,6 +110,23 @@ def test_questions_of_geneval2_have_their_probabilities(run, tmp_path):
     }
     assert row["mean"]["object"] == row["mean"]["attribute"]
     assert "words" not in row["caution"]
+
+
+def test_pictures_are_also_given_as_paths_by_prompt(run, tmp_path):
+    """As the authors of GenEval 2 do; a prompt of no item is a caution, and a file without any is refused."""
+    rows = (
+        {"prompt": f"p {n}", "atom_count": 3, "vqa_list": [["So?", "Yes"]], "skills": ["x"]} for n in range(2)
+    )
+    jsonl(tmp_path / "data.jsonl", *rows)
+    jsonl(tmp_path / "out" / "paths.json", {"p 1": "so.png", "another": "no.png"})
+    jsonl(tmp_path / "none.json", {"another": "no.png"})
+    (tmp_path / "out" / "so.png").write_bytes(png())
+    [row] = table(run, "geneval2", "data.jsonl", "a=out/paths.json")[0]["generators"]
+    [line] = lines_of(tmp_path / "out" / "geneval2-a.jsonl")
+
+    assert ("so.png", "p 1", 1) == (line["image"], line["prompt"], row["pictures"])
+    assert "1 pictures of no prompt" in row["caution"]
+    assert "no prompt is one of the benchmark" in run("bench", "geneval2", "data.jsonl", "a=none.json").stderr
 
 
 @pytest.fixture

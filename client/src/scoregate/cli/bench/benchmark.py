@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from scoregate.cli.arguments import (
 )
 from scoregate.cli.batch import TIMEOUT_S, plan_of, tell
 from scoregate.cli.bench.answers import Answers, Found, Item, Reading, in_file, in_lines
+from scoregate.cli.bench.data import json_of
 from scoregate.cli.bench.geneval import generator
 from scoregate.cli.evaluate.outcome import add_drawings
 from scoregate.cli.results import Results
@@ -37,7 +39,7 @@ from scoregate.cli.scoring import score
 from scoregate.cli.tiles import Grid, add_grid, grid_of, tiles
 from scoregate.data.datasets import pictures
 from scoregate.data.rows import Row, prompt_fault
-from scoregate.records import BadInput
+from scoregate.records import BadInput, kind
 
 GENERATOR = "{generator}"  # in the name of a picture
 Values = Mapping[str, Sequence[float]]  # of an item, by figure; a figure is the mean of its values
@@ -45,6 +47,21 @@ Figures = Mapping[str, float]
 
 NUMBERED = re.compile(r"(.+)_(\d+)", re.DOTALL)  # the name of one of several pictures
 BMP_HEADER = 54  # bytes
+
+
+@dataclass(frozen=True)
+class Placed:
+    """
+    Pictures below a folder.
+
+    Attributes:
+        of_item: in order, by the item's id.
+        others: the number of pictures of no item.
+    """
+
+    folder: Path
+    of_item: Mapping[str, Sequence[Path]]
+    others: int
 
 
 @dataclass(frozen=True)
@@ -171,13 +188,13 @@ def answers_of(
         for name, path in names.items():
             if (own := benchmark.released(path, items)) is not None:
                 found[name] = own
-            elif not path.is_dir():
-                found[name] = in_file(path, items, benchmark.reading)
-            elif benchmark.scored:
-                client = client or stack.enter_context(connected(arguments, TIMEOUT_S))
-                found[name] = scored(benchmark, arguments, items, name, path, client)
-            else:
+            elif path.is_dir() and not benchmark.scored:
                 raise UsageFault(f"{path}: no metric scores these pictures; name a file of answers")
+            elif placed := pictures_of(path, items, name):
+                client = client or stack.enter_context(connected(arguments, TIMEOUT_S))
+                found[name] = scored(benchmark, arguments, items, name, placed, client)
+            else:
+                found[name] = in_file(path, items, benchmark.reading)
     return found
 
 
@@ -186,11 +203,11 @@ def scored(
     arguments: argparse.Namespace,
     items: Sequence[Item],
     name: str,
-    folder: Path,
+    placed: Placed,
     client: scoregate.Client,
 ) -> Found:
-    """Score the pictures in *folder*; the next run continues the results, which stand there or in `--out`."""
-    rows, notes = rows_in(benchmark, arguments, items, name, folder)
+    """Score pictures; the next run continues the results, which stand in their folder or in `--out`."""
+    rows, notes = rows_of(benchmark, arguments, items, placed)
     plan = plan_of(
         client.models(),
         benchmark.reading.metrics,
@@ -199,7 +216,7 @@ def scored(
         strict=arguments.strict,
         orient=arguments.orient,
     )
-    out = arguments.out or folder
+    out = arguments.out or placed.folder
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"{benchmark.name}-{name}.jsonl"
     with Results(file, plan) as results:
@@ -210,24 +227,22 @@ def scored(
     return found
 
 
-def rows_in(
-    benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item], name: str, folder: Path
+def rows_of(
+    benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item], placed: Placed
 ) -> tuple[list[Row], list[str]]:
     """Return a row for each picture or tile, in the order of the items, and notes about the folder."""
-    of_item, others = pictures_in(folder, items, name)
     sheet, black, rows = sheet_of(arguments), 0, list[Row]()
     for item in items:
         options, number = benchmark.reading.options(item), count()
         fault = prompt_fault(item.prompt)
-        for path in of_item.get(item.id, ()):
-            shown = path.relative_to(folder).as_posix()
+        for path in placed.of_item.get(item.id, ()):
             row = Row(
                 0,
-                shown,
+                relpath(path, placed.folder),
                 item.prompt,
                 path,
                 fault=fault and f"item {item.id}: its prompt {fault}",
-                folder=folder,
+                folder=placed.folder,
                 options=options,
             )
             for each in tiles(row, sheet) if sheet else [row]:
@@ -236,13 +251,32 @@ def rows_in(
                     continue
                 columns = {"item": item.id, "tile": next(number)}
                 rows.append(replace(each, number=len(rows) + 1, columns=columns))
-    notes = [f"{others} pictures of no prompt"] if others else []
+    notes = [f"{placed.others} pictures of no prompt"] if placed.others else []
     return rows, notes + ([f"{black} black tiles skipped"] if black else [])
 
 
-def pictures_in(folder: Path, items: Sequence[Item], name: str) -> tuple[dict[str, list[Path]], int]:
+def pictures_of(path: Path, items: Sequence[Item], name: str) -> Placed | None:
     """
-    Return the pictures of each item in *folder*, and the number of others.
+    Return the pictures in a folder, or in a JSON object of paths by prompt; None for another file.
+
+    Raises:
+        BadInput: as `pictures_in`, or no prompt of the object is that of an item.
+    """
+    if path.is_dir():
+        return pictures_in(path, items, name)
+    content = json_of(path) if kind(path) == ".json" else None
+    if not (isinstance(content, Mapping) and all(isinstance(each, str) for each in content.values())):
+        return None
+    known = {item.prompt: item.id for item in items}
+    found = {known[prompt]: [path.parent / file] for prompt, file in content.items() if prompt in known}
+    if not found:
+        raise BadInput(f"{path}: no prompt is one of the benchmark")
+    return Placed(path.parent, found, len(content.keys() - known.keys()))
+
+
+def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
+    """
+    Return the pictures in *folder* by their names.
 
     One of several has `_` and its number in its name, before the first full stop.  Leading zeros of names
     do not count.
@@ -268,7 +302,8 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> tuple[dict[st
     if not found:
         raise BadInput(f"{folder}: no picture has the name of an item, such as {next(iter(known))}.png")
     shared = any(GENERATOR in item.file for item in items)  # with the pictures of other generators
-    return {id: [each[key] for key in sorted(each)] for id, each in found.items()}, 0 if shared else others
+    of_item = {id: [each[key] for key in sorted(each)] for id, each in found.items()}
+    return Placed(folder, of_item, 0 if shared else others)
 
 
 def without_zeros(path: Path) -> str:

@@ -66,10 +66,10 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     Raises:
         BadInput: a list has another length, or a value is no probability.
     """
-    if kind(path) != ".json":
+    lists = json_of(path) if kind(path) == ".json" else None
+    if not isinstance(lists, list):
         return None
-    lists = json_of(path)
-    if not isinstance(lists, list) or len(lists) != len(items):
+    if len(lists) != len(items):
         raise BadInput(f"{path}: not a list for each of the {len(items)} prompts")
     found = Found()
     for item, scores in zip(items, lists, strict=True):
