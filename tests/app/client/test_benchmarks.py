@@ -125,7 +125,7 @@ def test_pictures_are_also_given_as_paths_by_prompt(run, tmp_path):
     [line] = lines_of(tmp_path / "out" / "geneval2-a.jsonl")
 
     assert ("so.png", "p 1", 1) == (line["image"], line["prompt"], row["pictures"])
-    assert "1 pictures of no prompt" in row["caution"]
+    assert "pictures of no prompt: 1" in row["caution"]
     assert "no prompt is one of the benchmark" in run("bench", "geneval2", "data.jsonl", "a=none.json").stderr
 
 
@@ -145,7 +145,7 @@ def test_a_black_tile_of_oneig_is_no_picture(run, oneig, given, pictures):
     """Of a folder with the generator's name within it; skipped tiles are a caution."""
     [row] = table(run, *oneig, *given)[0]["generators"]
 
-    assert (pictures, not given) == (row["pictures"], "1 black tiles skipped" in row["caution"])
+    assert (pictures, not given) == (row["pictures"], "black tiles skipped: 1" in row["caution"])
 
 
 def test_the_words_of_questions_are_a_caution_until_they_are_given(run, oneig):
@@ -203,7 +203,12 @@ def test_texts_are_read_by_the_ocr_of_the_service(run, tmp_path):
     [row] = json.loads(done.stdout)["generators"]
 
     assert (2, 0) == (row["pictures"], done.returncode)
-    for part in ("1 of 160 prompts", "1 without all answers", "2 of 4 pictures", "1 pictures of no prompt"):
+    for part in (
+        "1 of 160 prompts",
+        "left out without all answers: 1",
+        "2 of 4 pictures",
+        "pictures of no prompt: 1",
+    ):
         assert part in row["caution"]
 
 

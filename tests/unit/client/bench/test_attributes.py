@@ -138,7 +138,7 @@ def test_the_authors_answers_have_questions_of_their_own(bench, tiif, tmp_path):
     kept = right["text", "short"][: -len(last["yn_answer_list"])]
 
     assert (sum(kept) + 2) / (len(kept) + 2) == pytest.approx(share)
-    assert "2 prompts with other questions than those of DATA" in found["generators"][0]["caution"]
+    assert "with other questions than those of DATA: 2" in found["generators"][0]["caution"]
 
 
 def test_a_file_of_answers_in_another_form_is_refused(refused, tiif, tmp_path):
@@ -203,7 +203,7 @@ def test_test_points_are_counted_over_pictures_by_dimension(bench, written, colu
     mean = found["generators"][0]["mean"] | {row["figure"]: row["mean"]["a"] for row in found["points"]}
 
     assert {name: fmean(each) for name, each in right.items()} == pytest.approx(mean, abs=1e-6)
-    assert "1 without all answers are left out" in found["generators"][0]["caution"]
+    assert "left out without all answers: 1" in found["generators"][0]["caution"]
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_the_first_item_is_dropped_if_a_child_names_its_first_question(bench, wr
     [row_of] = bench("dpg", data, f"a={partly}")["generators"]
     [whole_row] = bench("dpg", data, f"a={whole}", "--first-row")["generators"]
 
-    assert (1, True) == (row_of["pictures"], "1 without all answers" in row_of["caution"])
+    assert (1, True) == (row_of["pictures"], "left out without all answers: 1" in row_of["caution"])
     assert (2, False) == (whole_row["pictures"], "without all answers" in whole_row["caution"])
 
 
@@ -179,6 +179,16 @@ def test_prompts_are_printed_for_a_generator(written, capsys):
         "seeds": [0, 1, 2, 3],
         "grid": "2x2",
     } == lines[0]
+
+
+def test_a_prompt_without_all_answers_is_an_error_if_all_are_wanted(refused, written):
+    """With the item; by default the others have their figures."""
+    data = written([row("x", 1), row("x", 2, "1"), row("y", 1)], "dpg_bench.csv")
+    answers = [{"item": item, "question": q, "answer": "yes"} for item, q in (("x", 2), ("y", 1))]
+
+    assert "item x has not all answers" in refused(
+        "bench", "dpg", data, f"a={written(answers, 'a.csv')}", "--complete"
+    )
 
 
 def test_generators_may_stand_after_options(bench, written):

@@ -143,6 +143,8 @@ def add_benchmark(
         add_options(parser)
         add_concurrency(parser)
         add_service(parser)
+    what = "a prompt without pictures, or without all answers about them, is an error, and not left out"
+    add("--complete", action="store_true", help=what)
     add_drawings(parser)
 
 
@@ -251,8 +253,8 @@ def rows_of(
                     continue
                 columns = {"item": item.id, "tile": next(number)}
                 rows.append(replace(each, number=len(rows) + 1, columns=columns))
-    notes = [f"{placed.others} pictures of no prompt"] if placed.others else []
-    return rows, notes + ([f"{black} black tiles skipped"] if black else [])
+    notes = [f"pictures of no prompt: {placed.others}"] if placed.others else []
+    return rows, notes + ([f"black tiles skipped: {black}"] if black else [])
 
 
 def pictures_of(path: Path, items: Sequence[Item], name: str) -> Placed | None:

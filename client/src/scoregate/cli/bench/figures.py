@@ -77,13 +77,20 @@ def natural(figure: str) -> list[Any]:
 def values_of(
     benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item], found: Found
 ) -> OfItems:
-    """Return the values of each item whose pictures all have answers.  Raises `BadInput` without any."""
+    """
+    Return the values of each item whose pictures all have answers.
+
+    Raises:
+        BadInput: there is none, or by `--complete` not for each item.
+    """
     values: dict[str, Values] = {}
     for item in found.items or items:
         tiles = found.pictures.get(item.id, ())
         whole = [answers for answers in tiles if answers is not None]
         if whole and len(whole) == len(tiles) and (of_item := benchmark.values(arguments, item, whole)):
             values[item.id] = of_item
+        elif arguments.complete:
+            raise BadInput(f"{benchmark.name}: item {item.id} has not all answers about its pictures")
     if not values:
         raise BadInput(f"{benchmark.name}: no prompt has pictures with all answers")
     return values
@@ -144,9 +151,9 @@ def cautions(
         yield f"{len(values)} of {every} prompts"
     known = {item.id: item.questions for item in items}
     if others := sum(known.get(item.id) != item.questions for item in found.items):
-        yield f"{others} prompts with other questions than those of DATA"
+        yield f"with other questions than those of DATA: {others}"
     if dropped := len(found.pictures) - len(values):
-        yield f"{dropped} without all answers are left out"
+        yield f"left out without all answers: {dropped}"
     counts = sorted({len(found.pictures[id]) for id in values})
     if counts != [paper.pictures]:
         several = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
