@@ -12,7 +12,7 @@ from tests.unit.client.cli.conftest import run
 
 __all__ = ["run"]
 
-MODELS = "".join(f'[models.{name}]\nfamily = "fake"\n' for name in ("vqa", "clip", "ocr"))
+MODELS = "".join(f'[models.{name}]\nfamily = "fake"\n' for name in ("vqa", "clip", "ocr", "questions"))
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,10 @@ def test_sheets_of_dpg_are_scored_tile_by_tile(run, dpg, tmp_path):
     counted = [first * (1 + second) / 2 for first, second in yes]
     assert sum(counted) / 4 == pytest.approx(content["generators"][0]["mean"]["overall"])
     assert content["generators"][0]["mean"] == again["generators"][0]["mean"]
-    assert "in the paper by mPLUG-large" in content["generators"][0]["caution"]
+    [row] = content["generators"]
+    assert f"answered by {row['models']}, in the paper by mPLUG-large" in row["caution"]
+    assert [row["models"]] == [lines[0]["models"]["vqa"]]
+    assert lines[0]["models"].keys() == {"vqa", "questions"}
     assert "4 were requested" in said
     assert "0 were requested" in table(run, *dpg)[1]
 

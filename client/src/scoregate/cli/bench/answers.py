@@ -19,6 +19,7 @@ from scoregate.records import number as number_in
 
 MAX_QUESTIONS = 64  # of a set, in the service
 MAX_CHARACTERS = 1000  # of a question, likewise
+WRITER = "questions"  # the name of the model that writes sets, and wrote none of those that are sent
 
 Answer = bool | float | str
 Answers = Mapping[int, Answer]  # about one picture, by question
@@ -191,7 +192,8 @@ def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[Item], reading:
         except (KeyError, TypeError) as exc:
             metrics = " and ".join(reading.metrics)
             raise BadInput(f"results, row {line['row']}: no details of {metrics} about item {item}") from exc
-        found.models |= {*line.get("models", {}).values()}
+        models = line.get("models", {})
+        found.models |= {label for name, label in models.items() if name != WRITER}
     found.pictures = {id: [each[tile] for tile in sorted(each)] for id, each in tiles.items()}
     return found
 
