@@ -31,6 +31,7 @@ NAMES = (  # arguments that say how a data set is read
     "matrix",
     "any_path",
     "prompt",
+    "grid",
 )
 BLOCK = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
@@ -190,7 +191,9 @@ def is_dataset(content: Mapping[str, Any]) -> bool:
     return (
         is_text(content.get("path"))
         and is_text(content.get("prompt_column", ""))
-        and all(is_text(content.get(name) or "") for name in ("image_column", "frames_column", "sha256"))
+        and all(
+            is_text(content.get(name) or "") for name in ("image_column", "frames_column", "sha256", "grid")
+        )
         and all(isinstance(content.get(name, []), list) for name in ("option_column", "sweep"))
         and all(map(is_text, [*content.get("option_column", []), *content.get("sweep", [])]))
         and all(isinstance(content.get(name, False), bool) for name in ("matrix", "any_path"))

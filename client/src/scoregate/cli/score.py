@@ -9,6 +9,7 @@ from pathlib import Path
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_metrics, connected, metrics_of, options_of
 from scoregate.cli.questions import explained
+from scoregate.cli.tiles import Grid, add_grid, cut, grid_of
 from scoregate.cli.warnings import warn
 from scoregate.data.datasets import pictures
 from scoregate.data.rows import readable
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="may be given several times: each picture is scored against each prompt",
     )
     add_metrics(parser)
+    add_grid(parser)
     parser.add_argument(
         "--explain",
         action="store_true",
@@ -50,6 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some score is missing."""
     pictures, faults = read_pictures(arguments.images)
+    if arguments.grid:
+        grid = grid_of(arguments.grid)
+        pictures = [tile for name, data in pictures for tile in tiles_of(name, data, grid)]
     prompts = list(dict.fromkeys(arguments.prompts))
     items = [
         scoregate.Item(prompt, picture, orient=arguments.orient)
@@ -134,6 +139,14 @@ def read_pictures(names: Iterable[str]) -> tuple[list[tuple[str, bytes]], list[s
     if not read:
         raise UsageFault(faults[0])
     return read, faults
+
+
+def tiles_of(name: str, sheet: bytes, grid: Grid) -> list[tuple[str, bytes]]:
+    """Return the tiles of a sheet, each with its number in its name.  Raises `UsageFault`."""
+    try:
+        return [(f"{name}#{number}", cut(sheet, grid, number)) for number in range(grid.tiles)]
+    except ValueError as exc:
+        raise UsageFault(f"{name}: {exc}") from None
 
 
 def tried(name: str, given: bool) -> tuple[bytes, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from scoregate.cli.arguments import UsageFault, add_concurrency, metrics_of
 from scoregate.cli.manifest import NAMES
+from scoregate.cli.tiles import Sheets, add_grid, grid_of
 from scoregate.data.columns import sweep_of
 from scoregate.data.datasets import Dataset, captions_alone, is_generated
 from scoregate.data.rows import prompt_fault
@@ -46,6 +47,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
         metavar="METRIC.OPTION=FILE",
         help="score each row with each value of an option, a line of FILE each",
     )
+    add_grid(parser)
     add("--any-path", action="store_true", help="read pictures outside the data set's folder, too")
     add_concurrency(parser)
 
@@ -72,18 +74,21 @@ def dataset_of(
     sweep: Sequence[str] = (),
     any_path: bool = False,
     prompt: str | None = None,
+    grid: str | None = None,
 ) -> Dataset:
     """
     Return a data set.
 
     Args:
-        option_column, sweep: in the form of their arguments.
+        option_column, sweep, grid: in the form of their arguments.
 
     Raises:
         UsageFault: arguments have another form, or do not go together.
     """
     if matrix and frames_column:
         raise UsageFault("--matrix and --frames-column: give one of them")
+    if grid and frames_column:
+        raise UsageFault("--grid and --frames-column: give one of them")
     if prompt is not None:
         check_prompt(path, prompt)
     renamed = dict[str, str]()
@@ -97,7 +102,7 @@ def dataset_of(
         each for each in (*renamed, *(s.name for s in sweeps)) if each.partition(".")[0] not in metrics
     ]:
         raise UsageFault(f"{shown(wrong[0])}: this metric is not scored, see --metric")
-    return Dataset(
+    found = Dataset(
         path,
         image_column,
         prompt_column,
@@ -109,6 +114,7 @@ def dataset_of(
         metrics,
         prompt=prompt,
     )
+    return Sheets(**vars(found), grid=grid_of(grid)) if grid else found
 
 
 def check_prompt(folder: Path, prompt: str) -> None:

@@ -1,11 +1,11 @@
-"""docs/evaluation.md and docs/bench.md: each command prints what the page shows, and has its section."""
+"""docs/evaluation.md and pages of benchmarks: each command prints what is shown, and has its section."""
 
 import re
 import shutil
 
 import pytest
 
-from scoregate.cli.bench import BENCHMARKS
+from scoregate.cli.bench import GENERATORS, METRICS
 from scoregate.cli.evaluate import FIGURES
 from scoregate.cli.main import main
 from tests.support.packages import files_of
@@ -14,7 +14,7 @@ from tests.unit.client.evaluation.conftest import RELEASED
 
 pytestmark = pytest.mark.slow
 
-PAGES = {"evaluation.md": FIGURES, "bench.md": BENCHMARKS}
+PAGES = {"evaluation.md": FIGURES, "bench.md": METRICS, "bench-generators.md": GENERATORS}
 EXAMPLES = {name: [text for _, text in fences(name, "console")] for name in PAGES}
 DECIMALS = re.compile(r"-?\d+\.\d+")
 
@@ -26,6 +26,7 @@ def folder(tmp_path_factory):
     shutil.copytree(RELEASED, folder)
     for page_name in PAGES:
         for name, text in files_of(page_name).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, "utf-8")
     return folder
 

@@ -8,7 +8,7 @@ from scoregate.cli.arguments import OK, add_commands
 from scoregate.cli.formats import FORMATS, printed
 
 # A benchmark is a module of this folder with add_arguments(parser) and tables(arguments) -> Content.
-BENCHMARKS = {
+METRICS = {
     "ts2": "T2IscoreScore: rank, separation and delta of metrics, by subset",
     "geneval": "GenEval: generators by task, their failures by kind, and agreement with people",
     "genai": "GenAI-Bench: agreement of metrics with ratings, generators by skill, best of N",
@@ -18,6 +18,18 @@ BENCHMARKS = {
     "tifa160": "TIFA160: agreement of metrics with people's ratings",
     "gecko2k": "Gecko2K: metrics against people, point by point, side by side and in the generators' order",
 }
+GENERATORS = {
+    "dpg": "DPG-Bench: generators by category, from sheets of pictures",
+    "geneval2": "GenEval 2: generators by skill and by number of atoms",
+    "oneig": "OneIG-Bench, alignment: generators by class, from sheets of pictures",
+    "oneig_text": "OneIG-Bench, text: edit distance, pictures with all text, and words",
+    "longtext": "LongText-Bench: words, or Chinese characters, that pictures show",
+    "cvtg2k": "CVTG-2K: words, edit distance and CLIPScore of pictures with several texts",
+    "compbench": "T2I-CompBench, attributes: generators by category, from given answers",
+    "tiif": "TIIF-Bench: generators by attribute, for short and long prompts",
+    "unigen": "UniGenBench++: generators by dimension and test point, from given grades",
+}
+BENCHMARKS = METRICS | GENERATORS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

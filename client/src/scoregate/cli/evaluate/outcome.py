@@ -118,13 +118,19 @@ class Cluster(NamedTuple):
 
 
 def add_bootstrap(parser: argparse.ArgumentParser, times: int = DRAWINGS) -> None:
-    """Declare intervals."""
+    """Declare intervals, and what is drawn."""
+    add_drawings(parser, times)
+    what = "draw its values, each with all of its rows (default prompt, item or text_id, where one is shared)"
+    parser.add_argument("--cluster", metavar="COLUMN", help=what)
+
+
+def add_drawings(parser: argparse.ArgumentParser, times: int = DRAWINGS) -> None:
+    """Declare intervals alone."""
     add = parser.add_argument
     what = "intervals and p-values from N drawings, 0 for none (default %(default)s)"
     add("--bootstrap", type=count, default=times, metavar="N", help=what)
     add("--seed", type=count, default=0, help="of the drawings (default 0)")
-    what = "draw its values, each with all of its rows (default prompt, item or text_id, where one is shared)"
-    add("--cluster", metavar="COLUMN", help=what)
+    parser.set_defaults(cluster=None)
 
 
 def cluster_of(arguments: argparse.Namespace, table: Table, name: str, units: Cells) -> Cluster:

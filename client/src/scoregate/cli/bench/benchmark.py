@@ -1,0 +1,322 @@
+"""
+Benchmarks of generators: prompts out, and the answers about a folder of pictures.
+
+A benchmark is a `Benchmark`: what its items are, how their pictures are scored, and which values the answers
+give.  `figures` makes tables of these.
+"""
+
+import argparse
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+import scoregate
+from scoregate.cli.arguments import (
+    OK,
+    UsageFault,
+    add_concurrency,
+    add_options,
+    add_service,
+    connected,
+    options_of,
+    whole,
+)
+from scoregate.cli.batch import TIMEOUT_S, plan_of, tell
+from scoregate.cli.bench.answers import Answers, Found, Item, Reading, in_file, in_lines
+from scoregate.cli.bench.data import json_of
+from scoregate.cli.bench.geneval import generator
+from scoregate.cli.evaluate.outcome import add_drawings
+from scoregate.cli.results import Results
+from scoregate.cli.scoring import score
+from scoregate.cli.tiles import Grid, add_grid, grid_of, tiles
+from scoregate.data.datasets import pictures
+from scoregate.data.rows import Row, prompt_fault
+from scoregate.records import BadInput, kind
+
+GENERATOR = "{generator}"  # in the name of a picture
+Values = Mapping[str, Sequence[float]]  # of an item, by figure; a figure is the mean of its values
+Figures = Mapping[str, float]
+
+NUMBERED = re.compile(r"(.+)_(\d+)", re.DOTALL)  # the name of one of several pictures
+BMP_HEADER = 54  # bytes
+
+
+@dataclass(frozen=True)
+class Placed:
+    """
+    Pictures below a folder.
+
+    Attributes:
+        of_item: in order, by the item's id.
+        others: the number of pictures of no item.
+    """
+
+    folder: Path
+    of_item: Mapping[str, Sequence[Path]]
+    others: int
+
+
+@dataclass(frozen=True)
+class Paper:
+    """
+    The setting of the published figures, which cautions compare with.
+
+    Attributes:
+        prompts: their number; None: as many as there are in the data.
+        pictures: of a prompt.
+    """
+
+    model: str
+    prompts: int | None
+    pictures: int = 1
+
+
+def no_more(arguments: argparse.Namespace, figures: Figures) -> Figures:
+    """Return no further figures."""
+    return {}
+
+
+def not_released(path: Path, items: Sequence[Item]) -> Found | None:
+    """Return None: the authors have no format of answers."""
+    return None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """
+    A benchmark of generators.
+
+    Attributes:
+        items: its prompts, by the arguments.
+        reading: how pictures are scored, and the form of answers in a table.
+        values: of an item, from the answers about its pictures, in order; none if the item is dropped.
+        derived: further figures, from those that are means of values.
+        released: the answers in the authors' own file or folder; None if the path is no such one.
+        scored: whether a metric gives the answers, and not a program of the authors alone.
+        wording: whether the metric has the words of the paper's questions, or none.
+        skip_black: whether a black tile stands for no picture, by the arguments.
+        notes: cautions of every row.
+    """
+
+    name: str
+    paper: Paper
+    items: Callable[[argparse.Namespace], list[Item]]
+    reading: Reading
+    values: Callable[[argparse.Namespace, Item, Sequence[Answers]], Values]
+    derived: Callable[[argparse.Namespace, Figures], Figures] = no_more
+    released: Callable[[Path, Sequence[Item]], Found | None] = not_released
+    scored: bool = True
+    wording: bool = False
+    skip_black: Callable[[argparse.Namespace], bool] = lambda arguments: False
+    notes: Sequence[str] = ()
+
+
+def add_benchmark(
+    parser: argparse.ArgumentParser, benchmark: Benchmark, what: str, grid: str | None = None
+) -> None:
+    """Declare the data, the generators, how pictures are scored, and the intervals."""
+    add = parser.add_argument
+    add("data", type=Path, metavar="DATA", help=what)
+    what = "a generator: a folder of pictures, or a file of answers about them"
+    named = add("generators", nargs="+", default=[], type=generator, metavar="NAME=PATH", help=what)
+    named.required = False  # with `*` none could stand after an option
+    what = "print a line of JSON for each prompt, with the names of its pictures, in place of the tables"
+    writer = partial(write_prompts, benchmark)
+    add("--prompts", dest="run", action="store_const", const=writer, default=argparse.SUPPRESS, help=what)
+    if grid:
+        add_grid(parser, grid)
+        what = "side of a tile, from the top left of the sheet (default: the sheet is divided)"
+        add("--resolution", type=whole, metavar="PIXELS", help=what)
+    else:
+        parser.set_defaults(grid=None, resolution=None)
+    if benchmark.scored:
+        what = "the folder of the results of scoring (default: that of the pictures)"
+        add("-o", "--out", type=Path, metavar="FOLDER", help=what)
+        add_options(parser)
+        add_concurrency(parser)
+        add_service(parser)
+    what = "a prompt without pictures, or without all answers about them, is an error, and not left out"
+    add("--complete", action="store_true", help=what)
+    add_drawings(parser)
+
+
+def sheet_of(arguments: argparse.Namespace) -> Grid | None:
+    """Return the grid of each picture, None if pictures are no sheets."""
+    return grid_of(arguments.grid)._replace(side=arguments.resolution) if arguments.grid else None
+
+
+def write_prompts(benchmark: Benchmark, arguments: argparse.Namespace) -> int:
+    """Print what a generator needs: id, prompt, and the names, seeds and grid of the pictures."""
+    sheet, several = sheet_of(arguments), benchmark.paper.pictures
+    for item in benchmark.items(arguments):
+        one = sheet or several == 1
+        files = [item.file] if one else [f"{item.file}_{number}" for number in range(several)]
+        line: dict[str, Any] = {
+            "id": item.id,
+            "prompt": item.prompt,
+            "files": [f"{each}.png" for each in files],
+        }
+        line["seeds"] = [*range(sheet.tiles if sheet else several)]
+        print(json.dumps(line | ({"grid": arguments.grid} if sheet else {}), ensure_ascii=False))
+    return OK
+
+
+def answers_of(
+    benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item]
+) -> dict[str, Found]:
+    """
+    Return the answers about each generator's pictures; those in folders are scored.
+
+    Raises:
+        UsageFault: no generator is named, or one twice, or its pictures cannot be scored.
+        BadInput: a file or a folder is not valid.
+    """
+    names = dict(arguments.generators)
+    if not names or len(names) < len(arguments.generators):
+        raise UsageFault("two generators have one name" if names else "name a generator: NAME=PATH")
+    if wrong := [name for name in names if Path(name).name != name]:
+        raise UsageFault(f"{wrong[0]}: the name of a generator is part of the name of a file")
+    found: dict[str, Found] = {}
+    with ExitStack() as stack:
+        client = None
+        for name, path in names.items():
+            if (own := benchmark.released(path, items)) is not None:
+                found[name] = own
+            elif path.is_dir() and not benchmark.scored:
+                raise UsageFault(f"{path}: no metric scores these pictures; name a file of answers")
+            elif placed := pictures_of(path, items, name):
+                client = client or stack.enter_context(connected(arguments, TIMEOUT_S))
+                found[name] = scored(benchmark, arguments, items, name, placed, client)
+            else:
+                found[name] = in_file(path, items, benchmark.reading)
+    return found
+
+
+def scored(
+    benchmark: Benchmark,
+    arguments: argparse.Namespace,
+    items: Sequence[Item],
+    name: str,
+    placed: Placed,
+    client: scoregate.Client,
+) -> Found:
+    """Score pictures; the next run continues the results, which stand in their folder or in `--out`."""
+    rows, notes = rows_of(benchmark, arguments, items, placed)
+    plan = plan_of(
+        client.models(),
+        benchmark.reading.metrics,
+        options_of(arguments),
+        explain=True,
+        strict=arguments.strict,
+        orient=arguments.orient,
+    )
+    out = arguments.out or placed.folder
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / f"{benchmark.name}-{name}.jsonl"
+    with Results(file, plan) as results:
+        sent = score(client, rows, results, arguments.concurrency)
+        tell(results.lines, sent, file, len(results.left_over))
+        found = in_lines(results.lines(), items, benchmark.reading)
+    found.notes += notes
+    return found
+
+
+def rows_of(
+    benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item], placed: Placed
+) -> tuple[list[Row], list[str]]:
+    """Return a row for each picture or tile, in the order of the items, and notes about the folder."""
+    sheet, black, rows = sheet_of(arguments), 0, list[Row]()
+    for item in items:
+        options, number = benchmark.reading.options(item), count()
+        fault = prompt_fault(item.prompt)
+        for path in placed.of_item.get(item.id, ()):
+            row = Row(
+                0,
+                relpath(path, placed.folder),
+                item.prompt,
+                path,
+                fault=fault and f"item {item.id}: its prompt {fault}",
+                folder=placed.folder,
+                options=options,
+            )
+            for each in tiles(row, sheet) if sheet else [row]:
+                if sheet and benchmark.skip_black(arguments) and is_black(each):
+                    black += 1
+                    continue
+                columns = {"item": item.id, "tile": next(number)}
+                rows.append(replace(each, number=len(rows) + 1, columns=columns))
+    notes = [f"pictures of no prompt: {placed.others}"] if placed.others else []
+    return rows, notes + ([f"black tiles skipped: {black}"] if black else [])
+
+
+def pictures_of(path: Path, items: Sequence[Item], name: str) -> Placed | None:
+    """
+    Return the pictures in a folder, or in a JSON object of paths by prompt; None for another file.
+
+    Raises:
+        BadInput: as `pictures_in`, or no prompt of the object is that of an item.
+    """
+    if path.is_dir():
+        return pictures_in(path, items, name)
+    content = json_of(path) if kind(path) == ".json" else None
+    if not (isinstance(content, Mapping) and all(isinstance(each, str) for each in content.values())):
+        return None
+    known = {item.prompt: item.id for item in items}
+    found = {known[prompt]: [path.parent / file] for prompt, file in content.items() if prompt in known}
+    if not found:
+        raise BadInput(f"{path}: no prompt is one of the benchmark")
+    return Placed(path.parent, found, len(content.keys() - known.keys()))
+
+
+def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
+    """
+    Return the pictures in *folder* by their names.
+
+    One of several has `_` and its number in its name, before the first full stop.  Leading zeros of names
+    do not count.
+
+    Raises:
+        BadInput: two files are the same picture, or none is of an item.
+    """
+    known = {without_zeros(Path(item.file.replace(GENERATOR, name))): item.id for item in items}
+    found: dict[str, dict[int, Path]] = defaultdict(dict)
+    others = 0
+    for path in sorted(pictures(folder)):
+        own = path.relative_to(folder)
+        stem, number = without_zeros(own.parent / own.name.partition(".")[0]), 0
+        if stem not in known and (parts := NUMBERED.fullmatch(stem)):
+            stem, number = without_zeros(Path(parts[1])), int(parts[2])
+        if stem not in known:
+            others += 1
+            continue
+        id = known[stem]
+        if number in found[id]:
+            raise BadInput(f"{path} and {found[id][number]} are the same picture of item {id}")
+        found[id][number] = path
+    if not found:
+        raise BadInput(f"{folder}: no picture has the name of an item, such as {next(iter(known))}.png")
+    shared = any(GENERATOR in item.file for item in items)  # with the pictures of other generators
+    of_item = {id: [each[key] for key in sorted(each)] for id, each in found.items()}
+    return Placed(folder, of_item, 0 if shared else others)
+
+
+def without_zeros(path: Path) -> str:
+    """Return a path whose last part has no leading zeros if it is a number."""
+    return path.with_name(str(int(path.name))).as_posix() if path.name.isdecimal() else path.as_posix()
+
+
+def is_black(row: Row) -> bool:
+    """Return whether all pixels of a tile are black; False if it cannot be read, which scoring reports."""
+    try:
+        pixels = row.read()[BMP_HEADER:]
+    except (OSError, ValueError):
+        return False
+    return pixels.count(0) == len(pixels)

@@ -1,0 +1,96 @@
+"""`scoregate bench cvtg2k`: CVTG-2K (Du et al. 2025, TextCrafter), several texts in one picture."""
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from rapidfuzz.distance import Levenshtein
+
+from scoregate.cli.bench.answers import TEXT, Answers, Item, Question
+from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.data import json_of
+from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.records import BadInput
+
+SETS = ("CVTG", "CVTG-Style")
+AREAS = range(2, 6)
+QUOTED = re.compile("'(.*?)'")  # an apostrophe within a word also counts as a quote
+NO_DIVISION = 1e-5  # added to a length by the authors
+CLIPSCORE = "clipscore"
+HESSEL = {"scale": "hessel", "prefix": "A photo depicts"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_benchmark(parser, CVTG2K, "the folder CVTG-2K, with CVTG/2.json and the others")
+
+
+def items(arguments: argparse.Namespace) -> list[Item]:
+    """Return the items; the expected text is what stands in single quotes in the prompt."""
+    folders = {path.name.lower(): path for path in arguments.data.iterdir() if path.is_dir()}
+    found = []
+    for name in SETS:
+        for area in AREAS:
+            path = folders.get(name.lower(), arguments.data / name) / f"{area}.json"
+            if not path.is_file():
+                continue
+            content = json_of(path)
+            try:
+                prompts = {str(each["index"]): str(each["prompt"]) for each in content["data_list"]}
+            except (KeyError, TypeError):
+                raise BadInput(f"{path}: no list data_list with index and prompt") from None
+            for id, prompt in prompts.items():
+                place = f"{name}/{area}/{id}"
+                questions = {1: Question("text", " ".join(words(prompt))), 2: Question(CLIPSCORE)}
+                found.append(Item(place, prompt, place, questions, f"{name} {area}"))
+    if not found:
+        raise BadInput(
+            f"{arguments.data}: there is no prompt in {SETS[0]}/{AREAS[0]}.json, nor in the others"
+        )
+    return found
+
+
+def words(prompt: str) -> list[str]:
+    """Return the words in single quotes, in lower case."""
+    return [word for text in QUOTED.findall(prompt) for word in text.lower().split()]
+
+
+def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return for each wanted word whether it was read, and its likeness to the most similar word."""
+    accuracy, likeness = list[float](), list[float]()
+    wanted = item.questions[1].expected.split()
+    for answers in pictures:
+        read = str(answers[1]).lower().split() or [""]
+        accuracy += [float(word in read) for word in wanted]
+        likeness += [similarity(word, get_close_matches(word, read, n=1, cutoff=0)[0]) for word in wanted]
+    found = {"word accuracy": accuracy, "NED": likeness, "CLIPScore": [float(each[2]) for each in pictures]}
+    return found | {f"areas{PART}{item.group}": accuracy}
+
+
+def similarity(a: str, b: str) -> float:
+    """Return 1 minus the edit distance, as a share of the longer word's length."""
+    return 1 - Levenshtein.distance(a, b) / (max(len(a), len(b)) + NO_DIVISION)
+
+
+def options(item: Item) -> dict[str, Mapping[str, Any]]:
+    return {**TEXT.options(item), CLIPSCORE: HESSEL}
+
+
+def answers(item: Item, line: Mapping[str, Any]) -> Answers:
+    return {**TEXT.answers(item, line), 2: line["scores"][CLIPSCORE]}
+
+
+CVTG2K = Benchmark(
+    "cvtg2k",
+    Paper("PaddleOCR", prompts=2000),
+    items,
+    replace(TEXT, metrics=(*TEXT.metrics, CLIPSCORE), options=options, answers=answers),
+    values,
+    wording=True,
+    notes=("unverified: the authors' code was read in a copy",),
+)
+tables = partial(benchmark_tables, CVTG2K)

@@ -1,0 +1,172 @@
+"""Tables of a benchmark of generators, with intervals over its prompts and cautions."""
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from scoregate.cli.arguments import options_of
+from scoregate.cli.bench.answers import Found, Item
+from scoregate.cli.bench.benchmark import Benchmark, Figures, Values, answers_of
+from scoregate.cli.evaluate.outcome import caution, compared, interval_of
+from scoregate.evaluation.bootstrap import Sample, means, together
+from scoregate.records import BadInput
+
+PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one
+
+OfItems = Mapping[str, Values]
+
+
+def benchmark_tables(benchmark: Benchmark, arguments: argparse.Namespace) -> dict[str, Any]:
+    """
+    Return a row for each generator, further tables with a row for each figure, and generators' differences.
+
+    Raises:
+        UsageFault, BadInput: as `answers_of`.
+        BadInput: no picture of a generator has answers.
+    """
+    items = benchmark.items(arguments)
+    found = answers_of(benchmark, arguments, items)
+    values = {name: values_of(benchmark, arguments, items, each) for name, each in found.items()}
+    figures = {name: figures_of(benchmark, arguments, each) for name, each in values.items()}
+    ends = {name: ends_of(benchmark, arguments, each) for name, each in values.items()}
+    content: dict[str, Any] = {"prompts": len(items)}
+    content |= {"seed": arguments.seed, "cluster": "prompt"} if arguments.bootstrap else {}
+    content["generators"] = [
+        {"generator": name, "mean": first(figures[name])}
+        | {"pictures": sum(len(each.pictures[id]) for id in values[name])}
+        | {"models": ", ".join(sorted(each.models)) or None}
+        | below("interval", first(ends[name]))
+        | {"caution": "; ".join(cautions(benchmark, arguments, items, each, values[name])) or None}
+        for name, each in found.items()
+    ]
+    sample = partial(sample_of, benchmark, arguments, chosen=first)
+    return content | parts(figures, ends) | compared(arguments, values, sample, "prompt")
+
+
+def first(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of the first table."""
+    return {figure: each for figure, each in found.items() if PART not in figure}
+
+
+def below(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: found} if found else {}
+
+
+def parts(figures: Mapping[str, Figures], ends: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the tables that figures name before `PART`: a row for each, with the generators' values."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for figure in sorted({name for each in figures.values() for name in each}, key=natural):
+        table, named, own = figure.partition(PART)
+        if named:
+            mean = {name: each.get(figure) for name, each in figures.items()}
+            interval = {name: each[figure] for name, each in ends.items() if figure in each}
+            found.setdefault(table, []).append({"figure": own, "mean": mean} | below("interval", interval))
+    return found
+
+
+def natural(figure: str) -> list[Any]:
+    """Return the sort key of a name with numbers in it: text and numbers in turns."""
+    return [int(each) if each.isdecimal() else each for each in re.split(r"(\d+)", figure)]
+
+
+def values_of(
+    benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item], found: Found
+) -> OfItems:
+    """
+    Return the values of each item whose pictures all have answers.
+
+    Raises:
+        BadInput: there is none, or by `--complete` not for each item.
+    """
+    values: dict[str, Values] = {}
+    for item in found.items or items:
+        tiles = found.pictures.get(item.id, ())
+        whole = [answers for answers in tiles if answers is not None]
+        if whole and len(whole) == len(tiles) and (of_item := benchmark.values(arguments, item, whole)):
+            values[item.id] = of_item
+        elif arguments.complete:
+            raise BadInput(f"{benchmark.name}: item {item.id} has not all answers about its pictures")
+    if not values:
+        raise BadInput(f"{benchmark.name}: no prompt has pictures with all answers")
+    return values
+
+
+def figures_of(benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems) -> Figures:
+    """Return each figure over all items."""
+    found = {figure: fmean(each) for figure, (_, each) in columns_of(values).items()}
+    return {**found, **benchmark.derived(arguments, found)}
+
+
+def columns_of(values: OfItems) -> dict[str, tuple[list[int], list[float]]]:
+    """Return the values of each figure, each with the number of its item before it."""
+    found: dict[str, tuple[list[int], list[float]]] = {}
+    for unit, of_item in enumerate(values.values()):
+        for figure, each in of_item.items():
+            units, cells = found.setdefault(figure, ([], []))
+            units += [unit] * len(each)
+            cells += each
+    return {figure: column for figure, column in found.items() if column[0]}
+
+
+def sample_of(
+    benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems, chosen: Any = dict
+) -> Sample:
+    """Return the sample of items, each drawn with all of its pictures, with the *chosen* figures."""
+    in_order = {id: values[id] for id in sorted(values)}  # so that a seed gives the same drawings
+    columns = {name: (np.array(of), np.array(each)) for name, (of, each) in columns_of(in_order).items()}
+    shares = {name for name, (_, each) in columns.items() if np.isin(each, (0, 1)).all()}
+    found = together(
+        means({name: columns[name] for name in columns if name in shares}, len(values), shares=True),
+        means({name: columns[name] for name in columns if name not in shares}, len(values)),
+    )
+
+    def figures(times: Any) -> dict[str, float]:
+        drawn = found.figures(times)
+        return dict(chosen({**drawn, **benchmark.derived(arguments, drawn)}))
+
+    return Sample(found.units, figures, found.shares)
+
+
+def ends_of(benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems) -> dict[str, Any]:
+    """Return the interval of each figure; none without intervals."""
+    found = interval_of(arguments, sample_of(benchmark, arguments, values))
+    return dict(found.get("interval", {}))
+
+
+def cautions(
+    benchmark: Benchmark,
+    arguments: argparse.Namespace,
+    items: Sequence[Item],
+    found: Found,
+    values: OfItems,
+) -> Iterator[str]:
+    """Yield what differs from the paper's setting, and what else limits the figures."""
+    paper, every = benchmark.paper, max(len(items), benchmark.paper.prompts or 0)
+    if len(values) < every or every > (paper.prompts or every):
+        yield f"{len(values)} of {every} prompts"
+    known = {item.id: item.questions for item in items}
+    if others := sum(known.get(item.id) != item.questions for item in found.items):
+        yield f"with other questions than those of DATA: {others}"
+    if dropped := len(found.pictures) - len(values):
+        yield f"left out without all answers: {dropped}"
+    counts = sorted({len(found.pictures[id]) for id in values})
+    if counts != [paper.pictures]:
+        several = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        yield f"{several} of {paper.pictures} pictures of a prompt"
+    if models := sorted(each for each in found.models if plain(paper.model) not in plain(each)):
+        yield f"answered by {', '.join(models)}, in the paper by {paper.model}"
+    metric = benchmark.reading.metrics[0]
+    if found.models and not benchmark.wording:
+        own = options_of(arguments).get(metric, {}).get("question")
+        yield f"questions as {own!r}" if own else f"the questions' words are those of {metric}"
+    yield from (*found.notes, *benchmark.notes, *caution(len(values), "prompt").values())
+
+
+def plain(model: str) -> str:
+    """Return the letters and digits of a model's name."""
+    return re.sub(r"[^a-z0-9]", "", model.lower())

@@ -1,0 +1,115 @@
+"""`scoregate bench unigen`: UniGenBench++ (Wang et al. 2025), by test point."""
+
+import argparse
+import json
+import re
+from ast import literal_eval
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scoregate.cli.bench.answers import PROBABILITY, Answers, Entry, Found, Item, Question, in_rows
+from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.data import first_of, rows_of
+from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.records import BadInput, Record, kind
+
+# Columns of the prompt and of its test points, and their names there, in both languages.
+LANGUAGES = {
+    "prompt_en": ("sub_dims_en", "Testpoints", "Testpoint Description"),
+    "prompt_zh": ("sub_dims_zh", "考点", "考点对应描述"),
+}
+PICTURE = re.compile(r"\d+_(\d+)\..*")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_benchmark(parser, UNIGEN, "test_prompts_en.csv, or another file of prompts")
+
+
+def items(arguments: argparse.Namespace) -> list[Item]:
+    """Return the items, with a question for each test point.  Raises `BadInput`."""
+    table = rows_of(arguments.data)
+    prompt = first_of(table, *LANGUAGES)
+    column, points, descriptions = LANGUAGES[prompt]
+    found = []
+    rows = zip(table.names("index"), table.names(prompt), table.names(column), table.records, strict=True)
+    for id, text, cell, record in rows:
+        try:
+            entry = json.loads(cell)
+            pairs = enumerate(zip(entry[points], entry[descriptions], strict=True), 1)
+            questions = {number: Question(str(what), "1", tag=str(point)) for number, (point, what) in pairs}
+        except (KeyError, TypeError, ValueError) as exc:
+            place = f"{arguments.data}, row {record.number}, column {column}"
+            raise BadInput(f"{place}: no lists {points} and {descriptions} ({exc})") from None
+        found.append(Item(id, text, id, questions))
+    return found
+
+
+def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return 1 for each test point that a picture passes, else 0, by dimension and by test point."""
+    found: dict[str, list[float]] = {}
+    for answers in pictures:
+        for id, question in item.questions.items():
+            passed = float(answers[id] == 1)
+            for name in (question.tag.partition("-")[0].strip(), f"points{PART}{question.tag}"):
+                found.setdefault(name, []).append(passed)
+    return found
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """
+    Return the grades in the authors' CSV of results; a picture whose row has none is without answers.
+
+    Raises:
+        BadInput: a row is about no item, or has not a grade for each of its test points.
+    """
+    if kind(path) != ".csv" or not (table := rows_of(path)).has("img_path"):
+        return None
+    of_id = {item.id: item for item in items}
+    rows, without = list[Entry](), list[tuple[str, str]]()
+    for record, id, image in zip(table.records, table.names("index"), table.names("img_path"), strict=True):
+        place = f"{path}, row {record.number}"
+        if (item := of_id.get(id)) is None:
+            raise BadInput(f"{place}, column index: the benchmark has no item {id}")
+        number = parts[1] if (parts := PICTURE.fullmatch(Path(image).name)) else ""
+        grades = grades_in(record, item, place)
+        if grades is None:
+            without.append((id, number))
+            continue
+        pairs = zip(item.questions, grades, strict=True)
+        rows += [Entry(place, item, number, str(id), float(grade == 1)) for id, grade in pairs]
+    found = in_rows(rows)
+    for id, _ in without:
+        found.pictures.setdefault(id, []).append(None)
+    return found
+
+
+def grades_in(record: Record, item: Item, place: str) -> list[Any] | None:
+    """Return the grades in `result_json` or `score`, which are Python's form of a list; None without any."""
+    cell = record.values.get("result_json") or record.values.get("score")
+    if not cell:
+        return None
+    points = [question.tag for question in item.questions.values()]
+    try:
+        content = literal_eval(str(cell))
+        given = literal_eval(str(record.values.get("testpoint") or points))
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
+        raise BadInput(f"{place}: result_json or testpoint cannot be read ({exc})") from None
+    grades = content.get("score") if isinstance(content, Mapping) else content
+    if given != points or not isinstance(grades, list) or len(grades) != len(points):
+        raise BadInput(f"{place}: not a grade for each test point of item {item.id}, {', '.join(points)}")
+    return grades
+
+
+UNIGEN = Benchmark(
+    "unigen",
+    Paper("Gemini 2.5 Pro", prompts=600, pictures=4),
+    items,
+    PROBABILITY,
+    values,
+    released=released,
+    scored=False,
+)
+tables = partial(benchmark_tables, UNIGEN)
