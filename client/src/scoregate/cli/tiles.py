@@ -40,23 +40,23 @@ ONE = Grid(1, 1)
 
 def grid_of(text: str) -> Grid:
     """
-    Return the grid in a text such as `2x2`, columns first.
+    Return the grid in a text such as `2x2`, rows first.
 
     Raises:
         BadInput: it has another form, or Pillow is not installed.
     """
     if not (found := GRID.fullmatch(text)):
-        raise BadInput(f"--grid {text}: it has the form COLUMNSxROWS, such as 2x2")
+        raise BadInput(f"--grid {text}: it has the form ROWSxCOLUMNS, such as 2x2")
     if not find_spec("PIL"):
         raise BadInput("--grid needs Pillow: pip install pillow")
-    return Grid(int(found[1]), int(found[2]))
+    return Grid(rows=int(found[1]), columns=int(found[2]))
 
 
 def add_grid(parser: argparse.ArgumentParser, default: str | None = None) -> None:
     """Declare the grid."""
-    what = "each picture is a sheet of COLUMNSxROWS pictures, which are scored one by one"
+    what = "each picture is a sheet of ROWSxCOLUMNS pictures, which are scored one by one"
     parser.add_argument(
-        "--grid", metavar="CxR", default=default, help=what + " (default %(default)s)" * bool(default)
+        "--grid", metavar="RxC", default=default, help=what + " (default %(default)s)" * bool(default)
     )
 
 

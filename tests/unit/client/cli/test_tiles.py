@@ -36,7 +36,7 @@ def of(colour):
 @pytest.mark.parametrize(("columns", "rows"), [(1, 1), (2, 2), (3, 2), (1, 4)])
 def test_tiles_are_counted_row_by_row(columns, rows):
     """A grid is columns by rows; every tile has the pixels of its place alone."""
-    grid = grid_of(f"{columns}x{rows}")
+    grid = grid_of(f"{rows}x{columns}")
     found = [colours(cut(sheet(columns, rows), grid, number)) for number in range(columns * rows)]
 
     assert [((8, 8), of(colour)) for colour in COLOURS[: columns * rows]] == found
@@ -68,7 +68,7 @@ def test_a_sheet_that_is_too_small_or_broken_has_no_tiles(data, grid, why):
 @pytest.mark.parametrize("text", ["2", "0x2", "2x", "2×2", "2x2x2", "100x1", "-1x2"])
 def test_a_grid_is_columns_and_rows(text):
     """From 1 to 99 each."""
-    with pytest.raises(BadInput, match="COLUMNSxROWS"):
+    with pytest.raises(BadInput, match="ROWSxCOLUMNS"):
         grid_of(text)
 
 
@@ -105,7 +105,7 @@ def test_a_sheet_that_cannot_be_cut_is_an_unreadable_row(command, service, tmp_p
     (tmp_path / "small.png").write_bytes(png(size=(1, 1)))
     rows = [{"image": "p.png", "prompt": "a"}, {"image": "small.png", "prompt": "a"}]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    status, _, err = command(service, "batch", "rows.jsonl", "-o", "out.jsonl", "--grid", "2x1")
+    status, _, err = command(service, "batch", "rows.jsonl", "-o", "out.jsonl", "--grid", "1x2")
 
     assert (1, 2) == (status, err.count("a sheet of 1 x 1 pixels"))
     assert [["p.png#0", "p.png#1"], ["small.png#0", "small.png#1"]] == [
@@ -118,7 +118,7 @@ def test_tiles_of_a_picture_are_scored_alone(command, service, tmp_path):
     """By `scoregate score`, each with its own row; a sheet without such tiles ends the command."""
     (tmp_path / "sheet.png").write_bytes(sheet())
     status, out, _ = command(service, "score", "sheet.png", "-p", "a", "--grid", "2x2")
-    small, _, err = command(service, "score", "sheet.png", "-p", "a", "--grid", "17x1")
+    small, _, err = command(service, "score", "sheet.png", "-p", "a", "--grid", "1x17")
 
     assert (0, [f"sheet.png#{n}" for n in range(4)]) == (
         status,
@@ -139,7 +139,7 @@ def test_a_run_over_tiles_is_reproduced(command, service, tmp_path):
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        (["--grid", "2"], "--grid 2: it has the form COLUMNSxROWS"),
+        (["--grid", "2"], "--grid 2: it has the form ROWSxCOLUMNS"),
         (["--grid", "2x2", "--frames-column", "image"], "--grid and --frames-column"),
     ],
 )
