@@ -66,6 +66,7 @@ class UnopenedItem:
     Attributes:
         frames: the images that are scored against the prompt, one or several.
         metrics: those that score it, in place of the request's.
+        required: those of its metrics without which the caller cannot use it.
         options: by metric; a metric that is missing uses its defaults.
         id: the caller's name for it, echoed.
         place: a JSON pointer into the request, for errors.
@@ -85,6 +86,7 @@ class UnopenedItem:
     clip: Clip = WHOLE
     orient: Orient | None = None
     metrics: Sequence[str] = ()
+    required: Sequence[str] = ()
 
 
 class Frame(NamedTuple):

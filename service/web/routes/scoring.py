@@ -79,6 +79,8 @@ def result(
         content["id"] = item.item.id
     if errors:
         content["errors"] = {name: entry(error) for name, error in errors.items()}
+    if item.item.required:
+        content["usable"] = errors.keys().isdisjoint(item.item.required)
     if cache := {name: score.cache for name, score in scores.items() if score.cache}:
         content["cache"] = cache
     if any(shared[name] != options for name, options in item.item.options.items()):

@@ -161,7 +161,7 @@ class WireItem(Clipped):
     """
     One image with its prompt.
 
-    Its options, `metrics`, `orient`, `start`, `end` and `fps` override those of the request.
+    Its options, `metrics`, `required`, `orient`, `start`, `end` and `fps` override those of the request.
 
     References are pictures that it is compared with, and the source is the picture before an edit. Both are
     for metrics that use them: see `uses` in `GET /models`.
@@ -171,6 +171,7 @@ class WireItem(Clipped):
     prompt: Prompt
     image: WireImage
     metrics: list[Name] | None = None
+    required: list[Name] | None = None
     options: Options | None = None
     orient: Orient | None = None
     references: References | None = None
@@ -196,6 +197,7 @@ class ScoreRequest(Clipped):
     references: References | None = None
     source: Picture | None = None
     metrics: list[Name]
+    required: list[Name] | None = None
     orient: Orient | None = None
     priority: Priority = None
     timeout_ms: Timeout | None = None
@@ -344,6 +346,7 @@ class Requests:
             __doc__=WireItem.__doc__,
             options=(own, None),
             metrics=(names | None, None),
+            required=(names | None, None),
         )
         self.score: type[ScoreRequest] = create_model(
             "ScoreRequest",
@@ -353,6 +356,7 @@ class Requests:
             items=(listed(item, max_items) | None, None),
             images=(listed(WireImage, max_items) | None, None),
             metrics=(names, [*default]),
+            required=(names | None, None),
         )
         self.rank: type[RankRequest] = create_model(
             "RankRequest",

@@ -74,6 +74,7 @@ class Result(TypedDict):
     Scores of one item.
 
     Attributes:
+        usable: each `required` metric has a score; absent if none is required.
         options: as in `provenance`, if the item has options of its own.
         orient: of its pictures, if it differs from that in `provenance`.
         question_sets: the ids of the sets by metric; a composite's part is `NAME.PART`.
@@ -83,6 +84,7 @@ class Result(TypedDict):
     id: NotRequired[str]
     scores: dict[str, float]
     errors: NotRequired[dict[str, ErrorEntry]]
+    usable: NotRequired[bool]
     cache: NotRequired[dict[str, Literal["hit", "miss", "coalesced"]]]
     options: NotRequired[dict[str, dict[str, Any]]]
     orient: NotRequired[Orient]

@@ -39,10 +39,11 @@ def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: 
             own.
 
     Raises:
-        Invalid: an image names a missing file part; every such place is named.
+        Invalid: an image names a missing file part, or a required metric is none of the item's; every such
+            place is named.
     """
     image = "" if request.images is not None else "/image"
-    pictures, items = Pictures(parts), []
+    pictures, items, faults = Pictures(parts), [], list[Fault]()
     for place, item in request.all_items().items():
         orient = item.orient or request.orient
         frames = pictures.of(item.image, f"{place}{image}", orient)
@@ -51,14 +52,38 @@ def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: 
         own = item.metrics or ()
         options = shared if item.options is None else options_of(item.options, own or request.metrics)
         clip = clip_of(item, request)
+        required = item.required or request.required or ()
+        if required:
+            faults += not_scored(item, request, place)
         items.append(
             UnopenedItem(
-                item.prompt, frames, options, item.id, place, references, source[0], clip, orient, own
+                item.prompt,
+                frames,
+                options,
+                item.id,
+                place,
+                references,
+                source[0],
+                clip,
+                orient,
+                own,
+                required,
             )
         )
-    if faults := pictures.missing:
+    if faults := [*pictures.missing, *faults]:
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])
     return items
+
+
+def not_scored(item: WireItem, request: ScoreRequest, place: str) -> list[Fault]:
+    """Return a fault for each required metric that does not score *item*, at *place*."""
+    metrics, at = item.metrics or request.metrics, place if item.required else ""
+    detail = f"does not score {place or 'the item'}; its metrics are {', '.join(metrics)}"
+    return [
+        Fault(f"{at}/required/{number}", "not_scored", f"{name} {detail}")
+        for number, name in enumerate(item.required or request.required or ())
+        if name not in metrics
+    ]
 
 
 def clip_of(item: WireItem, request: ScoreRequest) -> Clip:

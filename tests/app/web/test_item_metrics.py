@@ -107,3 +107,33 @@ async def test_words_are_warned_of_under_the_models_of_the_item_alone(serve, fak
         answer = await scored(client, [TEXT, COUNT])
 
     assert [1] == [each["item"] for each in answer["warning_codes"] if each["code"] == "unknown_words"]
+
+
+@pytest.mark.shared
+async def test_an_item_is_usable_if_each_required_metric_has_a_score(serve):
+    """An item's own in place of the request's; dsg finds no questions about a greeting."""
+    greeting, both = item("hello"), ["vqascore", "dsg"]
+    items = [greeting, {**greeting, "required": ["dsg"]}, item("a red dog", required=both)]
+    async with serve() as client:
+        answer = await scored(client, items, metrics=both, required=["vqascore"])
+        without = await scored(client, [greeting], metrics=both)
+
+    assert [True, False, True] == [each["usable"] for each in answer["results"]]
+    assert ["dsg"] == list(answer["results"][0]["errors"])
+    assert "usable" not in without["results"][0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"items": [item(), item(required=["dsg"])]}, "/items/1/required/0"),
+        ({"items": [item(), TEXT], "required": ["vqascore"]}, "/required/0"),
+        ({"prompt": "a", "image": b64(png()), "required": ["vqascore", "dsg"]}, "/required/1"),
+    ],
+)
+async def test_a_required_metric_is_one_of_the_items(serve, fields, pointer):
+    """It would never have a score otherwise."""
+    async with serve() as client:
+        [error] = refused(await client.post("/score", json=fields), 422, "invalid")["errors"]
+
+    assert (pointer, "not_scored") == (error["pointer"], error["code"])
