@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     given["sweep"] = [
         f"{name}={folder / file}" for name, _, file in map(manifest.parted, said.get("sweep", []))
     ]
-    dataset = dataset_of(folder / said["path"], content["metrics"], **given)
+    dataset = dataset_of(folder / said["path"], content["metrics"], given)
     then = {key(line): line for line in lines_of(file)}
     with ExitStack() as stack:
         client = stack.enter_context(connected(arguments, TIMEOUT_S))

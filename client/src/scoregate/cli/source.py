@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,58 +57,38 @@ def given_in(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def named(arguments: argparse.Namespace) -> Dataset:
     """Return the data set that the arguments name.  Raises as `dataset_of`."""
-    return dataset_of(arguments.dataset, metrics_of(arguments), **given_in(arguments))
+    return dataset_of(arguments.dataset, metrics_of(arguments), given_in(arguments))
 
 
-def dataset_of(
-    path: Path,
-    metrics: Sequence[str],
-    *,
-    image_column: str | None = None,
-    prompt_column: str = "prompt",
-    frames_column: str | None = None,
-    option_column: Sequence[str] = (),
-    matrix: bool = False,
-    sweep: Sequence[str] = (),
-    any_path: bool = False,
-    prompt: str | None = None,
-) -> Dataset:
+def dataset_of(path: Path, metrics: Sequence[str], given: Mapping[str, Any]) -> Dataset:
     """
     Return a data set.
 
     Args:
-        option_column, sweep: in the form of their arguments.
+        given: arguments by name, as of `given_in`.
 
     Raises:
         UsageFault: arguments have another form, or do not go together.
     """
-    if matrix and frames_column:
+    plain = {name: value for name, value in given.items() if name not in ("option_column", "sweep")}
+    if plain.get("matrix") and plain.get("frames_column"):
         raise UsageFault("--matrix and --frames-column: give one of them")
-    if prompt is not None:
+    if (prompt := plain.get("prompt")) is not None:
         check_prompt(path, prompt)
-    renamed = dict[str, str]()
-    for text in option_column:
-        name, _, column = text.partition("=")
-        if not column or not all(name.partition(".")):
-            raise UsageFault(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
-        renamed[name] = column
-    sweeps = [sweep_of(text) for text in sweep]
-    if wrong := [
-        each for each in (*renamed, *(s.name for s in sweeps)) if each.partition(".")[0] not in metrics
-    ]:
-        raise UsageFault(f"{shown(wrong[0])}: this metric is not scored, see --metric")
-    return Dataset(
-        path,
-        image_column,
-        prompt_column,
-        any_path,
-        frames_column,
-        renamed,
-        matrix,
-        sweeps,
-        metrics,
-        prompt=prompt,
-    )
+    renamed = dict(map(renaming, given.get("option_column", ())))
+    sweeps = [sweep_of(text) for text in given.get("sweep", ())]
+    for name in (*renamed, *(sweep.name for sweep in sweeps)):
+        if name.partition(".")[0] not in metrics:
+            raise UsageFault(f"{shown(name)}: this metric is not scored, see --metric")
+    return Dataset(path, option_columns=renamed, sweeps=sweeps, metrics=metrics, **plain)
+
+
+def renaming(text: str) -> tuple[str, str]:
+    """Return the option and the column of an argument `METRIC.OPTION=COLUMN`.  Raises `UsageFault`."""
+    name, _, column = text.partition("=")
+    if not column or not all(name.partition(".")):
+        raise UsageFault(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
+    return name, column
 
 
 def check_prompt(folder: Path, prompt: str) -> None:
