@@ -45,7 +45,7 @@ def test_each_row_gets_a_line_in_order(batch, pictures):
     assert "1 image_undecodable" in said
 
 
-@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet", "out.csv"])
 def test_what_is_held_is_not_asked_again_and_errors_are(batch, pictures, out):
     """Then all rows have their scores, and the status is 0."""
     _, _, first = batch("pictures", out=out)
@@ -265,7 +265,7 @@ def test_calibrate_reads_what_batch_writes(scoregate, batch, pictures, tmp_path)
         {"image": f"pictures/{name}.png", "prompt": "a red square", "good": name == "red"} for name in COLOURS
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    for out in ("out.jsonl", "out.parquet"):
+    for out in ("out.jsonl", "out.parquet", "out.csv"):
         batch("rows.jsonl", out=out)
         done = scoregate("calibrate", out, "--label", "good", "--json")
 
