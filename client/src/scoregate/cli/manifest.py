@@ -23,7 +23,7 @@ from scoregate.records import check_regular
 from scoregate.text import shown
 
 FORM = 1
-NAMES = (  # arguments that say how a data set is read
+NAMES = (  # arguments that say how a data set is read; but for `option_column`, fields of `Dataset`
     "image_column",
     "prompt_column",
     "frames_column",
@@ -31,7 +31,9 @@ NAMES = (  # arguments that say how a data set is read
     "matrix",
     "any_path",
     "prompt",
+    "prompts",
 )
+OPTIONAL = ("image_column", "frames_column", "prompt", "prompts", "sha256")  # texts of a data set
 BLOCK = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
 OF_A_MODEL = ("recipe", "dtype", "device", "hardware")
@@ -93,6 +95,8 @@ class Manifest(AbstractContextManager["Manifest"]):
 def head_of(dataset: Path, given: Mapping[str, Any], results: Results) -> dict[str, Any]:
     """Return what all runs of a file of results have in common; paths are relative to its folder."""
     folder, said = results.out.resolve().parent, {**given, "orient": results.plan.orient}
+    if said.get("prompts"):
+        said["prompts"] = os.path.relpath(said["prompts"], folder)
     return {
         "manifest": FORM,
         "dataset": {
@@ -190,7 +194,7 @@ def is_dataset(content: Mapping[str, Any]) -> bool:
     return (
         is_text(content.get("path"))
         and is_text(content.get("prompt_column", ""))
-        and all(is_text(content.get(name) or "") for name in ("image_column", "frames_column", "sha256"))
+        and all(is_text(content.get(name) or "") for name in OPTIONAL)
         and all(isinstance(content.get(name, []), list) for name in ("option_column", "sweep"))
         and all(map(is_text, [*content.get("option_column", []), *content.get("sweep", [])]))
         and all(isinstance(content.get(name, False), bool) for name in ("matrix", "any_path"))

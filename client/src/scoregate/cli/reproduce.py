@@ -95,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     folder = arguments.manifest.resolve().parent
     said, file = content["dataset"], folder / content["results"]
     given = {name: said[name] for name in manifest.NAMES if said.get(name) is not None}
+    if "prompts" in given:
+        given["prompts"] = folder / given["prompts"]
     given["sweep"] = [
         f"{name}={folder / file}" for name, _, file in map(manifest.parted, said.get("sweep", []))
     ]

@@ -10,7 +10,7 @@ import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_metrics, connected, metrics_of, options_of
 from scoregate.cli.questions import explained
 from scoregate.cli.warnings import warn
-from scoregate.data.datasets import pictures
+from scoregate.data.folders import pictures
 from scoregate.data.rows import readable
 from scoregate.errors import reason_of
 from scoregate.http import httpx

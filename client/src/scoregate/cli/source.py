@@ -9,7 +9,8 @@ from typing import Any
 from scoregate.cli.arguments import UsageFault, add_concurrency, metrics_of
 from scoregate.cli.manifest import NAMES
 from scoregate.data.columns import sweep_of
-from scoregate.data.datasets import Dataset, captions_alone, is_generated
+from scoregate.data.datasets import Dataset
+from scoregate.data.folders import captions_alone, is_generated
 from scoregate.data.rows import prompt_fault
 from scoregate.text import shown
 
@@ -26,6 +27,12 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
     add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
     add("-p", "--prompt", help="of all pictures of a folder, in place of captions")
+    add(
+        "--prompts",
+        type=Path,
+        metavar="FILE",
+        help="of the pictures of a folder by name, in place of captions: a JSON object, or a table",
+    )
     add("--frames-column", metavar="NAME", help="lists of frames or views, in place of one picture")
     add(
         "--option-column",
@@ -73,8 +80,7 @@ def dataset_of(path: Path, metrics: Sequence[str], given: Mapping[str, Any]) -> 
     plain = {name: value for name, value in given.items() if name not in ("option_column", "sweep")}
     if plain.get("matrix") and plain.get("frames_column"):
         raise UsageFault("--matrix and --frames-column: give one of them")
-    if (prompt := plain.get("prompt")) is not None:
-        check_prompt(path, prompt)
+    check_prompts(path, plain.get("prompt"), plain.get("prompts"))
     renamed = dict(map(renaming, given.get("option_column", ())))
     sweeps = [sweep_of(text) for text in given.get("sweep", ())]
     for name in (*renamed, *(sweep.name for sweep in sweeps)):
@@ -91,11 +97,15 @@ def renaming(text: str) -> tuple[str, str]:
     return name, column
 
 
-def check_prompt(folder: Path, prompt: str) -> None:
-    """Raise `UsageFault` if *folder* has prompts of its own, or the service would reject this one."""
-    if Dataset(folder).shards or Dataset(folder).table is not None or is_generated(folder):
-        raise UsageFault(f"--prompt is for a folder of pictures alone: {folder} has prompts of its own")
-    if fault := prompt_fault(prompt):
+def check_prompts(folder: Path, prompt: str | None, prompts: Path | None) -> None:
+    """Raise `UsageFault` if *folder* has prompts of its own, or the service would reject the one of all."""
+    given = {"--prompt": prompt, "--prompts": prompts}
+    names = [name for name, value in given.items() if value is not None]
+    if names[1:]:
+        raise UsageFault(f"{' and '.join(names)}: give one of them")
+    if names and (Dataset(folder).shards or Dataset(folder).table is not None or is_generated(folder)):
+        raise UsageFault(f"{names[0]} is for a folder of pictures alone: {folder} has prompts of its own")
+    if prompt is not None and (fault := prompt_fault(prompt)):
         raise UsageFault(f"--prompt {fault}")
 
 
@@ -104,6 +114,7 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
     files = dataset.shards or list(filter(None, [dataset.table]))
     if not files and (given := about_columns(dataset)):
         raise UsageFault(f"{given[0]}: this folder has no table, but a text file for each picture")
+    files += filter(None, [dataset.prompts])
     read = {file.resolve() for file in files}
     for path, what in ((out, "results"), (page, "page")):
         if path and path.resolve() in read:
@@ -122,8 +133,8 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
 def about_columns(dataset: Dataset) -> list[str]:
     """Return the arguments that need a table."""
     given = {
-        "--image-column": dataset.image_column,
-        "--prompt-column": dataset.prompt_column != Dataset.prompt_column,
+        "--image-column": dataset.image_column and not dataset.prompts,
+        "--prompt-column": dataset.prompt_column != Dataset.prompt_column and not dataset.prompts,
         "--frames-column": dataset.frames_column,
         "--option-column": dataset.option_columns,
         "--matrix": dataset.matrix,

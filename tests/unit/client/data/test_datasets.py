@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.data.datasets import Dataset, captions_alone
+from scoregate.data.datasets import Dataset
+from scoregate.data.folders import captions_alone
 from scoregate.data.rows import digest
 from scoregate.records import BadInput
 from tests.support.shards import pairs
