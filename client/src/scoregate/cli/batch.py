@@ -1,12 +1,9 @@
 """`scoregate batch`: a whole data set, in a file that the next run continues."""
 
 import argparse
-import operator
-import os
-import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -22,14 +19,14 @@ from scoregate.cli.arguments import (
     UsageFault,
     add_metrics,
     connected,
-    finite,
     metrics_of,
     options_of,
     whole,
 )
+from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, write_shards
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
 from scoregate.cli.manifest import Manifest
-from scoregate.cli.results import KINDS, Results, lines_of
+from scoregate.cli.results import KINDS, Results, journal_of, lines_of
 from scoregate.cli.scoring import score
 from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.cli.warnings import kinds_of
@@ -41,30 +38,15 @@ from scoregate.text import shown
 TIMEOUT_S = 600.0  # of a request
 REASONS = 5  # why rows cannot be read, on stderr
 
-SIGNS: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    ">": operator.gt,
-    "<=": operator.le,
-    "<": operator.lt,
-}
-CONDITION = re.compile(r"\s*([^\s<>=]+)\s*(>=|>|<=|<)\s*(\S+)\s*")
-KEPT = "kept.txt"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_dataset(parser)
     add = parser.add_argument
-    add(
-        "-o", "--out", type=Path, required=True, help=f"the results, {' or '.join(KINDS)}; of shards a folder"
-    )
+    add("-o", "--out", type=Path, required=True, help=f"the results, {', '.join(KINDS)}; of shards a folder")
     add_metrics(parser)
-    add(
-        "--filter",
-        type=condition,
-        metavar="'METRIC >= X'",
-        help=f"write the names of the rows that pass to {KEPT}; also >, <= and <",
-    )
+    add_filter(parser)
+    add("--retry", action="store_true", help="score rows with errors again, also in finished shards")
     add(ANY_MODELS, dest="any_models", action="store_true", help="go on where other models answer")
     add("--explain", action="store_true", help="keep what each score is made of")
     add("--html", type=Path, metavar="FILE", help="write a page of pictures, the worst first")
@@ -81,9 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
     dataset, out = named(arguments), arguments.out
     check(dataset, out, arguments.html)
-    if arguments.filter and arguments.filter.metric not in metrics_of(arguments):
-        raise UsageFault(f"--filter {arguments.filter}: this metric is not scored, see --metric")
-    in_folder = dataset.shards and (out.is_dir() or not out.suffix)
+    in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
+    check_filter(arguments, dataset, in_folder=in_folder)
     complete = (into_folder if in_folder else into_file)(arguments, dataset, out)
     return OK if complete else NO_SCORE
 
@@ -93,7 +74,7 @@ def into_file(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> boo
     with scored(arguments, dataset, out) as (results, dataset, asked):
         complete = tell(results.lines, asked, out, len(results.left_over))
         if arguments.html:
-            sheet.write(arguments.html, dataset, results, arguments.html_pictures)
+            sheet.write(arguments.html, dataset, results.plan, results.lines, arguments.html_pictures)
         if arguments.filter:
             write_kept(out.with_name(f"{out.name}.{KEPT}"), arguments.filter, results.lines())
     return complete
@@ -101,17 +82,20 @@ def into_file(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> boo
 
 def into_folder(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> bool:
     """Score shards into a folder; return True if every row has all its scores."""
-    if arguments.html:
-        raise UsageFault("--html is about one file of results, and these are a folder")
     with session(arguments, dataset) as service:
-        files, asked = score_shards(service, out)
+        files, asked = score_shards(service, out, retry=arguments.retry)
 
     def lines() -> Iterator[Line]:
-        return chain.from_iterable(map(lines_of, files))
+        every = chain.from_iterable(map(lines_of, files))
+        return ({**line, "row": number} for number, line in enumerate(every, 1))
 
     complete = tell(lines, asked, out)
+    if arguments.html:
+        sheet.write(arguments.html, service.dataset, service.plan, lines, arguments.html_pictures)
     if arguments.filter:
         write_kept(out / KEPT, arguments.filter, lines())
+    if arguments.kept_shards:
+        write_shards(arguments.kept_shards, arguments.filter, out, files)
     return complete
 
 
@@ -176,29 +160,35 @@ def session(arguments: argparse.Namespace, dataset: Dataset) -> Iterator[Session
         yield Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
 
 
-def score_shards(service: Session, folder: Path) -> tuple[list[Path], int]:
+def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tuple[dict[Path, Path], int]:
     """
-    Score each shard into a Parquet file in *folder*; return these, and the number of scored rows.
+    Score each shard into a Parquet file in *folder*; return the shard of each, and the number of scored rows.
 
-    A shard with a file is finished, and not scored again.
+    A shard with a file, and without a journal of a retry that was interrupted, is finished: not scored again.
+
+    Args:
+        retry: score the rows with errors of finished shards again.
 
     Raises:
         UsageFault: a file there is something else, or has scores of another plan.
     """
     files = {folder / f"{stem(shard)}.parquet": shard for shard in service.dataset.shards}
-    finished, asked = set(filter(Path.exists, files)), 0
+    finished = {file for file in files if file.exists() and not journal_of(file).exists()}
     for file in sorted(finished):
         check_finished(service.plan, file)
+    if retry:
+        finished = {file for file in finished if all(map(service.plan.covers, lines_of(file)))}
     if len(finished) < len(files):
         service.dataset.check_samples()
         folder.mkdir(exist_ok=True)
+    asked = 0
     for number, (file, shard) in enumerate(files.items(), 1):
         if file not in finished:
             part = replace(service.dataset, path=shard, part=True)
             with service.scored(part, file, whole=True) as (_, sent):
                 asked += sent
             say(f"shard {number} of {len(files)}: {file}")
-    return list(filter(Path.exists, files)), asked  # a shard without samples has no file
+    return {file: shard for file, shard in files.items() if file.exists()}, asked  # none without samples
 
 
 def check_finished(plan: Plan, file: Path) -> None:
@@ -239,46 +229,6 @@ def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: 
     if left_over:
         say(f"{left_over} lines are of no row of the data set; they are kept")
     return not incomplete
-
-
-@dataclass(frozen=True)
-class Filter:
-    """A condition on the score of a metric."""
-
-    metric: str
-    sign: str
-    number: float
-
-    def passes(self, line: Line) -> bool:
-        """Return True if the row's score passes; one with an error never does, whatever has the error."""
-        return not line["errors"] and SIGNS[self.sign](line["scores"][self.metric], self.number)
-
-    def __str__(self) -> str:
-        return f"{self.metric} {self.sign} {self.number:g}"
-
-
-def condition(text: str) -> Filter:
-    """Return the filter in an argument.  Raises `argparse.ArgumentTypeError`."""
-    if not (found := CONDITION.fullmatch(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} has not the form of METRIC >= NUMBER, or >, <=, <")
-    metric, sign, number = found.groups()
-    return Filter(metric, sign, finite(number))
-
-
-def write_kept(file: Path, wanted: Filter, lines: Iterable[Line]) -> None:
-    """Write the names of the rows that pass to *file*, one in each line, and print how many they are."""
-    rows = kept = failed = 0
-    written = file.with_name(f"{file.name}.new")
-    with written.open("w", encoding="utf-8") as names:
-        for line in lines:
-            rows += 1
-            failed += bool(line["errors"])
-            if wanted.passes(line):
-                kept += 1
-                names.write(f"{shown(line['image'])}\n")
-    os.replace(written, file)
-    more = f", and {failed} with errors are not" if failed else ""
-    say(f"{kept} of {rows} rows are kept by {wanted}{more}: {file}")
 
 
 def plan_of(

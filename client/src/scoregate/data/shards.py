@@ -123,8 +123,8 @@ def count_samples(shard: Path) -> int:
         if kind(shard) == ".parquet":
             return count(shard)
         if kind(shard) == ".arrow":
-            return sum(batch.num_rows for batch in batches(shard))
-        for _ in groupby(members(shard), lambda found: found[0]):
+            return sum(batch.num_rows for batch in arrow_batches(shard))
+        for _ in groups(shard):
             number += 1
     except UNREADABLE:
         return max(number, 1)  # the fault is in place of the last one
@@ -185,10 +185,14 @@ def members(shard: Path) -> Iterator[Member]:
                 raise tarfile.ReadError("data after the mark of its end")
 
 
+def groups(shard: Path) -> Iterator[tuple[str, Iterator[Member]]]:
+    """Return the samples of a tar, each with its key: neighbouring files with the same key."""
+    return groupby(members(shard), lambda found: found[0])
+
+
 def tar_samples(shard: Path) -> Iterator[Record]:
-    """Yield the samples of a tar: neighbouring files with the same key."""
-    grouped = groupby(members(shard), lambda found: found[0])
-    for number, (key, found) in enumerate(grouped, 1):
+    """Yield the samples of a tar."""
+    for number, (key, found) in enumerate(groups(shard), 1):
         name = f"{shard.name}/{key}"
         try:
             values = values_of(name, content_of(found))
@@ -245,21 +249,21 @@ def values_of(name: str, parts: Mapping[str, bytes]) -> dict[str, Any]:
     return {**values, "image": image} | ({} if prompt is None else {"prompt": prompt})
 
 
-def batches(shard: Path) -> Iterator[Any]:
-    """Yield the record batches of an Arrow stream.  Raises `BadInput`."""
+def arrow_batches(shard: Path) -> Iterator[Any]:
+    """Yield the record batches of an Arrow stream, of at most `ROWS` rows.  Raises `BadInput`."""
     pyarrow, _ = arrow()
     check_regular(shard)
     try:
         with pyarrow.OSFile(str(shard)) as file, pyarrow.ipc.open_stream(file) as stream:
-            yield from stream
+            for batch in stream:
+                yield from (batch[start : start + ROWS] for start in range(0, len(batch), ROWS))
     except pyarrow.ArrowException as exc:
         raise BadInput(str(exc)) from exc
 
 
 def arrow_rows(shard: Path) -> Iterator[Record]:
     """Yield the rows of an Arrow file."""
-    some = (batch[start : start + ROWS] for batch in batches(shard) for start in range(0, len(batch), ROWS))
-    rows = (values for batch in some for values in batch.to_pylist())
+    rows = (values for batch in arrow_batches(shard) for values in batch.to_pylist())
     for number, values in enumerate(rows, 1):
         yield Record(number, values)
 
