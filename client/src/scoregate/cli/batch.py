@@ -3,8 +3,8 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -27,7 +27,7 @@ from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, wri
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
 from scoregate.cli.manifest import Manifest
 from scoregate.cli.results import KINDS, Results, journal_of, lines_of
-from scoregate.cli.scoring import score
+from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.cli.warnings import kinds_of
 from scoregate.data.datasets import Dataset
@@ -104,10 +104,9 @@ def scored(
     arguments: argparse.Namespace, dataset: Dataset, file: Path
 ) -> Iterator[tuple[Results, Dataset, int]]:
     """Score the rows without results; yield the results in *file*, the data set, and their number."""
-    with (
-        session(arguments, dataset) as service,
-        service.scored(service.dataset, file) as (results, asked),
-    ):
+    with session(arguments, dataset) as service, Results(file, service.plan) as results:
+        with service.part(service.dataset, results) as part:
+            asked = service.score([nullcontext(part)], part.rows.count())
         yield results, service.dataset, asked
 
 
@@ -123,23 +122,34 @@ class Session:
     concurrency: int
 
     @contextmanager
-    def scored(self, dataset: Dataset, file: Path, *, whole: bool = False) -> Iterator[tuple[Results, int]]:
+    def part(self, dataset: Dataset, results: Results) -> Iterator[Part]:
         """
-        Score the rows of *dataset* without results; yield the results in *file*, and their number.
+        Yield the rows of *dataset* as a part of a run, which the manifest of the results describes.
 
         Ctrl-C prints how many rows are kept.
         """
-        with Results(file, self.plan, whole=whole) as results:
-            try:
-                with Manifest(dataset.path, self.given, results, self.served) as run:
-                    asked = score(self.client, dataset, results, self.concurrency, run.answered)
-            except KeyboardInterrupt:
-                kept = len(results.order) + len(results.left_over)
-                place = results.journal if whole else file
-                where = f"{kept} rows are kept in {place}, and the same command goes on from there"
+        try:
+            with Manifest(dataset, self.given, results, self.served) as run:
+                yield Part(dataset, results, run.answered)
+        except KeyboardInterrupt:
+            kept = len(results.order) + len(results.left_over)
+            place = results.journal if results.whole else results.out
+            where = f"{kept} rows are kept in {place}, and the same command goes on from there"
+            if kept or not results.whole:
                 say(f"scoregate: interrupted: {where if kept else 'no row was scored yet'}")
-                raise
-            yield results, asked
+            raise
+
+    @contextmanager
+    def shard(self, shard: Path, file: Path, name: str) -> Iterator[Part]:
+        """Yield the rows of a shard, whose results are *file* when all are there; then print *name*."""
+        dataset = replace(self.dataset, path=shard, part=True)
+        with Results(file, self.plan, whole=True) as results, self.part(dataset, results) as part:
+            yield part
+        say(f"{name}: {file}")
+
+    def score(self, parts: Iterable[AbstractContextManager[Part]], count: int | None = None) -> int:
+        """Score the rows without results; return their number."""
+        return score(self.client, self.plan, parts, self.concurrency, count)
 
 
 @contextmanager
@@ -181,13 +191,12 @@ def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tupl
     if len(finished) < len(files):
         service.dataset.check_samples()
         folder.mkdir(exist_ok=True)
-    asked = 0
-    for number, (file, shard) in enumerate(files.items(), 1):
-        if file not in finished:
-            part = replace(service.dataset, path=shard, part=True)
-            with service.scored(part, file, whole=True) as (_, sent):
-                asked += sent
-            say(f"shard {number} of {len(files)}: {file}")
+    parts = (
+        service.shard(shard, file, f"shard {number} of {len(files)}")
+        for number, (file, shard) in enumerate(files.items(), 1)
+        if file not in finished
+    )
+    asked = service.score(parts)
     return {file: shard for file, shard in files.items() if file.exists()}, asked  # none without samples
 
 

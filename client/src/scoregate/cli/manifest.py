@@ -18,6 +18,7 @@ from scoregate.answers import is_number
 from scoregate.cli.arguments import VERSION, UsageFault
 from scoregate.cli.lines import Line, Plan
 from scoregate.cli.results import Results
+from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
 from scoregate.records import check_regular
 from scoregate.text import shown
@@ -61,12 +62,12 @@ class Manifest(AbstractContextManager["Manifest"]):
     """
 
     def __init__(
-        self, dataset: Path, given: Mapping[str, Any], results: Results, served: Mapping[str, Any]
+        self, dataset: Dataset, given: Mapping[str, Any], results: Results, served: Mapping[str, Any]
     ) -> None:
         self._path = beside(results.out)
         self._runs = runs_of(results.out)
         self._began, self._begun = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
-        self._head = head_of(dataset.resolve(), given, results)
+        self._head = head_of(dataset, given, results)
         self._used = used(served, results.plan)
         self._sets = results.sets = dict(sets_of(results.out))
         self.asked = self.cached = 0
@@ -92,16 +93,22 @@ class Manifest(AbstractContextManager["Manifest"]):
         os.replace(written, self._path)
 
 
-def head_of(dataset: Path, given: Mapping[str, Any], results: Results) -> dict[str, Any]:
-    """Return what all runs of a file of results have in common; paths are relative to its folder."""
+def head_of(dataset: Dataset, given: Mapping[str, Any], results: Results) -> dict[str, Any]:
+    """
+    Return what all runs of a file of results have in common; paths are relative to its folder.
+
+    A table has its hash.  Shards have none, since they would be read once more, and each line has the hash of
+    its picture.
+    """
+    path = dataset.path.resolve()
     folder, said = results.out.resolve().parent, {**given, "orient": results.plan.orient}
     if said.get("prompts"):
         said["prompts"] = os.path.relpath(said["prompts"], folder)
     return {
         "manifest": FORM,
         "dataset": {
-            "path": os.path.relpath(dataset, folder),
-            **({"sha256": digest_of(dataset)} if dataset.is_file() else {}),
+            "path": os.path.relpath(path, folder),
+            **({"sha256": digest_of(path)} if path.is_file() and not dataset.shards else {}),
             **{name: said[name] for name in (*NAMES, "orient") if said.get(name)},
             "sweep": [
                 f"{name}={os.path.relpath(file, folder)}" for name, _, file in map(parted, said["sweep"])

@@ -11,7 +11,7 @@ from typing import Any
 from scoregate.data.columns import Sweep, in_json, is_column, matrix, options_in, swept
 from scoregate.data.folders import METADATA, captioned, generated, is_generated, pictures, prompted, samples
 from scoregate.data.rows import RELATED, Row, picture_of, prompt_fault
-from scoregate.data.shards import count_samples, samples_of, shards_of
+from scoregate.data.shards import samples_of, shards_of
 from scoregate.items import Item
 from scoregate.records import BadInput, Record, count, kind, records
 
@@ -93,12 +93,13 @@ class Dataset:
         """The column of pictures."""
         return self.image_column or ("file_name" if self.path.is_dir() and not self.shards else "image")
 
-    def __len__(self) -> int:
+    def count(self) -> int | None:
+        """Return the number of rows; None for shards, which would have to be read for it."""
+        if self.shards:
+            return None
         if self.matrix:
             return sum(1 for _ in self)
-        if self.shards:
-            rows = sum(map(count_samples, self.shards))
-        elif self.table:
+        if self.table:
             rows = count(self.table)
         elif self.prompts:
             rows = sum(1 for _ in self.below(self.path))

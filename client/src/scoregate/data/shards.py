@@ -20,7 +20,6 @@ from scoregate.records import (
     Record,
     arrow,
     check_regular,
-    count,
     json_record,
     kind,
     opened,
@@ -114,21 +113,6 @@ def samples_of(shard: Path) -> Iterator[Record]:
     except UNREADABLE as exc:
         place = f"after {name}" if name else f"from row {number + 1} on"
         yield Record(number + 1, fault=f"the shard cannot be read {place}: {exc}")
-
-
-def count_samples(shard: Path) -> int:
-    """Return the number of records of `samples_of`, without reading pictures."""
-    number = 0
-    try:
-        if kind(shard) == ".parquet":
-            return count(shard)
-        if kind(shard) == ".arrow":
-            return sum(batch.num_rows for batch in arrow_batches(shard))
-        for _ in groups(shard):
-            number += 1
-    except UNREADABLE:
-        return max(number, 1)  # the fault is in place of the last one
-    return number
 
 
 class Header(tarfile.TarInfo):

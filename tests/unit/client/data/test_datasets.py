@@ -55,7 +55,7 @@ def test_a_folder_of_geneval_has_the_prompt_and_the_task_of_each_picture(tmp_pat
 
     assert ("00000/samples/0000.png", "two cups", PICTURE) == (first.image, first.prompt, first.read())
     assert ({"geneval": metadata}, {"tag": "counting"}) == (first.options, first.columns)
-    assert 2 == len(dataset)
+    assert 2 == dataset.count()
     assert {} == next(iter(Dataset(tmp_path, metrics=["vqascore"]))).options
     said = "row 2, 00001/samples/0000.png: its metadata.jsonl: No such file or directory"
     assert said == second.fault
