@@ -228,7 +228,7 @@ def keep_sets(client: scoregate.Client, results: Results) -> None:
     if results.sets is None:
         return
     try:
-        for id in sorted(ids_of(results.lines()) - results.sets.keys()):
+        for id in sorted(results.set_ids - results.sets.keys()):
             if found := stored(client, id):
                 results.sets[id] = content_of(found)
     except scoregate.ScoregateError as exc:  # the scores are there

@@ -1,5 +1,6 @@
 """The results file of `scoregate batch`: appended during a run, sorted at its end; read also offline."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -68,6 +69,7 @@ class Results:
         self.order: dict[int, int] = {}  # the offset of the line of each row of this run
         self.end = self.count = 0
         self.sets: dict[str, Any] | None = None  # question sets by id, where they are kept
+        self.set_ids: set[str] = set()  # that the lines of this run name
 
     def __enter__(self) -> "Results":
         check_kind(self.out)
@@ -109,13 +111,16 @@ class Results:
         return known if known["sha256"] == sha256 else None
 
     def line(self, start: int) -> Line:
+        """Return the line at an offset; `index` and `add` have let in valid ones only."""
         self.file.seek(start)
-        return loaded(self.file.readline(), str(self.name))
+        content: Line = json.loads(self.file.readline())
+        return content
 
     def keep(self, row: Row, known: Line) -> None:
         """Keep a line of an earlier run, with the row's current number and columns."""
         start = self.held[key(known)]
         self.order[row.number] = start
+        self.set_ids.update(known.get("question_sets", {}).values())
         if known["row"] != row.number or known.get("columns", {}) != finite(row.columns):
             columns = {"columns": finite(row.columns)} if row.columns else {}
             self.add(
@@ -130,6 +135,7 @@ class Results:
         self.file.write(data)
         self.file.flush()
         self.order[row.number] = self.end
+        self.set_ids.update(line.get("question_sets", {}).values())
         self.held[key(line)] = self.end
         self.end += len(data)
         self.count += 1

@@ -130,14 +130,13 @@ class Dataset:
     def in_shard(self, shard: Path) -> Iterator[Row]:
         """Yield the rows of a shard."""
         for record in samples_of(shard):
-            name = "" if record.name else shard.name  # which is in the picture's name
-            yield from (replace(row, shard=name) for row in self.rows(record, shard, in_csv=False))
+            yield from self.rows(record, shard, in_csv=False)
 
     def rows(self, record: Record, file: Path, in_csv: bool) -> Iterator[Row]:
         """Yield a record as the rows that are scored."""
         images, prompts = self.image.split(","), self.prompt_column.split(",")
         for each in matrix(record, images, prompts) if self.matrix else [record]:
-            yield replace(self.row(each, file, in_csv), any_path=self.any_path)
+            yield self.row(each, file, in_csv)
 
     def check_samples(self) -> None:
         """Check the columns of shards, as `check_columns`."""
@@ -170,8 +169,9 @@ class Dataset:
         """Return a record of *file* as a row; pictures are named relative to its folder."""
         number, values, folder = record.number, record.values, file.parent
         place = record.name or (f"{file.name}, row {number}" if self.shards else f"row {number}")
+        shard = file.name if self.shards and not record.name else ""  # the name of a sample in a tar has it
         if record.fault:
-            return Row(number, record.name, fault=f"{place}: {record.fault}")
+            return Row(number, record.name, fault=f"{place}: {record.fault}", shard=shard)
         image, prompt = ("image", "prompt") if self.matrix else (self.image, self.prompt_column)
         text, faults = values.get(prompt), []
         name, frames, options = None, list[Path | bytes](), dict[str, dict[str, Any]]()
@@ -200,8 +200,10 @@ class Dataset:
             f"{place}, {'; '.join(faults)}" if faults else "",
             {column: values[column] for column in RELATED if values.get(column) not in (None, "", [])},
             folder,
-            frames=frames if self.frames_column else (),
-            options=options,
+            self.any_path,
+            frames if self.frames_column else (),
+            options,
+            shard,
         )
 
     def shown(self, values: Mapping[str, Any], image: str, folder: Path) -> tuple[str, list[Path | bytes]]:

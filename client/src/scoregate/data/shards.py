@@ -32,6 +32,7 @@ VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 MAX_SHARDS = 100_000  # of a pattern
 MAX_FILE = 2**34  # bytes in a tar; `tarfile` also skips data that is not there, block by block
 MAX_HEADER = 2**20  # bytes of a long name or of attributes, which `tarfile` reads at once
+BLOCK = 2**16  # bytes that are read from a tar at once
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
 MAX_PICTURE = MAX_LINE
 KINDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
@@ -148,10 +149,9 @@ Member = tuple[str, str, tarfile.TarInfo, tarfile.TarFile]
 
 def members(shard: Path) -> Iterator[Member]:
     """Yield the key, the suffix and the header of each file in a tar; others have no part in a sample."""
-    packed = shard.suffix.lower() == GZIP  # cannot seek back, which is slow in gzip
     with (
         opened(shard) as file,
-        tarfile.open(fileobj=file, mode="r|" if packed else "r:", tarinfo=Header) as tar,
+        tarfile.open(fileobj=file, mode="r|", bufsize=BLOCK, tarinfo=Header) as tar,  # seeks cost more
     ):
         offset = -1
         while header := tar.next():
