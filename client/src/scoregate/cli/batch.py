@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -215,29 +215,52 @@ def say(text: str) -> None:
 
 def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: int = 0) -> bool:
     """Print a summary to stderr; return True if every row has all its scores."""
-    codes: Counter[str] = Counter()
-    rows, incomplete, unread, details = 0, 0, 0, list[str]()
-    for each in lines():
-        rows += 1
-        incomplete += bool(each["errors"])
-        codes.update({error["code"] for error in each["errors"].values()})
-        why = {error["detail"] for error in each["errors"].values() if error["code"] == UNREADABLE}
-        unread += len(why)
-        details += why if len(details) < REASONS else ()
-    text = f"{rows - incomplete} of {rows} rows have all scores; {asked} were requested in this run"
-    if incomplete:
-        text += "; without a score: " + ", ".join(f"{n} {shown(code)}" for code, n in codes.most_common())
-    for detail in details[:REASONS]:
+    summary = Summary()
+    warnings = kinds_of(summary.counted(lines()))
+    for detail in summary.details[:REASONS]:
         say(f"cannot read {detail}")
-    if unread > REASONS:
-        say(f"and {unread - REASONS} more rows, see {UNREADABLE} in the results")
-    for warning in kinds_of(lines()):
+    if summary.unread > REASONS:
+        say(f"and {summary.unread - REASONS} more rows, see {UNREADABLE} in the results")
+    for warning in warnings:
         say(f"warning: {warning}" + f" (first: {warning.image})" * bool(warning.image))
-    say(text)
+    say(f"{summary.text}; {asked} were requested in this run{summary.without}")
     say(str(out))
     if left_over:
         say(f"{left_over} lines are of no row of the data set; they are kept")
-    return not incomplete
+    return not summary.incomplete
+
+
+@dataclass
+class Summary:
+    """The number of rows, and of those without all scores, by code; and why the first ones cannot be read."""
+
+    rows: int = 0
+    incomplete: int = 0
+    unread: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    details: list[str] = field(default_factory=list)
+
+    def counted(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """Yield *lines*, which may be many, and count them."""
+        for line in lines:
+            errors = line["errors"].values()
+            self.rows += 1
+            self.incomplete += bool(errors)
+            self.codes.update({error["code"] for error in errors})
+            why = {error["detail"] for error in errors if error["code"] == UNREADABLE}
+            self.unread += len(why)
+            self.details += why if len(self.details) < REASONS else ()
+            yield line
+
+    @property
+    def text(self) -> str:
+        return f"{self.rows - self.incomplete} of {self.rows} rows have all scores"
+
+    @property
+    def without(self) -> str:
+        """The codes of the errors, for the end of a sentence."""
+        codes = ", ".join(f"{number} {shown(code)}" for code, number in self.codes.most_common())
+        return f"; without a score: {codes}" if codes else ""
 
 
 def plan_of(
