@@ -59,6 +59,13 @@ def test_a_folder_has_a_parquet_file_for_each_shard(command, service, shards):
     assert 0 == command(service, "reproduce", "out/s-0.parquet.manifest.json")[0]
 
 
+def test_small_shards_share_a_request(command, service, shards):
+    """The rows of the next shard are sent before the file of the one before it is written."""
+    command(service, *TO_FOLDER)
+
+    assert [5] == [len(sent["items"]) for sent in service.sent]
+
+
 def test_a_finished_shard_is_not_scored_again(command, service, shards):
     """A file that was removed is written again."""
     command(service, *TO_FOLDER)
