@@ -6,6 +6,7 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
+from scoregate.cli.results import lines_of
 from tests.support.pictures import png
 from tests.unit.client.cli.conftest import COLOURS
 
@@ -22,7 +23,7 @@ def batch(scoregate, tmp_path):
         if path.suffix == ".parquet":
             lines = pq.read_table(path).to_pylist()
         else:
-            lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            lines = list(lines_of(path))
         assert not done.stdout
         return done.returncode, done.stderr, lines
 
