@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import scoregate
@@ -110,9 +111,14 @@ def scored(
         yield results, service.dataset, asked
 
 
-@dataclass(frozen=True)
+@dataclass
 class Session:
-    """A service or models of this process, and what they score, as the arguments *given* say."""
+    """
+    A service or models of this process, and what they score, as the arguments *given* say.
+
+    Attributes:
+        ended_s: when the last part ended, by the monotonic clock.
+    """
 
     client: scoregate.Client
     served: Mapping[str, Any]
@@ -120,6 +126,7 @@ class Session:
     dataset: Dataset
     given: Mapping[str, Any]
     concurrency: int
+    ended_s: float = 0.0
 
     @contextmanager
     def part(self, dataset: Dataset, results: Results) -> Iterator[Part]:
@@ -131,6 +138,8 @@ class Session:
         try:
             with Manifest(dataset, self.given, results, self.served) as run:
                 yield Part(dataset, results, run.answered)
+                run.begun_s = max(run.begun_s, self.ended_s)  # rows are sent before the last part ends
+            self.ended_s = monotonic()
         except KeyboardInterrupt:
             kept = len(results.order) + len(results.left_over)
             place = results.journal if results.whole else results.out

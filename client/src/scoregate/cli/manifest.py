@@ -56,6 +56,7 @@ class Manifest(AbstractContextManager["Manifest"]):
 
     Attributes:
         asked: scored rows; *cached* is the number of them without a model call.
+        begun_s: when the run began, by the monotonic clock.
 
     Raises:
         UsageFault: another file has its name.
@@ -66,7 +67,7 @@ class Manifest(AbstractContextManager["Manifest"]):
     ) -> None:
         self._path = beside(results.out)
         self._runs = runs_of(results.out)
-        self._began, self._begun = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
+        self._began, self.begun_s = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
         self._head = head_of(dataset, given, results)
         self._used = used(served, results.plan)
         self._sets = results.sets = dict(sets_of(results.out))
@@ -84,7 +85,7 @@ class Manifest(AbstractContextManager["Manifest"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.asked or not self._runs:
-            run = {"began": self._began, "seconds": monotonic() - self._begun, "client": VERSION}
+            run = {"began": self._began, "seconds": monotonic() - self.begun_s, "client": VERSION}
             self._runs.append({**run, "requested": self.asked, "cached": self.cached, **self._used})
         written = self._path.with_name(f"{self._path.name}.new")
         whole = {**self._head, "runs": self._runs} | ({"question_sets": self._sets} if self._sets else {})

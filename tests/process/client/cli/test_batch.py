@@ -20,10 +20,7 @@ def batch(scoregate, tmp_path):
     def batch(*arguments, out="out.jsonl"):
         done = scoregate("batch", *arguments, "-o", out)
         path = tmp_path / out
-        if path.suffix == ".parquet":
-            lines = pq.read_table(path).to_pylist()
-        else:
-            lines = list(lines_of(path))
+        lines = pq.read_table(path).to_pylist() if path.suffix == ".parquet" else list(lines_of(path))
         assert not done.stdout
         return done.returncode, done.stderr, lines
 

@@ -1,12 +1,13 @@
 """Results of shards: one file, or a folder with a Parquet file for each."""
 
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.cli import scoring
+from scoregate.cli import batch, manifest, scoring
 from scoregate.cli.results import lines_of
 from tests.support.pictures import png
 from tests.support.shards import tar_of
@@ -64,6 +65,17 @@ def test_small_shards_share_a_request(command, service, shards):
     command(service, *TO_FOLDER)
 
     assert [5] == [len(sent["items"]) for sent in service.sent]
+
+
+def test_the_seconds_of_a_shard_are_not_those_of_another(command, service, shards, monkeypatch):
+    """A step of the clock for each time that it is read: the spans of the shards do not overlap."""
+    times = count()
+    for module in (batch, manifest):
+        monkeypatch.setattr(module, "monotonic", lambda: float(next(times)))
+    command(service, *TO_FOLDER)
+    runs = [manifest.runs_of(Path(f"out/s-{number}.parquet")) for number in range(3)]
+
+    assert sum(run["seconds"] for [run] in runs) <= next(times)
 
 
 def test_a_finished_shard_is_not_scored_again(command, service, shards):
