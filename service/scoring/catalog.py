@@ -1,6 +1,6 @@
 """The metrics that are served, with their models and question styles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from service.core.errors import UnknownMetric
 from service.metrics.common.contract import Metric, MetricOptions
@@ -120,6 +120,10 @@ class MetricCatalog:
         for name in metrics:
             if name not in served:
                 raise UnknownMetric(self.absent(name))
+        return self.handles_of(metrics)
+
+    def handles_of(self, metrics: Iterable[str]) -> dict[str, Handle]:
+        """Return the handles of the models that configured *metrics* may use, by name."""
         return {handle.name: handle for name in metrics for handle in self._handles[name]}
 
     def style(self, name: str, options: Mapping[str, MetricOptions]) -> tuple[Style, Handle | None]:

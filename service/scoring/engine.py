@@ -41,8 +41,8 @@ from service.metrics.common.model_calls import Models
 from service.observability.notes import Code, Note
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
-from service.scoring.plan import Frame, Input, Plan, UnopenedItem, Workload
-from service.scoring.report import ItemReport, MetricResult, Report, folded, unknown_words, vocabularies
+from service.scoring.plan import Frame, Input, Plan, UnopenedItem, Workload, metrics_of
+from service.scoring.report import ItemReport, MetricResult, Report, folded, unknown_words
 from service.serving.backends.base import not_decoded
 from service.serving.context import Context, free
 from service.serving.handle import Handle, used
@@ -85,12 +85,15 @@ class Engine:
 
     def admit(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> None:
         """Check admission without charging quota.  Same errors as `score`."""
-        self.catalog.handles(metrics)
+        self.catalog.handles(metrics_of(items, metrics))
         Plan(items, metrics, self.catalog, context.lane).work.admit(context)
 
     async def score(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> Report:
         """
         Return a report with one entry per item, in order; failures of a metric are results in it.
+
+        Args:
+            metrics: score the items without metrics of their own.
 
         Raises:
             ModelChanged: models were replaced, and again during the repetition.
@@ -107,12 +110,12 @@ class Engine:
         Raises:
             ModelChanged: a model is not the one that the request has used.
             UnknownMetric: a metric is not served here.
-            LaneFull, Overloaded: a model that all items need is full, before any work is done.
+            LaneFull, Overloaded: a model that it needs is full, before any work is done.
             TooLarge: the request needs more of a model than any request may.
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
             Invalid: an item has images that none of the metrics uses.
         """
-        handles = self.catalog.handles(metrics)
+        handles = self.catalog.handles(metrics_of(items, metrics))
         plan = Plan(items, metrics, self.catalog, context.lane)
         if context.place is not None:  # before the request uses its models: they may go meanwhile
             await plan.work.wait_for_room(context, context.place)
@@ -123,7 +126,7 @@ class Engine:
                 plan = Plan(items, metrics, self.catalog, context.lane)
                 plan.work.admit(context)  # again, with the work of all frames
                 plan.keep_frames()
-            context.charge(len(items) * len(metrics))
+            context.charge(sum(map(len, plan.by_metric)))
             with plan.work.reserved():
                 inputs = (self._score_input(input, plan.work, context) for input in plan.inputs)
                 await side_by_side(inputs, plan.work.at_once)
@@ -134,10 +137,12 @@ class Engine:
     async def _report(self, plan: Plan, handles: Mapping[str, Handle], context: Context) -> Report:
         """Return the report of a scored plan, and count it in the Prometheus metrics."""
         infos = {name: context.request.models.get(name, handle.info) for name, handle in handles.items()}
-        taught, items = vocabularies(infos.values()), []
+        taught, items = {name: info for name, info in infos.items() if info.vocabulary}, []
         for item, inputs in zip(plan.items, plan.by_metric, strict=True):
             results = {name: folded(name, each) for name, each in inputs.items()}
-            items.append(ItemReport(item, results, unknown_words(item.prompt, taught) if taught else ()))
+            used = self.catalog.handles_of(inputs) if taught else ()
+            models = [taught[name] for name in used if name in taught]
+            items.append(ItemReport(item, results, unknown_words(item.prompt, models) if models else ()))
             if len(plan.items) > 1:  # each may have many frames: other requests have their turns between them
                 await asyncio.sleep(0)
         meaning = "is a demo model: scores that rest on it mean nothing for real pictures"

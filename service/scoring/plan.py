@@ -1,8 +1,9 @@
 """The plan of a request: its items, the images that each metric scores, and the work that they mean."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from math import ceil
 from typing import NamedTuple
 
@@ -64,6 +65,7 @@ class UnopenedItem:
 
     Attributes:
         frames: the images that are scored against the prompt, one or several.
+        metrics: those that score it, in place of the request's.
         options: by metric; a metric that is missing uses its defaults.
         id: the caller's name for it, echoed.
         place: a JSON pointer into the request, for errors.
@@ -82,6 +84,7 @@ class UnopenedItem:
     source: ImageRef | None = None
     clip: Clip = WHOLE
     orient: Orient | None = None
+    metrics: Sequence[str] = ()
 
 
 class Frame(NamedTuple):
@@ -132,6 +135,11 @@ class Input:
         return found if self.source is None else [*found, (self.source, f"{place}/source")]
 
 
+def metrics_of(items: Iterable[UnopenedItem], names: Iterable[str]) -> list[str]:
+    """Return each metric that scores one of *items*; *names* score those without metrics of their own."""
+    return [*dict.fromkeys(chain.from_iterable(item.metrics or names for item in items))]
+
+
 Inputs = Sequence[Input] | BadImage
 """The inputs of one metric for an item; an error if the item has too many frames, or none."""
 
@@ -141,7 +149,7 @@ class Plan:
     The items of a request with what each of its metrics scores, and the work that this means.
 
     Args:
-        names: of the metrics to be scored.
+        names: of the metrics that score the items without metrics of their own.
         lane: of its calls.
 
     Attributes:
@@ -168,7 +176,8 @@ class Plan:
         demands, unused = dict[Handle, Demand](), list[Fault]()
         for item in items:
             of_item, distinct, used = dict[str, Inputs](), dict[object, Input](), set[str]()
-            for name in names:
+            scored = item.metrics or names
+            for name in scored:
                 metric, options = catalog.known[name], item.options.get(name) or catalog.defaults[name]
                 uses = metric.uses_of(options)
                 used.update(uses)
@@ -183,7 +192,7 @@ class Plan:
                 Fault(
                     f"{item.place}/{name}",
                     "unused_picture",
-                    f"{', '.join(names)} with these options does not use it",
+                    f"{', '.join(scored)} with these options does not use it",
                 )
                 for name, given in ((REFERENCES, item.references), (SOURCE, item.source))
                 if given and name not in used

@@ -17,8 +17,6 @@ from service.serving.context import WORST_FIRST
 
 MetricResult = Score | ScoregateError
 
-Vocabularies = Mapping[frozenset[str], Sequence[str]]
-
 MAX_WORDS = 20  # unknown words in one warning
 
 
@@ -161,19 +159,13 @@ def rank(error: ScoregateError) -> int:
     return 2 if error.status >= 500 else 3
 
 
-def vocabularies(models: Iterable[ModelInfo]) -> Vocabularies:
-    """Return the ids of the models that were trained on each vocabulary; models without one are left out."""
-    found = defaultdict[frozenset[str], list[str]](list)
+def unknown_words(prompt: str, models: Iterable[ModelInfo]) -> list[Note]:
+    """Return a note for each vocabulary of *models* that lacks words of the *prompt*."""
+    taught = defaultdict[frozenset[str], list[str]](list)
     for info in models:
         if info.vocabulary:
-            found[info.vocabulary].append(info.id)
-    return found
-
-
-def unknown_words(prompt: str, taught: Vocabularies) -> list[Note]:
-    """Return a note for each vocabulary that lacks words of the *prompt*."""
-    words = set(re.findall(r"\w+", prompt.lower())) if taught else set()
-    notes = []
+            taught[info.vocabulary].append(info.id)
+    words, notes = set(re.findall(r"\w+", prompt.lower())), []
     for vocabulary, ids in taught.items():
         if unknown := sorted(words - vocabulary):
             shown = ", ".join(unknown[:MAX_WORDS]) + (", …" if len(unknown) > MAX_WORDS else "")

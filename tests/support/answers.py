@@ -22,7 +22,12 @@ def scored(
     """One score under every metric for every item that is asked about; *entry* is in each result."""
     asked = request_of(request)
     results = [
-        {"index": index, "id": item.get("id"), "scores": dict.fromkeys(asked["metrics"], score), **entry}
+        {
+            "index": index,
+            "id": item.get("id"),
+            "scores": dict.fromkeys(item.get("metrics", asked["metrics"]), score),
+            **entry,
+        }
         for index, item in enumerate(asked["items"])
     ]
     content = {"request_id": "r", "results": results, "partial": False, "models": {}, "timings_ms": {}}

@@ -339,16 +339,17 @@ class AsyncClient(Models, Matrices):
     ) -> Report:
         """Score *items* in one request.  Raises `ScoregateError`."""
         files, unsent = Files(allow_urls=self.allow_urls, options=params.options), dict[int, Result]()
+        metrics = [*map(params.metrics_of, items)]
 
         def filled(files: Files) -> dict[str, Any] | None:
             wire, broken = packed(files.item, items, "/items")
             for place, error in broken.items():
-                unsent[place] = Result.failed(place, items[place].id, params.metrics, error)
+                unsent[place] = Result.failed(place, items[place].id, metrics[place], error)
             return None if unsent and not wire else params.request(wire)
 
         raw = await self._send("/score", files, filled, timeout_s)
         shown = [(item.prompt, files.picture(item.image)) for item in items]
-        return report_of(raw, params.metrics, shown, unsent, strict=self.strict)
+        return report_of(raw, metrics, shown, unsent, strict=self.strict)
 
     async def _report_packed(
         self, wire: Sequence[Mapping[str, Any]], files: Files, params: ScoreParams
@@ -356,7 +357,8 @@ class AsyncClient(Models, Matrices):
         """Score items of the wire format whose pictures are in *files*."""
         raw = await self._send("/score", files, lambda _: params.request(wire), None)
         sent = [(item["prompt"], None) for item in wire]
-        return report_of(raw, params.metrics, sent, {}, strict=self.strict)
+        metrics = [item.get("metrics", params.metrics) for item in wire]
+        return report_of(raw, metrics, sent, {}, strict=self.strict)
 
     async def _send(
         self,

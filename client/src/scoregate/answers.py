@@ -31,12 +31,15 @@ def wrong(what: str, raw: Mapping[str, Any]) -> ScoregateError:
     return ScoregateError(f"the service's answer is wrong: {what}", request_id=str(raw.get("request_id", "")))
 
 
-def results_of(raw: Mapping[str, Any], metrics: Sequence[str], count: int) -> list[Result]:
-    """Parse the results of `POST /score` for *count* items.  Raises `ScoregateError`."""
+def results_of(raw: Mapping[str, Any], metrics: Sequence[Sequence[str]]) -> list[Result]:
+    """Parse the results of `POST /score`, given the *metrics* of each item.  Raises `ScoregateError`."""
     entries, notices = raw["results"], notices_of(raw)
-    if len(entries) != count:
-        raise wrong(f"{len(entries)} results for {count} items", raw)
-    return [result_of(entry, metrics, index, raw, notices) for index, entry in enumerate(entries)]
+    if len(entries) != len(metrics):
+        raise wrong(f"{len(entries)} results for {len(metrics)} items", raw)
+    return [
+        result_of(entry, names, index, raw, notices)
+        for index, (entry, names) in enumerate(zip(entries, metrics, strict=True))
+    ]
 
 
 def result_of(
@@ -144,7 +147,7 @@ def question_set_of(entry: Mapping[str, Any], request_id: str = "") -> QuestionS
 
 def report_of(
     raw: Mapping[str, Any],
-    metrics: Sequence[str],
+    metrics: Sequence[Sequence[str]],
     items: Sequence[tuple[str, bytes | None]],
     unsent: Mapping[int, Result],
     *,
@@ -154,6 +157,7 @@ def report_of(
     Parse the response of `POST /score`.  Raises `ScoregateError`.
 
     Args:
+        metrics: of each item.
         items: prompt and picture of each.
         unsent: the results of items that were not sent, by index.
         strict: as for `Client`.
@@ -161,7 +165,7 @@ def report_of(
     places = [place for place in range(len(items)) if place not in unsent]
 
     def parsed() -> Report:
-        results = results_of(raw, metrics, len(places))
+        results = results_of(raw, [metrics[place] for place in places])
         results = list(map(without_warned, results)) if strict else results
         found = {place: replace(result, index=place) for place, result in zip(places, results, strict=True)}
         return Report([result for _, result in sorted({**found, **unsent}.items())], raw, items, places)

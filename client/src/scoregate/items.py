@@ -22,6 +22,7 @@ class Item:
         image: in any form that `scoregate.images.encoded` takes; a list of them is frames of one scene, and
             a video is any that `scoregate.images.frames_of` takes.
         id: returned with the scores.
+        metrics: those that score it, in place of the request's.
         options: of this item, by metric; they override those of the request.
         references: 0 to 3 other pictures, for metrics that compare with them.
         source: the picture before an edit, for metrics that use it.
@@ -40,6 +41,7 @@ class Item:
     start: float | None = None
     end: float | None = None
     fps: float | None = None
+    metrics: Sequence[str] = ()
 
     @classmethod
     def of(cls, pair: Item | tuple[Picture, str]) -> Item:
@@ -78,6 +80,8 @@ class Files:
         wire: dict[str, Any] = {"prompt": item.prompt, "image": image}
         if item.id is not None:
             wire["id"] = item.id
+        if item.metrics:
+            wire["metrics"] = names_of(item.metrics)
         if item.options:
             wire["options"] = dict(item.options)
         if item.references:
@@ -179,6 +183,10 @@ class ScoreParams:
     options: Mapping[str, Any] | None
     explain: bool
     priority: str
+
+    def metrics_of(self, item: Item) -> Sequence[str]:
+        """Return the metrics of *item*: its own, or those of the request."""
+        return names_of(item.metrics) or self.metrics
 
     def request(self, wire: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the body of `POST /score` for items of the wire format."""

@@ -125,6 +125,7 @@ class Many:
         self._progress = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
         self._resume = None if resume is None else Resume(resume, params, strict=strict)
         self._models = self._resume.models if self._resume else {}  # that gave the scores so far
+        self._own = False  # an item has metrics of its own, so that requests use different models
         self._turns = asyncio.Semaphore(concurrency)
         self.ahead = 2 * concurrency  # so that one slow request does not idle the others
 
@@ -133,6 +134,7 @@ class Many:
         entries: list[Entry] = []
         for index, pair in enumerate(self._pairs):
             item = Item.of(pair)
+            self._own |= bool(item.metrics)
             known = self._resume.known(index, item) if self._resume else None
             entries.append(Entry(index, item, known))
             if len(entries) == self._batch:
@@ -177,8 +179,9 @@ class Many:
                 self._progress.step(failed=bool(result.errors))
         yield from same
         if change is not None:
+            index, models = results[change].index, results[change].models
             raise ModelChanged(
-                f"item {results[change].index}: {change_of(self._models, results[change].models)}, and their"
+                f"item {index}: {change_of(self._before(models), models)}, and their"
                 " scores are not comparable; allow_model_change=True goes on"
             )
 
@@ -186,10 +189,16 @@ class Many:
         """Return the position of the first result of other models than before."""
         for place, result in enumerate(results):
             if result.scores and result.models:
-                self._models = self._models or result.models
-                if result.models != self._models:
+                if result.models != self._before(result.models):
                     return place
+                self._models = {**self._models, **result.models}
         return None
+
+    def _before(self, models: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the earlier models that *models* must equal."""
+        if not self._own:
+            return self._models or models
+        return {name: self._models.get(name, label) for name, label in models.items()}
 
     def close(self) -> None:
         """Close the file and the progress bar."""
@@ -236,7 +245,7 @@ class Many:
         at = OF_AN_ITEM.fullmatch(str(fault.get("pointer")))
         detail = ": ".join(filter(None, [at and at[2], str(fault.get("detail"))]))
         error = kind(detail, status=exc.status, request_id=exc.request_id)
-        return Result.failed(entry.index, entry.item.id, self._params.metrics, error)
+        return Result.failed(entry.index, entry.item.id, self._params.metrics_of(entry.item), error)
 
 
 def change_of(before: Mapping[str, str], after: Mapping[str, str]) -> str:

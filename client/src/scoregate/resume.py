@@ -63,14 +63,18 @@ class Resume:
                 f"{fspath(self._path)}: item {index} is another one, or was scored with other parameters;"
                 " name another file for another run"
             )
-        if missing := set(self._params.metrics) - {*result.scores, *result.errors}:
+        if missing := set(self._params.metrics_of(item)) - {*result.scores, *result.errors}:
             raise BadResults(f"{fspath(self._path)}: item {index} has no {', '.join(sorted(missing))}")
         return result
 
     @property
     def models(self) -> Mapping[str, str]:
-        """The models of the first item with a score; empty without any."""
-        return next((result.models for _, result in self._known.values() if result.scores), {})
+        """The models of the items with a score, of each name the first."""
+        models: dict[str, str] = {}
+        for _, result in self._known.values():
+            if result.scores:
+                models = {**result.models, **models}
+        return models
 
     def write(self, results: Sequence[Result]) -> None:
         """Append a line for each new result without a temporary error."""
@@ -143,7 +147,7 @@ def result_in(entry: Mapping[str, Any]) -> Result:
 def key_of(item: Item, params: ScoreParams) -> str:
     """Return a hash of an item and the parameters; a picture is represented by its path."""
     said: list[Any] = [item.prompt, item.id, dict(item.options), path_of(item.image)]
-    said += [list(params.metrics), dict(params.options or {}), params.explain]
+    said += [list(params.metrics_of(item)), dict(params.options or {}), params.explain]
     if item.references or item.source is not None:
         said += [[path_of(each) for each in item.references], path_of(item.source)]
     if item.orient is not None:

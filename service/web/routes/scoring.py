@@ -43,10 +43,11 @@ async def score(request: Request) -> Response:
     """Score images against prompts."""
     service = service_of(request)
     wanted, parts = await read_body(request, requests_of(request).score, service.settings.server)
-    options = options_of(wanted.options, wanted.metrics)
+    asked = wanted.asked()
+    options = options_of(wanted.options, [*asked.values()])
     items = items_of(wanted, options, parts)
     request.state.items = len(items)
-    check_served({f"/metrics/{index}": name for index, name in enumerate(wanted.metrics)}, service.engine)
+    check_served(asked, service.engine)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
@@ -80,7 +81,7 @@ def result(
         content["errors"] = {name: entry(error) for name, error in errors.items()}
     if cache := {name: score.cache for name, score in scores.items() if score.cache}:
         content["cache"] = cache
-    if item.item.options != shared:
+    if any(shared[name] != options for name, options in item.item.options.items()):
         content["options"] = shown(item.item.options)
     if item.item.orient not in (None, orient):
         content["orient"] = item.item.orient

@@ -159,7 +159,9 @@ Count = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
 
 class WireItem(Clipped):
     """
-    One image with its prompt; its options, `orient`, `start`, `end` and `fps` override those of the request.
+    One image with its prompt.
+
+    Its options, `metrics`, `orient`, `start`, `end` and `fps` override those of the request.
 
     References are pictures that it is compared with, and the source is the picture before an edit. Both are
     for metrics that use them: see `uses` in `GET /models`.
@@ -168,6 +170,7 @@ class WireItem(Clipped):
     id: Id | None = None
     prompt: Prompt
     image: WireImage
+    metrics: list[Name] | None = None
     options: Options | None = None
     orient: Orient | None = None
     references: References | None = None
@@ -217,6 +220,18 @@ class ScoreRequest(Clipped):
             f"/images/{index}": WireItem.model_construct(prompt=self.prompt or "", image=image)
             for index, image in enumerate(self.images or ())
         }
+
+    def asked(self) -> dict[str, str]:
+        """Return the metrics that score an item, by their place in the request."""
+        items = self.items or ()
+        own = {
+            f"/items/{index}/metrics/{number}": name
+            for index, item in enumerate(items)
+            for number, name in enumerate(item.metrics or ())
+        }
+        if items and all(item.metrics for item in items):
+            return own
+        return {f"/metrics/{number}": name for number, name in enumerate(self.metrics)} | own
 
 
 class WireCascade(Strict):
@@ -317,13 +332,19 @@ class Requests:
         fields: dict[str, Any] = {name: (options, options()) for name, options in by_metric}
         options: Any = create_model("Options", __base__=Options, __doc__=Options.__doc__, **fields)
         own = Annotated[options, BeforeValidator(over_the_requests)] | None
-        item = create_model("WireItem", __base__=WireItem, __doc__=WireItem.__doc__, options=(own, None))
         names = Annotated[
             list[Name],
             Field(min_length=1, max_length=len(by_metric), fail_fast=True),
             AfterValidator(different),
             schema_keywords(uniqueItems=True),
         ]
+        item = create_model(
+            "WireItem",
+            __base__=WireItem,
+            __doc__=WireItem.__doc__,
+            options=(own, None),
+            metrics=(names | None, None),
+        )
         self.score: type[ScoreRequest] = create_model(
             "ScoreRequest",
             __base__=ScoreRequest,

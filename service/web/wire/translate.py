@@ -35,7 +35,8 @@ def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: 
     Items with the same file part or URL share its picture, unless they orient it differently.
 
     Args:
-        shared: the options of the request by metric, for items without options of their own.
+        shared: the options of the request by metric, those of items too, for items without options of their
+            own.
 
     Raises:
         Invalid: an image names a missing file part; every such place is named.
@@ -47,10 +48,13 @@ def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: 
         frames = pictures.of(item.image, f"{place}{image}", orient)
         references = pictures.of(item.references, f"{place}/references", orient) if item.references else []
         source = pictures.of(item.source, f"{place}/source", orient) if item.source is not None else [None]
-        options = shared if item.options is None else options_of(item.options, request.metrics)
+        own = item.metrics or ()
+        options = shared if item.options is None else options_of(item.options, own or request.metrics)
         clip = clip_of(item, request)
         items.append(
-            UnopenedItem(item.prompt, frames, options, item.id, place, references, source[0], clip, orient)
+            UnopenedItem(
+                item.prompt, frames, options, item.id, place, references, source[0], clip, orient, own
+            )
         )
     if faults := pictures.missing:
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])

@@ -68,6 +68,7 @@ async def test_a_key_uses_the_lanes_of_its_table_alone(serve, tmp_path, caplog, 
     ("path", "body", "pairs"),
     [
         ("/score", {"items": [item(), item()], "metrics": ["vqascore", "clipscore"]}, 4),
+        ("/score", {"items": [item(), item(metrics=["vqascore", "clipscore"])]}, 3),
         ("/rank", {"prompt": "a", "images": [b64(png())] * 3}, 3),
         (
             "/rank",
@@ -76,7 +77,7 @@ async def test_a_key_uses_the_lanes_of_its_table_alone(serve, tmp_path, caplog, 
         ),
         ("/questions", {"prompts": ["a red dog", "a blue cat"]}, 2),
     ],
-    ids=["score", "rank", "cascade", "questions"],
+    ids=["score", "own", "rank", "cascade", "questions"],
 )
 async def test_a_quota_is_charged_for_every_item_under_every_metric(serve, tmp_path, path, body, pairs):
     """The request fits once, not twice; one pair more never fits, and waiting would not help."""

@@ -131,7 +131,7 @@ async def test_a_metric_that_is_not_served_is_refused(opened):
     """The message lists what is served."""
     async with opened() as service:
         with pytest.raises(UnknownMetric, match="this server has: vqascore, clipscore, dsg"):
-            await score(service, [], "bleu")
+            await score(service, [UnopenedItem("a", [ImageRef(png())])], "bleu")
 
 
 async def brightness(item, models, options):

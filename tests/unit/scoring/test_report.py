@@ -18,7 +18,7 @@ from service.metrics.common.contract import Score
 from service.observability.instruments import Instruments
 from service.observability.notes import Code, Note
 from service.scoring.plan import UnopenedItem
-from service.scoring.report import ItemReport, Report, most_telling, unknown_words, vocabularies
+from service.scoring.report import ItemReport, Report, most_telling, unknown_words
 
 SCORE = Score(0.5, {})
 
@@ -84,13 +84,12 @@ def test_a_prompt_is_warned_of_the_words_that_a_model_never_learnt():
         ModelInfo("vqa", "fake", name, "1", "float32", "cpu", vocabulary=frozenset(words))
         for name, words in vocabulary.items()
     ]
-    taught = vocabularies(models)
 
     assert ["words that a, b never learnt: blue, unicorn", "words that c never learnt: blue, cup"] == [
-        each.text for each in unknown_words("Blue unicorn, CUP", taught)
+        each.text for each in unknown_words("Blue unicorn, CUP", models)
     ]
-    assert [] == unknown_words("red", vocabularies(models[:2]))
-    [many] = unknown_words(" ".join(map(str, range(21))), vocabularies(models[:1]))
+    assert [] == unknown_words("red", models[:2])
+    [many] = unknown_words(" ".join(map(str, range(21))), models[:1])
     assert many.text.endswith(", …")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -21,9 +22,10 @@ def statistics(outcomes: Sequence[Outcome], groups: Sequence[Hashable]) -> dict[
 
     Returns:
         `masked`: the share of pictures without a score.  `warnings`: their number.  `cached`: the share of
-        scores from the service's cache.  `mean` of the rewards.  `spread`: the mean over groups of the
-        standard deviation.  `constant`: the share of groups of equal rewards, which have no gradient.
-        `METRIC/mean` and `METRIC/spread`: of each part.  What no score or no group of two has is not there.
+        scores from the service's cache.  `left_out`: the share of rewards without some part.  `mean` of the
+        rewards.  `spread`: the mean over groups of the standard deviation.  `constant`: the share of groups
+        of equal rewards, which have no gradient.  `METRIC/mean` and `METRIC/spread`: of each part.  What no
+        score or no group of two has is not there.
     """
     placed = [(group, one) for group, one in zip(groups, outcomes, strict=True) if isinstance(one, Scored)]
     figures: dict[str, float] = {}
@@ -32,12 +34,13 @@ def statistics(outcomes: Sequence[Outcome], groups: Sequence[Hashable]) -> dict[
         figures["warnings"] = float(sum(one.warned for _, one in placed))
     if placed:
         figures["cached"] = fmean(one.cached for _, one in placed)
+        figures["left_out"] = fmean(bool(one.left_out) for _, one in placed)
         rewards = [(group, float(one)) for group, one in placed]
         figures |= spread_of(rewards)
         if spreads := deviations(rewards):
             figures["constant"] = fmean(spread == 0 for spread in spreads)
-        for metric in placed[0][1].parts:
-            part = spread_of([(group, one.parts[metric]) for group, one in placed])
+        for metric in dict.fromkeys(chain.from_iterable(one.parts for _, one in placed)):
+            part = spread_of([(group, one.parts[metric]) for group, one in placed if metric in one.parts])
             figures |= {f"{metric}/{name}": value for name, value in part.items()}
     return {PREFIX + name: value for name, value in figures.items()}
 

@@ -19,7 +19,7 @@ from scoregate.trainers.reward import Reward
 
 Parts = dict[str, list[float]]  # of rewards, by metric
 RewardFunction = Callable[..., tuple[list[float], Parts]]
-NOT_APPLICABLE = -10.0  # flow_grpo's evaluation skips these; its training does not
+NOT_APPLICABLE = -10.0  # flow_grpo's evaluation skips these; as the sum, its training does not
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,19 @@ def scores(
     metadata: Any = None,
     only_strict: bool = True,
 ) -> tuple[list[float], Parts]:
-    """Return the reward of each picture, and its scores by metric."""
-    rewards = reward(images, prompts, fill=fill)
-    return list(rewards), rewards.parts
+    """
+    Return the reward of each picture, and its scores by metric.
+
+    Args:
+        metadata: of each prompt; its `domain`, if the reward has domains.
+    """
+    domains = [each["domain"] for each in metadata] if reward.by_domain else None
+    rewards = reward(images, prompts, fill=fill, domains=domains)
+    parts = {
+        metric: [NOT_APPLICABLE if one is None else one for one in scores]
+        for metric, scores in rewards.parts.items()
+    }
+    return list(rewards), parts
 
 
 def factory(metric: str = "vqascore", *, fill: float | None = None, **settings: Any) -> Factory:

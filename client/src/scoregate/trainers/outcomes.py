@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from math import isfinite
 from typing import Any, TypeVar
 
 from scoregate.errors import ConnectionFailed, Invalid, ScoregateError, Timeout, TooLarge
+from scoregate.items import names_of
 from scoregate.results import Result
 
 T = TypeVar("T")
@@ -21,28 +24,52 @@ class Scored(float):
         parts: each score by metric, without its weight.
         cached: the share of the scores that the service had in its cache.
         warned: the number of the service's warnings.
+        left_out: the error of each metric that is not required and has no score.
     """
 
     parts: Mapping[str, float] = {}
     cached: float = 0.0
     warned: int = 0
-
-    @classmethod
-    def of(cls, result: Result, weights: Mapping[str, float]) -> Outcome:
-        """Return the reward of a result, or the first error of its metrics."""
-        for metric in weights:
-            if error := result.errors.get(metric):
-                return error if len(weights) == 1 else error.at(metric)
-        scored = cls(sum(weight * result.scores[metric] for metric, weight in weights.items()))
-        if not isfinite(scored):
-            return ScoregateError("the weighted sum is not finite", request_id=result.request_id)
-        scored.parts = {metric: result.scores[metric] for metric in weights}
-        scored.cached = sum(result.cache.get(metric) == "hit" for metric in weights) / len(weights)
-        scored.warned = len(result.warnings)
-        return scored
+    left_out: Mapping[str, ScoregateError] = {}
 
 
 Outcome = Scored | ScoregateError
+
+
+@dataclass(frozen=True)
+class WeightedSum:
+    """
+    The sum of a picture's scores.
+
+    Attributes:
+        weights: by metric.
+        required: the metrics without which there is no sum.
+    """
+
+    weights: Mapping[str, float]
+    required: Collection[str]
+
+    def of(self, result: Result) -> Outcome:
+        """
+        Return the reward of a result, or the first error of a required metric.
+
+        Without the score of another metric, it is the weighted mean of the scores that there are, times the
+        sum of all weights.
+        """
+        missing = {metric: result.errors[metric] for metric in self.weights if metric in result.errors}
+        there = {metric: weight for metric, weight in self.weights.items() if metric not in missing}
+        size, of_all = sum(map(abs, there.values())), sum(map(abs, self.weights.values()))
+        for metric, error in missing.items():
+            if metric in self.required or not size:
+                return error if len(self.weights) == 1 else error.at(metric)
+        total = sum(weight * result.scores[metric] for metric, weight in there.items())
+        scored = Scored(total * of_all / size if missing else total)
+        if not isfinite(scored):
+            return ScoregateError("the weighted sum is not finite", request_id=result.request_id)
+        scored.parts = {metric: result.scores[metric] for metric in there}
+        scored.cached = sum(result.cache.get(metric) == "hit" for metric in there) / len(there)
+        scored.warned, scored.left_out = len(result.warnings), missing
+        return scored
 
 
 class Rewards(list[float]):
@@ -50,12 +77,13 @@ class Rewards(list[float]):
     The rewards of a call, in the order of its pictures.
 
     Attributes:
-        parts: the scores of each metric, in the same order and without its weight.
+        parts: the scores of each metric, in the same order and without its weight; None for a picture that
+            it does not score.
     """
 
     def __init__(self, scored: Sequence[Scored], metrics: Iterator[str] | Sequence[str]) -> None:
         super().__init__(map(float, scored))
-        self.parts = {metric: [one.parts[metric] for one in scored] for metric in metrics}
+        self.parts = {metric: [one.parts.get(metric) for one in scored] for metric in metrics}
 
 
 class NoScore(ScoregateError):
@@ -99,6 +127,29 @@ def weights_of(
     if wrong := [name for name, weight in found.items() if not isfinite(weight)]:
         raise ValueError(f"the weight of {wrong[0]} is not finite")
     return {metric: float(found[metric]) for metric in metrics}
+
+
+def weighted_sums(
+    by_domain: Mapping[str, Mapping[str, float]], required: Sequence[str] | str | None
+) -> dict[str, WeightedSum]:
+    """
+    Return the weighted sum of each domain.
+
+    Args:
+        by_domain: the weights of each.
+        required: metrics of any of them; None for all.
+
+    Raises:
+        ValueError: a domain has no metric, a weight is not finite, or a required metric has no weight.
+    """
+    weights = {domain: weights_of(list(each), each) for domain, each in by_domain.items()}
+    if empty := [domain for domain, each in weights.items() if not each]:
+        raise ValueError(f"the domain {empty[0]!r} has no metric")
+    known = dict.fromkeys(chain.from_iterable(weights.values()))
+    needed = known if required is None else names_of(required)
+    if wrong := [name for name in needed if name not in known]:
+        raise ValueError(f"{wrong[0]!r} is required, and is none of {', '.join(known)}")
+    return {domain: WeightedSum(each, set(needed)) for domain, each in weights.items()}
 
 
 def filled(value: float, metrics: Sequence[str]) -> Scored:

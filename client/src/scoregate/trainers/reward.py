@@ -7,7 +7,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -15,7 +15,7 @@ from scoregate.aio import AsyncClient
 from scoregate.answers import lower_is_better, understood
 from scoregate.client import Client, asynchronous
 from scoregate.connection import api_key_of, base_url_of
-from scoregate.errors import Conflict, ScoregateError, Timeout, UnknownMetric
+from scoregate.errors import Conflict, ScoregateError, UnknownMetric
 from scoregate.items import Item, names_of
 from scoregate.notices import ScoregateWarning
 from scoregate.portal import Portal, Portals
@@ -24,13 +24,15 @@ from scoregate.trainers.outcomes import (
     NoScore,
     Outcome,
     Rewards,
+    WeightedSum,
     complete,
     filled,
     of_the_sample,
+    weighted_sums,
     weights_of,
 )
 from scoregate.trainers.pictures import check_encode, in_batches, items_of
-from scoregate.trainers.sending import Sender, passing, pause_s
+from scoregate.trainers.sending import Sender, better, passing, pause_s
 
 __all__ = ["NoScore", "Outcome", "Reward"]
 
@@ -51,10 +53,14 @@ class Reward:
         metric: one metric, or a composite of several that the service defines.
         metrics: several metrics, in one request, in place of *metric*; the reward is their weighted sum.
         weights: of the metrics, by name or in their order; 1 by default.
+        by_domain: the weights of the metrics for the pictures of each domain, in place of the three above.
+            Each call then names the domain of each picture.
+        required: the metrics without which a picture has no reward; by default all of them.  The reward of a
+            picture without another score is the weighted mean of the rest, times the sum of the weights.
         logit: log-odds in place of the probability of `vqascore`; *options* have precedence.
         encode: how pixels travel: `raw` and `png` without loss, `jpeg` with quality 95.  Files are sent
             unchanged.
-        options: of *metric*; of *metrics*, by metric.
+        options: of *metric*; of *metrics* and of *by_domain*, by metric.
         base_url, api_key: as for `Client`.
         priority: the lane, `bulk` or `interactive`.
         timeout_s: of one call with its retries.
@@ -66,8 +72,9 @@ class Reward:
             It stays open when the reward is closed.
 
     Raises:
-        ValueError: *weights* are not a finite number for each metric, *encode* is none of the above, or
-            `Client` would not take *base_url* or *api_key*, or *client* is given with one of them.
+        ValueError: *weights* are not a finite number for each metric, or those of a domain are none,
+            *required* names another metric, *encode* is none of the above, `Client` would not take *base_url*
+            or *api_key*, or *client* is given with one of them.
     """
 
     metric: str = "vqascore"
@@ -84,6 +91,8 @@ class Reward:
     strict: bool = False
     transport: Any = None
     client: Client | None = None
+    by_domain: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    required: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         check_encode(self.encode)
@@ -93,7 +102,10 @@ class Reward:
             api_key_of(self.api_key)
         if self.client and (self.base_url or self.api_key or self.transport):
             raise ValueError("client has an address, a key and a transport of its own")
-        self._weights = weights_of(names_of(self.metrics) or [self.metric], self.weights)
+        if self.by_domain and (self.metrics or self.weights):
+            raise ValueError("by_domain has the metrics and weights of each domain")
+        one = weights_of(names_of(self.metrics) or [self.metric], self.weights)
+        self._sums = weighted_sums(self.by_domain or {"": one}, self.required)
         self._portals = Portals()
         self._warned: Counter[str] = Counter()
         self._lower: bool | None = None  # until the first request
@@ -102,7 +114,19 @@ class Reward:
     @property
     def names(self) -> list[str]:
         """The metrics of a request."""
-        return list(self._weights)
+        return list(dict.fromkeys(chain.from_iterable(each.weights for each in self._sums.values())))
+
+    def _sums_of(self, domains: Sequence[str] | None, count: int) -> list[WeightedSum]:
+        """Return the sum for each of *count* pictures.  Raises `ValueError`."""
+        if not self.by_domain:
+            if domains is not None:
+                raise ValueError("these pictures have domains, and the reward has no by_domain")
+            return [self._sums[""]] * count
+        if domains is None or isinstance(domains, str) or len(domains) != count:
+            raise ValueError(f"by_domain needs the domain of each of {count} pictures")
+        if wrong := [name for name in domains if name not in self._sums]:
+            raise ValueError(f"by_domain has no {wrong[0]!r}, but {', '.join(self.by_domain)}")
+        return [self._sums[name] for name in domains]
 
     @property
     def warned(self) -> Mapping[str, int]:
@@ -138,6 +162,7 @@ class Reward:
         fill: float | None = None,
         channels: int | None = None,
         references: Sequence[Any] | None = None,
+        domains: Sequence[str] | None = None,
     ) -> Rewards:
         """
         Return the reward of each picture with its prompt, and as `parts` its scores by metric.
@@ -148,12 +173,14 @@ class Reward:
             fill: the reward, and each part, of a picture that cannot be scored because of the picture or its
                 prompt; an error by default.  It does not replace errors of a whole request.
             references: the references of each picture; the metric must use them.
+            domains: the domain of each picture, for *by_domain*.
 
         Raises:
             NoScore: a picture has no score, and no *fill* applies.
-            ValueError, TypeError: *images* are not pictures, or their number is not that of *prompts*.
+            ValueError, TypeError: *images* are not pictures, or their number is not that of *prompts* or
+                *domains*, or a domain is unknown.
         """
-        outcomes = self.outcomes(images, prompts, channels=channels, references=references)
+        outcomes = self.outcomes(images, prompts, channels=channels, references=references, domains=domains)
         if fill is not None:
             outcomes = [filled(fill, self.names) if of_the_sample(one) else one for one in outcomes]
         return Rewards(complete(outcomes), self.names)
@@ -165,15 +192,20 @@ class Reward:
         *,
         channels: int | None = None,
         references: Sequence[Any] | None = None,
+        domains: Sequence[str] | None = None,
     ) -> list[Outcome]:
         """Return for each picture its reward, a float with `parts`, or its error."""
+        sums = self._sums_of(domains, len(prompts))
         items = items_of(images, prompts, channels, references, self.encode)
-        return self._noted(prompts, self._here().run(self._outcomes(items)))
+        return self._noted(prompts, self._here().run(self._outcomes(items, sums)))
 
-    async def outcomes_soon(self, images: Any, prompts: Sequence[str]) -> list[Outcome]:
+    async def outcomes_soon(
+        self, images: Any, prompts: Sequence[str], domains: Sequence[str] | None = None
+    ) -> list[Outcome]:
         """Return `outcomes`, awaited; the connections do not depend on the caller's event loop."""
+        sums = self._sums_of(domains, len(prompts))
         items = await asyncio.to_thread(items_of, images, prompts, None, encode=self.encode)
-        outcomes = asyncio.wrap_future(self._here().submit(self._outcomes(items)))
+        outcomes = asyncio.wrap_future(self._here().submit(self._outcomes(items, sums)))
         return self._noted(prompts, await outcomes)
 
     def check(self) -> dict[str, Mapping[str, Any]]:
@@ -184,17 +216,21 @@ class Reward:
             ScoregateError: the service does not serve one of them, or is unreachable.
         """
         served = self._served()
-        for metric, weight in self._weights.items():
+        for metric in self.names:
             if metric not in served:
                 raise UnknownMetric(f"the service has no metric {metric!r}, but {', '.join(sorted(served))}")
-            if lower_is_better(served[metric]) and weight > 0:
+            if lower_is_better(served[metric]) and self._is_sought(metric):
                 warnings.warn(
                     f"lower scores of {metric} are better, and trainers seek high rewards: give it a"
                     " negative weight",
                     ScoregateWarning,
                     stacklevel=2,
                 )
-        return {metric: served[metric] for metric in self._weights}
+        return {metric: served[metric] for metric in self.names}
+
+    def _is_sought(self, metric: str) -> bool:
+        """Return True if higher scores of *metric* raise some reward."""
+        return any(each.weights.get(metric, 0) > 0 for each in self._sums.values())
 
     @contextmanager
     def awake(self, *models: str) -> Iterator[None]:
@@ -240,8 +276,9 @@ class Reward:
     def lower_is_better(self) -> bool:
         """Return True if lower rewards are better; one request.  Raises `ScoregateError`."""
         if self._lower is None:
-            [(metric, weight), *more] = self._weights.items()
-            self._lower = not more and weight > 0 and lower_is_better(self._served().get(metric, {}))
+            metric, *more = self.names
+            alone = not more and self._is_sought(metric)
+            self._lower = alone and lower_is_better(self._served().get(metric, {}))
         return self._lower
 
     def _served(self) -> dict[str, dict[str, Any]]:
@@ -257,7 +294,7 @@ class Reward:
         made: Sender | None = self.__dict__.get("_made")
         if made is None:  # of two concurrent threads, both get the first one's
             client = self._client()
-            sender = Sender(client, self._weights, self._options(), self.priority, self.strict, self._warned)
+            sender = Sender(client, self.names, self._options(), self.priority, self.strict, self._warned)
             made = self.__dict__.setdefault("_made", sender)
             if self.client is None:
                 self._portals.serve(self, made.client.close)
@@ -280,30 +317,42 @@ class Reward:
 
     def _options(self) -> dict[str, dict[str, Any]]:
         """Return the options of a request, by metric."""
-        given = self.options if self.metrics else {self.metric: self.options}
+        given = self.options if self.metrics or self.by_domain else {self.metric: self.options}
         options = {metric: dict(each) for metric, each in given.items() if each}
         for metric in LOG_ODDS if self.logit else ():
-            if metric in self._weights:
+            if metric in self.names:
                 options[metric] = {"output": "logit", **options.get(metric, {})}
         return options
 
-    async def _outcomes(self, items: Sequence[Item | ScoregateError]) -> list[Outcome]:
+    async def _outcomes(
+        self, items: Sequence[Item | ScoregateError], sums: Sequence[WeightedSum]
+    ) -> list[Outcome]:
         """Return the outcome of each item, with retries of temporary errors until the time is up."""
+        if self.by_domain:
+            items = [*map(with_metrics, items, sums)]
         clock = asyncio.get_running_loop().time
         deadline, places, attempt = clock() + self.timeout_s, asyncio.Semaphore(AT_ONCE), 0
         outcomes: list[Any] = list(items)
-        left = [index for index, item in enumerate(items) if isinstance(item, Item)]
+        sent = {index: item for index, item in enumerate(items) if isinstance(item, Item)}
+        left = list(sent)
         while True:
             attempt += 1
             batches = list(in_batches(left, items, self.batch))
             send = self._sender().outcomes
-            asked = (send([items[index] for index in batch], deadline, places) for batch in batches)
+            asked = (
+                send([sent[n] for n in batch], [sums[n] for n in batch], deadline, places)
+                for batch in batches
+            )
             answers = await asyncio.gather(*asked)
             for index, outcome in zip(chain(*batches), chain(*answers), strict=True):
-                if attempt == 1 or not isinstance(outcome, Timeout):  # the error before it says more
-                    outcomes[index] = outcome
-            left = [index for index in left if passing(outcomes[index], attempt)]
-            pause = pause_s([outcomes[index] for index in left], attempt)
+                outcomes[index] = better(outcomes[index], outcome)
+            again = {index: errors for index in left if (errors := passing(outcomes[index], attempt))}
+            left, pause = list(again), pause_s([*chain.from_iterable(again.values())], attempt)
             if not left or clock() + pause > deadline:
                 return outcomes
             await asyncio.sleep(pause)
+
+
+def with_metrics(item: Item | ScoregateError, wanted: WeightedSum) -> Item | ScoregateError:
+    """Return *item*, to be scored by the metrics of its domain alone; an error itself."""
+    return replace(item, metrics=list(wanted.weights)) if isinstance(item, Item) else item

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from scoregate.aio import AsyncClient
@@ -21,10 +22,12 @@ from scoregate.errors import (
     QuestionLLMFailed,
     QuotaExceeded,
     ScoregateError,
+    Timeout,
     UpstreamFailed,
 )
-from scoregate.notices import Notice, ScoregateWarning
-from scoregate.trainers.outcomes import Outcome, Scored, concerns_some
+from scoregate.items import Item
+from scoregate.notices import ScoregateWarning
+from scoregate.trainers.outcomes import Outcome, Scored, WeightedSum, concerns_some
 
 AWAY = (ConnectionFailed, LaneFull, MemoryFull, NotReady, Overloaded, QuotaExceeded)  # until the deadline
 FAULTS = (ModelFault, QuestionLLMFailed, UpstreamFailed)
@@ -35,25 +38,30 @@ LONGEST_S = 8.0  # between two attempts, unless the service requires more
 @dataclass
 class Sender:
     """
-    Requests for the weighted metrics of a reward.
+    Requests for the metrics of a reward.
 
     Attributes:
+        metrics: of items without metrics of their own.
         options: by metric.
         warned: the number of warnings by kind.
     """
 
     client: AsyncClient
-    weights: Mapping[str, float]
+    metrics: Sequence[str]
     options: Mapping[str, Mapping[str, Any]]
     priority: str
     strict: bool
     warned: Counter[str] = field(default_factory=Counter)
 
     async def outcomes(
-        self, items: Sequence[Any], deadline: float, places: asyncio.Semaphore
+        self,
+        items: Sequence[Item],
+        sums: Sequence[WeightedSum],
+        deadline: float,
+        places: asyncio.Semaphore,
     ) -> list[Outcome]:
         """
-        Return the outcome of each of *items*, in one request.
+        Return the outcome of each of *items* by its weighted sum, in one request.
 
         If it is rejected for its size, or for items that the error names, each half is sent alone.
         """
@@ -61,7 +69,7 @@ class Sender:
             async with places:
                 report = await self.client.score_items(
                     items,
-                    list(self.weights),
+                    self.metrics,
                     options=self.options or None,
                     priority=self.priority,
                     timeout_s=max(0.001, deadline - asyncio.get_running_loop().time()),
@@ -71,24 +79,48 @@ class Sender:
                 return [error] * len(items)
             half = len(items) // 2
             return [
-                *await self.outcomes(items[:half], deadline, places),
-                *await self.outcomes(items[half:], deadline, places),
+                *await self.outcomes(items[:half], sums[:half], deadline, places),
+                *await self.outcomes(items[half:], sums[half:], deadline, places),
             ]
-        self._warn(report.warnings)
-        return [Scored.of(result, self.weights) for result in report]
+        for notice in report.warnings:  # with `strict` they are errors already
+            text = f"{notice.code}: {notice}" if notice.code else str(notice)
+            self._count(notice.kind, text, warn=not self.strict)
+        outcomes = [each.of(result) for each, result in zip(sums, report, strict=True)]
+        for metric, why in chain.from_iterable(left_out(one).items() for one in outcomes):
+            self._count(f"left out: {metric}", f"a reward without {metric}: {why.code}: {why.detail}")
+        return outcomes
 
-    def _warn(self, notices: Sequence[Notice]) -> None:
-        """Count each warning; the first of its kind is a `ScoregateWarning`, unless it is an error."""
-        for notice in notices:
-            if not (self.strict or self.warned[notice.kind]):
-                text = f"{notice.code}: {notice}" if notice.code else str(notice)
-                warnings.warn(text, ScoregateWarning, stacklevel=2)
-            self.warned[notice.kind] += 1
+    def _count(self, kind: str, text: str, *, warn: bool = True) -> None:
+        """Count a warning; the first of its kind is a `ScoregateWarning`."""
+        if warn and not self.warned[kind]:
+            warnings.warn(text, ScoregateWarning, stacklevel=2)
+        self.warned[kind] += 1
 
 
-def passing(outcome: Any, attempt: int) -> bool:
-    """Return True if *outcome*, of attempt number *attempt*, is a temporary error."""
-    return isinstance(outcome, AWAY) or (isinstance(outcome, FAULTS) and attempt < MOST_FAULTS)
+def left_out(outcome: Outcome) -> Mapping[str, ScoregateError]:
+    """Return the errors of the metrics that a reward lacks."""
+    return outcome.left_out if isinstance(outcome, Scored) else {}
+
+
+def better(before: Any, outcome: Outcome) -> Outcome:
+    """
+    Return which of two outcomes of an item to keep; *before* is the item itself the first time.
+
+    A reward without some part stays if the next attempt fails, and so does the error before a `Timeout`.
+    """
+    stays = isinstance(before, Scored) or (
+        isinstance(outcome, Timeout) and isinstance(before, ScoregateError)
+    )
+    return before if stays and isinstance(outcome, ScoregateError) else outcome
+
+
+def passing(outcome: Any, attempt: int) -> list[ScoregateError]:
+    """Return the temporary errors for which *outcome*, of attempt number *attempt*, is tried again."""
+    if isinstance(outcome, Scored):  # it waits for no part that is away
+        errors, kinds = list(outcome.left_out.values()), (*AWAY, *FAULTS)
+        return [each for each in errors if isinstance(each, kinds) and attempt < MOST_FAULTS]
+    again = isinstance(outcome, AWAY) or (isinstance(outcome, FAULTS) and attempt < MOST_FAULTS)
+    return [outcome] if again else []
 
 
 def pause_s(errors: Sequence[ScoregateError], attempt: int) -> float:

@@ -22,6 +22,7 @@ def reward_function(
     metric: str = "vqascore",
     *,
     pictures: str = "pictures",
+    domains: str = "domain",
     mask: bool = False,
     asynchronous: bool = False,
     **settings: Any,
@@ -34,6 +35,7 @@ def reward_function(
     Args:
         pictures: the keyword that holds the pictures, `completions` for example.  In TRL's own trainers the
             columns `image` and `images` are the model's inputs.
+        domains: the keyword that holds the domains, if *settings* have `by_domain`.
         mask: return None for a picture without a score, instead of raising.  A failed request always raises.
             TRL drops a row from its group if no reward function has a number for it; before 1.6 it counted
             such a row as 0.
@@ -41,14 +43,15 @@ def reward_function(
         settings: attributes of `Reward`.
     """
     reward = Reward(metric, **settings)
-    function: Callable[..., Any] = partial(rewards_soon if asynchronous else rewards, reward, pictures, mask)
+    named = pictures, domains if reward.by_domain else ""
+    function: Callable[..., Any] = partial(rewards_soon if asynchronous else rewards, reward, named, mask)
     function.__name__ = "+".join(reward.names)
     return function
 
 
 def rewards(
     reward: Reward,
-    pictures: str,
+    named: tuple[str, str],
     mask: bool,
     /,  # a column may have any of these names
     prompts: Sequence[Any],
@@ -57,13 +60,14 @@ def rewards(
     **columns: Any,
 ) -> list[float | None]:
     """Return a reward for each prompt, as TRL calls it."""
-    outcomes = reward.outcomes(column(columns, pictures), list(map(text_of, prompts)))
+    pictures, domains = (column(columns, name) for name in named)
+    outcomes = reward.outcomes(pictures, list(map(text_of, prompts)), domains=domains)
     return logged(reward, mask, outcomes, log_metric, log_extra)
 
 
 async def rewards_soon(
     reward: Reward,
-    pictures: str,
+    named: tuple[str, str],
     mask: bool,
     /,  # a column may have any of these names
     prompts: Sequence[Any],
@@ -72,15 +76,16 @@ async def rewards_soon(
     **columns: Any,
 ) -> list[float | None]:
     """Return a reward for each prompt, awaited."""
-    outcomes = await reward.outcomes_soon(column(columns, pictures), list(map(text_of, prompts)))
+    pictures, domains = (column(columns, name) for name in named)
+    outcomes = await reward.outcomes_soon(pictures, list(map(text_of, prompts)), domains)
     return logged(reward, mask, outcomes, log_metric, log_extra)
 
 
 def column(columns: Mapping[str, Any], name: str) -> Any:
-    """Return the column of the pictures.  Raises `TypeError` if it is missing."""
-    if name not in columns:
-        raise TypeError(f"there is no column {name!r} with the pictures, but {', '.join(columns)}")
-    return columns[name]
+    """Return the column *name*; None for an empty name.  Raises `TypeError` if it is missing."""
+    if name and name not in columns:
+        raise TypeError(f"there is no column {name!r}, but {', '.join(columns)}")
+    return columns.get(name)
 
 
 def logged(
@@ -94,7 +99,7 @@ def logged(
             log_metric(name, value)
     if log_extra is not None:
         for name in reward.names:
-            log_extra(name, [None if one is None else one.parts[name] for one in scored])
+            log_extra(name, [None if one is None else one.parts.get(name) for one in scored])
     return [None if one is None else float(one) for one in scored]
 
 

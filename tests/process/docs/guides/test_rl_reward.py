@@ -8,6 +8,7 @@ import PIL.Image
 import pytest
 
 import scoregate
+from service.metrics.common.registry import metrics
 from service.wiring.load import DEMO_PROFILE, load_settings
 from tests.support.pages import fences, page
 
@@ -50,6 +51,16 @@ def test_a_sum_has_its_parts(module):
     assert sums == pytest.approx(rewards)
 
 
+def test_each_picture_is_scored_by_the_metrics_of_its_domain(module):
+    """By the weights of the page; its other domains have metrics that there are, too."""
+    domains, several = module(PAGE, "domains.py"), module(PAGE, "several.py")
+    _, parts = several.scored([RED, BLUE], ["red"] * 2)
+
+    expected = [0.1 * one for one in parts["vqascore"]]
+    assert expected == pytest.approx(domains.scored([RED, BLUE], ["red"] * 2, ["other"] * 2))
+    assert {*domains.reward.names} <= metrics().keys()
+
+
 def test_a_step_is_a_line_in_the_log(module, caplog):
     """With the figures that the page lists."""
     logged = module(PAGE, "logged.py")
@@ -58,7 +69,7 @@ def test_a_step_is_a_line_in_the_log(module, caplog):
         logged.end_of_step(7)
 
     assert "step 7: " in caplog.text
-    listed = re.findall(r"`(scoregate/[a-z/]+)`", page(f"guides/{PAGE}"))
+    listed = re.findall(r"`(scoregate/[a-z_/]+)`", page(f"guides/{PAGE}"))
     assert all(f"{name} " in caplog.text for name in listed)
 
 

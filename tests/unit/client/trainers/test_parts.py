@@ -6,7 +6,7 @@ import pickle
 import httpx2 as httpx
 import pytest
 
-from scoregate.trainers.outcomes import Scored
+from scoregate.trainers.outcomes import WeightedSum
 from scoregate.trainers.reward import NoScore, Reward
 from scoregate.trainers.trl import reward_function
 from tests.support.pictures import png
@@ -120,4 +120,4 @@ def test_a_sum_that_is_no_number_is_an_error():
 
     result = Result(0, None, {"a": 1e300}, {}, {}, {}, "r")
 
-    assert "the weighted sum is not finite" == Scored.of(result, {"a": 1e300}).detail
+    assert "the weighted sum is not finite" == WeightedSum({"a": 1e300}, "a").of(result).detail

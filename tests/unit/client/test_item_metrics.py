@@ -1,0 +1,74 @@
+"""`Item.metrics`: an item's own metrics in place of those of the request."""
+
+import pytest
+
+from scoregate import BadResults, Item, ModelChanged, ScoregateError
+from tests.support.answers import request_of, scored
+from tests.support.pictures import png
+
+ITEMS = [
+    Item("a sign", png(), metrics=["ocr"]),
+    Item("two cats", png(), metrics="geneval"),
+    Item("a dog", png()),
+]
+MODELS = {"ocr": {"ocr": "pp@1"}, "geneval": {"detector": "m2f@1"}, "vqascore": {"vqa": "clip@1"}}
+
+
+def modelled(request, models=MODELS):
+    """An answer with the models of the first item's metrics, as those of the request."""
+    [item] = request_of(request)["items"]
+    return scored(request, models=models[item.get("metrics", ["vqascore"])[0]])
+
+
+def test_each_item_is_sent_with_its_own_and_has_results_for_these(answered):
+    """A single name is a list of one, and an item without any has those of the call."""
+    sent = []
+
+    def answer(request):
+        sent.append(request_of(request))
+        return scored(request)
+
+    report = answered(answer).score_items(ITEMS, ["vqascore"])
+
+    assert [["ocr"], ["geneval"], None] == [item.get("metrics") for item in sent[0]["items"]]
+    assert [{"ocr": 0.5}, {"geneval": 0.5}, {"vqascore": 0.5}] == [result.scores for result in report]
+
+
+def test_an_answer_without_an_items_own_metric_is_wrong(answered):
+    """It has the request's instead."""
+    client = answered(lambda request: scored(request, entry={"scores": {"vqascore": 0.5}}))
+
+    with pytest.raises(ScoregateError, match="item 0 has neither a number nor an error for ocr"):
+        client.score_items(ITEMS)
+
+
+@pytest.mark.parametrize("call", ["score_items", "score_many"])
+def test_a_picture_that_cannot_be_read_is_an_error_under_the_items_own(answered, call):
+    """Nobody asked for the others."""
+    items = [Item("a sign", "nowhere.png", metrics=["ocr"]), *ITEMS]
+
+    results = list(getattr(answered(scored), call)(items))
+
+    assert ["ocr"] == list(results[0].errors)
+
+
+def test_requests_of_items_with_different_models_are_no_change(answered):
+    """Their metrics use others; but a model of one name must stay the same."""
+    assert 3 == len(list(answered(modelled).score_many(ITEMS, batch=1, concurrency=1)))
+
+    asked = iter([MODELS, MODELS | {"ocr": {"ocr": "pp@2"}}])
+    client = answered(lambda request: modelled(request, next(asked)))
+    with pytest.raises(ModelChanged, match=r"item 1: ocr was pp@1 and is pp@2, and"):
+        list(client.score_many([ITEMS[0], ITEMS[0]], batch=1, concurrency=1))
+
+
+def test_a_run_goes_on_with_the_models_of_all_its_lines(answered, tmp_path):
+    """The second line's model is compared, too."""
+    path, other = tmp_path / "results.jsonl", MODELS | {"geneval": {"detector": "m2f@2"}}
+    list(answered(modelled).score_many(ITEMS[:2], batch=1, concurrency=1, resume=path))
+
+    more = [*ITEMS[:2], ITEMS[1]]
+    with pytest.raises(ModelChanged, match="detector was m2f@1 and is m2f@2"):
+        list(answered(lambda one: modelled(one, other)).score_many(more, batch=1, concurrency=1, resume=path))
+    with pytest.raises(BadResults, match="item 0 is another one"):
+        list(answered(modelled).score_many([Item("a sign", png(), metrics=["dsg"])], resume=path))
