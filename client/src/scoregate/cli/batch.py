@@ -33,6 +33,7 @@ from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.cli.warnings import kinds_of
 from scoregate.data.datasets import Dataset
 from scoregate.data.shards import stem
+from scoregate.many import Progress
 from scoregate.records import kind
 from scoregate.text import shown
 
@@ -218,8 +219,9 @@ def check_finished(plan: Plan, file: Path) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line to stderr."""
-    print(shown(text), file=sys.stderr)
+    """Print a line to stderr, above the bar if there is one."""
+    write = Progress.write if sys.stderr.isatty() else print
+    write(shown(text), file=sys.stderr)
 
 
 def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: int = 0) -> bool:

@@ -1,5 +1,6 @@
 """Results of shards: one file, or a folder with a Parquet file for each."""
 
+import re
 from itertools import count
 from pathlib import Path
 
@@ -58,6 +59,16 @@ def test_a_folder_has_a_parquet_file_for_each_shard(command, service, shards):
     assert ["s-1.tar/0001", "s-1.tar/0002"] == [row["image"] for row in rows]
     assert "s-1.tar/0002: it has no picture" == rows[1]["errors"]["vqascore"]["detail"]
     assert 0 == command(service, "reproduce", "out/s-0.parquet.manifest.json")[0]
+
+
+def test_on_a_terminal_a_shard_has_a_line_above_the_bar(command, service, shards, monkeypatch):
+    """Which is cleared before, and drawn again."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    _, _, err = command(service, *TO_FOLDER)
+    drawn = re.split(r"[\r\n]+", err)
+
+    assert all(f"shard {number} of 3: out/s-{number - 1}.parquet" in drawn for number in (1, 2, 3))
+    assert any("it/s]" in line for line in drawn)
 
 
 def test_small_shards_share_a_request(command, service, shards):
