@@ -166,18 +166,23 @@ class Session:
 def session(arguments: argparse.Namespace, dataset: Dataset) -> Iterator[Session]:
     """Yield the service that the arguments name."""
     with connected(arguments, TIMEOUT_S) as client:
-        served = client.models()
-        plan = plan_of(
-            served,
-            metrics_of(arguments),
-            options_of(arguments),
-            explain=arguments.explain,
-            any_models=arguments.any_models,
-            strict=arguments.strict,
-            orient=arguments.orient,
-        )
-        dataset = with_options(dataset, served, client)
-        yield Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
+        yield session_with(client, arguments, dataset)
+
+
+def session_with(client: scoregate.Client, arguments: argparse.Namespace, dataset: Dataset) -> Session:
+    """Return the session of a client, whatever service the arguments name."""
+    served = client.models()
+    plan = plan_of(
+        served,
+        metrics_of(arguments),
+        options_of(arguments),
+        explain=arguments.explain,
+        any_models=arguments.any_models,
+        strict=arguments.strict,
+        orient=arguments.orient,
+    )
+    dataset = with_options(dataset, served, client)
+    return Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
 
 
 def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tuple[dict[Path, Path], int]:
