@@ -162,10 +162,6 @@ class ProcessorPixels:
         """Return the processor's numbers of pixels (..., 3, height, width) on their device: float32."""
         return pixels if self._table is None else looked_up(pixels, self._table)
 
-    def __call__(self, rgb: PIL.Image.Image) -> torch.Tensor:
-        """Return the normalised pixels of one picture: (3, height, width), float32."""
-        return self.normalised(self.resized(rgb))
-
     def _made(self, rgb: PIL.Image.Image, **options: bool) -> Mapping[str, torch.Tensor]:
         made = self._processor(images=rgb, return_tensors="pt", **options)
         return {name: rows[0] for name, rows in made.items()}
