@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     results = Results(options.results, machine(device, options.geometry))
     gc.freeze()  # or what was imported would make each collection between two steps take half a second
     dtype = "bfloat16" if real else "float32"
-    bench = Bench(REAL if real else TINY, device, dtype, folder, results, options.vllm)
+    bench = Bench(REAL if real else TINY, device, dtype, folder, results, options.vllm.absolute())
     chosen = {"sweep": sweep.steps} if options.sweep else {name: PARTS[name] for name in options.only}
     run({name: partial(steps, bench) for name, steps in chosen.items()}, results, release)
     gc.unfreeze()

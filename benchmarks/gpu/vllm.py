@@ -85,7 +85,8 @@ def server_of(bench: Bench) -> Peer:
             options += ["--enforce-eager", "--distributed-executor-backend", "uni"]
         return ["-m", "vllm.entrypoints.openai.api_server", *options]
 
-    environment = {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+    # Without the bundle's packages, which are for another Python or other versions.
+    environment = {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
     if not bench.cuda:
         environment |= {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
     return Peer("vllm", "vllm", "openai", "/health", command, environment)
