@@ -155,7 +155,8 @@ class Forward:
         """
         Run the batches for which the blocks are compiled.
 
-        Others compile nothing more, unless a question has so many answers that keys are computed for them.
+        Others on as many threads compile nothing more, unless a question has so many answers that keys are
+        computed for them.
 
         Args:
             side: of the pixels.
