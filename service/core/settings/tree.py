@@ -20,6 +20,7 @@ from service.core.settings.questions import QuestionSettings
 from service.core.settings.sections import (
     CacheSettings,
     Images,
+    JudgeSettings,
     QueueSettings,
     RuntimeSettings,
     Server,
@@ -110,6 +111,7 @@ class Settings(Section):
     models: dict[str, Table]
     metrics: dict[str, dict[str, str]] = Field({})
     composites: dict[str, dict[str, PartSettings]] = Field({})
+    judge: JudgeSettings = JudgeSettings()
     questions: QuestionSettings = QuestionSettings()
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
