@@ -104,9 +104,15 @@ def valid(schema: Mapping[str, Any], *parts: str) -> Any:
     if schema["type"] == "object":
         return {name: valid(each, *parts, name) for name, each in schema["properties"].items()}
     share = chance(*parts)
-    if listed := schema.get("enum"):
-        return listed[int(share * len(listed))]
-    return share if schema["type"] == "number" else f"reason {share:.3f}"
+    match schema:
+        case {"enum": listed}:
+            return listed[int(share * len(listed))]
+        case {"type": "integer", "minimum": least, "maximum": largest}:
+            return least + int(share * (largest - least + 1))
+        case {"type": "number"}:
+            least, largest = schema.get("minimum", 0), schema.get("maximum", 1)
+            return least + share * (largest - least)
+    return f"reason {share:.3f}"
 
 
 COST = 10  # tokens of every call

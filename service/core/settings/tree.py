@@ -144,6 +144,11 @@ class Settings(Section):
         return families()[model.family].required if model.required is None else model.required
 
     @property
+    def takes_rubrics(self) -> bool:
+        """True if requests may bring rubrics of their own."""
+        return self.judge.allow_inline
+
+    @property
     def demo_models(self) -> list[str]:
         """Names of the demo models, whose scores mean nothing for real images."""
         return [name for name, table in self.models.items() if table.is_demo]

@@ -5,7 +5,7 @@ Their endpoints have errors in the form of OpenAI's servers.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, fsum
 from string import ascii_uppercase
@@ -236,30 +236,49 @@ async def readings(
 
     Args:
         picture: of all questions; None if each has its own.
+
+    Raises:
+        ScoregateError: as `outcomes_of`, and the first error of a question.
+    """
+    shared = [] if picture is None else [picture]
+    places = {ref: "" for ref in shared} | {ref: each.place for each in questions for ref in each.pictures}
+
+    def calls(images: Sequence[Image], info: ModelInfo) -> list[Call]:
+        opened = dict(zip(places, images, strict=True))
+        return [each.call([opened[ref] for ref in (*shared, *each.pictures)], info) for each in questions]
+
+    demand = Demand(len(questions), sum(each.characters for each in questions))
+    outcomes, label = await outcomes_of(request, model, places, calls, demand, timeout_s)
+    return [reading(*pair) for pair in zip(questions, outcomes, strict=True)], label
+
+
+async def outcomes_of(
+    request: Request,
+    model: str | None,
+    pictures: Mapping[ImageRef, str],
+    calls: Callable[[Sequence[Image], ModelInfo], Sequence[Call]],
+    demand: Demand,
+    timeout_s: float,
+) -> tuple[list[Any], str]:
+    """
+    Return the outcomes of the calls about opened pictures, errors among them, and the model's label.
+
+    Args:
         model: a VQA model's name in the settings; None for the first.
+        pictures: with their places in the request.
         timeout_s: seconds from the first byte of the request, unless a header sets a timeout.
 
     Raises:
         NotFound: there is no such model.
-        ScoregateError: the first error of a question.
+        ScoregateError: as `Asker.ask`.
     """
     service = service_of(request)
-    asker = service.asker
-    handle = chosen(asker.models, model)
+    handle = chosen(service.asker.models, model)
     context = context_of(service, request, header_timeout(request) or round(timeout_s * 1000), BULK)
-    request.state.items = len(questions)
-    demand = Demand(len(questions), sum(each.characters for each in questions))
-
-    shared = [] if picture is None else [picture]
-    places = {ref: "" for ref in shared} | {ref: each.place for each in questions for ref in each.pictures}
-
-    def calls(images: Sequence[Image], info: Any) -> list[Any]:
-        opened = dict(zip(places, images, strict=True))
-        return [each.call([opened[ref] for ref in (*shared, *each.pictures)], info) for each in questions]
-
-    work = asker.ask(handle, places, calls, demand, context)
+    request.state.items = demand.calls
+    work = service.asker.ask(handle, pictures, calls, demand, context)
     outcomes, info = await while_connected(request.receive, work)
-    return [reading(*pair) for pair in zip(questions, outcomes, strict=True)], info.label
+    return outcomes, info.label
 
 
 def reading(question: Question, outcome: Any) -> Reading:

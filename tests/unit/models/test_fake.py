@@ -58,7 +58,9 @@ def test_an_answer_follows_the_schema_of_its_call():
     """With another value for another seed; without a schema it is yes or no."""
     properties = {
         "grade": {"type": "integer", "enum": [*range(100)]},
+        "level": {"type": "integer", "minimum": 3, "maximum": 5},
         "share": {"type": "number"},
+        "more": {"type": "number", "minimum": 2.0, "maximum": 3.0},
         "why": {"type": "string"},
     }
     schema = {"type": "object", "properties": properties}
@@ -66,8 +68,10 @@ def test_an_answer_follows_the_schema_of_its_call():
     *graded, plain = score(fake("vqa"), *calls, AnswerCall(GREY, "Is it grey?"))
     first, second = (json.loads(outcome.text) for outcome in graded)
 
-    assert {"grade", "share", "why"} == first.keys() == second.keys()
+    assert properties.keys() == first.keys() == second.keys()
     assert first["grade"] in range(100)
+    assert 2 < first["more"] < 3
+    assert {3, 4, 5} >= {first["level"], second["level"]}
     assert 0 < first["share"] < 1
     assert first != second
     assert plain.text in ("Yes", "No")
