@@ -165,3 +165,43 @@ def test_a_model_without_decisions_is_found_before_any_call(vlm):
 
     assert found.status == WRONG
     assert found.fact.endswith("status 501: The model does not support the structured decision API")
+
+
+RUBRIC = """
+score = "fit / 4 * clear"
+read = "both"
+
+[[calls]]
+instructions = 'Does the picture show "{prompt}"?'
+max_tokens = 128
+[calls.outputs.fit]
+range = [0, 4]
+[calls.outputs.clear]
+kind = "yes_no"
+"""
+
+
+@pytest.mark.parametrize("field", ["response_format", "structured_outputs"])
+def test_a_written_answer_follows_the_schema_that_is_sent(vlm, tmp_path, field):
+    """A model with random weights writes JSON of the form, by either field; the labels are read as well."""
+    (tmp_path / "rubrics").mkdir()
+    (tmp_path / "rubrics" / "fit.toml").write_text(RUBRIC, "utf-8")
+    tables = f"""
+        [models.vqa]
+        family = "openai_vlm"
+        base_url = "{vlm.base_url}"
+        model = "m"
+        structured_output = "{field}"
+        timeout_s = 170
+        [judge]
+        rubrics = ["{tmp_path}/rubrics"]
+    """
+    with service(tmp_path, tables) as client:
+        [result] = scored(client, ["a star"], "judge", rubric="fit")
+
+    assert "judge" in result["scores"], result
+    outputs = result["details"]["judge"]["outputs"]
+    assert outputs["fit"]["answers"][0] in range(5)
+    assert outputs["clear"]["answers"][0] in ("yes", "no")
+    assert {"0", "1", "2", "3", "4"} == outputs["fit"]["probabilities"].keys()
+    assert result["scores"]["judge"] == outputs["fit"]["value"] / 4 * outputs["clear"]["value"]
