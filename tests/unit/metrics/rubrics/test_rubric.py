@@ -1,13 +1,22 @@
 """Rubric files: what they may hold, and what a model reads of them."""
 
+import json
 import tomllib
 
+import PIL.Image
 import pytest
 
+from models.images.image import Image
+from service.metrics.common.contract import Item
+from service.metrics.rubrics.grading import Prompt, Rating
 from service.metrics.rubrics.options import RUBRICS, JudgeOptions, options_with
 from service.metrics.rubrics.output import Output
 from service.metrics.rubrics.rubric import MAX_BYTES, Rubric, rubric_of, rubrics_in
+from tests.support.paths import GOLDEN
 from tests.support.rubrics import TWO_CALLS
+
+GOLDEN_CALLS = json.loads((GOLDEN / "rubrics.json").read_text("utf-8"))
+COLOURS = ("red", "blue", "green", "white")
 
 GOOD = """
 paper = "A 2024, arXiv 2401.00001"
@@ -22,6 +31,7 @@ range = [1, 5]
 grades = ["not", "hardly", "half", "nearly", "all"]
 """
 OUTPUT = "[calls.outputs.more]\n"
+FIT = ("5: all", "4: nearly", "3: half", "2: hardly", "1: not", "Answer with one digit only.")
 
 
 @pytest.mark.parametrize(
@@ -91,6 +101,26 @@ def test_each_rubric_of_the_service_names_its_paper(name):
     assert (1, 5) == RUBRICS[name].bounds
 
 
+@pytest.mark.parametrize("labels", ["1-5", "A-E"])
+@pytest.mark.parametrize("name", RUBRICS)
+def test_the_rubrics_of_the_service_send_what_they_have_always_sent(name, labels):
+    """Every character, the labels in their order, and the pictures with their captions: scores need them."""
+    image, *others = (Image.of(PIL.Image.new("RGB", (8, 8)), colour) for colour in COLOURS)
+    item = Item(image, "a {dog} {prompt}", references=tuple(others[:2]), source=others[2])
+    rubric = RUBRICS[name]
+    [call] = rubric.calls
+    sent = Prompt.of(call, item, Rating(rubric, name, labels == "A-E", {}))
+    labelled = sent.labelled("grade", Rating(rubric, name, labels == "A-E", {}))
+
+    before = [each if isinstance(each, str) else each.digest for each in labelled.before]
+    assert GOLDEN_CALLS[name][labels] == {
+        "question": labelled.question,
+        "labels": [*labelled.labels],
+        "before": before,
+    }
+    assert image is labelled.image
+
+
 def test_a_digest_is_that_of_the_content():
     """Comments and the order of fields do not count; any word does, and the order of outputs."""
     rubric = rubric_of("a", GOOD)
@@ -120,6 +150,8 @@ def test_the_form_of_a_written_answer_is_described_unless_the_rubric_does_so():
         "Natural look: an integer from 0 to 10",
         "pq2: an integer from 0 to 10",
     ]
+    called = first.model_copy(update={"outputs": {"a": Output(kind="yes_no", title="Größe")}})
+    assert '"Größe": one of yes, no' == called.text("Q").splitlines()[-1]
     assert "Q\nIn JSON." == first.model_copy(update={"closing": "In JSON."}).text("Q")
     assert "Q" == first.model_copy(update={"closing": ""}).text("Q")
 
@@ -146,6 +178,10 @@ def test_one_output_alone_is_answered_by_a_symbol():
 
     assert ["Q", "Answer for sc1 alone (the success of the change).", "A: 10", "B: 9"] == lines[:4]
     assert ["K: 0", "Answer with one letter only."] == lines[-2:]
+    assert ["Q", "Answer for sc2 alone."] == first.label_text("Q", "sc2").splitlines()[:2]
+    [token] = rubric_of("a", GOOD).calls
+    assert token.label_text("Q", "fit") == token.text("Q") == "\n".join(("Q", *FIT))
+    assert "A: all" == token.label_text("Q", "fit", letters=True).splitlines()[1]
     assert "Answer with one digit from 0 to 2 only." == [*Output(range=[0, 2]).symbol_lines()][-1]
     assert ["Answer with yes or no only."] == [*Output(kind="yes_no").symbol_lines()]
 
@@ -158,15 +194,24 @@ def test_labels_count_what_the_rubric_says():
     assert ((0, 1), 0.4) == (given.bounds, given.counts("fair"))
     assert {"A": "good", "B": "fair", "C": "bad"} == given.symbols()
     assert {} == Output(labels=[str(number) for number in range(27)]).symbols()
+    assert 26 == len(Output(labels=[str(number) for number in range(26)]).symbols())
+    assert 0.25 == Output(kind="number").counts(0.25)
 
 
 def test_the_folders_of_an_operator_add_rubrics(tmp_path):
     (tmp_path / "mine.toml").write_text(GOOD, "utf-8")
     (tmp_path / "notes.txt").write_text("no rubric", "utf-8")
 
+    (tmp_path / "later.toml").write_text(GOOD.replace("half", "medium · half"), "utf-8")
+
     found = rubrics_in([tmp_path], RUBRICS)
 
-    assert [*RUBRICS, "mine"] == [*found]
+    assert [*RUBRICS, "later", "mine"] == [*found]
+    assert "medium · half" in found["later"].numbers["fit"].grades
+    (tmp_path / "later.toml").write_text("score = 5", "utf-8")
+    with pytest.raises(ValueError, match="the rubric later: "):
+        rubrics_in([tmp_path], RUBRICS)
+    (tmp_path / "later.toml").unlink()
     with pytest.raises(ValueError, match="there is no such folder"):
         rubrics_in([tmp_path / "gone"], RUBRICS)
     with pytest.raises(ValueError, match="mine: there is another one"):
@@ -209,3 +254,7 @@ def test_labels_without_effect_are_named():
 
     assert ["the option labels has no effect with this rubric"] == [note.text for note in options.unused()]
     assert () == JudgeOptions(labels="A-E").unused()
+    written = rubric_of("a", GOOD.replace('read = "expected"', ""))
+    assert () == options_with({"a": written}, False, "a")(labels="A-E").unused()
+    yes_no = rubric_of("a", GOOD.partition("range")[0] + 'kind = "yes_no"')
+    assert 1 == len(options_with({"a": yes_no}, False, "a")(labels="A-E").unused())

@@ -35,6 +35,9 @@ def test_each_property_is_an_output_with_its_answers():
         "Text quality": "one of bad, good",
         "why": "a text of one line",
     } == {name: output.wanted for name, output in found.items()}
+    open_ended = schema({f"p{n}": {"type": "string"} for n in range(16)})
+    del open_ended["additionalProperties"]
+    assert 16 == len(outputs_of(open_ended))
 
 
 @pytest.mark.parametrize(
@@ -45,6 +48,8 @@ def test_each_property_is_an_output_with_its_answers():
         {"type": "integer", "enum": [1, 3]},
         {"type": "integer", "enum": [True, 2]},
         {"type": "number", "minimum": 0},
+        {"type": "number", "maximum": 1},
+        {"type": "number", "enum": [1]},
         {"type": "boolean"},
         {"type": "array"},
         {"type": ["integer", "null"]},
