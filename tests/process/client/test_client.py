@@ -62,7 +62,7 @@ def test_items_keep_their_order_ids_and_options(client):
 def test_references_and_a_source_go_with_their_item(client, tmp_path):
     """In any form, once for all items that name them; one that cannot be read is named."""
     (tmp_path / "p.png").write_bytes(png("blue"))
-    editing, anchored = ({"judge": {"template": name}} for name in ("editing", "anchored_style"))
+    editing, anchored = ({"judge": {"rubric": name}} for name in ("editing", "anchored_style"))
     items = [
         Item("a", png(), options=editing, source=NOISE[0]),
         Item("a", png(), options=editing, source=NOISE[1]),

@@ -268,7 +268,7 @@ def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     options = {metric: dict(values) for metric, values in arguments.options.items()}
     for text in arguments.option:
         name, equals, value = text.partition("=")
-        metric, dot, option = name.partition(".")
+        metric, dot, option = name.rpartition(".")  # the metric may be an output: METRIC.OUTPUT
         if not (equals and dot and metric and option):
             raise UsageFault(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
         options.setdefault(metric, {})[option] = json_or_text(value)

@@ -193,7 +193,7 @@ def test_a_row_that_cannot_be_read_is_an_error_in_out(batch, pictures, tmp_path)
     assert lines[0]["scores"] == lines[-1]["scores"]
 
 
-ANCHORED = ("-m", "judge", "--option", "judge.template=anchored_likeness")
+ANCHORED = ("-m", "judge", "--option", "judge.rubric=anchored_likeness")
 
 
 def test_references_and_sources_are_sent_where_a_metric_uses_them(batch, pictures, tmp_path):
@@ -215,7 +215,7 @@ def test_references_and_sources_are_sent_where_a_metric_uses_them(batch, picture
     _, _, [broken, _] = batch("rows.jsonl", *ANCHORED)
     rows([], green)
     _, _, [_, edited] = batch(
-        "rows.jsonl", "-m", "judge", "--option", "judge.template=editing", out="edited.jsonl"
+        "rows.jsonl", "-m", "judge", "--option", "judge.rubric=editing", out="edited.jsonl"
     )
 
     assert 1 <= first["scores"]["judge"] <= 5

@@ -58,6 +58,14 @@ def test_options_have_no_letter_that_is_another_commands_output(command, service
     assert {"vqascore": {"output": "logit"}} == service.sent[0]["options"]
 
 
+def test_an_option_of_an_output_is_not_one_of_its_metric(command, service):
+    """The longest name of a metric counts: an option has no dot."""
+    options = ("--option", "judge.sc1.rubric=mine", "--option", "judge.labels=A-E")
+
+    assert 0 == command(service, "score", "p.png", "-p", "x", *options)[0]
+    assert {"judge.sc1": {"rubric": "mine"}, "judge": {"labels": "A-E"}} == service.sent[0]["options"]
+
+
 def test_the_next_call_in_the_same_process_may_have_the_argument(command, service):
     """A parser counts within one call."""
     for _ in range(2):
