@@ -88,7 +88,7 @@ def dataset_of(path: Path, metrics: Sequence[str], given: Mapping[str, Any]) -> 
     renamed = dict(map(renaming, given.get("option_column", ())))
     sweeps = [sweep_of(text) for text in given.get("sweep", ())]
     for name in (*renamed, *(sweep.name for sweep in sweeps)):
-        if name.partition(".")[0] not in metrics:
+        if name.rpartition(".")[0] not in metrics:
             raise UsageFault(f"{shown(name)}: this metric is not scored, see --metric")
     found = Dataset(path, option_columns=renamed, sweeps=sweeps, metrics=metrics, **plain)
     return Sheets(**vars(found), grid=grid_of(grid)) if grid else found
@@ -97,7 +97,7 @@ def dataset_of(path: Path, metrics: Sequence[str], given: Mapping[str, Any]) -> 
 def renaming(text: str) -> tuple[str, str]:
     """Return the option and the column of an argument `METRIC.OPTION=COLUMN`.  Raises `UsageFault`."""
     name, _, column = text.partition("=")
-    if not column or not all(name.partition(".")):
+    if not column or not all(name.rpartition(".")):
         raise UsageFault(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
     return name, column
 
