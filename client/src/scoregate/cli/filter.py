@@ -77,8 +77,8 @@ def check_filter(arguments: argparse.Namespace, dataset: Dataset, *, in_folder: 
         return
     if not (wanted and in_folder):
         raise UsageFault("--kept-shards needs --filter, and shards with a folder as OUT")
-    if dataset.matrix or dataset.sweeps:
-        raise UsageFault("--kept-shards: with --matrix and --sweep a sample has several scores")
+    if dataset.matrix or dataset.sweeps or arguments.grid:
+        raise UsageFault("--kept-shards: with --matrix, --sweep and --grid a sample has several scores")
     if not folder.parent.is_dir() or (folder.exists() and not folder.is_dir()):
         raise UsageFault(f"{folder}: this cannot be a folder of shards")
     taken = {folder.resolve(), arguments.out.resolve()}

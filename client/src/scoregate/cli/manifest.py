@@ -24,7 +24,7 @@ from scoregate.records import check_regular
 from scoregate.text import shown
 
 FORM = 1
-NAMES = (  # arguments that say how a data set is read; but for `option_column`, fields of `Dataset`
+NAMES = (  # arguments that say how a data set is read, most of them fields of `Dataset`
     "image_column",
     "prompt_column",
     "frames_column",
