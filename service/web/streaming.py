@@ -13,7 +13,7 @@ from service.core.errors import ScoregateError
 from service.scoring.engine import Finished
 from service.scoring.report import ItemReport, Report
 from service.web.problems import entry
-from service.web.wire.responses import Result, ScoreEnd
+from service.web.wire.responses import Line, ScoreEnd
 
 MEDIA_TYPE = "application/x-ndjson"
 HEADERS = [
@@ -38,7 +38,7 @@ class ScoreStream(Response):
     def __init__(
         self,
         score: Callable[[Finished], Awaitable[Report]],
-        line: Callable[[int, ItemReport], Result],
+        line: Callable[[int, ItemReport], Line],
         end: Callable[[Report], ScoreEnd],
     ) -> None:
         super().__init__()

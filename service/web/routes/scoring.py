@@ -26,7 +26,7 @@ from service.web.server.body import read_body
 from service.web.streaming import MEDIA_TYPE, ScoreStream
 from service.web.wire.options import options_of
 from service.web.wire.requests import RankRequest, ScoreRequest
-from service.web.wire.responses import PlaceEntry, RankAnswer, Result, ScoreAnswer, ScoreWhole
+from service.web.wire.responses import Line, PlaceEntry, RankAnswer, Result, ScoreAnswer, ScoreWhole
 from service.web.wire.translate import check_served, items_of, rule_of
 
 router = APIRouter()
@@ -62,7 +62,7 @@ async def score(request: Request) -> Response:
         return {
             "request_id": context.request_id,
             "partial": report.partial,
-            **warnings_of(report),
+            **warnings_of(report.warnings),
             "models": report.models,
             "provenance": provenance_of(report, options, service.metrics, orient),
             "timings_ms": context.timings_ms(),
@@ -70,7 +70,11 @@ async def score(request: Request) -> Response:
 
     if request.scope.get("query_string") and is_streamed(request):
         score = partial(service.engine.score_once, items, wanted.metrics, context)
-        line = partial(result, shared=options, orient=orient, explain=wanted.explain)
+
+        def line(index: int, item: ItemReport) -> Line:
+            own = warnings_of(item.warned(index))
+            return {**result(index, item, options, orient, wanted.explain), **own}
+
         return ScoreStream(score, line, lambda report: {"done": True, **whole(report)})
     work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
@@ -134,7 +138,7 @@ async def rank(request: Request) -> Response:
     content: RankAnswer = {
         "request_id": context.request_id,
         "ranking": [placed(place, report.items[place.index], wanted.explain) for place in outcome.places],
-        **warnings_of(report),
+        **warnings_of(report.warnings),
         "models": report.models,
         "provenance": provenance_of(report, options, service.metrics, orient),
         "timings_ms": timings,

@@ -113,6 +113,10 @@ class Warnings(TypedDict, total=False):
     warning_codes: list[WarningCode]
 
 
+class Line(Result, Warnings):
+    """Line of an item in `POST /score?stream=1`: its entry of `results`, with its own warnings."""
+
+
 class ScoreWhole(Warnings):
     """What concerns all items of `POST /score`."""
 

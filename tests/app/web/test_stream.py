@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from tests.support.pictures import item
+from tests.support.films import film
+from tests.support.pictures import b64, item
 from tests.support.refusals import refused
 
 pytestmark = pytest.mark.anyio
@@ -29,8 +30,9 @@ async def test_the_lines_together_are_the_answer(serve):
     *results, end = lines_of(answer)
     assert "application/x-ndjson" == answer.headers["content-type"]
     assert "no" == answer.headers["x-accel-buffering"]
+    own = ("cache", "warnings", "warning_codes")
     same = [
-        {name: each[name] for name in each if name != "cache"}
+        {name: each[name] for name in each if name not in own}
         for each in sorted(results, key=lambda each: each["index"])
     ]
     assert [{name: each[name] for name in each if name != "cache"} for each in whole["results"]] == same
@@ -84,6 +86,20 @@ async def call(app, body, send):
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
     scope = {"type": "http", "method": "POST", "path": "/score", "query_string": b"stream=1"}
     await app({**scope, "headers": headers, "raw_path": b"/score", "app": app}, receive, send)
+
+
+@pytest.mark.shared
+async def test_a_line_has_the_warnings_of_its_item(serve):
+    """With its index; the last line has all of them."""
+    film_of_two = item(image=b64(film()))
+    async with serve() as client:
+        answer = await client.post(PATH, json={"items": [ITEMS[0], film_of_two]})
+
+    *results, end = lines_of(answer)
+    [warned] = [each for each in results if "warnings" in each]
+    [code] = warned["warning_codes"]
+    assert (1, 1, "frames_ignored") == (warned["index"], code["item"], code["code"])
+    assert warned["warnings"] == end["warnings"]
 
 
 @pytest.mark.parametrize("value", ["yes", "2", ""])
