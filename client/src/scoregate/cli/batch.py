@@ -13,7 +13,7 @@ from typing import Any
 
 import scoregate
 from scoregate.answers import lower_is_better
-from scoregate.cli import sheet
+from scoregate.cli import cluster, sheet
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
@@ -27,7 +27,7 @@ from scoregate.cli.arguments import (
 from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, write_shards
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
 from scoregate.cli.manifest import Manifest
-from scoregate.cli.results import KINDS, Results, journal_of, lines_of
+from scoregate.cli.results import KINDS, Results, journal_of, lines_of, plan_in
 from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.cli.warnings import kinds_of
@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="pictures on that page at most (default %(default)s)",
     )
+    cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -67,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     check(dataset, out, arguments.html)
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
     check_filter(arguments, dataset, in_folder=in_folder)
+    if arguments.ray and not in_folder:
+        raise UsageFault("--ray: the data set has to be in shards, and the results in a folder")
     complete = (into_folder if in_folder else into_file)(arguments, dataset, out)
     return OK if complete else NO_SCORE
 
@@ -84,16 +87,20 @@ def into_file(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> boo
 
 def into_folder(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> bool:
     """Score shards into a folder; return True if every row has all its scores."""
-    with session(arguments, dataset) as service:
-        files, asked = score_shards(service, out, retry=arguments.retry)
+    files = {out / f"{stem(shard)}.parquet": shard for shard in dataset.shards}
+    if arguments.ray:
+        asked = cluster.score_shards(arguments, dataset, files, session)
+    else:
+        asked = score_shards(arguments, dataset, files)
+    files = {file: shard for file, shard in files.items() if file.exists()}  # none without samples
 
     def lines() -> Iterator[Line]:
         every = chain.from_iterable(map(lines_of, files))
         return ({**line, "row": number} for number, line in enumerate(every, 1))
 
     complete = tell(lines, asked, out)
-    if arguments.html:
-        sheet.write(arguments.html, service.dataset, service.plan, lines, arguments.html_pictures)
+    if arguments.html and files:
+        sheet.write(arguments.html, dataset, plan_in(next(iter(files))), lines, arguments.html_pictures)
     if arguments.filter:
         write_kept(out / KEPT, arguments.filter, lines())
     if arguments.kept_shards:
@@ -157,6 +164,24 @@ class Session:
             yield part
         say(f"{name}: {file}")
 
+    def is_finished(self, file: Path, *, retry: bool) -> bool:
+        """
+        Return True if *file* has the results of a shard; with *retry*, without an error.
+
+        A file with a journal is of a retry that was interrupted.
+
+        Raises:
+            UsageFault: the file is something else, or has scores of another plan.
+        """
+        if not file.exists() or journal_of(file).exists():
+            return False
+        check_finished(self.plan, file)
+        return not retry or all(map(self.plan.covers, lines_of(file)))
+
+    def finish(self, shard: Path, file: Path, *, retry: bool) -> int:
+        """Score a shard into *file* unless that is finished; return the number of scored rows."""
+        return 0 if self.is_finished(file, retry=retry) else self.score([self.shard(shard, file, str(shard))])
+
     def score(self, parts: Iterable[AbstractContextManager[Part]], count: int | None = None) -> int:
         """Score the rows without results; return their number."""
         return score(self.client, self.plan, parts, self.concurrency, count)
@@ -185,34 +210,24 @@ def session_with(client: scoregate.Client, arguments: argparse.Namespace, datase
     return Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
 
 
-def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tuple[dict[Path, Path], int]:
+def score_shards(arguments: argparse.Namespace, dataset: Dataset, files: Mapping[Path, Path]) -> int:
     """
-    Score each shard into a Parquet file in *folder*; return the shard of each, and the number of scored rows.
-
-    A shard with a file, and without a journal of a retry that was interrupted, is finished: not scored again.
-
-    Args:
-        retry: score the rows with errors of finished shards again.
+    Score the shard of each of *files* that is not finished; return the number of scored rows.
 
     Raises:
-        UsageFault: a file there is something else, or has scores of another plan.
+        UsageFault: a file is something else, or has scores of another plan.
     """
-    files = {folder / f"{stem(shard)}.parquet": shard for shard in service.dataset.shards}
-    finished = {file for file in files if file.exists() and not journal_of(file).exists()}
-    for file in sorted(finished):
-        check_finished(service.plan, file)
-    if retry:
-        finished = {file for file in finished if all(map(service.plan.covers, lines_of(file)))}
-    if len(finished) < len(files):
-        service.dataset.check_samples()
-        folder.mkdir(exist_ok=True)
-    parts = (
-        service.shard(shard, file, f"shard {number} of {len(files)}")
-        for number, (file, shard) in enumerate(files.items(), 1)
-        if file not in finished
-    )
-    asked = service.score(parts)
-    return {file: shard for file, shard in files.items() if file.exists()}, asked  # none without samples
+    with session(arguments, dataset) as service:
+        left = {file for file in files if not service.is_finished(file, retry=arguments.retry)}
+        if left:
+            service.dataset.check_samples()
+            next(iter(files)).parent.mkdir(exist_ok=True)
+        parts = (
+            service.shard(shard, file, f"shard {number} of {len(files)}")
+            for number, (file, shard) in enumerate(files.items(), 1)
+            if file in left
+        )
+        return service.score(parts)
 
 
 def check_finished(plan: Plan, file: Path) -> None:
