@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from scoregate.cli.batch import plan_of, with_options
-from scoregate.cli.lines import Line, Plan, fields, flat
+from scoregate.cli.lines import Line, Plan
 from scoregate.cli.pool import own_store
 from scoregate.cli.results import Results
-from scoregate.cli.scoring import score
+from scoregate.cli.scoring import Part, score
+from scoregate.cli.tables import fields, flat
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
 from scoregate.images import encoded
@@ -99,21 +101,34 @@ class Score:
         )
         if taken := set(schema.names) & set(table.column_names):
             raise ValueError(f"the data set has a column {min(taken)!r}, which Score adds: rename it")
-        lines = Lines(self._plan)
-        score(self._gate, list(self._rows(table.to_pylist())), lines, self._concurrency)
+        rows = [self._row(number, values) for number, values in enumerate(table.to_pylist(), 1)]
+        part = Part(Rows(rows), lines := Lines(self._plan))
+        score(self._gate, self._plan, [nullcontext(part)], self._concurrency)
         added = pyarrow.Table.from_pylist([flat(line, {}) for _, line in sorted(lines.added.items())], schema)
         for name, column in zip(added.column_names, added.columns, strict=True):
             table = table.append_column(name, column)
         return table
 
-    def _rows(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
-        """Yield the rows of a batch; pixels become files."""
+    def _row(self, number: int, values: Mapping[str, Any]) -> Row:
+        """Return a row of a batch; pixels become a file."""
         column = self._dataset.image
-        for number, values in enumerate(rows, 1):
-            image = values.get(column)
-            if hasattr(image, "ndim"):
-                values = {**values, column: encoded(image)}
-            yield self._dataset.row(Record(number, values), self._dataset.path, in_csv=False)
+        if hasattr(image := values.get(column), "ndim"):
+            values = {**values, column: encoded(image)}
+        return self._dataset.row(Record(number, values), self._dataset.path, in_csv=False)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a batch."""
+
+    rows: Sequence[Row]
+
+    def count(self) -> int:
+        """Return their number."""
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
 
 
 class Lines(Results):
