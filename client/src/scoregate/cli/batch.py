@@ -27,12 +27,11 @@ from scoregate.cli.arguments import (
 from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, write_shards
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
 from scoregate.cli.manifest import Manifest
-from scoregate.cli.results import KINDS, Results, journal_of, lines_of, plan_in
+from scoregate.cli.results import KINDS, Results, files_of, journal_of, lines_of, plan_in
 from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.cli.warnings import kinds_of
 from scoregate.data.datasets import Dataset
-from scoregate.data.shards import stem
 from scoregate.many import Progress
 from scoregate.records import kind
 from scoregate.text import shown
@@ -87,12 +86,11 @@ def into_file(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> boo
 
 def into_folder(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> bool:
     """Score shards into a folder; return True if every row has all its scores."""
-    files = {out / f"{stem(shard)}.parquet": shard for shard in dataset.shards}
     if arguments.ray:
-        asked = cluster.score_shards(arguments, dataset, files, session)
+        files, asked = cluster.score_shards(arguments, dataset, out, session)
     else:
-        asked = score_shards(arguments, dataset, files)
-    files = {file: shard for file, shard in files.items() if file.exists()}  # none without samples
+        with session(arguments, dataset) as service:
+            files, asked = score_shards(service, out, retry=arguments.retry)
 
     def lines() -> Iterator[Line]:
         every = chain.from_iterable(map(lines_of, files))
@@ -168,7 +166,7 @@ class Session:
         """
         Return True if *file* has the results of a shard; with *retry*, without an error.
 
-        A file with a journal is of a retry that was interrupted.
+        A file with a journal is of a retry that was interrupted.  What is finished is not scored again.
 
         Raises:
             UsageFault: the file is something else, or has scores of another plan.
@@ -210,24 +208,28 @@ def session_with(client: scoregate.Client, arguments: argparse.Namespace, datase
     return Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
 
 
-def score_shards(arguments: argparse.Namespace, dataset: Dataset, files: Mapping[Path, Path]) -> int:
+def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tuple[dict[Path, Path], int]:
     """
-    Score the shard of each of *files* that is not finished; return the number of scored rows.
+    Score each shard into a Parquet file in *folder*; return the shard of each, and the number of scored rows.
+
+    Args:
+        retry: score the rows with errors of finished shards again.
 
     Raises:
-        UsageFault: a file is something else, or has scores of another plan.
+        UsageFault: a file there is something else, or has scores of another plan.
     """
-    with session(arguments, dataset) as service:
-        left = {file for file in files if not service.is_finished(file, retry=arguments.retry)}
-        if left:
-            service.dataset.check_samples()
-            next(iter(files)).parent.mkdir(exist_ok=True)
-        parts = (
-            service.shard(shard, file, f"shard {number} of {len(files)}")
-            for number, (file, shard) in enumerate(files.items(), 1)
-            if file in left
-        )
-        return service.score(parts)
+    files = files_of(service.dataset.shards, folder)
+    left = {file for file in files if not service.is_finished(file, retry=retry)}
+    if left:
+        service.dataset.check_samples()
+        folder.mkdir(exist_ok=True)
+    parts = (
+        service.shard(shard, file, f"shard {number} of {len(files)}")
+        for number, (file, shard) in enumerate(files.items(), 1)
+        if file in left
+    )
+    asked = service.score(parts)
+    return {file: shard for file, shard in files.items() if file.exists()}, asked  # none without samples
 
 
 def check_finished(plan: Plan, file: Path) -> None:

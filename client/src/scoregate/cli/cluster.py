@@ -23,7 +23,7 @@ import scoregate
 from scoregate.cli.arguments import NoResult, UsageFault, connected, metrics_of, options_of
 from scoregate.cli.manifest import content_of
 from scoregate.cli.pool import Place, Pool, joined, place_of
-from scoregate.cli.results import journal_of
+from scoregate.cli.results import files_of, journal_of
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import dumped_options
@@ -74,20 +74,21 @@ Opening = Callable[[argparse.Namespace, Dataset], AbstractContextManager[Session
 
 
 def score_shards(
-    arguments: argparse.Namespace, dataset: Dataset, files: Mapping[Path, Path], opened: Opening
-) -> int:
+    arguments: argparse.Namespace, dataset: Dataset, folder: Path, opened: Opening
+) -> tuple[dict[Path, Path], int]:
     """
-    Score shards on the cluster that the arguments name; return the number of scored rows.
+    Score shards into *folder* on a cluster; return the shard of each file, and the number of scored rows.
+
+    Files that are there are checked first.
 
     Args:
-        files: the shard of each file; those that are there are checked first.
         opened: makes a session in a process of the cluster.
 
     Raises:
         UsageFault: see `joined` and `Session.finish`; also if the nodes do not share the folders.
         NoResult: a shard ended several processes.
     """
-    place, folder, asked = place_of(arguments), next(iter(files)).parent, 0
+    place, files, asked = place_of(arguments), files_of(dataset.shards, folder), 0
     left = {file for file in files if arguments.retry or not file.exists() or journal_of(file).exists()}
     if left:
         dataset.check_samples()
@@ -108,7 +109,7 @@ def score_shards(
                 )
             if Path(row["file"]) in left:
                 say(f"shard {number} of {len(files)}: {row['file']}")
-    return asked
+    return {file: shard for file, shard in files.items() if file.exists()}, asked
 
 
 class ShardActor:
