@@ -1,6 +1,8 @@
 """`scoregate batch --ray` with the actors called in this process; tests/external/ray has a cluster."""
 
 import json
+import re
+import shlex
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from scoregate.cli import cluster
 from scoregate.cli.arguments import NoResult, UsageFault
 from scoregate.cli.pool import Place
 from scoregate.cli.results import lines_of
+from tests.support.pages import fences
 from tests.support.paths import ROOT
 from tests.support.pictures import png
 from tests.support.shards import tar_of
@@ -18,6 +21,7 @@ from tests.unit.client.cli.conftest import run
 __all__ = ["run"]
 
 PROFILE = str(ROOT / "loadtest" / "fake.toml")
+PAGE = "guides/billion-on-a-cluster.md"
 LOCAL = ("--local", PROFILE)
 ON_RAY = (*LOCAL, "--ray", "auto")
 PINNED = {"prompt": "a red square", "style": "dsg", "questions": [{"id": 1, "text": "Is it red?"}]}
@@ -93,6 +97,9 @@ def test_the_files_are_those_of_one_process(run, shards, pool):
     assert [1, 1, 1] == [each.returncode for each in (here, done, again)]
     assert rows_in("here") == rows_in("there")
     assert {"0.parquet": 3, "1.parquet": 3} == {name: len(rows) for name, rows in rows_in("there").items()}
+    assert (
+        here.stderr.splitlines()[-4:-1] == done.stderr.splitlines()[-4:-1]
+    )  # what was not read, the summary
     assert "5 of 6 rows have all scores; 5 were requested in this run" in done.stderr
     assert "5 of 6 rows have all scores; 0 were requested in this run" in again.stderr
 
@@ -285,3 +292,24 @@ def test_attempts_of_earlier_runs_do_not_count(tmp_path):
         1 / 0  # noqa: B018
 
     assert not record.exists()
+
+
+def test_the_command_of_the_page_scores_its_shards(run, shards, pool):
+    """With fake models in place of a real one."""
+    [(_, command)] = fences(PAGE, "sh")
+    name = "zhiqiulin/clip-flant5-xl"
+    assert name in command
+    done = run(*shlex.split(command.replace(name, PROFILE))[1:])
+
+    assert "5 of 6 rows have all scores" in done.stderr
+    assert ["0.parquet", "1.parquet"] == [*rows_in("scores")]
+
+
+def test_the_lines_of_the_page_are_those_of_a_run_with_questions(run, shards, pool):
+    """But for the numbers."""
+    [(_, text)] = fences(PAGE, "text")
+    done = run("batch", "shards", "-o", "scores", "-m", "dsg", *ON_RAY)
+    forms = [re.sub(r"\d+", r"\\d+", re.escape(line)) for line in text.splitlines()]
+
+    assert 2 == len(forms)
+    assert all(re.search(f"^{form}$", done.stderr, re.MULTILINE) for form in forms)

@@ -14,6 +14,7 @@ import pytest
 
 from scoregate.cli.results import lines_of
 from tests.external.ray.services import picture
+from tests.support.pages import fences
 from tests.support.ray_cluster import kill, processes
 from tests.support.service import until
 from tests.support.shards import tar_of
@@ -52,6 +53,8 @@ address, profile, pictures, out = sys.argv[1:]
 ray.init(address=address, log_to_driver=False)
 ray.data.DataContext.get_current().wait_for_min_actors_s = 120  # all have loaded before the first batch
 data = ray.data.read_parquet(pictures).repartition(8)
+with open("page.py") as page:
+    exec(compile(page.read(), "page.py", "exec"))
 rows = []
 for actors in (1, 2):
     scored = data.map_batches(
@@ -193,9 +196,20 @@ def test_a_distinct_prompt_of_the_data_set_has_one_set_of_questions(story):
 @pytest.fixture(scope="module")
 def scored(shards, cluster):
     """The rows of a pipeline with one actor, and with two."""
+    (shards / "pictures").mkdir()
     images = [{"bytes": picture(number), "path": None} for number in range(ROWS)]
     table = {"key": [*range(ROWS)], "image": images, "prompt": ["a red square"] * ROWS}
-    pq.write_table(pa.table(table), shards / "pictures.parquet", row_group_size=32)
+    pq.write_table(pa.table(table), shards / "pictures" / "0.parquet")
+    [(_, program)] = fences("guides/billion-on-a-cluster.md", "python")
+    model, gpus = '"zhiqiulin/clip-flant5-xl"', "num_gpus=1"
+    assert model in program
+    assert gpus in program
+    program = (
+        program.replace(model, repr(str(shards / "fast.toml")))
+        .replace(gpus, "num_cpus=0.5")
+        .replace("/shared", str(shards))
+    )
+    (shards / "page.py").write_text(program, "utf-8")
     done = subprocess.run(
         [
             sys.executable,
@@ -203,9 +217,10 @@ def scored(shards, cluster):
             SCORE,
             cluster.address,
             str(shards / "timed.toml"),
-            str(shards / "pictures.parquet"),
+            str(shards / "pictures"),
             str(shards / "rows.json"),
         ],
+        cwd=shards,
         env={**os.environ, **cluster.profile(Path()).environment},
         capture_output=True,
         text=True,
@@ -229,9 +244,19 @@ def test_two_actors_score_nearly_twice_as_many_rows(scored):
 def test_a_pipeline_has_the_rows_of_batch(scored, shards, run, monkeypatch):
     """With one actor and with two."""
     monkeypatch.chdir(shards)
-    done = run("batch", "pictures.parquet", "-o", "pictures.jsonl", "-m", "vqascore", "--local", "fast.toml")
+    done = run(
+        "batch", "pictures/0.parquet", "-o", "pictures.jsonl", "-m", "vqascore", "--local", "fast.toml"
+    )
     here = [(line["scores"], line["sha256"], line["models"]) for line in lines_of(shards / "pictures.jsonl")]
 
     assert 0 == done.returncode, done.stderr
     for rows in scored:
         assert here == [(row["scores"], row["sha256"], json.loads(row["models"])) for row in rows]
+
+
+def test_the_program_of_the_page_writes_the_rows_of_batch(scored, shards):
+    """After their own columns, which are as before."""
+    table = pq.read_table(shards / "scored").sort_by("key")
+
+    assert ["key", "image", "prompt", "sha256", "scores", "errors"] == table.column_names[:6]
+    assert [row["scores"] for row in scored[0]] == table["scores"].to_pylist()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -30,7 +30,7 @@ from scoregate.cli.manifest import Manifest
 from scoregate.cli.results import KINDS, Results, files_of, journal_of, lines_of, plan_in
 from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import add_dataset, check, given_in, named
-from scoregate.cli.warnings import kinds_of
+from scoregate.cli.warnings import Kind, kinds_of, merged_kinds
 from scoregate.data.datasets import Dataset
 from scoregate.many import Progress
 from scoregate.records import kind
@@ -86,17 +86,19 @@ def into_file(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> boo
 
 def into_folder(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> bool:
     """Score shards into a folder; return True if every row has all its scores."""
-    if arguments.ray:
-        files, asked = cluster.score_shards(arguments, dataset, out, session)
-    else:
-        with session(arguments, dataset) as service:
-            files, asked = score_shards(service, out, retry=arguments.retry)
 
     def lines() -> Iterator[Line]:
         every = chain.from_iterable(map(lines_of, files))
         return ({**line, "row": number} for number, line in enumerate(every, 1))
 
-    complete = tell(lines, asked, out)
+    if arguments.ray:
+        files, asked, parts = cluster.score_shards(arguments, dataset, out, session)
+        summary = Summary.merged(parts)
+    else:
+        with session(arguments, dataset) as service:
+            files, asked = score_shards(service, out, retry=arguments.retry)
+        summary = Summary.of(lines())
+    complete = tell_summary(summary, asked, out)
     if arguments.html and files:
         sheet.write(arguments.html, dataset, plan_in(next(iter(files))), lines, arguments.html_pictures)
     if arguments.filter:
@@ -176,9 +178,11 @@ class Session:
         check_finished(self.plan, file)
         return not retry or all(map(self.plan.covers, lines_of(file)))
 
-    def finish(self, shard: Path, file: Path, *, retry: bool) -> int:
-        """Score a shard into *file* unless that is finished; return the number of scored rows."""
-        return 0 if self.is_finished(file, retry=retry) else self.score([self.shard(shard, file, str(shard))])
+    def finish(self, shard: Path, file: Path, *, retry: bool) -> "tuple[int, Summary]":
+        """Score a shard into *file* unless that is finished; return the number of scored rows, a summary."""
+        finished = self.is_finished(file, retry=retry)
+        asked = 0 if finished else self.score([self.shard(shard, file, str(shard))])
+        return asked, Summary.of(lines_of(file) if file.exists() else ())
 
     def score(self, parts: Iterable[AbstractContextManager[Part]], count: int | None = None) -> int:
         """Score the rows without results; return their number."""
@@ -248,13 +252,16 @@ def say(text: str) -> None:
 
 def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: int = 0) -> bool:
     """Print a summary to stderr; return True if every row has all its scores."""
-    summary = Summary()
-    warnings = kinds_of(summary.counted(lines()))
+    return tell_summary(Summary.of(lines()), asked, out, left_over)
+
+
+def tell_summary(summary: "Summary", asked: int, out: Path, left_over: int = 0) -> bool:
+    """Print *summary* to stderr, as `tell`."""
     for detail in summary.details[:REASONS]:
         say(f"cannot read {detail}")
     if summary.unread > REASONS:
         say(f"and {summary.unread - REASONS} more rows, see {UNREADABLE} in the results")
-    for warning in warnings:
+    for warning in summary.warnings:
         say(f"warning: {warning}" + f" (first: {warning.image})" * bool(warning.image))
     say(f"{summary.text}; {asked} were requested in this run{summary.without}")
     say(str(out))
@@ -265,13 +272,35 @@ def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: 
 
 @dataclass
 class Summary:
-    """The number of rows, and of those without all scores, by code; and why the first ones cannot be read."""
+    """
+    The number of rows, and of those without all scores, by code; why the first ones cannot be read; warnings.
+    """
 
     rows: int = 0
     incomplete: int = 0
     unread: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     details: list[str] = field(default_factory=list)
+    warnings: list[Kind] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> "Summary":
+        """Return the summary of *lines*."""
+        summary = cls()
+        summary.warnings = kinds_of(summary.counted(lines))
+        return summary
+
+    @classmethod
+    def merged(cls, parts: Sequence["Summary"]) -> "Summary":
+        """Return the summary of the lines of all *parts*."""
+        return cls(
+            sum(part.rows for part in parts),
+            sum(part.incomplete for part in parts),
+            sum(part.unread for part in parts),
+            sum((part.codes for part in parts), Counter()),
+            [*islice(chain.from_iterable(part.details for part in parts), REASONS)],
+            merged_kinds(chain.from_iterable(part.warnings for part in parts)),
+        )
 
     def counted(self, lines: Iterable[Line]) -> Iterator[Line]:
         """Yield *lines*, which may be many, and count them."""

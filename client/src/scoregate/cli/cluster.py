@@ -7,6 +7,7 @@ object store.  Question sets are written before, once for each distinct prompt o
 
 import argparse
 import json
+import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,7 +68,7 @@ ATTEMPTS = 4  # of a shard
 class Session(Protocol):
     """Models that score a shard into a file, see `scoregate.cli.batch.Session`."""
 
-    def finish(self, shard: Path, file: Path, *, retry: bool) -> int: ...
+    def finish(self, shard: Path, file: Path, *, retry: bool) -> tuple[int, Any]: ...
 
 
 Opening = Callable[[argparse.Namespace, Dataset], AbstractContextManager[Session]]
@@ -75,14 +76,16 @@ Opening = Callable[[argparse.Namespace, Dataset], AbstractContextManager[Session
 
 def score_shards(
     arguments: argparse.Namespace, dataset: Dataset, folder: Path, opened: Opening
-) -> tuple[dict[Path, Path], int]:
+) -> tuple[dict[Path, Path], int, list[Any]]:
     """
-    Score shards into *folder* on a cluster; return the shard of each file, and the number of scored rows.
-
-    Files that are there are checked first.
+    Score shards into *folder* on a cluster; files that are there are checked first.
 
     Args:
         opened: makes a session in a process of the cluster.
+
+    Returns:
+        The shard of each file, the number of scored rows, and the summary of each shard, which the process
+        that scored it made: a billion lines are not read again in one process.
 
     Raises:
         UsageFault: see `joined` and `Session.finish`; also if the nodes do not share the folders.
@@ -95,13 +98,14 @@ def score_shards(
         folder.mkdir(exist_ok=True)
     first = sorted(files, key=left.__contains__)
     rows = [{"shard": str(files[file]), "file": str(file)} for file in first]
-    given = opened, arguments, dataset
+    given, summaries = (opened, arguments, dataset), list[Any]()
     with joined(arguments) as pool:
         sets = write_sets(
             pool, place, arguments, dataset, [files[file] for file in first if file in left], folder
         )
         for number, row in enumerate(pool.map(ShardActor, (place, sets, *given), rows), 1):
             asked += int(row["asked"])
+            summaries.append(pickle.loads(row["summary"]))
             if row["whole"] and not Path(row["file"]).exists():
                 raise UsageFault(
                     f"{row['file']} is on the node {row['node']} alone: -o has to be in a folder that all"
@@ -109,7 +113,7 @@ def score_shards(
                 )
             if Path(row["file"]) in left:
                 say(f"shard {number} of {len(files)}: {row['file']}")
-    return {file: shard for file, shard in files.items() if file.exists()}, asked
+    return {file: shard for file, shard in files.items() if file.exists()}, asked, summaries
 
 
 class ShardActor:
@@ -139,8 +143,14 @@ class ShardActor:
         session = self.session
         self._place.check(shard, file.parent)
         with attempt(self._place.run, shard, file):
-            asked = session.finish(shard, file, retry=self._arguments.retry)
-        return {"file": [str(file)], "asked": [asked], "whole": [file.exists()], "node": [gethostname()]}
+            asked, summary = session.finish(shard, file, retry=self._arguments.retry)
+        return {
+            "file": [str(file)],
+            "asked": [asked],
+            "summary": [pickle.dumps(summary)],
+            "whole": [file.exists()],
+            "node": [gethostname()],
+        }
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 import json
 import re
+import shlex
 
 import pytest
 
 from scoregate.cli.sizing import PER_CORE, SPEED, WORK
-from tests.support.pages import page, rows
+from tests.support.pages import fences, page, rows
 from tests.unit.client.cli.conftest import run
 
 __all__ = ["run"]
@@ -73,3 +74,11 @@ def test_a_wrong_argument_is_one_line(run, arguments, why):
 
     assert 2 == done.returncode
     assert why in done.stderr
+
+
+def test_the_page_about_a_cluster_shows_what_the_command_prints(run):
+    """Of ten million and a billion pictures, on one card and on 64."""
+    [(_, shown)] = fences("guides/billion-on-a-cluster.md", "console")
+    command, _, table = shown.partition("\n")
+
+    assert table == run(*shlex.split(command)[2:]).stdout
