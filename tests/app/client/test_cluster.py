@@ -10,7 +10,7 @@ import pytest
 
 from scoregate.cli import cluster
 from scoregate.cli.arguments import NoResult, UsageFault
-from scoregate.cli.pool import Place
+from scoregate.cli.pool import ATTEMPTS, Place, attempt, checked
 from scoregate.cli.results import lines_of
 from tests.support.pages import fences
 from tests.support.paths import ROOT
@@ -45,7 +45,8 @@ class Pool:
             some = rows[start : start + batch]
             self.calls.append((of, some))
             found = call({name: [row[name] for row in some] for name in some[0]})
-            yield from (dict(zip(found, cells, strict=True)) for cells in zip(*found.values(), strict=True))
+            for cells in zip(*found.values(), strict=True):
+                yield checked(dict(zip(found, cells, strict=True)))
 
 
 @pytest.fixture
@@ -269,10 +270,10 @@ def test_results_that_stay_on_another_node_end_the_run(run, shards, pool, monkey
 def test_a_shard_that_ends_each_process_ends_the_run(tmp_path):
     """Ray would repeat it without a limit; the next run tries again."""
     shard, file = tmp_path / "0.tar", tmp_path / "0.parquet"
-    begun = [cluster.attempt("run", shard, file) for _ in range(cluster.ATTEMPTS)]
+    begun = [attempt("run", shard, file) for _ in range(ATTEMPTS)]
     for each in begun:
         each.__enter__()  # and the process ends
-    with pytest.raises(NoResult, match=r"0\.tar: 4 processes ended"), cluster.attempt("run", shard, file):
+    with pytest.raises(NoResult, match=r"0\.tar: 4 processes ended"), attempt("run", shard, file):
         pass
     assert not any(tmp_path.iterdir())
 
@@ -284,11 +285,11 @@ def test_attempts_of_earlier_runs_do_not_count(tmp_path):
     """And an attempt that ends is none, with an error or without."""
     shard, file = tmp_path / "0.tar", tmp_path / "0.parquet"
     record = tmp_path / "0.parquet.attempts"
-    record.write_text("earlier\n" * cluster.ATTEMPTS, "utf-8")
-    with cluster.attempt("run", shard, file):
-        assert [*["earlier"] * cluster.ATTEMPTS, "run"] == record.read_text("utf-8").split()
+    record.write_text("earlier\n" * ATTEMPTS, "utf-8")
+    with attempt("run", shard, file):
+        assert [*["earlier"] * ATTEMPTS, "run"] == record.read_text("utf-8").split()
     assert not record.exists()
-    with pytest.raises(ZeroDivisionError), cluster.attempt("run", shard, file):
+    with pytest.raises(ZeroDivisionError), attempt("run", shard, file):
         1 / 0  # noqa: B018
 
     assert not record.exists()

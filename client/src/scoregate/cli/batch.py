@@ -1,7 +1,6 @@
 """`scoregate batch`: a whole data set, in a file that the next run continues."""
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -22,6 +21,7 @@ from scoregate.cli.arguments import (
     connected,
     metrics_of,
     options_of,
+    say,
     whole,
 )
 from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, write_shards
@@ -32,7 +32,6 @@ from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.cli.warnings import Kind, kinds_of, merged_kinds
 from scoregate.data.datasets import Dataset
-from scoregate.many import Progress
 from scoregate.records import kind
 from scoregate.text import shown
 
@@ -242,12 +241,6 @@ def check_finished(plan: Plan, file: Path) -> None:
         plan.check(line, str(file))
         if line["scores"]:  # with the models, which all its lines have
             return
-
-
-def say(text: str) -> None:
-    """Print a line to stderr, above the bar if there is one."""
-    write = Progress.write if sys.stderr.isatty() else print
-    write(shown(text), file=sys.stderr)
 
 
 def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: int = 0) -> bool:

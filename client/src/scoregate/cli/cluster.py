@@ -8,10 +8,9 @@ object store.  Question sets are written before, once for each distinct prompt o
 import argparse
 import json
 import pickle
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -21,15 +20,14 @@ from socket import gethostname
 from typing import Any, Protocol
 
 import scoregate
-from scoregate.cli.arguments import NoResult, UsageFault, connected, metrics_of, options_of
+from scoregate.cli.arguments import UsageFault, connected, metrics_of, options_of, say
 from scoregate.cli.manifest import content_of
-from scoregate.cli.pool import Place, Pool, joined, place_of
+from scoregate.cli.pool import Place, Pool, attempt, joined, place_of, with_errors
 from scoregate.cli.results import files_of, journal_of
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import dumped_options
 from scoregate.local import server
-from scoregate.text import shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,9 +58,6 @@ def amount(text: str) -> float:
     if not 0 <= value < 10_000:
         raise argparse.ArgumentTypeError("a number from 0")
     return value
-
-
-ATTEMPTS = 4  # of a shard
 
 
 class Session(Protocol):
@@ -137,6 +132,7 @@ class ShardActor:
         with self._place.prepared(self._sets):
             return self._stack.enter_context(self._opened(self._arguments, self._dataset))
 
+    @with_errors
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
         """Score a shard if it has no file, else check that file."""
         [shard], [file] = map(Path, batch["shard"]), map(Path, batch["file"])
@@ -151,27 +147,6 @@ class ShardActor:
             "whole": [file.exists()],
             "node": [gethostname()],
         }
-
-
-@contextmanager
-def attempt(run: str, shard: Path, file: Path) -> Iterator[None]:
-    """
-    Score a shard in this context.
-
-    Ray repeats a call whose process ended, without a limit.
-
-    Raises:
-        NoResult: `ATTEMPTS` processes of this *run* ended in this context.
-    """
-    record = file.with_name(f"{file.name}.attempts")
-    begun = record.read_text("utf-8").split() if record.exists() else []
-    try:
-        if begun.count(run) >= ATTEMPTS:
-            raise NoResult(f"{shard}: {ATTEMPTS} processes ended while they scored this shard")
-        record.write_text("\n".join([*begun, run]), "utf-8")
-        yield
-    finally:
-        record.unlink(missing_ok=True)
 
 
 # --- question sets, before anything is scored ---------------------------------------------------
@@ -229,9 +204,10 @@ class Styles:
         return found.name, found.hash
 
 
+@with_errors
 def prompts_in(
     batch: Mapping[str, Any], place: Place, dataset: Dataset, names: Sequence[str]
-) -> dict[str, Any]:
+) -> dict[str, list[Any]]:
     """Return the distinct prompts of a shard with their options, for each of the metrics *names*."""
     place.enter()
     [shard] = batch["shard"]
@@ -243,8 +219,8 @@ def prompts_in(
             own = row.options.get(name, {})
             if QUESTION_SET not in own:
                 found[name, row.prompt, dumped_options(own)] += 1
-    columns = map(list, zip(*found, strict=True)) if found else ([], [], [])
-    return dict(zip(("name", "prompt", "options"), columns, strict=True)) | {"rows": list(found.values())}
+    columns = [*map(list, zip(*found, strict=True))] if found else [[], [], []]
+    return dict(zip(("name", "prompt", "options"), columns, strict=True)) | {"rows": [*found.values()]}
 
 
 class QuestionActor:
@@ -259,9 +235,10 @@ class QuestionActor:
         with self._place.prepared(self._sets):
             return connected(self._arguments, TIMEOUT_S)
 
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[str]]:
+    @with_errors
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
         """Return the question set of each prompt as JSON, or why it could not be written."""
-        found = dict[str, list[str]](style=[], set=[], fault=[])
+        found = dict[str, list[Any]](style=[], set=[], fault=[])
         rows = zip(*(batch[name] for name in ("style", "metric", "options", "prompt")), strict=True)
         for (style, metric, options), group in groupby(rows, lambda row: row[:3]):
             for content, why in self.written([row[3] for row in group], metric, json.loads(options)):
@@ -389,8 +366,3 @@ def write_missing(pool: Pool, given: Sequence[Any], rows: Sequence[Mapping[str, 
             written += 1
     more = f"; {len(failed)} could not be written (first: {failed[0]})" if failed else ""
     say(f"{written} question sets were written to {folder}{more}")
-
-
-def say(text: str) -> None:
-    """Print a line to stderr."""
-    print(shown(text), file=sys.stderr)

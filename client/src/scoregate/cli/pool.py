@@ -3,9 +3,11 @@
 import argparse
 import asyncio
 import os
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from socket import gethostname
@@ -16,7 +18,9 @@ from uuid import uuid4
 import scoregate
 from scoregate.cli.arguments import NoResult, UsageFault, local_names
 from scoregate.local import server
+from scoregate.records import BadInput
 
+ATTEMPTS = 4  # of a shard in a run
 STORE = "SCOREGATE_CACHE__QUESTIONS"
 EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
 
@@ -96,6 +100,30 @@ def own_store(names: Sequence[str], files: Sequence[Path]) -> Iterator[None]:
 _folders: list[TemporaryDirectory[str]] = []  # of this process, until its end
 
 
+ERROR = "error"  # the column of an error of a call
+EXPECTED = (UsageFault, NoResult, BadInput, scoregate.ScoregateError, OSError)
+
+
+def with_errors(call: Callable[..., dict[str, list[Any]]]) -> Callable[..., dict[str, list[Any]]]:
+    """Return *call* with expected errors as a row: Ray would change their text, and print a traceback."""
+
+    @wraps(call)
+    def called(*given: Any) -> dict[str, list[Any]]:
+        try:
+            return call(*given)
+        except EXPECTED as exc:
+            return {ERROR: [pickle.dumps(exc)]}
+
+    return called
+
+
+def checked(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of a call; raise its error if it is one."""
+    if error := row.get(ERROR):
+        raise pickle.loads(error)
+    return row
+
+
 class Pool:
     """
     The processes of a command on a cluster.
@@ -112,7 +140,6 @@ class Pool:
         environment = {name: value for name, value in os.environ.items() if name.startswith("SCOREGATE_")}
         self._sizes = arguments.actors or (max(there, 1),) * 2
         self._needs = {"num_gpus": gpus or None, "runtime_env": {"env_vars": environment}}
-        data.DataContext.get_current().raise_original_map_exception = True
 
     def map(
         self, of: Callable[..., Any], given: Sequence[Any], rows: Sequence[Mapping[str, Any]], batch: int = 1
@@ -122,12 +149,12 @@ class Pool:
 
         Args:
             of: a class whose instances take a batch of rows, in actors of this pool, with the arguments
-                *given*; or a function with them, in tasks.
+                *given*; or a function with them, in tasks.  Calls are `with_errors`.
             batch: rows of a call, which Ray repeats if its process is lost.
 
         Raises:
             NoResult: Ray gave up.
-            Exception: of the first call that failed.
+            Exception: one of `EXPECTED`, of the first call that failed.
         """
         calls = -(-len(rows) // batch)
         parts = self._data.from_items(list(rows), override_num_blocks=calls)
@@ -142,14 +169,33 @@ class Pool:
         else:
             done = parts.map_batches(of, batch_size=batch, fn_args=given)
         try:
-            yield from done.iter_rows()
-        except self._errors.RayTaskError as exc:
-            raise exc.cause from None
-        except self._errors.RayError as exc:
+            yield from map(checked, done.iter_rows())
+        except self._errors.RayActorError as exc:
             raise NoResult(
                 f"processes of the cluster were lost: {str(exc).strip().partition(chr(10))[0]}; what is"
                 " finished is kept, and the same command goes on from there"
             ) from exc
+
+
+@contextmanager
+def attempt(run: str, shard: Path, file: Path) -> Iterator[None]:
+    """
+    Score a shard in this context.
+
+    Ray repeats a call whose process ended, without a limit.
+
+    Raises:
+        NoResult: `ATTEMPTS` processes of this *run* ended in this context.
+    """
+    record = file.with_name(f"{file.name}.attempts")
+    begun = record.read_text("utf-8").split() if record.exists() else []
+    try:
+        if begun.count(run) >= ATTEMPTS:
+            raise NoResult(f"{shard}: {ATTEMPTS} processes ended while they scored this shard")
+        record.write_text("\n".join([*begun, run]), "utf-8")
+        yield
+    finally:
+        record.unlink(missing_ok=True)
 
 
 @contextmanager
