@@ -16,11 +16,12 @@ from typing import Any
 from uuid import uuid4
 
 import scoregate
-from scoregate.cli.arguments import NoResult, UsageFault, local_names
+from scoregate.cli.arguments import NoResult, UsageFault, local_names, say
 from scoregate.local import server
 from scoregate.records import BadInput
 
 ATTEMPTS = 4  # of a shard in a run
+KEPT = "what is finished is kept, and the same command goes on from there"
 STORE = "SCOREGATE_CACHE__QUESTIONS"
 EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
 
@@ -170,11 +171,12 @@ class Pool:
             done = parts.map_batches(of, batch_size=batch, fn_args=given)
         try:
             yield from map(checked, done.iter_rows())
+        except KeyboardInterrupt:
+            say(f"scoregate: interrupted: {KEPT}")
+            raise
         except self._errors.RayActorError as exc:
-            raise NoResult(
-                f"processes of the cluster were lost: {str(exc).strip().partition(chr(10))[0]}; what is"
-                " finished is kept, and the same command goes on from there"
-            ) from exc
+            why = str(exc).strip().partition("\n")[0]
+            raise NoResult(f"processes of the cluster were lost: {why}; {KEPT}") from exc
 
 
 @contextmanager
