@@ -197,6 +197,31 @@ def test_parts_of_a_composite_have_their_sets_written_too(run, shards, pool, tmp
     }
 
 
+def test_sets_are_written_with_the_options_of_the_run_and_of_the_rows(run, tmp_path, pool):
+    """They are those that the same rows have in one process."""
+    fields = {"prompt": "a red square", "dsg.generation": "three_calls"}
+    tar_of(tmp_path / "0.tar", {"0.png": png(), "0.json": json.dumps(fields).encode()})
+    tar_of(tmp_path / "1.tar", {"0.png": png(), "0.txt": b"a red square"})
+    generation = ("--option", "dsg.generation=three_calls")
+    for shard, options in (("0.tar", ()), ("1.tar", generation)):
+        out = f"out-{shard[0]}"
+        run("batch", shard, "-o", f"here-{shard[0]}", "-m", "dsg", *options, *LOCAL)
+        run("batch", shard, "-o", out, "-m", "dsg", *options, *ON_RAY)
+        [asked] = [rows for of, rows in pool.calls if of is cluster.QuestionActor]
+        pool.calls.clear()
+
+        assert {"generation": "three_calls"} == json.loads(asked[0]["options"])
+        assert rows_in(f"here-{shard[0]}") == rows_in(out)
+
+
+def test_metrics_of_one_style_share_its_sets(run, shards, pool):
+    """A row counts once."""
+    done = run("batch", "shards", "-o", "out", "-m", "tifa", "-m", "soft_tifa", *ON_RAY)
+
+    assert "tifa: 2 distinct prompts in 5 rows, 2 of them without questions\n" in done.stderr
+    assert 2 == len(written("out", "tifa"))
+
+
 def test_options_of_rows_that_change_the_questions_end_the_run(run, tmp_path, pool):
     """A prompt has one set of a style there; rows that fix their set have no say."""
     options = [{}, {"dsg": {"generation": "three_calls"}}]

@@ -308,26 +308,29 @@ def write_sets(
 def distinct(
     pool: Pool, place: Place, styles: Styles, dataset: Dataset, shards: Sequence[Path]
 ) -> dict[str, tuple[Asked, Counter[str]]]:
-    """Return by style a metric that has it, and the number of rows of each prompt."""
+    """Return by style the first metric that has it, and the number of its rows with each prompt."""
     asked = {each.name: each for each in styles.asked}
-    dataset = replace(dataset, asking=list(asked))
+    dataset = replace(dataset, asking=[each.metric for each in styles.asked if each.metric == each.name])
     rows = [{"shard": str(shard)} for shard in shards]
     found: dict[str, tuple[Asked, Counter[str]]] = {}
     variants: dict[str, str] = {}
     hashes: dict[tuple[str, str], tuple[str, str] | None] = {}
     for row in pool.map(prompts_in, (place, dataset, list(asked)), rows):
-        key = row["name"], row["options"]
+        key = name, options = row["name"], row["options"]
+        own = json.loads(options or "{}")
         if key not in hashes:
-            hashes[key] = styles.style(asked[row["name"]], json.loads(row["options"] or "{}"))
+            hashes[key] = styles.style(asked[name], own)
         if (known := hashes[key]) is None:
             continue
         style, variant = known
         if variants.setdefault(style, variant) != variant:
             raise UsageFault(
-                f"the options of {row['name']} write other questions about a prompt than those of another row"
+                f"the options of {name} write other questions about a prompt than those of another row"
                 " or metric: with --ray a prompt has one set of questions of a style"
             )
-        found.setdefault(style, (asked[row["name"]], Counter()))[1][row["prompt"]] += int(row["rows"])
+        first = replace(asked[name], options={**asked[name].options, **own})
+        first, prompts = found.setdefault(style, (first, Counter()))
+        prompts[row["prompt"]] += int(row["rows"]) if first.name == name else 0
     return found
 
 
