@@ -24,7 +24,7 @@ __all__ = ["run"]
 
 COMMAND = (sys.executable, "-m", "scoregate.cli")
 METRICS = ("-m", "vqascore", "-m", "dsg")
-SHARDS, SAMPLES, PROMPTS, ROWS = 4, 16, 7, 128
+SHARDS, SAMPLES, PROMPTS, ROWS = 4, 48, 7, 128
 WITHIN_S = 120
 TIMED = """
 [models.vqa]
@@ -91,10 +91,10 @@ class Story:
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory):
-    """A folder with the data set, and a profile of models that take their time."""
+    """A folder with the data set, and profiles of models that take more or less time."""
     folder = tmp_path_factory.mktemp("cluster")
-    (folder / "timed.toml").write_text(TIMED.format(per_call_ms=30))
-    (folder / "fast.toml").write_text(TIMED.format(per_call_ms=0))
+    for name, per_call_ms in (("fast", 0), ("timed", 12), ("slow", 30)):
+        (folder / f"{name}.toml").write_text(TIMED.format(per_call_ms=per_call_ms))
     (folder / "shards").mkdir()
     for shard in range(SHARDS):
         members = {}
@@ -111,7 +111,7 @@ def story(shards, cluster):
     """A run that is killed when a shard is finished, and the same again, of which an actor is killed."""
     out, log = shards / "out", shards / "log"
     command = [*COMMAND, "batch", "shards", "-o", "out", *METRICS, "--local", "timed.toml"]
-    command += ["--ray", cluster.address]
+    command += ["--ray", cluster.address, "--concurrency", "1"]  # the lines of a shard come in three parts
     environment = {**os.environ, **cluster.profile(Path()).environment}
 
     def started(actors):
@@ -216,7 +216,7 @@ def scored(shards, cluster):
             "-c",
             SCORE,
             cluster.address,
-            str(shards / "timed.toml"),
+            str(shards / "slow.toml"),
             str(shards / "pictures"),
             str(shards / "rows.json"),
         ],
