@@ -109,7 +109,7 @@ def client_imports() -> dict[str, set[str]]:
 
 
 # From the highest to the lowest; a module that is in none is of the client itself, the lowest.
-OF_THE_CLIENT = ("cli", "report", "replay", "evaluation")
+OF_THE_CLIENT = ("ray", "cli", "report", "replay", "evaluation")
 
 
 def test_the_command_stands_above_the_page_and_the_page_above_the_evaluation():

@@ -94,6 +94,7 @@ class Models:
         prompts: Sequence[str] | str,
         style: str = "dsg",
         *,
+        options: Mapping[str, Any] | None = None,
         priority: str | None = None,
         timeout_s: float | None = None,
     ) -> list[QuestionSet]:
@@ -102,11 +103,17 @@ class Models:
 
         The service's question LLM writes the missing sets; a set that could not be written has an `error`.
 
+        Args:
+            options: by metric; some change how a set is written.
+
         Raises:
             ScoregateError: no set could be written, or the request failed.
         """
         wanted = [prompts] if isinstance(prompts, str) else list(prompts)
-        content = json.dumps({"prompts": wanted, "style": style, "priority": priority or self.priority})
+        asked = given(
+            prompts=wanted, style=style, options=options or None, priority=priority or self.priority
+        )
+        content = json.dumps(asked)
         time_s = self.timeout_s if timeout_s is None else timeout_s
         raw = await self._connection.call("POST", "/questions", time_s, content.encode())
         return understood(lambda: question_sets_of(raw, len(wanted)))

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
@@ -12,6 +13,7 @@ from typing import Any, NoReturn
 
 import scoregate
 from scoregate.local import NOT_LOADED
+from scoregate.many import Progress
 from scoregate.records import json_or_text, number, strict_json
 from scoregate.text import shown
 
@@ -301,6 +303,12 @@ def local_names(given: Mapping[str, Any]) -> list[str]:
     if service and "local" in given:
         raise UsageFault(f"--local and {service[0]}: models of this process have no address and no key")
     return given.get("local") or ([] if service else os.environ.get("SCOREGATE_LOCAL", "").split())
+
+
+def say(text: str) -> None:
+    """Print a line to stderr, above the bar if there is one."""
+    write = Progress.write if sys.stderr.isatty() else print
+    write(shown(text), file=sys.stderr)
 
 
 def check_plot(path: Path) -> None:

@@ -1,19 +1,18 @@
 """`scoregate batch`: a whole data set, in a file that the next run continues."""
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import scoregate
 from scoregate.answers import lower_is_better
-from scoregate.cli import sheet
+from scoregate.cli import cluster, sheet
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
@@ -22,18 +21,17 @@ from scoregate.cli.arguments import (
     connected,
     metrics_of,
     options_of,
+    say,
     whole,
 )
 from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, write_shards
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
 from scoregate.cli.manifest import Manifest
-from scoregate.cli.results import KINDS, Results, journal_of, lines_of
+from scoregate.cli.results import KINDS, Results, files_of, journal_of, lines_of, plan_in
 from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import add_dataset, check, given_in, named
-from scoregate.cli.warnings import kinds_of
+from scoregate.cli.warnings import Kind, kinds_of, merged_kinds
 from scoregate.data.datasets import Dataset
-from scoregate.data.shards import stem
-from scoregate.many import Progress
 from scoregate.records import kind
 from scoregate.text import shown
 
@@ -59,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="pictures on that page at most (default %(default)s)",
     )
+    cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -67,6 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     check(dataset, out, arguments.html)
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
     check_filter(arguments, dataset, in_folder=in_folder)
+    if arguments.ray and not in_folder:
+        raise UsageFault("--ray: the data set has to be in shards, and the results in a folder")
     complete = (into_folder if in_folder else into_file)(arguments, dataset, out)
     return OK if complete else NO_SCORE
 
@@ -84,16 +85,21 @@ def into_file(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> boo
 
 def into_folder(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> bool:
     """Score shards into a folder; return True if every row has all its scores."""
-    with session(arguments, dataset) as service:
-        files, asked = score_shards(service, out, retry=arguments.retry)
 
     def lines() -> Iterator[Line]:
         every = chain.from_iterable(map(lines_of, files))
         return ({**line, "row": number} for number, line in enumerate(every, 1))
 
-    complete = tell(lines, asked, out)
-    if arguments.html:
-        sheet.write(arguments.html, service.dataset, service.plan, lines, arguments.html_pictures)
+    if arguments.ray:
+        files, asked, parts = cluster.score_shards(arguments, dataset, out, session)
+        summary = Summary.merged(parts)
+    else:
+        with session(arguments, dataset) as service:
+            files, asked = score_shards(service, out, retry=arguments.retry)
+        summary = Summary.of(lines())
+    complete = tell_summary(summary, asked, out)
+    if arguments.html and files:
+        sheet.write(arguments.html, dataset, plan_in(next(iter(files))), lines, arguments.html_pictures)
     if arguments.filter:
         write_kept(out / KEPT, arguments.filter, lines())
     if arguments.kept_shards:
@@ -157,6 +163,26 @@ class Session:
             yield part
         say(f"{name}: {file}")
 
+    def is_finished(self, file: Path, *, retry: bool) -> bool:
+        """
+        Return True if *file* has the results of a shard; with *retry*, without an error.
+
+        A file with a journal is of a retry that was interrupted.  What is finished is not scored again.
+
+        Raises:
+            UsageFault: the file is something else, or has scores of another plan.
+        """
+        if not file.exists() or journal_of(file).exists():
+            return False
+        check_finished(self.plan, file)
+        return not retry or all(map(self.plan.covers, lines_of(file)))
+
+    def finish(self, shard: Path, file: Path, *, retry: bool) -> "tuple[int, Summary]":
+        """Score a shard into *file* unless that is finished; return the number of scored rows, a summary."""
+        finished = self.is_finished(file, retry=retry)
+        asked = 0 if finished else self.score([self.shard(shard, file, str(shard))])
+        return asked, Summary.of(lines_of(file) if file.exists() else ())
+
     def score(self, parts: Iterable[AbstractContextManager[Part]], count: int | None = None) -> int:
         """Score the rows without results; return their number."""
         return score(self.client, self.plan, parts, self.concurrency, count)
@@ -189,27 +215,21 @@ def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tupl
     """
     Score each shard into a Parquet file in *folder*; return the shard of each, and the number of scored rows.
 
-    A shard with a file, and without a journal of a retry that was interrupted, is finished: not scored again.
-
     Args:
         retry: score the rows with errors of finished shards again.
 
     Raises:
         UsageFault: a file there is something else, or has scores of another plan.
     """
-    files = {folder / f"{stem(shard)}.parquet": shard for shard in service.dataset.shards}
-    finished = {file for file in files if file.exists() and not journal_of(file).exists()}
-    for file in sorted(finished):
-        check_finished(service.plan, file)
-    if retry:
-        finished = {file for file in finished if all(map(service.plan.covers, lines_of(file)))}
-    if len(finished) < len(files):
+    files = files_of(service.dataset.shards, folder)
+    left = {file for file in files if not service.is_finished(file, retry=retry)}
+    if left:
         service.dataset.check_samples()
         folder.mkdir(exist_ok=True)
     parts = (
         service.shard(shard, file, f"shard {number} of {len(files)}")
         for number, (file, shard) in enumerate(files.items(), 1)
-        if file not in finished
+        if file in left
     )
     asked = service.score(parts)
     return {file: shard for file, shard in files.items() if file.exists()}, asked  # none without samples
@@ -223,21 +243,18 @@ def check_finished(plan: Plan, file: Path) -> None:
             return
 
 
-def say(text: str) -> None:
-    """Print a line to stderr, above the bar if there is one."""
-    write = Progress.write if sys.stderr.isatty() else print
-    write(shown(text), file=sys.stderr)
-
-
 def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: int = 0) -> bool:
     """Print a summary to stderr; return True if every row has all its scores."""
-    summary = Summary()
-    warnings = kinds_of(summary.counted(lines()))
+    return tell_summary(Summary.of(lines()), asked, out, left_over)
+
+
+def tell_summary(summary: "Summary", asked: int, out: Path, left_over: int = 0) -> bool:
+    """Print *summary* to stderr, as `tell`."""
     for detail in summary.details[:REASONS]:
         say(f"cannot read {detail}")
     if summary.unread > REASONS:
         say(f"and {summary.unread - REASONS} more rows, see {UNREADABLE} in the results")
-    for warning in warnings:
+    for warning in summary.warnings:
         say(f"warning: {warning}" + f" (first: {warning.image})" * bool(warning.image))
     say(f"{summary.text}; {asked} were requested in this run{summary.without}")
     say(str(out))
@@ -248,13 +265,35 @@ def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: 
 
 @dataclass
 class Summary:
-    """The number of rows, and of those without all scores, by code; and why the first ones cannot be read."""
+    """
+    The number of rows, and of those without all scores, by code; why the first ones cannot be read; warnings.
+    """
 
     rows: int = 0
     incomplete: int = 0
     unread: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     details: list[str] = field(default_factory=list)
+    warnings: list[Kind] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> "Summary":
+        """Return the summary of *lines*."""
+        summary = cls()
+        summary.warnings = kinds_of(summary.counted(lines))
+        return summary
+
+    @classmethod
+    def merged(cls, parts: Sequence["Summary"]) -> "Summary":
+        """Return the summary of the lines of all *parts*."""
+        return cls(
+            sum(part.rows for part in parts),
+            sum(part.incomplete for part in parts),
+            sum(part.unread for part in parts),
+            sum((part.codes for part in parts), Counter()),
+            [*islice(chain.from_iterable(part.details for part in parts), REASONS)],
+            merged_kinds(chain.from_iterable(part.warnings for part in parts)),
+        )
 
     def counted(self, lines: Iterable[Line]) -> Iterator[Line]:
         """Yield *lines*, which may be many, and count them."""

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, combinations
@@ -29,6 +29,7 @@ from scoregate.cli.tables import WRITERS, read_lines
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import RELATED, Row, digest
+from scoregate.data.shards import stem
 from scoregate.records import check_regular
 from scoregate.resume import is_torn
 
@@ -44,6 +45,11 @@ def check_kind(file: Path) -> None:
 def journal_of(out: Path) -> Path:
     """Return the path of the lines of a run: OUT itself, or for a table a file next to it."""
     return out.with_name(f"{out.name}.part.jsonl") if out.suffix.lower() in WRITERS else out
+
+
+def files_of(shards: Iterable[Path], folder: Path) -> dict[Path, Path]:
+    """Return the file of each shard's results in *folder*, with the shard."""
+    return {folder / f"{stem(shard)}.parquet": shard for shard in shards}
 
 
 class Results:
