@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -102,7 +101,7 @@ class Score:
         if taken := set(schema.names) & set(table.column_names):
             raise ValueError(f"the data set has a column {min(taken)!r}, which Score adds: rename it")
         rows = [self._row(number, values) for number, values in enumerate(table.to_pylist(), 1)]
-        part = Part(Rows(rows), lines := Lines(self._plan))
+        part = Part(rows, lines := Lines(self._plan))
         score(self._gate, self._plan, [nullcontext(part)], self._concurrency)
         added = pyarrow.Table.from_pylist([flat(line, {}) for _, line in sorted(lines.added.items())], schema)
         for name, column in zip(added.column_names, added.columns, strict=True):
@@ -115,20 +114,6 @@ class Score:
         if hasattr(image := values.get(column), "ndim"):
             values = {**values, column: encoded(image)}
         return self._dataset.row(Record(number, values), self._dataset.path, in_csv=False)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a batch."""
-
-    rows: Sequence[Row]
-
-    def count(self) -> int:
-        """Return their number."""
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
 
 
 class Lines(Results):
