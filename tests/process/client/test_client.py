@@ -184,3 +184,18 @@ def test_a_matrix_over_http_has_the_scores_of_the_pairs(client):
     singles = [[client.score(picture, prompt).value for prompt in prompts] for picture in pictures]
 
     assert singles == client.matrix(pictures, prompts).tolist()
+
+
+def test_a_stream_has_the_results_of_one_answer(fake_service):
+    """In any order, over a connection that is used again."""
+    items = [
+        Item(f"a red square {number}", png(), metrics=["vqascore", "dsg"][: 1 + number % 2])
+        for number in range(6)
+    ]
+    with Client(fake_service.url) as client:
+        whole = client.score_items(items)
+        streamed = sorted(client.stream(items), key=lambda result: result.index)
+        again = list(client.stream(items[:1]))
+
+    assert [result.scores for result in whole] == [result.scores for result in streamed]
+    assert [0] == [result.index for result in again]
