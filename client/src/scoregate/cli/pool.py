@@ -121,7 +121,7 @@ def with_errors(call: Callable[..., dict[str, list[Any]]]) -> Callable[..., dict
 def checked(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of a call; raise its error if it is one."""
     if error := row.get(ERROR):
-        raise pickle.loads(error)
+        raise pickle.loads(error)  # of a process of this run, whose objects Ray itself unpickles
     return row
 
 
