@@ -132,6 +132,9 @@ def openapi(service: Service, requests: Requests, routes: Sequence[APIRoute]) ->
     schemas["Result"]["properties"]["details"] = {"$ref": REFERENCE.format(model="Details")}
     served = getattr(service, "engine", service).metrics  # all declared metrics before the engine exists
     schemas["ScoreRequest"]["properties"]["metrics"]["items"]["enum"] = list(served)
+    for model, field in (("ScoreRequest", "required"), ("WireItem", "metrics"), ("WireItem", "required")):
+        names, _ = schemas[model]["properties"][field]["anyOf"]  # the other is null
+        names["items"]["enum"] = list(served)
     for ranked in ("RankRequest", "WireCascade"):
         schemas[ranked]["properties"]["metric"]["enum"] = list(served)
     document["components"]["schemas"] |= schemas

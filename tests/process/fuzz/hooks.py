@@ -3,7 +3,8 @@ What a valid request must be beside what its schema says, so that the service ca
 
 Schemathesis takes a valid request that is refused for a fault.  No schema can say that a file part is
 there, that the questions of a set differ and make no circle, that an expected answer is one of the choices,
-that a text is about something, that a metric looks at references, or that a ranking's two metrics differ.
+that a text is about something, that a metric looks at references, that a required metric is one of the
+item's, or that a ranking's two metrics differ.
 Ours says in words only that a request has one of three forms, where a template has its places, and that a
 ranking needs a cascade to end early.
 
@@ -63,6 +64,8 @@ def mended(value: Any) -> Any:
         case {"part": str()}:
             return {"data": ""}
         case {"references": _, **others} | {"source": _, **others} if "prompt" in value:
+            return mended(others)
+        case {"required": _, **others}:
             return mended(others)
         case {"start": int() | float() as start, "end": int() | float() as end, **others} if end <= start:
             return {"start": start, **mended(others)}

@@ -60,7 +60,7 @@ def rewards(
     **columns: Any,
 ) -> list[float | None]:
     """Return a reward for each prompt, as TRL calls it."""
-    pictures, domains = (column(columns, name) for name in named)
+    pictures, domains = columns_of(columns, *named)
     outcomes = reward.outcomes(pictures, list(map(text_of, prompts)), domains=domains)
     return logged(reward, mask, outcomes, log_metric, log_extra)
 
@@ -76,16 +76,17 @@ async def rewards_soon(
     **columns: Any,
 ) -> list[float | None]:
     """Return a reward for each prompt, awaited."""
-    pictures, domains = (column(columns, name) for name in named)
+    pictures, domains = columns_of(columns, *named)
     outcomes = await reward.outcomes_soon(pictures, list(map(text_of, prompts)), domains)
     return logged(reward, mask, outcomes, log_metric, log_extra)
 
 
-def column(columns: Mapping[str, Any], name: str) -> Any:
-    """Return the column *name*; None for an empty name.  Raises `TypeError` if it is missing."""
-    if name and name not in columns:
-        raise TypeError(f"there is no column {name!r}, but {', '.join(columns)}")
-    return columns.get(name)
+def columns_of(columns: Mapping[str, Any], pictures: str, domains: str) -> tuple[Any, Any]:
+    """Return the two columns, None for an empty name.  Raises `TypeError` for a missing one."""
+    for name, what in ((pictures, "pictures"), (domains, "domains")):
+        if name and name not in columns:
+            raise TypeError(f"there is no column {name!r} with the {what}, but {', '.join(columns)}")
+    return columns[pictures], columns.get(domains)
 
 
 def logged(

@@ -139,7 +139,7 @@ def test_trl_has_the_domains_in_a_column():
     function = reward_function(transport=double.transport, by_domain=DOMAINS, domains="kind")
 
     assert [0.25] == function(["a sign"], completions=[], pictures=[png()], kind=["text"])
-    with pytest.raises(TypeError, match="no column 'kind', but completions, pictures"):
+    with pytest.raises(TypeError, match="no column 'kind' with the domains, but completions, pictures"):
         function(["a sign"], completions=[], pictures=[png()])
 
 
