@@ -65,6 +65,7 @@ class Item:
     One image with the prompt it is judged against.
 
     Attributes:
+        prompt: empty if it has none, which only metrics that read no prompt accept.
         references: images that it is compared with; empty unless the metric `uses` them.
         source: the image before an edit, likewise.
     """
@@ -152,7 +153,7 @@ class Metric:
         uses: the other images of an item that it uses; a function of the options if they select some, which
             returns all for None.
         default: True for the metric of requests that name none.
-        reads_prompt: True if the score depends on the prompt.
+        reads_prompt: True if the score depends on the prompt; items without one are rejected.
         trainers: the format of trainers' own entries.
         all_roles: of required and optional models.
     """

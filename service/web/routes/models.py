@@ -76,6 +76,7 @@ def described(metric: Metric, service: Service) -> MetricEntry:
         "roles": [*metric.roles],
         "may_use": [*metric.may_use],
         "uses": [*metric.uses_of()],
+        "reads_prompt": metric.reads_prompt,
         "models": list(handles),
         "ready": not (degraded or service.missing(metric)),
     }

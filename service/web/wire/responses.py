@@ -224,6 +224,7 @@ class MetricEntry(TypedDict):
 
     Attributes:
         range: the smallest and the largest score; null where there is no bound.
+        reads_prompt: whether it needs a prompt.
         models: the configured names of the models that it may use.
         ready: whether all models that it needs are ready, and none that it may use failed.
         style: of its question sets, if it has some.
@@ -239,6 +240,7 @@ class MetricEntry(TypedDict):
     roles: list[str]
     may_use: list[str]
     uses: list[str]
+    reads_prompt: bool
     models: list[str]
     ready: bool
     style: NotRequired[str]

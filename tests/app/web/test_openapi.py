@@ -35,7 +35,12 @@ def validator(document, name):
     return jsonschema_rs.Draft202012Validator(schema)
 
 
-IN_WORDS = [{}, {**request(), "prompt": SECRET}, request(options={"vqascore": {"question": SECRET}})]
+IN_WORDS = [
+    {},
+    {"items": [{"image": b64(png())}]},  # only some metrics need the prompt
+    {**request(), "prompt": SECRET},
+    request(options={"vqascore": {"question": SECRET}}),
+]
 
 
 def is_said(body, pointer):
