@@ -170,7 +170,7 @@ class AsyncClient(Models, Matrices):
     async def score(
         self,
         image: Picture,
-        prompt: str,
+        prompt: str | None = None,
         metric: str = "vqascore",
         *,
         start: float | None = None,
@@ -186,6 +186,7 @@ class AsyncClient(Models, Matrices):
 
         Args:
             image: one picture, the frames of one scene as a list, or a video.
+            prompt: not needed by metrics that read none, such as `aesthetic`.
             start, end, fps: the part of a video file, in seconds, and the frames taken from each second.
             options: by metric, as in the service's API.
             explain: fill `details` with the parts of the score.
@@ -201,7 +202,7 @@ class AsyncClient(Models, Matrices):
 
     async def score_items(
         self,
-        items: Iterable[Item | tuple[Picture, str]],
+        items: Iterable[Item | tuple[Picture, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -227,7 +228,7 @@ class AsyncClient(Models, Matrices):
 
     async def score_many(
         self,
-        pairs: Iterable[Item | tuple[Picture, str]],
+        pairs: Iterable[Item | tuple[Picture, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -265,7 +266,7 @@ class AsyncClient(Models, Matrices):
 
     async def rank(
         self,
-        prompt: str,
+        prompt: str | None,
         images: Iterable[Picture],
         *,
         metric: str = "vqascore",
@@ -286,6 +287,7 @@ class AsyncClient(Models, Matrices):
         Rank pictures of one prompt, best first.
 
         Args:
+            prompt: None for metrics that read none.
             images: 1 to 64 pictures.
             top_k, threshold: the pictures to accept; all by default.
             cascade: `{"metric": "clipscore", "keep": 8}` ranks all pictures by a cheap metric first, and only
@@ -312,7 +314,7 @@ class AsyncClient(Models, Matrices):
             if unsent and not wire:
                 return None
             return given(
-                prompt=prompt,
+                prompt=prompt or None,
                 images=wire,
                 metric=metric,
                 top_k=top_k,
@@ -348,7 +350,7 @@ class AsyncClient(Models, Matrices):
             return None if unsent and not wire else params.request(wire)
 
         raw = await self._send("/score", files, filled, timeout_s)
-        shown = [(item.prompt, files.picture(item.image)) for item in items]
+        shown = [(item.prompt or "", files.picture(item.image)) for item in items]
         return report_of(raw, metrics, shown, unsent, strict=self.strict)
 
     async def _report_packed(
@@ -356,7 +358,7 @@ class AsyncClient(Models, Matrices):
     ) -> Report:
         """Score items of the wire format whose pictures are in *files*."""
         raw = await self._send("/score", files, lambda _: params.request(wire), None)
-        sent = [(item["prompt"], None) for item in wire]
+        sent = [(item.get("prompt", ""), None) for item in wire]
         metrics = [item.get("metrics", params.metrics) for item in wire]
         return report_of(raw, metrics, sent, {}, strict=self.strict)
 

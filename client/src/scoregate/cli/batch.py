@@ -172,6 +172,7 @@ def session(arguments: argparse.Namespace, dataset: Dataset) -> Iterator[Session
             strict=arguments.strict,
             orient=arguments.orient,
         )
+        check_prompted(dataset, served["metrics"], plan.metrics)
         dataset = with_options(dataset, served, client)
         yield Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
 
@@ -310,6 +311,13 @@ def plan_of(
         orient,
         served.get("limits", {}).get("max_image_bytes"),
     )
+
+
+def check_prompted(dataset: Dataset, served: Mapping[str, Any], metrics: Sequence[str]) -> None:
+    """Raise `UsageFault` if *dataset* is read without prompts, and a metric reads them."""
+    reading = [name for name in metrics if served[name].get("reads_prompt", True)]
+    if reading and not dataset.prompted:
+        raise UsageFault(f"--no-prompt: {', '.join(reading)} cannot score a picture without its prompt")
 
 
 def label_of(model: Mapping[str, str]) -> str:

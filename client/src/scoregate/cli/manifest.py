@@ -31,6 +31,7 @@ NAMES = (  # arguments that say how a data set is read
     "matrix",
     "any_path",
     "prompt",
+    "no_prompt",
     "grid",
 )
 BLOCK = 2**20

@@ -77,7 +77,7 @@ def unscored(
             why = f"{row.place}: {exc}"
         if not why and (other := no_picture(files, related) or too_large(files, related, results.plan)):
             why = f"{row.place}: {other}"
-        if why or row.prompt is None:
+        if why:
             results.add(row, unreadable(results.plan, row, why))
             progress.step(failed=True, resumed=True)
             continue

@@ -27,6 +27,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
     add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
     add("-p", "--prompt", help="of all pictures of a folder, in place of captions")
+    add("--no-prompt", action="store_true", help="read no prompts, for metrics that need none")
     add("--frames-column", metavar="NAME", help="lists of frames or views, in place of one picture")
     add(
         "--option-column",
@@ -74,6 +75,7 @@ def dataset_of(
     sweep: Sequence[str] = (),
     any_path: bool = False,
     prompt: str | None = None,
+    no_prompt: bool = False,
     grid: str | None = None,
 ) -> Dataset:
     """
@@ -89,6 +91,8 @@ def dataset_of(
         raise UsageFault("--matrix and --frames-column: give one of them")
     if grid and frames_column:
         raise UsageFault("--grid and --frames-column: give one of them")
+    if no_prompt and (prompt is not None or matrix or prompt_column != Dataset.prompt_column):
+        raise UsageFault("--no-prompt reads no prompts: leave out --prompt, --prompt-column and --matrix")
     if prompt is not None:
         check_prompt(path, prompt)
     renamed = dict[str, str]()
@@ -113,6 +117,7 @@ def dataset_of(
         sweeps,
         metrics,
         prompt=prompt,
+        prompted=not no_prompt,
     )
     return Sheets(**vars(found), grid=grid_of(grid)) if grid else found
 
@@ -138,7 +143,7 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
             raise UsageFault(f"{path}: there is no folder {path.parent}")
     if page and page.resolve() == out.resolve():
         raise UsageFault(f"{page}: the page would overwrite the results")
-    if not files and dataset.prompt is None and (alone := captions_alone(dataset.path)):
+    if not files and dataset.prompted and dataset.prompt is None and (alone := captions_alone(dataset.path)):
         named = ", ".join(alone[:5]) + ", …" * (len(alone) > 5)
         print(
             shown(f"text files without a picture of the same name: {len(alone)} ({named})"), file=sys.stderr

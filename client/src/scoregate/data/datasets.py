@@ -39,6 +39,7 @@ class Dataset:
         asking: those of them whose question set the column `question_set` pins.
         texts: options that are texts, by `METRIC.OPTION`, though a cell of CSV may be `2024`.
         prompt: of all pictures of a folder, in place of captions.
+        prompted: whether the pictures have prompts; without, captions and the column are not read.
         part: whether *path* is one shard of a data set whose columns are checked.
 
     Raises:
@@ -57,6 +58,7 @@ class Dataset:
     asking: Sequence[str] = ()
     texts: Collection[str] = ()
     prompt: str | None = None
+    prompted: bool = True
     part: bool = False
 
     def __iter__(self) -> Iterator[Row]:
@@ -112,7 +114,7 @@ class Dataset:
         """Return the rows of a folder without a table."""
         if is_generated(folder):
             return generated(folder, self.metrics, self.any_path)
-        return captioned(folder, self.any_path, self.prompt)
+        return captioned(folder, self.any_path, self.prompt, self.prompted)
 
     def listed(self, table: Path) -> Iterator[Row]:
         """Yield the rows of a table."""
@@ -153,7 +155,7 @@ class Dataset:
         images = (
             (self.frames_column, "--frames-column") if self.frames_column else (self.image, "--image-column")
         )
-        wanted = [images, (self.prompt_column, "--prompt-column")]
+        wanted = [images, *([(self.prompt_column, "--prompt-column")] if self.prompted else [])]
         wanted += [(column, "--option-column") for column in self.option_columns.values()]
         for given, argument in wanted:
             for column in given.split(",") if self.matrix else [given]:
@@ -169,13 +171,13 @@ class Dataset:
         if record.fault:
             return Row(number, record.name, fault=f"{place}: {record.fault}")
         image, prompt = ("image", "prompt") if self.matrix else (self.image, self.prompt_column)
-        text, faults = values.get(prompt), []
+        text, faults = values.get(prompt) if self.prompted else None, []
         name, frames, options = None, list[Path | bytes](), dict[str, dict[str, Any]]()
         try:
             name, frames = self.shown(values, image, folder)
         except ValueError as exc:
             faults.append(f"column {self.frames_column or image} {exc}")
-        if why := prompt_fault(text):
+        if self.prompted and (why := prompt_fault(text)):
             faults.append(f"column {prompt} {why}")
         try:
             options = options_in(
@@ -217,20 +219,21 @@ def renumbered(rows: Iterable[Row]) -> Iterator[Row]:
     return (replace(row, number=number) for number, row in enumerate(rows, 1))
 
 
-def captioned(folder: Path, any_path: bool, of_all: str | None = None) -> Iterator[Row]:
-    """Yield the pictures and videos below *folder*; the prompt is *of_all*, or each one's text file."""
+def captioned(folder: Path, any_path: bool, of_all: str | None, prompted: bool) -> Iterator[Row]:
+    """Yield the pictures and videos below *folder*; if *prompted*, with *of_all* or each one's text file."""
     files = sorted(pictures(folder))
     if not files:
         raise BadInput(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
     for number, file in enumerate(files, 1):
         name = file.relative_to(folder).as_posix()
         try:
-            prompt = caption_of(file, folder, any_path) if of_all is None else of_all
+            own = prompted and of_all is None
+            prompt = caption_of(file, folder, any_path) if own else of_all
         except (OSError, ValueError) as exc:
             why = exc.strerror if isinstance(exc, OSError) else exc
             yield Row(number, name, fault=f"row {number}, {name}: its caption {file.stem}.txt: {why}")
         else:
-            fault = prompt_fault(prompt)
+            fault = prompt_fault(prompt) if prompted else ""
             yield Row(
                 number,
                 name,
@@ -354,6 +357,7 @@ def read(
     prompt: str | None = None,
     image_column: str | None = None,
     prompt_column: str = "prompt",
+    prompted: bool = True,
 ) -> Iterator[Item]:
     """
     Yield the rows of a data set, for `score_many`, one by one.
@@ -365,16 +369,18 @@ def read(
         source: a folder, a file or a pattern of shards, as `scoregate batch` takes them.
         metrics: those whose options are read from the columns.
         prompt: of all pictures of a folder, in place of captions.
+        prompted: False reads no prompts, for metrics that need none.
 
     Raises:
         BadInput: nothing can be read from *source*, or none of its first rows has the columns.
         OSError: a table cannot be read.
     """
-    for row in Dataset(Path(source), image_column, prompt_column, metrics=metrics, prompt=prompt):
+    columns = (image_column, prompt_column)
+    for row in Dataset(Path(source), *columns, metrics=metrics, prompt=prompt, prompted=prompted):
         try:
             if row.fault:
                 raise ValueError(row.fault)
             picture: Any = row.read()
         except (OSError, ValueError) as exc:
             picture = Unreadable(row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}")
-        yield Item(row.prompt or "", picture, id=row.image or row.place, options=row.options)
+        yield Item(row.prompt, picture, id=row.image or row.place, options=row.options)
