@@ -119,7 +119,7 @@ async def test_metrics_that_are_not_served_are_not_in_the_schema(document):
     names = document["components"]["schemas"]["ScoreRequest"]["properties"]["metrics"]["items"]["enum"]
 
     of_questions = {"dsg", "tifa", "soft_tifa", "vq2", "gecko", "skills"}
-    assert {"vqascore", "clipscore", "clip_i", "judge", *of_questions} == {*names}
+    assert {"vqascore", "clipscore", "refclipscore", "clip_i", "judge", *of_questions} == {*names}
 
 
 @pytest.mark.shared
@@ -175,7 +175,8 @@ async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     roles = {"picks": "clip", "prefers": "clip"}
     models = {name: {"family": "fake", "role": roles.get(name, name)} for name in fakes}
     task = {"tag": "colors", "include": [{"class": "dog", "count": 1, "color": "red"}]}
-    wanted = item('a red dog with "hi"', image, options={"geneval": task}, references=[b64(png("blue"))])
+    wanted = item('a red dog with "hi"', image, references=[b64(png("blue"))])
+    wanted["options"] = {"geneval": task, "refclipscore": {"reference_texts": ["a dog"]}}
     body = {"items": [wanted], "metrics": list(own()), "explain": True, "timeout_ms": 120_000}
     async with serve(models=models, metrics=tables) as client:
         answer = (await client.post("/score", json=body)).json()

@@ -142,6 +142,22 @@ async def test_clip_i_is_the_cosine_of_the_embeddings_of_two_pictures(checkpoint
     assert expected[1] < 0.99
 
 
+async def test_refclipscore_is_that_of_open_clips_embeddings(checkpoints, tmp_path):
+    """With the paper's prefix before each text."""
+    texts = ["a red circle", "a blue square", "a dog"]
+    prefixed = [f"A photo depicts {text}" for text in texts]
+    [[seen], read] = plain_embeddings(checkpoints["clip"], IMAGES[:1], prefixed)
+    pair = item(texts[0], b64(saved(IMAGES[0], "PNG")))
+    options = {"refclipscore": {"reference_texts": texts[1:]}}
+    async with served(settings(checkpoints), tmp_path) as client:
+        body = {"items": [pair], "metrics": ["refclipscore"], "options": options}
+        [result] = (await client.post("/score", json=body)).json()["results"]
+
+    a, b = 2.5 * max(seen @ read[0], 0), max(0, *(read[1:] @ read[0]))
+    expected = 2 * a * b / (a + b) if a + b else 0
+    assert expected == pytest.approx(result["scores"]["refclipscore"], abs=5e-5)
+
+
 async def test_models_that_serve_different_metrics_share_no_embedding(checkpoints, tmp_path):
     """Not even where the operator gave them one name."""
     tree = settings(checkpoints, "pickscore", "hpsv2").model_dump()
