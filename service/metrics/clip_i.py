@@ -66,5 +66,6 @@ metric = Metric(
     formula="mean over the references of cos(E_image, E_reference), whatever the prompt",
     paper="Ruiz et al. 2023, arXiv 2208.12242",
     uses=(REFERENCES,),
+    needs="references",
     reads_prompt=False,
 )

@@ -96,4 +96,5 @@ metric = Metric(
     range=(0, 2 * FACTOR / (FACTOR + 1)),
     formula="2ab/(a + b); a = 2.5·max(cos(E_image, E_prompt), 0), b = max(cos(E_prompt, E_text), 0)",
     paper="Hessel et al. 2021, arXiv 2104.08718",
+    needs="the option reference_texts",
 )

@@ -152,6 +152,7 @@ class Metric:
         styles: of a profile, by name, which requests may choose instead.
         uses: the other images of an item that it uses; a function of the options if they select some, which
             returns all for None.
+        needs: what an item must have besides its image and prompt, in words.
         default: True for the metric of requests that name none.
         reads_prompt: True if the score depends on the prompt; items without one are rejected.
         trainers: the format of trainers' own entries.
@@ -177,6 +178,7 @@ class Metric:
     style: Style | Callable[[Any], Style] | None = None
     styles: Mapping[str, Style] = field(default_factory=dict)
     uses: tuple[Beside, ...] | Callable[[Any], tuple[Beside, ...]] = ()
+    needs: str = ""
     default: bool = False
     reads_prompt: bool = True
     trainers: TrainerFormat[Any] | None = None

@@ -80,6 +80,8 @@ def described(metric: Metric, service: Service) -> MetricEntry:
         "models": list(handles),
         "ready": not (degraded or service.missing(metric)),
     }
+    if metric.needs:
+        entry["needs"] = metric.needs
     if metric.style:
         entry["style"] = metric.style_of().name
     if degraded:

@@ -65,3 +65,4 @@ async def test_models_lists_its_range_and_its_other_pictures(serve):
         listed = (await client.get("/models")).json()["metrics"]["clip_i"]
 
     assert ([-1, 1], ["references"], ["clip"]) == (listed["range"], listed["uses"], listed["roles"])
+    assert "references" == listed["needs"]

@@ -92,6 +92,7 @@ async def test_a_composite_reads_the_prompt_if_a_part_does(serve):
     composites = {
         "beauty": {"aesthetic": {"weight": 1}, "artifact": {"weight": 1}},
         "both": {"aesthetic": {"weight": 1}, "vqascore": {"weight": 1}},
+        "alike": {"aesthetic": {"weight": 1}, "clip_i": {"weight": 1}},
     }
     async with serve(metrics=TABLES, composites=composites) as client:
         scored = await client.post("/score", json={"image": RED, "metrics": ["beauty"]})
@@ -100,9 +101,12 @@ async def test_a_composite_reads_the_prompt_if_a_part_does(serve):
 
     assert 200 == scored.status_code, scored.text
     assert "/prompt" == refused(refusal, 422, "invalid")["errors"][0]["pointer"]
-    assert {"aesthetic", "artifact", "beauty", "clip_i"} == {
+    assert {"aesthetic", "artifact", "beauty", "clip_i", "alike"} == {
         name for name, metric in listed.items() if not metric["reads_prompt"]
     }
+    assert {"clip_i": "references", "alike": "references"}.items() <= {
+        name: metric.get("needs", "") for name, metric in listed.items()
+    }.items()
 
 
 async def test_a_form_needs_no_prompt_either(serve):
