@@ -75,8 +75,8 @@ async def refclipscore(item: Item, models: Models, options: RefClipScoreOptions)
     of_image, of_text = FACTOR * max(0.0, float(np.dot(seen, read))), max(0.0, *cosines)
     total = of_image + of_text
     details: RefClipScoreDetails = {"image_score": of_image, "text_score": of_text, "cosines": cosines}
-    warnings = (CUT,) if prompt.truncated else ()
-    warnings += (CUT_TEXT,) if any(text.truncated for text in texts) else ()
+    cuts = {CUT: prompt.truncated, CUT_TEXT: any(text.truncated for text in texts)}
+    warnings = tuple(note for note, cut in cuts.items() if cut)
     return Score(2 * of_image * of_text / total if total else 0.0, details, warnings=warnings)
 
 
