@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from benchmarks.gpu import drift, encoders, forward, limits, memory, peers, service, sweep
+from benchmarks.gpu import drift, encoders, forward, limits, memory, peers, service, sweep, vllm
 from benchmarks.gpu.bench import Bench, release
 from benchmarks.gpu.bundle import HAVE, bundle
 from benchmarks.gpu.geometry import REAL, TINY
@@ -35,6 +35,7 @@ PARTS: dict[str, Callable[[Bench], Iterator[Step]]] = {
     "memory": memory.steps,
     "drift": drift.steps,
     "service": service.steps,
+    "vllm": vllm.steps,
     "peers": peers.steps,
 }
 
@@ -55,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     folder = options.results.parent
     results = Results(options.results, machine(device, options.geometry))
     gc.freeze()  # or what was imported would make each collection between two steps take half a second
-    bench = Bench(REAL if real else TINY, device, "bfloat16" if real else "float32", folder, results)
+    dtype = "bfloat16" if real else "float32"
+    bench = Bench(REAL if real else TINY, device, dtype, folder, results, options.vllm.absolute())
     chosen = {"sweep": sweep.steps} if options.sweep else {name: PARTS[name] for name in options.only}
     run({name: partial(steps, bench) for name, steps in chosen.items()}, results, release)
     gc.unfreeze()
@@ -73,6 +75,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--geometry", choices=("real", "tiny"), default="real", help="tiny: on a CPU, a test")
     parser.add_argument("--results", type=Path, metavar="FILE", help="JSON lines; delete it to begin anew")
     parser.add_argument("--sweep", action="store_true", help="try the profile's switches, print the best")
+    parser.add_argument(
+        "--vllm",
+        type=Path,
+        metavar="PYTHON",
+        default=Path(sys.executable),
+        help="that has vLLM; by default this one",
+    )
     packed = parser.add_argument_group("for a machine without network")
     packed.add_argument("--bundle", type=Path, metavar="DIR", help="fill DIR, and measure nothing")
     packed.add_argument("--have", nargs="+", default=HAVE, metavar="NAME", help="packages that are there")

@@ -1,6 +1,7 @@
 """What all parts share: the device with its dtype, the geometry, earlier results, and timing."""
 
 import gc
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,7 @@ class Bench:
         device: where the networks are.
         dtype: of their weights, as `models.NAME.dtype` has it.
         folder: for checkpoints and logs.
+        vllm: the Python that has vLLM.
     """
 
     geometry: Geometry
@@ -35,6 +37,7 @@ class Bench:
     dtype: str
     folder: Path
     results: Results
+    vllm: Path = Path(sys.executable)
 
     @property
     def cuda(self) -> bool:

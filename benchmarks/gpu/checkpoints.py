@@ -1,4 +1,8 @@
-"""Checkpoints with random weights in the layouts that are published, so that the real loaders read them."""
+"""
+Checkpoints in the layouts that are published, so that the real loaders read them.
+
+Weights are random; vLLM makes its own, so its checkpoints have none.
+"""
 
 import json
 import shutil
@@ -9,17 +13,39 @@ from typing import Any
 import open_clip
 import torch
 from safetensors.torch import save_file
-from transformers import CLIPConfig
+from tokenizers import Tokenizer as Pieces
+from tokenizers import decoders, pre_tokenizers, trainers
+from tokenizers.models import BPE
+from transformers import (
+    CLIPConfig,
+    CLIPImageProcessor,
+    LlavaConfig,
+    LlavaProcessor,
+    PretrainedConfig,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+)
 
 from benchmarks.forward import DEMO, default_dtype, random_network
 from benchmarks.gpu.bench import Bench
+from benchmarks.gpu.geometry import QUESTION_LLM, VLM
+from loadtest.corpus import QUESTIONS
 from models.checkpoints.files import read_json
 from models.families.clip.transformers_layout import open_clip_config
 from models.families.clip_flant5.layout import Tokenizer
 from models.families.clip_flant5.network import ALIASES
+from service.questions.styles.dsg import INSTRUCTIONS
 
 TOWER = "vision_tower"
 COMPLETE = "complete"  # a file that is written last
+PAD, START, END, IMAGE = "<pad>", "<s>", "</s>", "<image>"
+ANSWERS = ("Yes", "No")
+MOST_PIECES = 1500  # of the tokenizer; the rest of a vocabulary is never written
+CHAT = """\
+{% for message in messages %}{{ message['role'] | upper }}: {% for part in message['content'] %}\
+{% if part['type'] == 'image' %}<image>
+{% else %}{{ part['text'] }}
+{% endif %}{% endfor %}{% endfor %}ASSISTANT: """
 
 
 def flant5(bench: Bench) -> Path:
@@ -63,6 +89,75 @@ def clip(bench: Bench, name: str) -> Path:
     write(directory / "open_clip_model.safetensors", network.state_dict())
     (directory / COMPLETE).touch()
     return directory
+
+
+def question_llm(bench: Bench) -> tuple[Path, PretrainedConfig]:
+    """Write a question LLM for vLLM; return its directory and its configuration."""
+    words = pieces()
+    config = Qwen2Config(
+        **bench.geometry.served[QUESTION_LLM],
+        architectures=["Qwen2ForCausalLM"],
+        bos_token_id=words.bos_token_id,
+        eos_token_id=words.eos_token_id,
+        tie_word_embeddings=False,
+    )
+    directory = bench.folder / f"question-llm-{config.hidden_size}"
+    config.save_pretrained(directory)
+    words.save_pretrained(directory)
+    return directory, config
+
+
+def vlm(bench: Bench) -> tuple[Path, PretrainedConfig]:
+    """Write a VLM for vLLM, likewise."""
+    words, given = pieces(), bench.geometry.served[VLM]
+    special = {"bos_token_id": words.bos_token_id, "eos_token_id": words.eos_token_id}
+    config = LlavaConfig(
+        text_config={
+            **given["text_config"],
+            **special,
+            "model_type": "llama",
+            "pad_token_id": words.pad_token_id,
+        },
+        vision_config={**given["vision_config"], "model_type": "clip_vision_model"},
+        architectures=["LlavaForConditionalGeneration"],
+        image_token_index=words.convert_tokens_to_ids(IMAGE),
+    )
+    tower = config.vision_config
+    square = {"height": tower.image_size, "width": tower.image_size}
+    processor = LlavaProcessor(
+        CLIPImageProcessor(size={"shortest_edge": tower.image_size}, crop_size=square),
+        words,
+        patch_size=tower.patch_size,
+        vision_feature_select_strategy=config.vision_feature_select_strategy,
+        num_additional_image_tokens=1,  # the class token
+        chat_template=CHAT,
+    )
+    directory = bench.folder / f"vlm-{config.text_config.hidden_size}"
+    config.save_pretrained(directory)
+    processor.save_pretrained(directory)
+    return directory, config
+
+
+def pieces() -> PreTrainedTokenizerFast:
+    """Return a tokenizer of bytes and of the words that are sent: texts have as many tokens as usual."""
+    made = Pieces(BPE())
+    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=MOST_PIECES,
+        special_tokens=[PAD, START, END, IMAGE],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator([INSTRUCTIONS, *QUESTIONS], trainer)
+    made.add_tokens([*ANSWERS])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        pad_token=PAD,
+        bos_token=START,
+        eos_token=END,
+        additional_special_tokens=[IMAGE],
+        chat_template=CHAT,
+    )
 
 
 def write(file: Path, tensors: Mapping[str, torch.Tensor]) -> None:

@@ -17,12 +17,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     Blip2Config,
     Blip2ForImageTextRetrieval,
+    BlipImageProcessorPil,
     BlipTextConfig,
     BlipVisionConfig,
     CLIPConfig,
     CLIPModel,
     Mask2FormerConfig,
+    Mask2FormerImageProcessor,
     SiglipConfig,
+    SiglipImageProcessor,
     SiglipModel,
     SwinConfig,
 )
@@ -44,6 +47,7 @@ from models.families.imagereward.model import ImageReward
 from models.families.imagereward.network import Network as RewardNetwork
 from models.families.inputs import PictureAndText
 from models.families.linear_head import Layers
+from models.families.processors import ProcessorPixels
 from models.families.transformers_clip.model import TransformersClip
 from models.images.pixels import Pixels
 
@@ -136,15 +140,15 @@ def bytes_of(side: int) -> torch.Tensor:
     return torch.randint(256, (3, side, side), dtype=torch.uint8)
 
 
-def image(side: int, pixels: Callable[[int], torch.Tensor], number: int) -> Prepared:
+def image(side: int, number: int) -> Prepared:
     """Return a picture as a CLIP takes it."""
-    return Prepared(1, Input("image", str(number), (pixels(side),)))
+    return Prepared(1, Input("image", str(number), (bytes_of(side),)))
 
 
-def pair(side: int, pixels: Callable[[int], torch.Tensor], number: int) -> Prepared:
+def pair(side: int, number: int) -> Prepared:
     """Return a picture with a prompt as a reward model takes it."""
     ids = tuple(range(5, 5 + TOKENS))
-    return Prepared(1, PictureAndText(str(number), pixels(side), ids, truncated=False, unknown=0.0))
+    return Prepared(1, PictureAndText(str(number), bytes_of(side), ids, truncated=False, unknown=0.0))
 
 
 def clip(bench: Bench, config: Config) -> Encoder:
@@ -161,21 +165,17 @@ def clip(bench: Bench, config: Config) -> Encoder:
         "open_clip": network.encode_image,
         "transformers": lambda pixels: theirs.get_image_features(pixel_values=pixels),
     }
-    return Encoder(model.score, partial(image, side, bytes_of), own, side)
+    return Encoder(model.score, partial(image, side), own, side)
 
 
 def siglip(bench: Bench, config: Config) -> Encoder:
     """Return a SigLIP; version 2 at a fixed size has its network."""
     network = random_module(bench, lambda: SiglipModel(SiglipConfig(**config)))
     side = network.config.vision_config.image_size
-    model = bare(bench, TransformersClip, network=network)
+    pixels = ProcessorPixels(SiglipImageProcessor(), Path())
+    model = bare(bench, TransformersClip, network=network, _pixels=pixels)
     own = {"transformers": lambda pixels: network.get_image_features(pixel_values=pixels)}
-    return Encoder(model.score, partial(image, side, floats_of), own, side)
-
-
-def floats_of(side: int) -> torch.Tensor:
-    """Return random pixels as the processors of transformers make them."""
-    return torch.randn(3, side, side)
+    return Encoder(model.score, partial(image, side), own, side)
 
 
 def prompts(bench: Bench, count: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -197,7 +197,7 @@ def imagereward(bench: Bench, config: Config) -> Encoder:
     def own(pixels: torch.Tensor) -> object:
         return network(pixels, torch.arange(len(pixels), device=bench.device), *prompts(bench, len(pixels)))
 
-    return Encoder(model.score, partial(pair, side, bytes_of), {"its network": own}, side)
+    return Encoder(model.score, partial(pair, side), {"its network": own}, side)
 
 
 def itm(bench: Bench, config: Config) -> Encoder:
@@ -208,13 +208,14 @@ def itm(bench: Bench, config: Config) -> Encoder:
     network = random_module(bench, lambda: Blip2ForImageTextRetrieval(known)).float()
     network.vision_model.to(bench.torch_dtype)
     side = known.vision_config.image_size
-    model = bare(bench, BlipItm, network=network, _logits=blip_2)
+    pixels = ProcessorPixels(BlipImageProcessorPil(), Path())
+    model = bare(bench, BlipItm, network=network, _logits=blip_2, _pixels=pixels)
 
     def own(pixels: torch.Tensor) -> object:
         seen = network.vision_model(pixel_values=pixels).last_hidden_state.float()
         return blip_2(network, seen, *prompts(bench, len(pixels)))
 
-    return Encoder(model.score, partial(pair, side, floats_of), {"its network": own}, side)
+    return Encoder(model.score, partial(pair, side), {"its network": own}, side)
 
 
 def detector(bench: Bench, config: Config) -> Encoder:
@@ -226,10 +227,11 @@ def detector(bench: Bench, config: Config) -> Encoder:
     known = Mask2FormerConfig(**sizes, id2label={number: str(number) for number in range(80)})
     network = random_module(bench, lambda: DetectorNetwork(known))
     labels = tuple(map(str, range(80)))
-    model = bare(bench, Mask2Former, _network=network, _labels=labels)
+    pixels = ProcessorPixels(Mask2FormerImageProcessor(), Path())
+    model = bare(bench, Mask2Former, _network=network, _labels=labels, _pixels=pixels)
 
     def ready(number: int) -> Prepared:
-        return Prepared(1, Picture(floats_of(side), (side, side), threshold=0.5))
+        return Prepared(1, Picture(bytes_of(side), (side, side), threshold=0.5))
 
     return Encoder(model.score, ready, {"its network": network}, side)
 

@@ -24,6 +24,7 @@ class Geometry:
         flant5: configurations of T5 and the vision tower, by the size's name; the first is the one that is
             served.
         encoders: configuration of each CLIP and reward model by name, as transformers' classes take it.
+        served: likewise, of each model that vLLM serves.
         matrix, copy_mb: of the limits.
         pairs, questions: pictures in a batch of CLIP-FlanT5, and questions about each.
         batches: pairs in a batch of the sweep.
@@ -37,6 +38,7 @@ class Geometry:
 
     flant5: Mapping[str, tuple[Config, Config]]
     encoders: Mapping[str, Config]
+    served: Mapping[str, Config]
     matrix: int
     copy_mb: int
     pairs: tuple[int, ...]
@@ -62,6 +64,7 @@ def layers(hidden: int, inner: int, number: int, heads: int) -> Config:
 
 CLIP_L, CLIP_H, SIGLIP = "CLIP L/14-336", "CLIP H/14 (HPSv2, PickScore)", "SigLIP 2 so400m"
 IMAGEREWARD, ITM, DETECTOR = "ImageReward", "BLIP-2 ITM", "Mask2Former"
+QUESTION_LLM, VLM = "Qwen2.5 7B", "LLaVA 1.5 7B"
 BERT = {"vocab_size": 30_524, "max_position_embeddings": 512}
 
 REAL = Geometry(
@@ -95,6 +98,15 @@ REAL = Geometry(
             "side": 800,  # of the pictures
         },
     },
+    served={
+        QUESTION_LLM: layers(3584, 18_944, 28, 28)
+        | {"num_key_value_heads": 4, "vocab_size": 152_064, "max_position_embeddings": 32_768},
+        VLM: {
+            "text_config": layers(4096, 11_008, 32, 32)
+            | {"num_key_value_heads": 32, "vocab_size": 32_064, "max_position_embeddings": 4096},
+            "vision_config": VIT_L_14_336,
+        },
+    },
     matrix=8192,
     copy_mb=1024,
     pairs=(1, 4, 16, 64),
@@ -119,6 +131,8 @@ TINY_CLIP = {
     "vision_config": TINY_VISION,
 }
 WORDS = {"vocab_size": 200, "bos_token_id": 1, "eos_token_id": 2}
+TINY_TEXT = layers(64, 128, 2, 2)
+TINY_TEXT |= {"num_key_value_heads": 2, "vocab_size": 2048, "max_position_embeddings": 4096}
 TINY_BERT = SMALL | WORDS | {"max_position_embeddings": 64}
 
 TINY = Geometry(
@@ -142,6 +156,10 @@ TINY = Geometry(
             "encoder_feedforward_dim": 32,
             "dim_feedforward": 32,
         },
+    },
+    served={
+        QUESTION_LLM: TINY_TEXT,
+        VLM: {"text_config": TINY_TEXT, "vision_config": TINY_VISION},
     },
     matrix=256,
     copy_mb=8,

@@ -13,9 +13,9 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -44,6 +44,7 @@ class Peer:
         wire: of `loadtest.wires`.
         ready: the path that returns 200 once it serves.
         command: how it is started.
+        environment: variables of its processes.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Peer:
     wire: str
     ready: str
     command: Command
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def lock(self) -> Path:
@@ -139,10 +141,11 @@ def peer_served(peer: Peer, role: str, python: Path, log: Path) -> Iterator[Serv
         SystemExit: it ended, or was not ready in time.
     """
     port = free_port(0)
+    assignments = (f"{name}={value}" for name, value in peer.environment.items())
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [str(python), *peer.command(role, port)],
+            ["env", *assignments, str(python), *peer.command(role, port)],
             cwd=ROOT,
             stdout=output,
             stderr=output,

@@ -36,6 +36,16 @@ class Call(ABC):
         return hashlib.sha256(repr((model, self.content())).encode()).digest()
 
 
+def images_of(shown: Sequence[str | Image]) -> list[Image]:
+    """Return the images among texts and images."""
+    return [each for each in shown if isinstance(each, Image)]
+
+
+def digests(shown: Sequence[str | Image]) -> tuple[Any, ...]:
+    """Return texts and images as a key has them."""
+    return tuple(("image", each.digest) if isinstance(each, Image) else each for each in shown)
+
+
 @dataclass(frozen=True, slots=True)
 class ImageCall(Call):
     """Embed one image.  Returns an `Embedding`."""
@@ -82,13 +92,35 @@ class ChoiceCall(Call):
 
 @dataclass(frozen=True, slots=True)
 class AnswerCall(Call):
-    """Answer *question* about *image* in a few words.  Returns a `Text`."""
+    """
+    Answer *question* about *image* in words.  Returns a `Text`.
+
+    Attributes:
+        before: texts and other images of the prompt that come before the image.
+        max_tokens: of the answer; a longer one is an error.
+        schema: JSON schema that the text must follow, where the server supports it; None allows any text.
+        temperature: 0 takes the likeliest tokens.
+        seed: of the samples at a temperature above 0, and for servers whose answers vary at 0.
+        rubric: the digest of the rubric that the question is from.
+    """
 
     image: Image
     question: str
+    before: tuple[str | Image, ...] = ()
+    max_tokens: int = 64
+    schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    temperature: float = 0.0
+    seed: int = 0
+    rubric: str = ""
+
+    @property
+    def images(self) -> Sequence[Image]:
+        """The image of the question, and the images before it."""
+        return (self.image, *images_of(self.before))
 
     def content(self) -> tuple[Any, ...]:
-        return ("answer", self.image.digest, self.question)
+        how = (self.max_tokens, repr(self.schema), self.temperature, self.seed, self.rubric)
+        return ("answer", self.image.digest, self.question, digests(self.before), *how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +144,23 @@ class LabelCall(Call):
 
     Attributes:
         before: texts and other images of the prompt that come before the image.
+        rubric: the digest of the rubric that the question is from; empty without one.
     """
 
     image: Image
     question: str
     labels: tuple[str, ...]
     before: tuple[str | Image, ...] = ()
+    rubric: str = ""
 
     @property
     def images(self) -> Sequence[Image]:
         """The image of the question, and the images before it."""
-        return (self.image, *(each for each in self.before if isinstance(each, Image)))
+        return (self.image, *images_of(self.before))
 
     def content(self) -> tuple[Any, ...]:
-        before = tuple(("image", each.digest) if isinstance(each, Image) else each for each in self.before)
-        return ("label", self.image.digest, self.question, self.labels, before)
+        before = digests(self.before)
+        return ("label", self.image.digest, self.question, self.labels, before, self.rubric)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,22 @@ def entry(name: str, number: int, noun: str, fields: Mapping[str, Any]) -> dict[
     return {field: known[field] for field in fields}
 
 
+def valid(schema: Mapping[str, Any], *parts: str) -> Any:
+    """Return a value that a JSON schema of an object allows, by a hash of *parts*."""
+    if schema["type"] == "object":
+        return {name: valid(each, *parts, name) for name, each in schema["properties"].items()}
+    share = chance(*parts)
+    match schema:
+        case {"enum": listed}:
+            return listed[int(share * len(listed))]
+        case {"type": "integer", "minimum": least, "maximum": largest}:
+            return least + int(share * (largest - least + 1))
+        case {"type": "number"}:
+            least, largest = schema.get("minimum", 0), schema.get("maximum", 1)
+            return least + share * (largest - least)
+    return f"reason {share:.3f}"
+
+
 COST = 10  # tokens of every call
 GREY = Image.of(PIL.Image.new("RGB", (8, 8), (128, 128, 128)), "grey")
 EXAMPLES: dict[str, Call] = {
@@ -190,6 +206,8 @@ def answer(call: Call) -> CallResult:
         case LikelihoodCall(image, question):
             yes = chance(image.digest, question)
             return Likelihood((log(yes), log(0.9)), log(yes), log(1 - yes))
+        case AnswerCall(image, question, schema=dict() as schema, seed=seed):
+            return Text(json.dumps(valid(schema, image.digest, question, str(seed))))
         case AnswerCall(image, question):
             return Text("Yes" if chance(image.digest, question) > 0.5 else "No")
         case ChoiceCall(image, question, choices):

@@ -1,12 +1,13 @@
-"""The image processors of CLIPs and BLIPs of transformers."""
+"""The image processors of transformers."""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import PIL.Image
 import torch
 from transformers import BlipImageProcessorPil
@@ -15,7 +16,7 @@ from models.checkpoints.files import PREPROCESSOR, PROCESSOR, check_fixed, read_
 from models.checkpoints.pretrained import load_processor
 from models.core.contract import CheckpointError
 from models.core.messages import in_short
-from models.images.pixels import CLIP_MEAN, CLIP_STD
+from models.images.pixels import CLIP_MEAN, CLIP_STD, looked_up
 
 KIND = re.compile(r"CLIP(ImageProcessor|FeatureExtractor)(Fast|Pil)?")
 KINDS = ("image_processor_type", "feature_extractor_type")  # the names of the type, new and old
@@ -123,24 +124,83 @@ def triple(path: Path, steps: Mapping[str, Any], name: str) -> tuple[float, ...]
     return tuple(map(float, values))
 
 
-class BlipPixels:
+UNCHANGED = {"do_resize": False, "do_center_crop": False}
+BYTES = {"do_rescale": False, "do_normalize": False}
+PIXELS = "pixel_values"
+
+
+class ProcessorPixels:
     """
-    The image processor of a checkpoint, for a vision tower with pictures of *side* pixels.  Thread-safe.
+    The pixels of an image processor of transformers, in the two steps of a `Preprocessor`.  Thread-safe.
+
+    A processor that is not a resize to 8 bits, followed by one number for each byte of each colour, does both
+    steps in the first one: that of SigLIP 2 returns patches, that of ALIGN normalises twice.
+
+    Args:
+        directory: of the checkpoint, for errors.
 
     Raises:
-        CheckpointError: it is missing, fails, or returns pictures of another size.
+        CheckpointError: the processor fails.
     """
 
-    def __init__(self, directory: Path, side: int) -> None:
-        self._processor = load_processor(BlipImageProcessorPil, directory)
+    def __init__(self, processor: Any, directory: Path) -> None:
+        self._processor = processor
         try:
-            shape = tuple(self(PIL.Image.new("RGB", (64, 48))).shape)
+            self._table = table_of(self._made)
         except Exception as exc:  # invalid values of the file fail only here
             raise CheckpointError(f"{directory}: its image processor fails: {in_short(exc)}") from exc
-        if shape != (3, side, side):
-            raise CheckpointError(f"{directory}: pictures have the shape {shape}, not that of the network")
 
-    def __call__(self, rgb: PIL.Image.Image) -> torch.Tensor:
-        """Return normalised pixels (3, side, side)."""
-        pixels: torch.Tensor = self._processor(images=rgb, return_tensors="pt")["pixel_values"][0]
-        return pixels
+    def inputs(self, rgb: PIL.Image.Image) -> Mapping[str, torch.Tensor]:
+        """Return the network's inputs by name for one picture; pixels are resized, not yet normalised."""
+        return self._made(rgb, **({} if self._table is None else BYTES))
+
+    def resized(self, rgb: PIL.Image.Image) -> torch.Tensor:
+        """Return the pixels of the network's input: (3, height, width), uint8 or, if normalised, float32."""
+        return self.inputs(rgb)[PIXELS]
+
+    def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Return the processor's numbers of pixels (..., 3, height, width) on their device: float32."""
+        return pixels if self._table is None else looked_up(pixels, self._table)
+
+    def _made(self, rgb: PIL.Image.Image, **options: bool) -> Mapping[str, torch.Tensor]:
+        made = self._processor(images=rgb, return_tensors="pt", **options)
+        return {name: rows[0] for name, rows in made.items()}
+
+
+def table_of(made: Callable[..., Mapping[str, torch.Tensor]]) -> np.ndarray | None:
+    """
+    Return a processor's number of each byte of each colour: (3, 256), float32.
+
+    Returns:
+        None if such a table does not give the processor's own numbers of a random picture, to the bit.
+
+    Args:
+        made: the processor's outputs for one picture, with options in place of its own.
+    """
+    every = np.arange(256, dtype=np.uint8).reshape(16, 16, 1).repeat(3, 2)
+    some = np.random.default_rng(0).integers(256, size=(48, 64, 3), dtype=np.uint8)
+    picture = PIL.Image.fromarray(some)
+    whole = made(picture)[PIXELS]
+    try:
+        numbers = made(PIL.Image.fromarray(every), **UNCHANGED)[PIXELS]
+        pixels = made(picture, **BYTES)[PIXELS]
+    except Exception:  # the processor has other steps, which do not take such pictures
+        return None
+    if numbers.shape != (3, 16, 16) or numbers.dtype != torch.float32 or pixels.dtype != torch.uint8:
+        return None
+    table: np.ndarray = numbers.flatten(1).numpy()
+    return table if torch.equal(looked_up(pixels, table), whole) else None
+
+
+def blip_pixels(directory: Path, side: int) -> ProcessorPixels:
+    """
+    Return the pixels of a BLIP for a vision tower with pictures of *side* pixels.
+
+    Raises:
+        CheckpointError: its image processor is missing, fails, or returns pictures of another size.
+    """
+    pixels = ProcessorPixels(load_processor(BlipImageProcessorPil, directory), directory)
+    shape = tuple(pixels.resized(PIL.Image.new("RGB", (64, 48))).shape)
+    if shape != (3, side, side):
+        raise CheckpointError(f"{directory}: pictures have the shape {shape}, not that of the network")
+    return pixels

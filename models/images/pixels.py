@@ -80,10 +80,31 @@ def normalised(pixels: torch.Tensor, mean: Sequence[float], std: Sequence[float]
     """
     if pixels.device.type != "cpu" or pixels.dtype != torch.uint8:
         return computed(pixels, mean, std)
+    return looked_up(pixels, table(tuple(mean), tuple(std)))
+
+
+def looked_up(pixels: torch.Tensor, table: np.ndarray) -> torch.Tensor:
+    """
+    Return the number of each byte on its device: (..., 3, H, W), float32.
+
+    Args:
+        pixels: (..., 3, H, W), uint8.
+        table: the number of each byte of each colour: (3, 256), float32.
+    """
+    if pixels.device.type != "cpu":
+        return gathered(pixels, torch.from_numpy(table).to(pixels.device, non_blocking=True))
     planes = pixels.contiguous().flatten(-2)
     numbers = torch.empty_like(planes, dtype=torch.float32)
-    look_up(planes.flatten(0, -2).numpy(), table(tuple(mean), tuple(std)), numbers.flatten(0, -2).numpy())
+    look_up(planes.flatten(0, -2).numpy(), table, numbers.flatten(0, -2).numpy())
     return numbers.view(pixels.shape)
+
+
+def gathered(pixels: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """Look the number of each byte up by PyTorch's operations, see `looked_up`."""
+    first = torch.arange(0, table.numel(), table.shape[1], dtype=torch.int32, device=pixels.device)
+    return (
+        table.flatten().index_select(0, pixels.int().add_(first[:, None, None]).flatten()).view(pixels.shape)
+    )
 
 
 def computed(pixels: torch.Tensor, mean: Sequence[float], std: Sequence[float]) -> torch.Tensor:

@@ -6,6 +6,7 @@ error of an item or metric stands in a response with status 200.  `docs/errors.m
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from service.core.fault import Fault as Fault
 from service.core.fault import ScoregateError as ScoregateError
@@ -225,6 +226,30 @@ class UpstreamFailed(ScoregateError):
     """A model in another process failed or returned an invalid response."""
 
     status, code, title = 502, "upstream_failed", "Upstream failed"
+
+
+class Misread(StrEnum):
+    """Why a written answer was refused, as `scoregate_refused_answers_total` counts it."""
+
+    NOT_JSON = "not_json"
+    SEVERAL_OBJECTS = "several_objects"
+    TRAILING_TEXT = "trailing_text"
+    MISSING_OUTPUT = "missing_output"
+    UNKNOWN_OUTPUT = "unknown_output"
+    REPEATED_OUTPUT = "repeated_output"
+    NOT_A_NUMBER = "not_a_number"
+    OUT_OF_RANGE = "out_of_range"
+    NOT_A_LABEL = "not_a_label"
+
+
+class AnswerRefused(UpstreamFailed):
+    """The text that a model wrote does not have the form of its rubric."""
+
+    code, title = "answer_refused", "Answer refused"
+
+    def __init__(self, detail: str = "", reason: Misread = Misread.NOT_JSON) -> None:
+        self.reason = reason
+        super().__init__(detail)
 
 
 class QuestionLLMFailed(ScoregateError):

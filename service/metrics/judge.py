@@ -1,114 +1,68 @@
 """
 Grades by a vision-language model, after VIEScore (Ku et al. 2023) and skill-aligned annotation (2026).
 
-A rubric is a question with the meaning of each grade: a TOML file in the folder `rubrics`.
+A rubric has the calls, their named outputs, and the formula of the score.  It is a TOML file of the folder
+`rubrics`, a file of a folder that the settings name, or, where they allow it, a table of the request.
 """
 
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
-from math import exp, fsum
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 
-from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
 from models.core.calls import LabelCall
 from models.core.examples import PICTURE, TEXTS
-from models.images.image import Image
-from service.core.errors import MissingPicture, Unanswered
-from service.core.fields import SLOT, Prompt, Strict, TextOrTemplate, schema_keywords
+from service.core.errors import Invalid, ScoregateError, Unanswered
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import cut
+from service.metrics.rubrics.answer import Answer
+from service.metrics.rubrics.formula import NoValue
+from service.metrics.rubrics.grading import Grades, filled, grades_of
+from service.metrics.rubrics.options import RUBRICS, JudgeOptions, options_with
+from service.metrics.rubrics.output import Output
+from service.metrics.rubrics.rubric import rubrics_in
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
 
-GRADES = 5
-Labels = Literal["1-5", "A-E"]
-VALUES: Mapping[Labels, Mapping[str, int]] = {
-    "1-5": {str(value): value for value in range(1, GRADES + 1)},
-    "A-E": {letter: GRADES - place for place, letter in enumerate("ABCDE")},
-}
-KIND: Mapping[Labels, str] = {"1-5": "digit", "A-E": "letter"}
 LOW_MASS = 0.5  # of all labels together; below it the model would answer something else
 
 
-class Rubric(Strict):
+class CallDetails(TypedDict):
     """
-    One rubric.
+    One call.
 
     Attributes:
-        paper: its source.
-        question: to the model; `{}` is the prompt.
-        grades: the meaning of each grade, the worst first.
-        pictures: the introduction of each image, in order; `{}` is the number of a reference.  Empty for the
-            image alone, which needs no introduction.
+        question: its text as sent.
+        written: the answers, one for each sample; empty for a call by probabilities.
     """
 
-    paper: Prompt
-    question: TextOrTemplate
-    grades: Annotated[list[Prompt], Field(min_length=GRADES, max_length=GRADES)]
-    pictures: dict[Beside | Literal["image"], Prompt] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _image_last(self) -> Self:
-        if self.pictures and [*self.pictures][-1] != "image":
-            raise ValueError("the last of the pictures must be the image, which the question is about")
-        return self
-
-    @property
-    def uses(self) -> tuple[Beside, ...]:
-        """The other images that the model gets."""
-        return tuple(name for name in self.pictures if name != "image")
-
-    def text(self, prompt: str, labels: Labels) -> str:
-        """Return the question, the meaning of each label, the best first, and how to answer."""
-        best_first = sorted(VALUES[labels].items(), key=lambda pair: -pair[1])
-        meanings = [f"{label}: {self.grades[value - 1]}" for label, value in best_first]
-        how = f"Answer with one {KIND[labels]} only."
-        return "\n".join([self.question.strip().replace(SLOT, prompt), *meanings, how])
+    question: str
+    written: list[str]
 
 
-def rubric_of(name: str, text: str) -> Rubric:
-    """Parse a rubric file.  Raises `ValueError` with its *name*."""
-    try:
-        return Rubric.model_validate(tomllib.loads(text))
-    except ValueError as exc:  # of TOML or pydantic
-        raise ValueError(f"the rubric {name}: {exc}") from exc
-
-
-def rubrics() -> dict[str, Rubric]:
-    """Return all rubrics of the folder `rubrics` by the names of their files."""
-    found = {file.name: file for file in (files("service.metrics") / "rubrics").iterdir()}
-    return {
-        stem: rubric_of(stem, found[name].read_text(encoding="utf-8"))
-        for name in sorted(found)
-        if (stem := name.removesuffix(".toml")) != name
-    }
-
-
-RUBRICS = rubrics()
-
-
-def known(name: str) -> str:
-    """Refuse an unknown rubric."""
-    if name not in RUBRICS:
-        raise ValueError(f"must be one of {', '.join(RUBRICS)}")
-    return name
-
-
-class JudgeOptions(MetricOptions):
+class OutputDetails(TypedDict):
     """
-    Options of `judge`.
+    One output; null is what a rubric does not read.
 
     Attributes:
-        template: the rubric.
-        labels: of the grades; 5 and A are the best.
+        value: what it counts in the score; the mean of several samples.
+        answers: parsed, one for each sample.
+        spread: the standard deviation of what several answers count.
+        probabilities: of each label over the whole vocabulary.
+        label_mass: of all labels together.
+        expected: the mean of what the labels count, each weighted by its probability.
     """
 
-    template: Annotated[str, AfterValidator(known), schema_keywords(enum=[*RUBRICS])] = "semantic_consistency"
-    labels: Labels = "1-5"
+    value: float | None
+    answers: list[Answer] | None
+    spread: float | None
+    probabilities: Mapping[str, float] | None
+    label_mass: float | None
+    expected: float | None
 
 
 class JudgeDetails(TypedDict):
@@ -116,96 +70,200 @@ class JudgeDetails(TypedDict):
     Details of `judge`.
 
     Attributes:
-        question: the text of the call.
-        probabilities: of each label over the whole vocabulary.
-        label_mass: of all labels together.
-        expected: the mean of the labels' values, each weighted by its probability: the score.
+        rubric: its name; of a request's own the digest.
+        digest: of its content.
+        outputs: by name.
+        samples: the score of each sample of the written answers.
+        spread: the standard deviation of several.
+        expected: the score by the labels' probabilities.
     """
 
-    template: str
+    rubric: str
+    digest: str
     labels: str
-    question: str
-    probabilities: dict[str, float]
-    label_mass: float
-    expected: float
+    calls: list[CallDetails]
+    outputs: dict[str, OutputDetails]
+    samples: list[float] | None
+    spread: float | None
+    expected: float | None
 
 
 async def judge(item: Item, models: Models, options: JudgeOptions) -> Score:
     """
-    Return the expected grade, Σ p(label) · value / Σ p(label), from 1 to 5; 5 is the best.
+    Return the rubric's formula over its outputs.
 
-    In both papers a model writes its grade.  Here each label is one token, and the probabilities of all
-    labels count, so that images with the same likeliest grade have different scores.
+    By default an output is the expected grade Σ p(label) · value / Σ p(label), from 1 to 5, so that images
+    with the same likeliest grade have different scores.  In both papers a model writes its grade, and so it
+    does for rubrics that are `read` as "written".
 
     Raises:
-        MissingPicture: the rubric compares with references or a source, and the item has none.
-        Unanswered: no label has any probability.
+        MissingPicture, Invalid: the item lacks a picture or a text that the rubric needs.
+        AnswerRefused: a written answer does not have the form.
+        Unanswered: no label has any probability, or the formula has no value.
     """
-    rubric, values = RUBRICS[options.template], VALUES[options.labels]
-    question = rubric.text(item.prompt, options.labels)
-    call = LabelCall(item.image, question, tuple(values), tuple(shown_before(item, rubric, options.template)))
-    [answer] = await models.vqa.answer([call])
-    log_probs = {label: log_prob for label, (log_prob,) in zip(values, answer.log_probs, strict=True)}
-    probabilities = {label: exp(log_prob) for label, log_prob in log_probs.items()}
-    mass = min(1.0, fsum(probabilities.values()))
-    if not mass:
-        raise Unanswered("all labels have the probability 0")
-    expected = mean(log_probs, values)
+    rating = options.rating
+    rubric, grades = rating.rubric, await grades_of(item, models, rating)
+    expected, samples = None, list[float]()
+    try:
+        if grades.labels:
+            expected = rubric.formula.value({name: each.expected for name, each in grades.labels.items()})
+        for answers in grades.answers:
+            counts = {name: output.counts(answers[name]) for name, output in rubric.numbers.items()}
+            samples.append(rubric.formula.value(counts))
+    except NoValue as exc:
+        raise Unanswered(f"the rubric {rating.name}: {exc}") from None
     details: JudgeDetails = {
-        "template": options.template,
+        "rubric": rating.name,
+        "digest": rubric.digest,
         "labels": options.labels,
-        "question": question,
-        "probabilities": probabilities,
-        "label_mass": mass,
+        "calls": [
+            {"question": text, "written": [*grades.written[place]] if place < len(grades.written) else []}
+            for place, text in enumerate(grades.texts)
+        ],
+        "outputs": {name: details_of(name, each, grades) for name, each in rubric.outputs.items()},
+        "samples": samples or None,
+        "spread": spread_of(samples),
         "expected": expected,
     }
-    return Score(expected, details, warnings=(*unsure(mass, options.labels), *cut([answer])))
+    value = fmean(samples) if expected is None or samples else expected
+    return Score(value, details, warnings=(*unsure(grades), *cut(grades.outcomes)))
 
 
-def mean(log_probs: Mapping[str, float], values: Mapping[str, int]) -> float:
-    """Return the mean of the labels' values, weighted by probabilities of any magnitude."""
-    likeliest = max(log_probs.values())
-    weights = {label: exp(log_prob - likeliest) for label, log_prob in log_probs.items()}
-    total = fsum(weight * values[label] for label, weight in weights.items())
-    return min(float(GRADES), max(1.0, total / fsum(weights.values())))
+def spread_of(numbers: Sequence[float]) -> float | None:
+    """Return the standard deviation of several numbers."""
+    return stdev(numbers) if len(numbers) > 1 else None
 
 
-def shown_before(item: Item, rubric: Rubric, template: str) -> Iterator[str | Image]:
-    """Yield other images, each after its introduction, then the image's.  Raises `MissingPicture`."""
-    sources = () if item.source is None else (item.source,)
-    given: Mapping[str, Sequence[Image]] = {REFERENCES: item.references, SOURCE: sources}
-    for name, introduction in rubric.pictures.items():
-        if name in given and not given[name]:
-            raise MissingPicture(f"the template {template} needs the item's {name}, and it has none")
-        for number, picture in enumerate(given.get(name, ()), 1):
-            yield introduction.replace(SLOT, str(number))
-            yield picture
-        if name not in given:
-            yield introduction
+def details_of(name: str, output: Output, grades: Grades) -> OutputDetails:
+    """Return the details of one output."""
+    answers, labels = [sample[name] for sample in grades.answers], grades.labels.get(name)
+    counts = [output.counts(answer) for answer in answers] if output.form != "text" else []
+    expected = labels.expected if labels else None
+    return {
+        "value": fmean(counts) if counts else expected,
+        "answers": answers or None,
+        "spread": spread_of(counts),
+        "probabilities": labels.probabilities if labels else None,
+        "label_mass": labels.mass if labels else None,
+        "expected": expected,
+    }
 
 
-def unsure(mass: float, labels: str) -> tuple[Note, ...]:
-    """Return a warning if the labels have little probability."""
-    if mass >= LOW_MASS:
-        return ()
-    text = f"the labels {labels} have {mass:.2g} of the probability: the model would answer something else"
-    return (Note(Code.LOW_LABEL_MASS, text),)
+def unsure(grades: Grades) -> list[Note]:
+    """Return a warning for each output whose labels have little probability."""
+    notes = []
+    for name, labels in grades.labels.items():
+        if labels.mass < LOW_MASS:
+            first, *_, last = labels.probabilities
+            text = f"the labels {first}-{last} of {name} have {labels.mass:.2g} of the probability"
+            notes.append(Note(Code.LOW_LABEL_MASS, f"{text}: the model would answer something else"))
+    return notes
 
 
 def demand_of(prompt: str, options: JudgeOptions) -> dict[str, Demand]:
-    """Return one call, with the whole rubric."""
-    return {"vqa": Demand(1, len(RUBRICS[options.template].text(prompt, options.labels)))}
+    """Return the calls of the rubric, each with its text."""
+    rating = options.rating
+    rubric, data = rating.rubric, {name: "" for call in rating.rubric.calls for name in call.data}
+    texts = [filled(call, prompt, replace(rating, data={**data, **rating.data}), {}) for call in rubric.calls]
+    found = Demand(0, 0)
+    for call, text in zip(rubric.calls, texts, strict=True):
+        if rubric.read != "expected":
+            found += Demand(1, len(call.text(text, rating.letters))) * rubric.samples
+        if rubric.read != "written":
+            for name in call.numbers:
+                found += Demand(1, len(call.label_text(text, name, rating.letters)))
+    return {"vqa": found}
 
 
 def essential() -> dict[str, list[LabelCall]]:
     """Return a call for each kind of labels; a model must support one kind."""
-    rubric = RUBRICS[JudgeOptions().template]
-    return {"vqa": [LabelCall(PICTURE, rubric.text(TEXTS[0], kind), tuple(VALUES[kind])) for kind in VALUES]}
+    [call] = JudgeOptions().chosen.calls
+    text = call.instructions.strip().replace("{prompt}", TEXTS[0])
+    [output] = call.outputs.values()
+    kinds = (False, True)
+    return {"vqa": [LabelCall(PICTURE, call.text(text, kind), tuple(output.symbols(kind))) for kind in kinds]}
 
 
 def uses_of(options: JudgeOptions | None) -> tuple[Beside, ...]:
     """Return the other images that the rubric uses, or those of all rubrics."""
-    return RUBRICS[options.template].uses if options else (REFERENCES, SOURCE)
+    return options.chosen.uses if options else (REFERENCES, SOURCE)
+
+
+def range_of(options: JudgeOptions) -> tuple[float, float]:
+    """Return the bounds of the formula."""
+    return plain(options.chosen.bounds)
+
+
+def plain(bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return whole bounds as integers."""
+    least, largest = (int(end) if end.is_integer() else end for end in bounds)
+    return least, largest
+
+
+@dataclass(frozen=True, slots=True)
+class OutputMetric(Metric):
+    """The score of one output of a rubric, from the calls of `judge`."""
+
+    def asks(self, options: MetricOptions) -> Mapping[str, MetricOptions]:
+        """Return the metric that has the output."""
+        return {metric.name: options}
+
+
+def output_metric(name: str, options: type[JudgeOptions]) -> OutputMetric:
+    """Return the metric of an output; its default rubric is the first one that has it."""
+
+    async def score(item: Item, models: Models, options: JudgeOptions) -> Score:
+        """Return what the output counts; the mean of several samples.  Raises the error of `judge`."""
+        if name not in options.chosen.numbers:
+            raise Invalid(f"the rubric {options.name} has no output {name}")
+        result = (await models.score(item, {metric.name: options}))[metric.name]
+        if isinstance(result, ScoregateError):
+            raise result
+        details = result.details["outputs"][name]
+        shown = {"rubric": options.name, "digest": options.chosen.digest, **details}
+        return Score(details["value"], shown, result.cache, result.warnings)
+
+    def range_of(options: JudgeOptions) -> tuple[float, float]:
+        output = options.chosen.numbers.get(name)
+        return plain(output.bounds) if output else (0, 1)
+
+    return OutputMetric(
+        f"{metric.name}.{name}",
+        score,
+        options=options,
+        roles=metric.roles,
+        demand_of=demand_of,
+        range=range_of,
+        formula=name,
+        paper=options().chosen.paper or "",
+        uses=metric.uses,
+    )
+
+
+def configured(settings: Settings) -> Sequence[Metric]:
+    """
+    Return the metric with the rubrics of the settings, and one for each output of a rubric with several.
+
+    Raises:
+        SettingsError: a folder cannot be read, or a file in it is no rubric.
+    """
+    given = settings.judge
+    if not given.rubrics and not given.allow_inline:
+        return [metric]
+    try:
+        rubrics = rubrics_in(given.rubrics, RUBRICS)
+    except (OSError, ValueError) as exc:
+        raise SettingsError(f"judge.rubrics: {exc}") from exc
+    outputs: dict[str, str] = {}
+    for rubric_name, rubric in rubrics.items():
+        for name in rubric.numbers if len(rubric.numbers) > 1 else ():
+            outputs.setdefault(name, rubric_name)
+    whole = replace(metric, options=options_with(rubrics, given.allow_inline, JudgeOptions().name))
+    parts = [
+        output_metric(name, options_with(rubrics, given.allow_inline, default))
+        for name, default in outputs.items()
+    ]
+    return [whole, *parts]
 
 
 metric = Metric(
@@ -216,8 +274,9 @@ metric = Metric(
     roles=("vqa",),
     demand_of=demand_of,
     essential=essential,
-    range=(1, GRADES),
+    range=range_of,
     formula="Σ P(label)·value / Σ P(label)",
     paper="Ku et al. 2023, arXiv 2312.14867; Eldesokey et al. 2026, arXiv 2605.13223",
     uses=uses_of,
+    configure=configured,
 )

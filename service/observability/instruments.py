@@ -28,7 +28,7 @@ from prometheus_client.registry import Collector
 
 from service import __version__
 from service.core.concurrency.imports import imported
-from service.core.errors import ScoregateError
+from service.core.errors import Misread, ScoregateError
 from service.core.lanes import LANES
 from service.observability.notes import Code
 
@@ -176,6 +176,9 @@ class Instruments:
             "Calls of the question LLM; invalid ones answered with something that is not a question set.",
             ("result",),
         )
+        self.refused_answers = counter(
+            "scoregate_refused_answers_total", "Written grades without the form of their rubric.", ("reason",)
+        )
         self.rejections = counter(
             "scoregate_rejections_total", "Requests, or metrics of one, that were refused.", ("reason",)
         )
@@ -218,7 +221,6 @@ class Instruments:
             self.add_model(model)
         for of, result in product(CACHES, ("hit", "miss", "coalesced")):
             self.cache_requests.labels(of, result)
-        for of in CACHES:
             self.cache_errors.labels(of)
         for result in ("ok", "invalid", "error"):
             self.question_llm_calls.labels(result)
@@ -228,6 +230,8 @@ class Instruments:
             self.scores.labels(metric, result)
         for reason in REJECTIONS:
             self.rejections.labels(reason)
+        for fault in Misread:
+            self.refused_answers.labels(fault)
         for code in Code:
             self.warnings.labels(code)
 

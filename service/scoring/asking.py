@@ -1,7 +1,8 @@
 """Calls outside any metric: questions about one picture to a VQA model, and question sets for prompts."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from models.core.calls import Call
@@ -36,8 +37,8 @@ class Asker:
     async def ask(
         self,
         model: Handle,
-        picture: ImageRef,
-        calls: Callable[[Image, ModelInfo], Sequence[Call]],
+        pictures: Mapping[ImageRef, str],
+        calls: Callable[[Sequence[Image], ModelInfo], Sequence[Call]],
         demand: Demand,
         context: Context,
     ) -> tuple[list[Any], ModelInfo]:
@@ -45,22 +46,23 @@ class Asker:
         Return the outcome of each call in order, errors among them, and the model that computed all.
 
         Args:
-            calls: makes the calls of the opened picture, for a model.
+            pictures: with their places in the request, for errors.
+            calls: makes the calls of the opened pictures, in order, for a model.
 
         Raises:
             LaneFull, Overloaded, TooLarge: the model cannot take the request.
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota, of which each call is one.
-            BadImage: the picture cannot be opened.
+            BadImage: a picture cannot be opened.
             DeadlineExceeded: the deadline passed.
             ModelChanged: the model was replaced, and again during the repetition.
         """
-        return await repeated(lambda context: self._ask(model, picture, calls, demand, context), context)
+        return await repeated(lambda context: self._ask(model, pictures, calls, demand, context), context)
 
     async def _ask(
         self,
         model: Handle,
-        picture: ImageRef,
-        calls: Callable[[Image, ModelInfo], Sequence[Call]],
+        pictures: Mapping[ImageRef, str],
+        calls: Callable[[Sequence[Image], ModelInfo], Sequence[Call]],
         demand: Demand,
         context: Context,
     ) -> tuple[list[Any], ModelInfo]:
@@ -70,17 +72,33 @@ class Asker:
             try:
                 async with (
                     asyncio.timeout_at(context.deadline),
-                    self._images.open(picture, context) as image,
+                    self._opened(pictures, context) as images,
                 ):
                     info = model.info
                     context.use(model.name, info)
-                    outcomes = await model.call(calls(image, info), context)
+                    outcomes = await model.call(calls(images, info), context)
                     raise_if_changed(outcomes)
                     return outcomes, info
             except TimeoutError as exc:
                 raise DeadlineExceeded(stage=context.stage) from exc
             except ImageError as exc:
                 raise not_decoded(exc) from exc
+
+    @asynccontextmanager
+    async def _opened(
+        self, pictures: Mapping[ImageRef, str], context: Context
+    ) -> AsyncIterator[Sequence[Image]]:
+        """Open *pictures*, with the memory of all pixels reserved in one step.  Raises `BadImage`."""
+        if len(pictures) == 1:
+            [picture] = pictures
+            async with self._images.open(picture, context) as image:
+                yield [image]
+            return
+        async with AsyncExitStack() as stack:
+            read = await self._images.read_together(pictures, stack, context)
+            images = [read[ref] for ref in pictures]
+            async with self._images.pixels.reserve(images, context):
+                yield images
 
     async def question_sets(
         self, prompts: Sequence[str], style: Style, llm: Handle | None, context: Context

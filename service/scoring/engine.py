@@ -21,6 +21,7 @@ from itertools import chain
 from time import monotonic
 from typing import Any, TypeVar
 
+from models.core.contract import ModelInfo
 from models.images.frame_stack import FrameStack
 from models.images.grid import Grid
 from models.images.image import Image, ImageError
@@ -41,16 +42,17 @@ from service.metrics.common.model_calls import Models
 from service.observability.notes import Code, Note
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
-from service.scoring.plan import Frame, Input, Plan, UnopenedItem, Workload, metrics_of
+from service.scoring.plan import Frame, Input, Plan, UnopenedItem, Workload
 from service.scoring.report import ItemReport, MetricResult, Report, folded, unknown_words
 from service.serving.backends.base import not_decoded
 from service.serving.context import Context, free
-from service.serving.handle import Handle, used
+from service.serving.handle import used
 from service.serving.runtime import Runtime
 
 log = logging.getLogger("scoregate.engine")
 
 T = TypeVar("T")
+Finished = Callable[[int, ItemReport], Awaitable[None]]
 
 
 class Engine:
@@ -85,7 +87,6 @@ class Engine:
 
     def admit(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> None:
         """Check admission without charging quota.  Same errors as `score`."""
-        self.catalog.handles(metrics_of(items, metrics))
         Plan(items, metrics, self.catalog, context.lane).work.admit(context)
 
     async def score(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> Report:
@@ -102,10 +103,18 @@ class Engine:
         return await repeated(lambda context: self.score_once(items, metrics, context), context)
 
     async def score_once(
-        self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context
+        self,
+        items: Sequence[UnopenedItem],
+        metrics: Sequence[str],
+        context: Context,
+        finished: Finished | None = None,
     ) -> Report:
         """
         Return the report of a part of a request: plan it, admit it, open its films, score it and report.
+
+        Args:
+            finished: called with the index and the report of an item when it is scored, in any order; not
+                for one that needs no work.  Scoring of further items may wait for it.
 
         Raises:
             ModelChanged: a model is not the one that the request has used.
@@ -115,12 +124,11 @@ class Engine:
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
             Invalid: an item has images that none of the metrics uses.
         """
-        handles = self.catalog.handles(metrics_of(items, metrics))
         plan = Plan(items, metrics, self.catalog, context.lane)
         if context.place is not None:  # before the request uses its models: they may go meanwhile
             await plan.work.wait_for_room(context, context.place)
         context.since = monotonic()
-        with one_caller(context.caller), used(handles.values(), context):
+        with one_caller(context.caller), used(plan.handles.values(), context):
             plan.work.admit(context)  # before any picture is opened: a full service fetches and opens none
             if plan.films and await self._images.count_frames(plan.films, context):
                 plan = Plan(items, metrics, self.catalog, context.lane)
@@ -128,21 +136,21 @@ class Engine:
                 plan.keep_frames()
             context.charge(sum(map(len, plan.by_metric)))
             with plan.work.reserved():
-                inputs = (self._score_input(input, plan.work, context) for input in plan.inputs)
+                if finished:
+                    inputs = (self._finish(input, plan, context, finished) for input in plan.inputs)
+                else:
+                    inputs = (self._score_input(input, plan.work, context) for input in plan.inputs)
                 await side_by_side(inputs, plan.work.at_once)
         raise_if_changed(chain.from_iterable(input.results.values() for input in plan.inputs))
         with context.span.child("fold"):
-            return await self._report(plan, handles, context)
+            return await self._report(plan, context)
 
-    async def _report(self, plan: Plan, handles: Mapping[str, Handle], context: Context) -> Report:
+    async def _report(self, plan: Plan, context: Context) -> Report:
         """Return the report of a scored plan, and count it in the Prometheus metrics."""
-        infos = {name: context.request.models.get(name, handle.info) for name, handle in handles.items()}
-        taught, items = {name: info for name, info in infos.items() if info.vocabulary}, []
-        for item, inputs in zip(plan.items, plan.by_metric, strict=True):
-            results = {name: folded(name, each) for name, each in inputs.items()}
-            used = self.catalog.handles_of(inputs) if taught else ()
-            models = [taught[name] for name in used if name in taught]
-            items.append(ItemReport(item, results, unknown_words(item.prompt, models) if models else ()))
+        infos = infos_of(plan, context)
+        items = []
+        for index in range(len(plan.items)):
+            items.append(self._item_report(plan, index, infos))
             if len(plan.items) > 1:  # each may have many frames: other requests have their turns between them
                 await asyncio.sleep(0)
         meaning = "is a demo model: scores that rest on it mean nothing for real pictures"
@@ -150,6 +158,19 @@ class Engine:
         report = Report(items, infos, notes)
         report.count(context.instruments)
         return report
+
+    def _item_report(self, plan: Plan, index: int, infos: Mapping[str, ModelInfo]) -> ItemReport:
+        """Return the report of a scored item."""
+        item, inputs = plan.items[index], plan.by_metric[index]
+        results = {name: folded(name, each) for name, each in inputs.items()}
+        models = [infos[name] for name in self.catalog.handles_of(inputs) if infos[name].vocabulary]
+        return ItemReport(item, results, unknown_words(item.prompt, models) if models else ())
+
+    async def _finish(self, input: Input, plan: Plan, context: Context, finished: Finished) -> None:
+        """Score *input*; if it is the last one of its item, pass the item's report on."""
+        await self._score_input(input, plan.work, context)
+        if plan.is_scored(input.index):
+            await finished(input.index, self._item_report(plan, input.index, infos_of(plan, context)))
 
     async def _score_input(self, input: Input, work: Workload, context: Context) -> None:
         """Set the result of each metric of *input*; all fail if an image cannot be opened."""
@@ -230,6 +251,12 @@ class Engine:
 
         results = await side_by_side([score(name, options) for name, options in parts.items()])
         return dict(zip(parts, results, strict=True))
+
+
+def infos_of(plan: Plan, context: Context) -> dict[str, ModelInfo]:
+    """Return each model that a request may have used, by name: as it was used, or as it is now."""
+    used = context.request.models
+    return {name: used.get(name, handle.backend.info) for name, handle in plan.handles.items()}
 
 
 def checked(name: str, score: Any, options: MetricOptions, context: Context) -> Score:

@@ -1,13 +1,21 @@
 """The plan of a request: its items, the images that each metric scores, and the work that they mean."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil
 from typing import NamedTuple
 
-from service.core.errors import BadImage, Fault, ImageTooLarge, Invalid, NoFrames, ScoregateError
+from service.core.errors import (
+    BadImage,
+    Fault,
+    ImageTooLarge,
+    Invalid,
+    ModelChanged,
+    NoFrames,
+    ScoregateError,
+)
 from service.core.fields import Orient
 from service.images.loader import ONE_FRAME, ImageRef
 from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions, Score
@@ -103,6 +111,7 @@ class Input:
     Images of an item that some of its metrics score together.
 
     Attributes:
+        index: of the item in the request.
         frames: scored as one image: one frame, or a grid of several.
         given: the number of frames that the item has.
         references, source: the other images that these metrics use.
@@ -111,6 +120,7 @@ class Input:
     """
 
     item: UnopenedItem
+    index: int
     frames: tuple[Frame, ...]
     given: int
     references: Sequence[ImageRef]
@@ -138,11 +148,6 @@ class Input:
         return found if self.source is None else [*found, (self.source, f"{place}/source")]
 
 
-def metrics_of(items: Iterable[UnopenedItem], names: Iterable[str]) -> list[str]:
-    """Return each metric that scores one of *items*; *names* score those without metrics of their own."""
-    return [*dict.fromkeys(chain.from_iterable(item.metrics or names for item in items))]
-
-
 Inputs = Sequence[Input] | BadImage
 """The inputs of one metric for an item; an error if the item has too many frames, or none."""
 
@@ -156,12 +161,14 @@ class Plan:
         lane: of its calls.
 
     Attributes:
+        handles: of the models that the metrics may use, by name.
         by_metric: for each item, in order, the inputs of each metric.
         inputs: all distinct inputs, in order.
         films: the images of which some metric scores each frame, if they have several.
         work: on the models.
 
     Raises:
+        UnknownMetric: a metric is not served.
         Invalid: an item has images that no metric uses; every such place is named.
     """
 
@@ -172,19 +179,20 @@ class Plan:
         catalog: MetricCatalog,
         lane: str,
     ) -> None:
-        self.items = items
+        every = dict.fromkeys(chain.from_iterable(item.metrics or names for item in items))
+        self.items, self.handles = items, catalog.handles([*every])
         self.by_metric: list[dict[str, Inputs]] = []
         self.inputs: list[Input] = []
         self.films: dict[ImageRef, None] = {}
         demands, unused = dict[Handle, Demand](), list[Fault]()
-        for item in items:
+        for index, item in enumerate(items):
             of_item, distinct, used = dict[str, Inputs](), dict[object, Input](), set[str]()
             scored = item.metrics or names
             for name in scored:
                 metric, options = catalog.known[name], item.options.get(name) or catalog.defaults[name]
                 uses = metric.uses_of(options)
                 used.update(uses)
-                inputs = of_item[name] = self._inputs(item, name, options, uses, distinct)
+                inputs = of_item[name] = self._inputs(index, name, options, uses, distinct)
                 if not isinstance(inputs, BadImage):
                     for handle, demand in demands_of(metric, options, item.prompt, catalog):
                         more = demand * len(inputs) if len(inputs) > 1 else demand
@@ -206,27 +214,28 @@ class Plan:
 
     def _inputs(
         self,
-        item: UnopenedItem,
+        index: int,
         name: str,
         options: MetricOptions,
         uses: Collection[str],
         distinct: dict[object, Input],
     ) -> Inputs:
-        """Return the inputs of the metric *name* for *item*, which it may share with others in *distinct*."""
+        """Return the inputs of the metric *name* for an item; it may share them with others in *distinct*."""
+        item = self.items[index]
         # An animation counts as its frames if the request sets how they are taken or folded; a video always.
         every = item.clip != WHOLE or not options.model_fields_set.isdisjoint(MetricOptions.model_fields)
         frames, given, lasts = list[Frame](), 0, 0.0
-        for index, image in enumerate(item.frames):
+        for file, image in enumerate(item.frames):
             if every or image.video:
                 self.films[image] = None
             if (every or image.video) and (film := image.film):
                 given += len(film.times) - 1
                 lasts = max(lasts, film.times[-1])
                 numbers = [0] if film.times is ONE_FRAME else item.clip.frames(film.times)
-                frames += [Frame(index, number) for number in numbers]
+                frames += [Frame(file, number) for number in numbers]
             else:
                 given += 1
-                frames.append(Frame(index))
+                frames.append(Frame(file))
         samples = options.samples
         if samples is None and item.clip.fps is None and any(image.video for image in item.frames):
             samples = VIDEO_FRAMES
@@ -244,10 +253,20 @@ class Plan:
             key = (together, given, bool(references), bool(source))
             input = distinct.get(key)
             if input is None:
-                input = distinct[key] = Input(item, together, given, references, source)
+                input = distinct[key] = Input(item, index, together, given, references, source)
             input.metrics[name] = options
             inputs.append(input)
         return inputs
+
+    def is_scored(self, index: int) -> bool:
+        """Return True if each metric of an item has its result from the same models as all others."""
+        inputs = chain.from_iterable(
+            each for each in self.by_metric[index].values() if not isinstance(each, BadImage)
+        )
+        return all(
+            input.results and not any(isinstance(each, ModelChanged) for each in input.results.values())
+            for input in inputs
+        )
 
     def keep_frames(self) -> None:
         """Decode of each film only the frames that some metric scores."""

@@ -20,6 +20,23 @@ MetricResult = Score | ScoregateError
 MAX_WORDS = 20  # unknown words in one warning
 
 
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A warning; *item* is None if it is about the whole request, *metric* if it is about all metrics."""
+
+    note: Note
+    item: int | None = None
+    metric: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The note's text, prefixed by its subject."""
+        if self.item is None:
+            return self.note.text
+        subject = f"item {self.item}" if self.metric is None else f"item {self.item}, {self.metric}"
+        return f"{subject}: {self.note.text}"
+
+
 @dataclass(slots=True)
 class ItemReport:
     """
@@ -42,27 +59,18 @@ class ItemReport:
         self.scores = {name: each for name, each in results if isinstance(each, Score)}
         self.errors = {name: each for name, each in results if isinstance(each, ScoregateError)}
 
+    def warned(self, index: int) -> list[Warned]:
+        """Return the warnings about the item, which has this *index*, and then about its scores."""
+        found = [Warned(note, index) for note in self.notes]
+        for name, score in self.scores.items():
+            if score.warnings:
+                found += [Warned(note, index, name) for note in score.notes]
+        return found
+
     def joined(self, later: "ItemReport") -> "ItemReport":
         """Return the report with the results of other metrics in a *later* one."""
         notes = tuple(dict.fromkeys([*self.notes, *later.notes]))
         return ItemReport(self.item, {**self.results, **later.results}, notes)
-
-
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """A warning; *item* is None if it is about the whole request, *metric* if it is about all metrics."""
-
-    note: Note
-    item: int | None = None
-    metric: str | None = None
-
-    @property
-    def sentence(self) -> str:
-        """The note's text, prefixed by its subject."""
-        if self.item is None:
-            return self.note.text
-        subject = f"item {self.item}" if self.metric is None else f"item {self.item}, {self.metric}"
-        return f"{subject}: {self.note.text}"
 
 
 @dataclass(slots=True)
@@ -89,10 +97,7 @@ class Report:
         self.partial = any(item.errors for item in self.items)
         self.warnings = [Warned(note) for note in self.notes]
         for index, item in enumerate(self.items):
-            self.warnings += [Warned(note, index) for note in item.notes]
-            for name, score in item.scores.items():
-                if score.warnings:
-                    self.warnings += [Warned(note, index, name) for note in score.notes]
+            self.warnings += item.warned(index)
 
     @property
     def models(self) -> dict[str, str]:

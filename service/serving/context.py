@@ -33,9 +33,11 @@ class Request:
 
     Attributes:
         models: each model that the request has used, by configured name, as it was at the first use.
+        refused: the keys of calls whose written answers were refused.
     """
 
     models: dict[str, ModelInfo] = field(default_factory=dict)
+    refused: set[bytes] = field(default_factory=set)
 
 
 @dataclass(slots=True)

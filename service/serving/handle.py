@@ -182,7 +182,7 @@ class Handle:
         """
         if self.backend.presence.state != LOADED:
             await self.backend.presence.wait(context.request)
-        model = self.info
+        model = self.backend.info
         context.use(self.name, model)
         cache = self._cache if model.revision else None
         # With the name: two configured models may have one id and revision.
@@ -268,7 +268,7 @@ class Handle:
         try:
             if isinstance(made, ScoregateError):
                 raise made
-            if job.model is not None and job.model.identity != self.info.identity:
+            if job.model is not None and job.model.identity != self.backend.info.identity:
                 raise ModelChanged
             job.prepared = made
             self.backend.start(job)

@@ -1,6 +1,6 @@
 """Parts of responses that are built from a report: provenance, ids of question sets, and warnings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,7 @@ from service.core.fields import Orient
 from service.metrics.common.composites import Composite
 from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.observability.build import commit, libraries
-from service.scoring.report import Report
+from service.scoring.report import Report, Warned
 from service.web.wire.responses import (
     PartEntry,
     Preprocessing,
@@ -112,9 +112,8 @@ def sets_in(place: str, details: Any) -> Iterator[tuple[str, str]]:
         yield from sets_in(place, first)
 
 
-def warnings_of(report: Report) -> Warnings:
+def warnings_of(warned: Sequence[Warned]) -> Warnings:
     """Return two fields of a response, with the same length; none without warnings."""
-    warned = report.warnings
     if not warned:
         return {}
     codes: list[WarningCode] = []

@@ -19,6 +19,7 @@ from service.wiring.bootstrap import Service
 TIMEOUT_HEADER = "x-request-timeout-ms"
 
 SERVER_TIMING = "Server-Timing"
+ON, OFF = ("1", "true"), ("0", "false")
 
 
 def service_of(request: Request) -> Service:
@@ -105,3 +106,12 @@ def header_timeout(request: Request) -> int | None:
         detail = f"{TIMEOUT_HEADER} must be a whole number from 1 to {MAX_TIMEOUT_MS}"
         raise Invalid(detail, faults=[Fault("", "invalid_header", detail)])
     return int(given)
+
+
+def is_streamed(request: Request) -> bool:
+    """Return whether the response is a stream, by the parameter `stream`.  Raises `Invalid`."""
+    given = request.query_params.get("stream", "0").lower()
+    if given not in ON + OFF:
+        detail = "the parameter stream is 1 or 0"
+        raise Invalid(detail, faults=[Fault("", "invalid_parameter", detail)])
+    return given in ON

@@ -50,6 +50,12 @@ TIMEOUT = header(
     {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
     "Time for the whole request in milliseconds, unless the body has `timeout_ms`.",
 )
+STREAM = {
+    "name": "stream",
+    "in": "query",
+    "schema": {"type": "string", "enum": ["0", "1", "false", "true"], "default": "0"},
+    "description": "Whether each item's result is a line of its own, sent when it is there.",
+}
 TRACE = header("traceparent", TEXT, "W3C Trace Context: the trace goes on here and in model servers.")
 
 
@@ -93,6 +99,7 @@ def documented(
     never: Collection[int] = (),
     parameters: Sequence[Json] = (),
     headers: Mapping[str, str] = {},
+    lines: tuple[str, str] | None = None,
     key: bool = True,
 ) -> Json:
     """
@@ -104,12 +111,16 @@ def documented(
         also, never: error statuses to add to, or to remove from, the usual ones.
         parameters: parameters other than the body and the request id.
         headers: response headers other than the request id, with descriptions.
+        lines: the media type of another form of the response, and a description.
         key: whether the route needs an API key.
     """
     every = {error.status for error in tree()}
     statuses = (every - NOWHERE if request else ANYWHERE) | ({401} if key else set())
     responses = problems((statuses | set(also)) - set(never))
     responses[200] = {"headers": sent(200, headers)} | ({"model": answer} if answer else {})
+    if lines:
+        schema = {"type": "string", "description": lines[1]}
+        responses[200]["content"] = {lines[0]: {"schema": schema}}
     extra: Json = {"parameters": [REQUEST_ID, *parameters]}
     if request:
         extra["requestBody"] = body(request)

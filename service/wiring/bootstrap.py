@@ -16,7 +16,7 @@ from service.core.settings.tree import Settings
 from service.images.loader import ImageLoader
 from service.metrics.common.composites import Composite, composites
 from service.metrics.common.contract import Metric
-from service.metrics.common.registry import assign, metrics, styled
+from service.metrics.common.registry import assign, configured, metrics, styled
 from service.observability.instruments import Instruments
 from service.observability.tracing import open_tracer
 from service.questions.stores.opening import opened_store
@@ -75,9 +75,10 @@ class Service:
         models: Mapping[str, Loaded],
         on_broken: Callable[[str], None] = lambda reason: None,
     ) -> None:
-        assigned = assign(metrics(), settings)
+        declared = configured(metrics(), settings)
+        assigned = assign(declared, settings)
         self.settings = settings
-        asking = styled(metrics(), settings)
+        asking = styled(declared, settings)
         self.metrics = {**asking, **composites(asking, settings, assigned)}
         ranges = {name: each.range_of() for name, each in self.metrics.items()}
         self.instruments = Instruments(settings.models, ranges)

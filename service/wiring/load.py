@@ -17,7 +17,7 @@ from service.core.settings import SettingsError
 from service.core.settings.environment import KeyPath, Variables, override, read_json
 from service.core.settings.tree import Settings
 from service.metrics.common.composites import composites
-from service.metrics.common.registry import assign, check_rewards, metrics, styled
+from service.metrics.common.registry import assign, check_rewards, configured, metrics, styled
 
 # Error types for values of another kind.
 TABLES_AND_LISTS = {"model_type", "dict_type", "list_type", "tuple_type", "set_type", "frozen_set_type"}
@@ -63,8 +63,9 @@ def settings_of(
     try:
         variables = override(tree, environ, Settings.model_fields)
         settings = validated(tree, dict(variables))
-        assigned = assign(metrics(), settings)
-        asking = styled(metrics(), settings)
+        declared = configured(metrics(), settings)
+        assigned = assign(declared, settings)
+        asking = styled(declared, settings)
         known = {**asking, **composites(asking, settings, assigned)}
         check_rewards(known, assigned, settings.dialects)
     except ValidationError as exc:

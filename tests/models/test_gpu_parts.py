@@ -8,7 +8,7 @@ import torch
 
 from benchmarks import work
 from benchmarks.gpu import __main__ as command
-from benchmarks.gpu import encoders, forward
+from benchmarks.gpu import checkpoints, encoders, forward, vllm
 from benchmarks.gpu.bench import Bench
 from benchmarks.gpu.geometry import DETECTOR, REAL
 from benchmarks.gpu.results import Results
@@ -62,6 +62,17 @@ def test_the_encoders_run_at_the_real_geometry(bench, monkeypatch):
 
     assert not [row for row in rows if row.failed]
     assert 14 == len(rows)
+
+
+def test_vllms_checkpoints_have_the_published_sizes_and_no_weights(bench):
+    """Billions of weights without the embeddings of tokens, which are read for one token at a time."""
+    made = {make: make(bench) for make in (checkpoints.question_llm, checkpoints.vlm)}
+    sizes = [vllm.weights(config.get_text_config()) / 1e9 for _, config in made.values()]
+    [*_, (directory, llava)] = made.values()
+
+    assert sizes == pytest.approx([7.616 - 0.545, 6.738 - 0.131], abs=1e-3)
+    assert 0.3035 == pytest.approx(vllm.weights(llava.vision_config) / 1e9, abs=1e-4)
+    assert not [*directory.parent.rglob("*.safetensors")]
 
 
 def test_without_a_gpu_the_real_geometry_ends_with_one_line(monkeypatch, capsys, tmp_path):

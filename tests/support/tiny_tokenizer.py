@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
@@ -19,6 +19,7 @@ def make_tokenizer(
     """
     listed = [*SPECIAL, *more_special, *words, *characters]
     tokenizer = Tokenizer(models.WordLevel({word: n for n, word in enumerate(listed)}, unk_token="<unk>"))
+    tokenizer.decoder = decoders.Fuse()  # without spaces between words
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("|".join([*words, r"[\s\S]"])), "isolated")
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

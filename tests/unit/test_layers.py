@@ -109,7 +109,7 @@ def client_imports() -> dict[str, set[str]]:
 
 
 # From the highest to the lowest; a module that is in none is of the client itself, the lowest.
-OF_THE_CLIENT = ("cli", "report", "replay", "evaluation")
+OF_THE_CLIENT = ("ray", "cli", "report", "replay", "evaluation")
 
 
 def test_the_command_stands_above_the_page_and_the_page_above_the_evaluation():
@@ -158,12 +158,16 @@ def test_a_metric_is_named_in_its_own_file_alone():
     """
     Everything else is derived from its declaration; files about its questions may have its name.
 
-    A metric may be called as its role is.  Published files have words of their own, and a scale may have
-    the name of the paper that it is from.
+    A metric may be called as its role is, and a table of settings as its metric.  Published files have words
+    of their own, and a scale may have the name of the paper that it is from.
     """
     from service.metrics.common.registry import own
 
-    elsewhere = ("service.questions.exchange.", "service.metrics.clipscore")
+    elsewhere = (
+        "service.questions.exchange.",
+        "service.metrics.clipscore",
+        "service.core.settings.tree",
+    )
     roles = {role for metric in own().values() for role in metric.all_roles}
     for name in own().keys() - roles:
         places = [

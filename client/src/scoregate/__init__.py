@@ -11,6 +11,7 @@ from scoregate.aio import AsyncClient
 from scoregate.client import Client
 from scoregate.data.datasets import read
 from scoregate.errors import (
+    AnswerRefused,
     BadImage,
     BadResults,
     CallRefused,
@@ -64,6 +65,7 @@ from scoregate.notices import Notice, ScoregateWarning
 from scoregate.results import MetricError, QuestionSet, Ranked, Ranking, Report, Result, Score
 
 __all__ = [
+    "AnswerRefused",
     "AsyncClient",
     "AsyncGate",
     "BadImage",

@@ -3,122 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from time import perf_counter
 from typing import Any
-from urllib.parse import quote
 
 from scoregate.answers import (
-    question_set_of,
-    question_sets_of,
     ranking_of,
     report_of,
     score_of,
+    streamed,
     understood,
     warned,
+    without_warned,
 )
 from scoregate.connection import Connection, api_key_of, base_url_of, form
 from scoregate.images import Picture
 from scoregate.items import Files, Item, ScoreParams, given, names_of, packed
 from scoregate.many import Many, Matrices
-from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
+from scoregate.models import Models
+from scoregate.results import Ranked, Ranking, Report, Result, Score
 
-
-class Models:
-    """The methods of `scoregate.AsyncClient` that score nothing: models, questions, health and version."""
-
-    timeout_s: float
-    priority: str
-    _connection: Connection
-
-    async def models(self) -> dict[str, Any]:
-        """Return the JSON of `GET /models`: models, metrics and limits."""
-        return await self._get("/models")
-
-    async def load_model(self, name: str, revision: str = "") -> dict[str, Any]:
-        """
-        Load a model again, or another *revision* of it; the key needs the right `models`.
-
-        Requests that use the model are finished first.  If the other revision fails, the previous one is
-        served.
-
-        Returns:
-            Name, state, and the bytes on its devices before and after.
-
-        Raises:
-            Forbidden, NotFound, Conflict: see the service's errors.
-            Invalid: there is no such revision, or models of this kind have one revision only.
-            ModelFault: the model gives other numbers than before, and is not served.
-        """
-        return await self._change_model(name, "load", {"revision": revision} if revision else None)
-
-    async def offload_model(self, name: str) -> dict[str, Any]:
-        """Move the weights of a model to the host's memory; result and errors as for `load_model`."""
-        return await self._change_model(name, "offload")
-
-    async def unload_model(self, name: str) -> dict[str, Any]:
-        """Drop the weights of a model; result and errors as for `load_model`."""
-        return await self._change_model(name, "unload")
-
-    async def _change_model(
-        self, name: str, action: str, body: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        path = f"/models/{quote(name, safe='')}/{action}"
-        content = json.dumps(body or {}).encode()  # the operator's port takes nothing but JSON
-        raw = await self._connection.call("POST", path, self.timeout_s, content)
-        return understood(lambda: dict(raw))
-
-    async def version(self) -> str:
-        """Return the service's version, from its OpenAPI document."""
-        raw = await self.openapi()
-        return understood(lambda: str(raw["info"]["version"]))
-
-    async def openapi(self) -> dict[str, Any]:
-        """Return the service's OpenAPI document, with the schema of each metric's options."""
-        return await self._get("/openapi.json")
-
-    async def health(self) -> dict[str, Any]:
-        """Return the JSON of `GET /health`: the metrics that are ready, and why others are not."""
-        return await self._get("/health")
-
-    async def ready(self) -> tuple[bool, dict[str, Any]]:
-        """Return whether every required model serves, and the JSON of `GET /readyz`; without retries."""
-        return await self._connection.probe("/readyz", self.timeout_s)
-
-    async def questions(
-        self,
-        prompts: Sequence[str] | str,
-        style: str = "dsg",
-        *,
-        priority: str | None = None,
-        timeout_s: float | None = None,
-    ) -> list[QuestionSet]:
-        """
-        Return the question sets of prompts.
-
-        The service's question LLM writes the missing sets; a set that could not be written has an `error`.
-
-        Raises:
-            ScoregateError: no set could be written, or the request failed.
-        """
-        wanted = [prompts] if isinstance(prompts, str) else list(prompts)
-        content = json.dumps({"prompts": wanted, "style": style, "priority": priority or self.priority})
-        time_s = self.timeout_s if timeout_s is None else timeout_s
-        raw = await self._connection.call("POST", "/questions", time_s, content.encode())
-        return understood(lambda: question_sets_of(raw, len(wanted)))
-
-    async def question_set(self, id: str) -> QuestionSet:
-        """Return a stored question set.  Raises `UnknownQuestionSet`."""
-        raw = await self._get(f"/questions/{quote(id, safe='')}")
-        return understood(lambda: question_set_of(raw))
-
-    async def _get(self, path: str) -> dict[str, Any]:
-        raw = await self._connection.call("GET", path, self.timeout_s)
-        return understood(lambda: dict(raw))
+Filled = Callable[[Files], "Mapping[str, Any] | None"]
 
 
 class AsyncClient(Models, Matrices):
@@ -225,6 +134,39 @@ class AsyncClient(Models, Matrices):
         """
         params = ScoreParams(names_of(metrics), options, explain, priority or self.priority)
         return await self._report([Item.of(item) for item in items], params, timeout_s)
+
+    async def stream(
+        self,
+        items: Iterable[Item | tuple[Picture, str | None]],
+        metrics: Sequence[str] | str = ("vqascore",),
+        *,
+        options: Mapping[str, Any] | None = None,
+        explain: bool = False,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncGenerator[Result, None]:
+        """
+        Score items in one request, and yield each result when it is there, in any order.
+
+        A result has the `index` of its item, and neither `models` nor `provenance`, which come last.  One
+        whose picture cannot be encoded is the first, with its error.
+
+        Raises:
+            ScoregateError: the request failed as a whole; after some results, the others are missing.
+        """
+        params = ScoreParams(names_of(metrics), options, explain, priority or self.priority)
+        every, unsent = [Item.of(item) for item in items], dict[int, Result]()
+        files = Files(allow_urls=self.allow_urls, options=params.options)
+        body = await self._body(files, filler(every, params, unsent), timeout_s)
+        for failed in unsent.values():
+            yield failed
+        if body is None:
+            return
+        places = [place for place in range(len(every)) if place not in unsent]
+        own = [params.metrics_of(every[place]) for place in places]
+        async for result in streamed(self._connection.lines("/score?stream=1", *body), own):
+            found = replace(result, index=places[result.index])
+            yield without_warned(found) if self.strict else found
 
     async def score_many(
         self,
@@ -341,17 +283,9 @@ class AsyncClient(Models, Matrices):
     ) -> Report:
         """Score *items* in one request.  Raises `ScoregateError`."""
         files, unsent = Files(allow_urls=self.allow_urls, options=params.options), dict[int, Result]()
-        metrics = [*map(params.metrics_of, items)]
-
-        def filled(files: Files) -> dict[str, Any] | None:
-            wire, broken = packed(files.item, items, "/items")
-            for place, error in broken.items():
-                unsent[place] = Result.failed(place, items[place].id, metrics[place], error)
-            return None if unsent and not wire else params.request(wire)
-
-        raw = await self._send("/score", files, filled, timeout_s)
+        raw = await self._send("/score", files, filler(items, params, unsent), timeout_s)
         shown = [(item.prompt or "", files.picture(item.image)) for item in items]
-        return report_of(raw, metrics, shown, unsent, strict=self.strict)
+        return report_of(raw, [*map(params.metrics_of, items)], shown, unsent, strict=self.strict)
 
     async def _report_packed(
         self, wire: Sequence[Mapping[str, Any]], files: Files, params: ScoreParams
@@ -366,13 +300,24 @@ class AsyncClient(Models, Matrices):
         self,
         path: str,
         files: Files,
-        filled: Callable[[Files], Mapping[str, Any] | None],
+        filled: Filled,
         timeout_s: float | None,
     ) -> Any:
-        """
-        POST the request that *filled* returns, encoded in a thread, and return the response's JSON.
+        """POST the request that *filled* returns, and return the response's JSON; an empty one for None."""
+        body = await self._body(files, filled, timeout_s)
+        if body is None:
+            return {"results": [], "ranking": []}
+        left, kind, content = body
+        return await self._connection.call("POST", path, left, content, kind)
 
-        If *filled* returns None, since no picture could be encoded, return an empty response.
+    async def _body(
+        self, files: Files, filled: Filled, timeout_s: float | None
+    ) -> tuple[float, str, bytes] | None:
+        """
+        Encode the request that *filled* returns, in a thread.
+
+        Returns:
+            The seconds left, the content type and the body; None if no picture could be encoded.
         """
         began = perf_counter()
         time_s = self.timeout_s if timeout_s is None else timeout_s
@@ -382,8 +327,17 @@ class AsyncClient(Models, Matrices):
             return None if request is None else form(request, files.parts)
 
         sent = await asyncio.to_thread(encoded)
-        if sent is None:
-            return {"results": [], "ranking": []}
-        kind, content = sent
-        left = time_s - (perf_counter() - began)
-        return await self._connection.call("POST", path, left, content, kind)
+        return None if sent is None else (time_s - (perf_counter() - began), *sent)
+
+
+def filler(items: Sequence[Item], params: ScoreParams, unsent: dict[int, Result]) -> Filled:
+    """Return the function that encodes a request for *items*; those that cannot be encoded are *unsent*."""
+
+    def filled(files: Files) -> dict[str, Any] | None:
+        wire, broken = packed(files.item, items, "/items")
+        for place, error in broken.items():
+            metrics = params.metrics_of(items[place])
+            unsent[place] = Result.failed(place, items[place].id, metrics, error)
+        return None if unsent and not wire else params.request(wire)
+
+    return filled

@@ -6,12 +6,14 @@ Every metric of every item must have a finite number or an error; otherwise the 
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
-from scoregate.errors import ScoregateError, Warned, error_of
+from scoregate.errors import ConnectionFailed, ScoregateError, Warned, error_of
 from scoregate.notices import Notice, notices_of
 from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
 
@@ -70,6 +72,46 @@ def result_of(
         dict(entry.get("question_sets") or {}),
         raw.get("provenance") or {},  # one object for all results
     )
+
+
+async def streamed(
+    lines: AsyncIterator[tuple[str, bytes]], metrics: Sequence[Sequence[str]]
+) -> AsyncIterator[Result]:
+    """
+    Yield the results in the lines of `POST /score?stream=1`, given the *metrics* of each item.
+
+    Args:
+        lines: each with the id of the request.
+
+    Raises:
+        ConnectionFailed: there is no last line.
+        ScoregateError: the last line is an error, or a line has another form.
+    """
+    missing = dict(enumerate(metrics))
+    async for request_id, line in lines:
+        raw = understood(partial(object_in, line))
+        if error := raw.get("error"):
+            raise error_of(error, request_id=request_id)
+        if raw.get("done"):
+            if missing:
+                raise wrong(f"there is no result of item {min(missing)}", raw)
+            return
+        raw["request_id"] = request_id
+        if (index := raw.get("index")) not in missing:
+            raise wrong(f"item {index} is none, or is there twice", raw)
+        own = missing.pop(index)
+        yield understood(partial(streamed_result, raw, own))
+    raise ConnectionFailed("the service's answer was cut off")
+
+
+def object_in(line: bytes) -> dict[str, Any]:
+    """Parse the JSON object of a line."""
+    return dict(json.loads(line))
+
+
+def streamed_result(raw: Mapping[str, Any], metrics: Sequence[str]) -> Result:
+    """Parse a line of a result."""
+    return result_of(raw, metrics, raw["index"], raw, notices_of(raw))
 
 
 def without_warned(result: Result) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from copy import copy
 from functools import wraps
@@ -127,6 +127,27 @@ class Client:
     health = blocking(AsyncClient.health)
     ready = blocking(AsyncClient.ready)
 
+    def stream(
+        self,
+        items: Iterable[Item | tuple[Picture, str]],
+        metrics: Sequence[str] | str = ("vqascore",),
+        *,
+        options: Mapping[str, Any] | None = None,
+        explain: bool = False,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Iterator[Result]:
+        """See `AsyncClient.stream`."""
+        portal = self.portals.here()
+        results = self._inner.stream(
+            items, metrics, options=options, explain=explain, priority=priority, timeout_s=timeout_s
+        )
+        try:
+            while (result := portal.run(following(results))) is not None:
+                yield result
+        finally:
+            portal.run(results.aclose())
+
     def score_many(
         self,
         pairs: Iterable[Item | tuple[Picture, str | None]],
@@ -182,3 +203,10 @@ def asynchronous(client: Client, *, strict: bool) -> AsyncClient:
     inner = copy(client._inner)
     inner.strict = strict
     return inner
+
+
+async def following(results: AsyncGenerator[T, None]) -> T | None:
+    """Return the next one of *results*; None at the end."""
+    async for result in results:
+        return result
+    return None

@@ -8,13 +8,15 @@ import os
 import random
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from scoregate.errors import ConnectionFailed, ScoregateError, Timeout, error_of, reason_of
 from scoregate.http import httpx
 
+T = TypeVar("T")
 CONNECT_S = 10.0  # for one attempt to connect
 IDLE_S = 30.0  # of an idle connection; less than the service's 75 s, so that the client closes it
 KEY = re.compile(r"[!-~]+")
@@ -74,13 +76,52 @@ class Connection:
             ConnectionFailed: no attempt got a response of the service.
             ScoregateError: the error of the service; that of the last attempt if it was busy.
         """
+
+        async def answered(left: float) -> Any:
+            headers = headers_of(left, content_type if content is not None else "")
+            reply = await self._send(method, path, left, content, headers)
+            if reply.status != 200:
+                raise failure(reply)
+            return reply.json()
+
+        return await self._retried(answered, timeout_s)
+
+    async def lines(
+        self, path: str, timeout_s: float, content_type: str, content: bytes
+    ) -> AsyncIterator[tuple[str, bytes]]:
+        """
+        POST, and yield each line of the response when it is there, with the request's id.
+
+        Raises:
+            Timeout, ConnectionFailed, ScoregateError: as `call`; after the first line nothing is retried.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline, size, rest = clock() + timeout_s, 0, b""
+        async with AsyncExitStack() as stack:
+
+            async def opened(left: float) -> tuple[str, AsyncIterator[bytes]]:
+                opening = self._opened(path, left, content, headers_of(left, content_type))
+                return await stack.enter_async_context(opening)
+
+            request_id, pieces = await self._retried(opened, timeout_s)
+            while piece := await self._in_time(next_of(pieces), deadline - clock(), path):
+                size += len(piece)
+                if size > MAX_BYTES:
+                    raise ScoregateError(
+                        f"{path} answered more than {MAX_BYTES} bytes", request_id=request_id
+                    )
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    yield request_id, line
+
+    async def _retried(self, attempt: Callable[[float], Awaitable[T]], timeout_s: float) -> T:
+        """Return the result of *attempt*, called with the seconds left, and again after temporary errors."""
         loop = asyncio.get_running_loop()
         deadline, attempts = loop.time() + timeout_s, 0
         while True:
             attempts += 1
-            left = deadline - loop.time()
             try:
-                return await self._attempt(method, path, left, content, content_type)
+                return await attempt(deadline - loop.time())
             except ScoregateError as exc:
                 wait = wait_s(exc, attempts)
                 late = loop.time() + wait >= deadline
@@ -101,34 +142,47 @@ class Connection:
         if pool is not None:
             await pool.aclose()
 
-    async def _attempt(
-        self, method: str, path: str, left: float, content: bytes | None, content_type: str
-    ) -> Any:
-        headers = {"X-Request-Timeout-Ms": str(of_the_service_ms(left))}
-        if content is not None:
-            headers["Content-Type"] = content_type
-        reply = await self._send(method, path, left, content, headers)
-        if reply.status != 200:
-            raise failure(reply)
-        return reply.json()
-
     async def _send(
         self, method: str, path: str, left: float, content: bytes | None, headers: Mapping[str, str]
     ) -> Reply:
-        timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
-        sent = self._pool().stream(method, path, content=content, headers=headers, timeout=timeout)
-
         async def exchanged() -> Reply:
-            async with sent as response:
+            async with self._sent(method, path, left, content, headers) as response:
                 return await reply_of(response)
 
+        return await self._in_time(exchanged(), left, path)
+
+    async def _in_time(self, work: Coroutine[Any, Any, T], left: float, path: str) -> T:
+        """Return the result of *work*.  Raises `Timeout` after *left* seconds."""
         try:
-            return await asyncio.wait_for(exchanged(), left)
+            return await asyncio.wait_for(work, left)
+        except (asyncio.TimeoutError, TimeoutError):
+            raise Timeout(f"no answer from {self.base_url}{path} in time") from None
+
+    @asynccontextmanager
+    async def _opened(
+        self, path: str, left: float, content: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
+        """POST, and yield the request's id and the pieces of the response.  Raises its error."""
+        async with self._sent("POST", path, left, content, headers) as response:
+            if response.status_code != 200:
+                raise failure(await reply_of(response))
+            yield response.headers.get("x-request-id", ""), response.aiter_bytes()
+
+    @asynccontextmanager
+    async def _sent(
+        self, method: str, path: str, left: float, content: bytes | None, headers: Mapping[str, str]
+    ) -> AsyncIterator[httpx.Response]:
+        """Yield a response whose content has not been read; raise our errors in place of httpx2's."""
+        timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
+        sent = self._pool().stream(method, path, content=content, headers=headers, timeout=timeout)
+        try:
+            async with sent as response:
+                yield response
         except httpx.ConnectTimeout:
             raise ConnectionFailed(
                 f"cannot connect to {self.base_url} within {timeout.connect:.0f} s"
             ) from None
-        except (asyncio.TimeoutError, httpx.TimeoutException):
+        except httpx.TimeoutException:
             raise Timeout(f"no answer from {self.base_url}{path} in time") from None
         except httpx.RequestError as exc:
             raise ConnectionFailed(f"{self.base_url}: {reason_of(exc)}") from None
@@ -147,6 +201,20 @@ class Connection:
                 verify=self.base_url.startswith("https"),  # reading certificates takes 30 ms
             )
         return self._pools[loop]
+
+
+def headers_of(left: float, content_type: str = "") -> dict[str, str]:
+    """Return the headers of a request with so many seconds left."""
+    headers = {"X-Request-Timeout-Ms": str(of_the_service_ms(left))}
+    return headers | {"Content-Type": content_type} if content_type else headers
+
+
+async def next_of(pieces: AsyncIterator[bytes]) -> bytes:
+    """Return the next piece that is not empty; an empty one at the end."""
+    async for piece in pieces:
+        if piece:
+            return piece
+    return b""
 
 
 def of_the_service_ms(left: float) -> int:

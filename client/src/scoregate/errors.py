@@ -218,6 +218,10 @@ class UpstreamFailed(ScoregateError, code="upstream_failed"):
     """A model server did not respond, or its response is not valid."""
 
 
+class AnswerRefused(UpstreamFailed, code="answer_refused"):
+    """What a model wrote does not have the form of its rubric."""
+
+
 class QuestionLLMFailed(ScoregateError, code="question_llm_failed"):
     """The question LLM did not respond, or its response is not valid."""
 

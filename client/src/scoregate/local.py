@@ -6,14 +6,14 @@ import asyncio
 import atexit
 import os
 import weakref
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib import import_module
 from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.client import Client
-from scoregate.connection import Connection, Reply
+from scoregate.connection import Connection, Reply, failure
 from scoregate.errors import NotReady, ScoregateError, Timeout
 from scoregate.portal import Portal, nothing
 
@@ -117,6 +117,20 @@ class LocalConnection(Connection):
         except (asyncio.TimeoutError, TimeoutError):
             raise Timeout(f"no result of {path} in time") from None
         return Reply(f"{ADDRESS}{path}", answer.status, answer.headers, answer.content)
+
+    @asynccontextmanager
+    async def _opened(
+        self, path: str, left: float, content: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
+        """Yield the whole response as one piece: in this process nothing is sent in parts."""
+        reply = await self._send("POST", path, left, content, headers)
+        if reply.status != 200:
+            raise failure(reply)
+
+        async def whole() -> AsyncIterator[bytes]:
+            yield reply.content
+
+        yield reply.headers.get("x-request-id", ""), whole()
 
 
 def server() -> Any:

@@ -131,15 +131,20 @@ def comma_separated(path: Path) -> Iterator[Record]:
 
 
 def parquet(path: Path) -> Iterator[Record]:
+    rows = (values for batch in parquet_batches(path) for values in batch.to_pylist())
+    for number, values in enumerate(rows, 1):
+        yield Record(number, values)
+
+
+def parquet_batches(path: Path) -> Iterator[Any]:
+    """Yield the record batches of a Parquet file.  Raises `BadInput`."""
     pyarrow, reader = arrow()
     try:
         with (
             opened(path) as bytes_of,
             reader.ParquetFile(bytes_of, buffer_size=BUFFER, pre_buffer=False) as file,
         ):
-            rows = (values for batch in file.iter_batches(ROWS) for values in batch.to_pylist())
-            for number, values in enumerate(rows, 1):
-                yield Record(number, values)
+            yield from file.iter_batches(ROWS)
     except pyarrow.ArrowException as exc:
         raise BadInput(f"{path}: {exc}") from exc
 
@@ -184,7 +189,7 @@ def json_or_text(value: str) -> Any:
     """Parse *value* as JSON; return the text itself if it is not JSON."""
     try:
         return strict_json(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
 
 

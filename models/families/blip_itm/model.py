@@ -35,7 +35,7 @@ from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
 from models.families.blip_itm import FAMILY
 from models.families.inputs import PictureAndText, distinct_pictures, padded
-from models.families.processors import BlipPixels
+from models.families.processors import blip_pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +156,14 @@ class BlipItm:
         self._tokenizer, _, self._unknown = load_fast_tokenizer(directory, rows)
         self._tokenizer.enable_truncation(LENGTH)
         self._first = self._kind.first(self._tokenizer, self.network.config)
-        self._pixels = BlipPixels(directory, vision.image_size)
+        self._pixels = blip_pixels(directory, vision.image_size)
         files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
 
     def prepare(self, call: RewardCall | ContrastCall) -> Prepared:
         """Preprocess the image and tokenise the prompt; the cost counts patches and tokens."""
         encoded = self._tokenizer.encode(call.prompt)
-        pixels = call.image.once(self._pixels, self._pixels)
+        pixels = call.image.once(self._pixels, self._pixels.resized)
         unknown = self._unknown.share(encoded.ids)
         ids = tuple(encoded.ids)
         found = PictureAndText(call.image.digest, pixels, ids, bool(encoded.overflowing), unknown)
@@ -179,8 +179,8 @@ class BlipItm:
         """
         inputs: list[PictureAndText] = [prepared.data[0] for prepared in batch]
         pixels, places = distinct_pictures(inputs, self._device)
-        looked = self.network.vision_model(pixel_values=pixels.to(self._dtype))
-        seen = looked.last_hidden_state.float()[places]
+        normalised = self._pixels.normalised(pixels).to(self._dtype)
+        seen = self.network.vision_model(pixel_values=normalised).last_hidden_state.float()[places]
         ids, mask = padded([input.ids for input in inputs], self._device)
         logits = self._kind.logits(self.network, seen, self._matched(ids), mask).double().tolist()
         contrasts = [row for row, prepared in enumerate(batch) if prepared.data[1]]

@@ -34,9 +34,7 @@ PUBLISHED = {"zhiqiulin/clip-flant5-xl": XL, "zhiqiulin/clip-flant5-xxl": XXL}
 class ClipFlanT5Settings(LocalSettings):
     """A checkpoint in the published layout."""
 
-    compile: bool = Field(
-        False, description="Run through torch.compile; first batches of a new size are slow."
-    )
+    compile: bool = Field(False, description="Run through torch.compile, at the start.")
     graph_rows: int = Field(
         0, ge=0, description="Most rows of a batch that runs as a CUDA graph, on a GPU; 0 for no graphs."
     )

@@ -100,6 +100,9 @@ class VisionTower:
 # Lengths are padded to a multiple: few shapes for kernels and compilers, and the order of sums in attention
 # does not depend on padding (16 floats are a vector register), so bfloat16 rounds equally in any batch.
 STEP = 16
+# Questions, and answers to each, of the batches for which `torch.compile` compiles.  A size that has changed
+# is variable from then on, but a size of 1, and two equal sizes, are compiled apart.
+COMPILED = ((2, 1), (3, 1), (1, 1), (2, 2), (1, 2))
 
 
 class Forward:
@@ -146,6 +149,23 @@ class Forward:
                 part.run = Traced(part.run)
             if graph_rows and device.type == "cuda":
                 part.stack = Graphed(part.stack, graph_rows)
+
+    @torch.inference_mode()
+    def compile(self, side: int) -> None:
+        """
+        Run the batches for which the blocks are compiled.
+
+        Others on as many threads compile nothing more, unless a question has so many answers that keys are
+        computed for them.
+
+        Args:
+            side: of the pixels.
+        """
+        for number, (questions, answers) in enumerate(COMPILED, 1):
+            text, answer = ([PAD], [PAD] * number * STEP), [PAD] * (1 + number)  # of other lengths each time
+            seen = self.features(torch.zeros(questions, 3, side, side))
+            states, padding = self.encode(seen, [text] * questions)
+            self.logits(states, padding, [[answer] * answers] * questions)
 
     def features(self, pixels: torch.Tensor) -> torch.Tensor:
         """Compute projected patch features (n, patches, width) of pixels (n, channels, size, size)."""

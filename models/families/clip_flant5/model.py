@@ -8,8 +8,10 @@ Reference implementation: t2v_metrics 3.0, `CLIPT5Model.forward`.  Its constants
 kept exactly, since published scores depend on them.
 """
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 
 import torch
 
@@ -17,7 +19,7 @@ from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.core.calls import LikelihoodCall
-from models.core.contract import QUESTION, ModelError, Prepared
+from models.core.contract import QUESTION, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import CallResult
 from models.families.clip_flant5 import FAMILY, ClipFlanT5Settings
@@ -26,6 +28,8 @@ from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.layout import EOS, FILES, read_layout
 from models.families.clip_flant5.network import load_network
 from models.families.clip_flant5.scoring import FeatureCache, Pair, Scorer
+
+log = logging.getLogger("scoregate.models")
 
 
 class ClipFlanT5:
@@ -67,9 +71,21 @@ class ClipFlanT5:
             graph_rows=graph_rows,
         )
         self._scorer = Scorer(self.forward, FeatureCache(features_mb * 2**20), self.pixels)
+        if compile:
+            self._compile(layout.vision["image_size"], directory.name, device)
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._answers = AnswerEncoder(self.tokenizer)
         self.info = info_of(FAMILY, directory, FILES, dtype, device, id, revision, reentrant=True)
+
+    def _compile(self, side: int, name: str, device: str) -> None:
+        """Compile before the first batch, and log the time.  Raises `CheckpointError`."""
+        began = perf_counter()
+        try:
+            self.forward.compile(side)
+        except Exception as exc:  # without a compiler, for example
+            reason = str(exc).partition("\n")[0]
+            raise CheckpointError(f"compile = true: torch.compile failed: {reason}") from exc
+        log.info("%s: %s: torch.compile took %.1f s", name, device, perf_counter() - began)
 
     def prepare(self, call: VqaCall) -> Prepared:
         """

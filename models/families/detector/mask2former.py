@@ -33,6 +33,8 @@ from models.core.outcomes.detections import Box, Detection, Detections, packed
 from models.core.settings import LocalSettings
 from models.families.detector import MASK2FORMER
 from models.families.detector.picture import Picture, by_shape, picture_of
+from models.families.inputs import upload
+from models.families.processors import ProcessorPixels
 
 SIDE = 384  # of the square on which masks are compared and scored
 
@@ -142,8 +144,8 @@ class Mask2Former:
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         self._network = load_pretrained(Network, directory, DTYPES[dtype], MODEL_TYPE).to(device).eval()
-        self._processor = load_processor(Mask2FormerImageProcessor, directory)
-        self._device, self._dtype = device, DTYPES[dtype]
+        self._pixels = ProcessorPixels(load_processor(Mask2FormerImageProcessor, directory), directory)
+        self._device, self._dtype = torch.device(device), DTYPES[dtype]
         self._labels = labels_of(directory / CONFIG, self._network.config)
         files = (CONFIG, PREPROCESSOR, PROCESSOR)
         more: dict[str, Any] = {"labels": self._labels, "masks": True}
@@ -153,7 +155,7 @@ class Mask2Former:
         """Preprocess the picture."""
         if call.labels:
             raise ModelError("the detector finds only the classes that it was trained on")
-        return self.ready(picture_of(call, self._processor))
+        return self.ready(picture_of(call, self._pixels.resized))
 
     def ready(self, picture: Picture) -> Prepared:
         """Wrap a picture; the cost is its number of 32 x 32 squares."""
@@ -171,8 +173,8 @@ class Mask2Former:
         return [outcomes[place] for place in range(len(batch))]
 
     def _instances(self, pictures: Sequence[Picture]) -> tuple[torch.Tensor, ...]:
-        pixels = torch.stack([picture.pixels for picture in pictures])
-        classes, masks = self._network(pixels.to(self._device, self._dtype))
+        pixels = self._pixels.normalised(upload([picture.pixels for picture in pictures], self._device))
+        classes, masks = self._network(pixels.to(self._dtype))
         return instances_of(classes.float(), masks.float())
 
     def example(self) -> DetectCall:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import torch
 from torchvision.ops import batched_nms
 from transformers import Owlv2ForObjectDetection, Owlv2ImageProcessor
@@ -26,6 +27,7 @@ from models.core.examples import grey
 from models.core.outcomes import Detection, Detections
 from models.families.detector import OWLV2, Owlv2Settings
 from models.families.detector.picture import Picture, picture_of
+from models.families.inputs import upload
 
 MODEL_TYPE = "owlv2"
 TEXT = "a photo of a {}"  # the prompt of a label in training
@@ -58,7 +60,7 @@ class Owlv2:
         length = text.max_position_embeddings
         self._tokenizer.enable_truncation(length)
         self._tokenizer.enable_padding(length=length)
-        self._device, self._dtype, self._max_overlap = device, DTYPES[dtype], max_overlap
+        self._device, self._dtype, self._max_overlap = torch.device(device), DTYPES[dtype], max_overlap
         self._embedded = lru_cache(KEPT)(self._embed)
         files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
         self.info = info_of(OWLV2, directory, files, dtype, device, id, revision)
@@ -71,7 +73,12 @@ class Owlv2:
         """Preprocess the picture."""
         if not call.labels:
             raise ModelError("the detector needs labels, and the call has none")
-        return self.ready(picture_of(call, self._processor))
+        return self.ready(picture_of(call, self._pixels))
+
+    def _pixels(self, rgb: PIL.Image.Image) -> torch.Tensor:
+        """Return normalised pixels: the processor resizes floats, so that none of 8 bits are in between."""
+        pixels: torch.Tensor = self._processor(images=rgb, return_tensors="pt")["pixel_values"][0]
+        return pixels
 
     def ready(self, picture: Picture) -> Prepared:
         """Wrap a picture; the cost is its number of patches."""
@@ -87,8 +94,8 @@ class Owlv2:
     def score(self, batch: Sequence[Prepared]) -> list[Detections | ModelError]:
         """Run the vision tower once; embeddings of recent labels are cached."""
         pictures: list[Picture] = [prepared.data for prepared in batch]
-        pixels = torch.stack([picture.pixels for picture in pictures]).to(self._device, self._dtype)
-        places, _ = self._network.image_embedder(pixel_values=pixels)
+        pixels = upload([picture.pixels for picture in pictures], self._device)
+        places, _ = self._network.image_embedder(pixel_values=pixels.to(self._dtype))
         features = places.flatten(1, 2)
         boxes = self._network.box_predictor(features, places).float()
         found = []

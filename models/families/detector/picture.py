@@ -1,10 +1,9 @@
 """A picture as the input of a detector."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import PIL.Image
 import torch
@@ -23,7 +22,7 @@ class Picture:
     A preprocessed picture.
 
     Attributes:
-        pixels: input of the network, float32 (3, height, width).
+        pixels: input of the network (3, height, width), float32, or not yet normalised, uint8.
         size: width and height of the picture itself.
         threshold: lowest score of an object, exclusive.
         labels: objects to find; empty for a model with a fixed set.
@@ -41,13 +40,12 @@ class Picture:
         return ceil(height / PIECE) * ceil(width / PIECE)
 
 
-def picture_of(call: DetectCall, processor: Any) -> Picture:
-    """Run the call's picture through a processor of transformers.  Raises `ModelError` for a strip."""
+def picture_of(call: DetectCall, preprocess: Callable[[PIL.Image.Image], torch.Tensor]) -> Picture:
+    """Run the call's picture through *preprocess*.  Raises `ModelError` for a strip."""
     rgb = call.image.rgb
     if max(rgb.size) > MAX_ASPECT * min(rgb.size):
         raise ModelError(f"the image is more than {MAX_ASPECT} times as long as it is wide")
-    pixels = processor(images=smaller(rgb), return_tensors="pt")["pixel_values"][0]
-    return Picture(pixels, rgb.size, call.threshold, call.labels)
+    return Picture(preprocess(smaller(rgb)), rgb.size, call.threshold, call.labels)
 
 
 def smaller(rgb: PIL.Image.Image) -> PIL.Image.Image:

@@ -39,7 +39,7 @@ from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaC
 from models.families.clip_flant5.layout import EOS, PAD, Tokenizer
 from models.families.inputs import padded, upload
 from models.families.instructblip import FAMILY
-from models.families.processors import BlipPixels
+from models.families.processors import blip_pixels
 
 INSTRUCTED = "instructblip"  # its Q-Former reads the question
 KINDS = {INSTRUCTED: InstructBlipForConditionalGeneration, "blip-2": Blip2ForConditionalGeneration}
@@ -171,7 +171,7 @@ class InstructBlip:
             self._instruction, self._unknown = instruction_tokenizer(
                 directory / INSTRUCTION, config.qformer_config
             )
-        self._pixels = BlipPixels(directory, config.vision_config.image_size)
+        self._pixels = blip_pixels(directory, config.vision_config.image_size)
         self._answers = AnswerEncoder(self._words, ANSWERS)
         patches = (config.vision_config.image_size // config.vision_config.patch_size) ** 2
         self._seen = patches + config.num_query_tokens
@@ -196,7 +196,7 @@ class InstructBlip:
         ids = tuple(instruction.ids) if instruction else ()
         unknown = max(self._answers.unknown(call), self._unknown.share(ids))
         query = self._answers.encode(call, truncated=truncated, unknown=unknown)
-        pixels = call.image.once(self._pixels, self._pixels)
+        pixels = call.image.once(self._pixels, self._pixels.resized)
         pair = Pair(call.image.digest, pixels, tuple(text), ids, query)
         return Prepared(self._seen + len(text) + len(ids) + query.tokens, pair)
 
@@ -208,7 +208,8 @@ class InstructBlip:
         pairs: list[Pair] = [prepared.data for prepared in batch]
         images = {pair.digest: pair.pixels for pair in pairs}
         order = {digest: place for place, digest in enumerate(images)}
-        seen = self.network.see(upload([*images.values()], self._device).to(self._dtype))
+        pixels = self._pixels.normalised(upload([*images.values()], self._device))
+        seen = self.network.see(pixels.to(self._dtype))
         asked = {(pair.digest, pair.text, pair.instruction): place for place, pair in enumerate(pairs)}
         rows = {key: row for row, key in enumerate(asked)}
         places = torch.tensor([order[digest] for digest, _, _ in asked], device=self._device)

@@ -1,13 +1,15 @@
 """Models behind an OpenAI-compatible HTTP API, such as vLLM's, a family for each role."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 from pydantic import Field
 
 from models.core.contract import QUESTION, ModelInfo, RemoteModel
 from models.core.family import Family, Plan
 from models.core.settings import RemoteSettings
+
+Structured = Literal["response_format", "structured_outputs", "guided_json", "none"]
 
 
 class LlmSettings(RemoteSettings):
@@ -27,6 +29,10 @@ class VlmSettings(RemoteSettings):
         QUESTION,
         pattern=r"^[^{}]*\{\}[^{}]*$",
         description="Template of the question whether it sees a text, `{}`.",
+    )
+    structured_output: Structured = Field(
+        "response_format",
+        description="The field of a request that takes a JSON schema; `none` for a server without one.",
     )
 
 
@@ -77,6 +83,16 @@ EMBEDDING = Family(
 def plan(settings: RemoteSettings) -> Plan:
     """Return the names of the model and its server, without a request."""
     return Plan(settings.model, settings.base_url, remote=True)
+
+
+def with_schema(field: Structured, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the field of a request by which its answer follows a JSON schema; none without a schema."""
+    if schema is None or field == "none":
+        return {}
+    if field == "response_format":
+        named = {"name": "answer", "strict": True, "schema": schema}
+        return {field: {"type": "json_schema", "json_schema": named}}
+    return {field: schema if field == "guided_json" else {"json": schema}}
 
 
 class ServedArguments(TypedDict):

@@ -6,7 +6,7 @@ from typing import Any
 from models.core.calls import GenerateCall
 from models.core.contract import ModelError, Post, Prepared, UpstreamError
 from models.core.outcomes import Text
-from models.families.openai import LLM, LlmSettings, ServedModel, served_arguments
+from models.families.openai import LLM, LlmSettings, ServedModel, served_arguments, with_schema
 
 MOST = 100  # characters of a server's text in an error
 
@@ -65,10 +65,7 @@ class OpenAiLLM(ServedModel):
         """Build the request's body."""
         max_tokens = min(call.max_tokens, self._max_tokens)
         body = self.body(messages=call.messages, temperature=0, seed=call.seed, max_tokens=max_tokens)
-        if call.schema is not None:
-            schema = {"name": "answer", "strict": True, "schema": call.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return Prepared(max_tokens, body)
+        return Prepared(max_tokens, body | with_schema("response_format", call.schema))
 
     async def answer(self, prepared: Prepared, post: Post) -> Text:
         """Return the text.  Raises as `written`."""

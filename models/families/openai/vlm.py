@@ -16,7 +16,7 @@ answered by the text that the model writes, without a likelihood.
 import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from string import ascii_uppercase
 from typing import Any
@@ -27,7 +27,14 @@ from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall,
 from models.core.contract import QUESTION, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_questions
 from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood, Text
-from models.families.openai import VLM, ServedModel, VlmSettings, served_arguments
+from models.families.openai import (
+    VLM,
+    ServedModel,
+    Structured,
+    VlmSettings,
+    served_arguments,
+    with_schema,
+)
 from models.families.openai.llm import first_choice, written
 from models.images.image import Image
 
@@ -176,7 +183,6 @@ def first_token(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Fir
 MAX_TOP_LOGPROBS = 20  # limit of an OpenAI-compatible server
 FLOOR = -9999.0  # vLLM's value for minus infinity
 IMAGE_COST = 1000  # tokens, for admission only
-MAX_WRITTEN = 64  # tokens of an answer that the model writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +192,12 @@ class Message:
 
     Attributes:
         answers: whose likelihoods are needed; None if the model writes one.
+        fields: of the request for a written answer.
     """
 
     parts: Sequence[dict[str, Any]]
-    answers: Answers | None
+    answers: Answers | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 class OpenAiVlm(ServedModel):
@@ -201,24 +209,39 @@ class OpenAiVlm(ServedModel):
 
     Args:
         question: template of the question whether it sees a text; `{}` is the text.
+        structured_output: the field of a request that takes a JSON schema.
     """
 
     family = VLM
 
-    def __init__(self, model: str, *, question: str = QUESTION, **served: Any) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        question: str = QUESTION,
+        structured_output: Structured = "response_format",
+        **served: Any,
+    ) -> None:
         # The letters of choices come with a sentence of their own.
         super().__init__(model, **served, question=question, choice_question="{}")
-        self._tokens = ServerTokens(model)
+        self._tokens, self._structured = ServerTokens(model), structured_output
 
     def prepare(self, call: VlmCall | AnswerCall) -> Prepared:
         """Build the message; each image is encoded once for all its questions.  Raises `ModelError`."""
-        if isinstance(call, AnswerCall):
-            return Prepared(IMAGE_COST, Message([part(call.image), part(call.question)], None))
-        answers = answers_of(call)
-        before = call.before if isinstance(call, LabelCall) else ()
-        parts = [part(each) for each in (*before, call.image, answers.question)]
-        images = sum(each["type"] == "image_url" for each in parts)
-        return Prepared(IMAGE_COST * images, Message(parts, answers))
+        before = call.before if isinstance(call, LabelCall | AnswerCall) else ()
+        answers = None if isinstance(call, AnswerCall) else answers_of(call)
+        question = answers.question if answers else call.question
+        parts = [part(each) for each in (*before, call.image, question)]
+        cost = IMAGE_COST * sum(each["type"] == "image_url" for each in parts)
+        return Prepared(cost, Message(parts, answers, self._written(call)))
+
+    def _written(self, call: VlmCall | AnswerCall) -> dict[str, Any]:
+        """Return the fields of a request for a written answer; none for another call."""
+        if not isinstance(call, AnswerCall):
+            return {}
+        seed = {"seed": call.seed} if call.seed or call.temperature else {}
+        how = {"max_tokens": call.max_tokens, "temperature": call.temperature, **seed}
+        return how | with_schema(self._structured, call.schema)
 
     def opposites(self) -> tuple[LikelihoodCall, ...]:
         """Return the questions whether a red picture is red, and whether it is blue."""
@@ -234,8 +257,8 @@ class OpenAiVlm(ServedModel):
         """
         message: Message = prepared.data
         if message.answers is None:
-            body = {**self._message(message), "max_tokens": MAX_WRITTEN}
-            return Text(written(await post("chat/completions", body), MAX_WRITTEN))
+            body = {**self._message(message), **message.fields}
+            return Text(written(await post("chat/completions", body), message.fields["max_tokens"]))
         labels, whole = message.answers.labels, message.answers.whole
         tokens = [await self._tokens.of(label, whole, post) for label in labels]
         found = logprobs(await post("chat/completions", self._body(message, tokens)))
@@ -258,7 +281,11 @@ class OpenAiVlm(ServedModel):
 
 def from_settings(settings: VlmSettings) -> OpenAiVlm:
     """Return the model of a table, without a request."""
-    return OpenAiVlm(**served_arguments(settings), question=settings.question)
+    return OpenAiVlm(
+        **served_arguments(settings),
+        question=settings.question,
+        structured_output=settings.structured_output,
+    )
 
 
 def part(shown: str | Image) -> dict[str, Any]:

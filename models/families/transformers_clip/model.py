@@ -36,10 +36,10 @@ from models.checkpoints.weights import DTYPES
 from models.core.calls import ImageCall, TextCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
-from models.core.messages import in_short
 from models.core.outcomes import Embedding
 from models.core.settings import LocalSettings
-from models.families.clip.towers import Input, check_ids, embed
+from models.families.clip.towers import Encode, Input, check_ids, embed
+from models.families.processors import PIXELS, ProcessorPixels
 from models.families.transformers_clip import FAMILY
 
 ALIGN_LENGTH = 64  # tokens that ALIGN was trained with; its text tower has positions for more
@@ -97,11 +97,6 @@ def kind_of(directory: Path) -> Kind:
     return KINDS[model_type(directory, *KINDS)]
 
 
-def processor_of(directory: Path) -> Any:
-    """Load the checkpoint's image processor.  Raises `CheckpointError`."""
-    return load_processor(kind_of(directory).processor, directory)
-
-
 def weights(directory: Path) -> list[Path]:
     """Return the weight files of a checkpoint of these kinds.  Raises `CheckpointError`."""
     return safetensors_files(directory, *KINDS)
@@ -148,7 +143,7 @@ class Tokenizer:
 
 
 PIECE = 16  # side of the squares that the cost counts if a network has no patches
-IMAGE = ("pixel_values", "pixel_attention_mask", "spatial_shapes")  # outputs of the processors
+IMAGE = (PIXELS, "pixel_attention_mask", "spatial_shapes")  # outputs of the processors
 TEXT = ("input_ids", "attention_mask")
 
 
@@ -158,7 +153,7 @@ class TransformersClip:
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         kind = kind_of(directory)
         self.network = load_pretrained(kind.network, directory, DTYPES[dtype]).to(device).eval()
-        self._processor = processor_of(directory)
+        self._pixels = ProcessorPixels(load_processor(kind.processor, directory), directory)
         config = self.network.config
         self._tokenizer = Tokenizer(directory, kind.length(config), lower=kind.lower, masked=kind.masked)
         self._vocabulary: int = config.text_config.vocab_size
@@ -176,11 +171,8 @@ class TransformersClip:
             self.prepare(TextCall("a text"))
         except ModelError as exc:
             raise CheckpointError(f"{directory}: {exc}") from exc
-        try:
-            pictures = [self._pixels(PIL.Image.new("RGB", size)) for size in ((64, 48), (48, 64))]
-        except Exception as exc:  # invalid values of the file fail only here
-            raise CheckpointError(f"{directory}: its image processor fails: {in_short(exc)}") from exc
-        if len({tensors[0].shape for tensors in pictures}) > 1:
+        pictures = [self._pixels.resized(PIL.Image.new("RGB", size)) for size in ((64, 48), (48, 64))]
+        if len({pixels.shape for pixels in pictures}) > 1:
             raise CheckpointError(f"{directory}: its image processor makes pictures of different sizes")
 
     def prepare(self, call: ImageCall | TextCall) -> Prepared:
@@ -189,13 +181,9 @@ class TransformersClip:
             tensors, cut, unknown = self._tokenizer(call.text)
             check_ids(tensors[0], self._vocabulary)
             return Prepared(self._tokenizer.length, Input("text", call.text, tensors, cut, unknown))
-        tensors = self._pixels(call.image.rgb)
+        made = self._pixels.inputs(call.image.rgb)
+        tensors = tuple(made[name] for name in IMAGE if name in made)
         return Prepared(self._patches(tensors[0]), Input("image", call.image.digest, tensors))
-
-    def _pixels(self, rgb: PIL.Image.Image) -> tuple[torch.Tensor, ...]:
-        """Return the image tower's inputs."""
-        made = self._processor(images=rgb, return_tensors="pt")
-        return tuple(made[name][0] for name in IMAGE if name in made)
 
     def _patches(self, pixels: torch.Tensor) -> int:
         """Count the patches of a picture; SigLIP 2's NaFlex pixels are patches already."""
@@ -206,11 +194,11 @@ class TransformersClip:
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
         """Run each tower once, on the distinct images and the distinct texts."""
-        towers = {"image": self._encode_images, "text": self._encode_texts}
+        towers: dict[str, Encode] = {"image": self._encode_images, "text": self._encode_texts}
         return embed([prepared.data for prepared in batch], towers, self._device, self._dtype)
 
-    def _encode_images(self, *tensors: torch.Tensor) -> torch.Tensor:
-        named = dict(zip(IMAGE, tensors, strict=False))
+    def _encode_images(self, pixels: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
+        named = dict(zip(IMAGE, (self._pixels.normalised(pixels).to(self._dtype), *more), strict=False))
         embedded: torch.Tensor = self.network.get_image_features(**named).pooler_output
         return embedded
 

@@ -185,6 +185,13 @@ class Images(Section):
         return self
 
 
+class JudgeSettings(Section):
+    """Rubrics by which vision-language models grade."""
+
+    rubrics: list[Path] = Field([], description="Folders of rubrics, TOML files.")
+    allow_inline: bool = Field(False, description="Requests may bring rubrics of their own.")
+
+
 class RuntimeSettings(Section):
     """Where the models run."""
 

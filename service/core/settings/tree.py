@@ -20,6 +20,7 @@ from service.core.settings.questions import QuestionSettings
 from service.core.settings.sections import (
     CacheSettings,
     Images,
+    JudgeSettings,
     QueueSettings,
     RuntimeSettings,
     Server,
@@ -110,6 +111,7 @@ class Settings(Section):
     models: dict[str, Table]
     metrics: dict[str, dict[str, str]] = Field({})
     composites: dict[str, dict[str, PartSettings]] = Field({})
+    judge: JudgeSettings = JudgeSettings()
     questions: QuestionSettings = QuestionSettings()
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
@@ -140,6 +142,11 @@ class Settings(Section):
         """Return True if the service is not ready without that model."""
         model = self.models[name]
         return families()[model.family].required if model.required is None else model.required
+
+    @property
+    def takes_rubrics(self) -> bool:
+        """True if requests may bring rubrics of their own."""
+        return self.judge.allow_inline
 
     @property
     def demo_models(self) -> list[str]:

@@ -11,6 +11,7 @@ from pydantic import Field, PydanticUserError, TypeAdapter
 from models.core.calls import Call
 from models.images.image import Image
 from service.core.fields import WHOLE, Strict
+from service.core.settings.tree import Settings
 from service.metrics.common.model_calls import Models
 from service.observability.notes import Code, Note
 from service.questions.style import Style
@@ -18,6 +19,7 @@ from service.serving.admission import Demand
 from service.serving.context import CacheStatus
 
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
+OF_A_METRIC = re.compile(rf"{NAME.pattern}(\.{NAME.pattern})?")  # a name, or that of one output: METRIC.NAME
 MAX_FRAMES = 64  # of an item that are scored
 MAX_REFERENCES = 3  # of an item
 MAX_PICTURES = MAX_FRAMES + MAX_REFERENCES + 1  # of an item, with its source
@@ -156,6 +158,8 @@ class Metric:
         default: True for the metric of requests that name none.
         reads_prompt: True if the score depends on the prompt; items without one are rejected.
         trainers: the format of trainers' own entries.
+        configure: returns the metrics that a profile's settings make of it, itself among them; by default
+            itself alone.
         all_roles: of required and optional models.
     """
 
@@ -182,12 +186,13 @@ class Metric:
     default: bool = False
     reads_prompt: bool = True
     trainers: TrainerFormat[Any] | None = None
+    configure: "Callable[[Settings], Sequence[Metric]] | None" = None
     all_roles: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Raise `TypeError` or `ValueError` for an invalid declaration."""
         object.__setattr__(self, "all_roles", (*self.roles, *self.may_use))
-        if not NAME.fullmatch(self.name):
+        if not OF_A_METRIC.fullmatch(self.name):
             raise ValueError(f"the name of a metric must match {NAME.pattern}")
         if not iscoroutinefunction(self.score):
             raise TypeError(f"the score of {self.name} must be an `async def`")

@@ -8,7 +8,7 @@ import numpy as np
 from models.core.calls import Call, DetectCall, ImageCall, LikelihoodCall, ReadCall, TextCall
 from models.core.outcomes import Detections, Likelihood, Reading
 from models.images.image import Image
-from service.core.errors import ModelFault, NotReady, ScoregateError
+from service.core.errors import Misread, ModelFault, NotReady, ScoregateError
 from service.observability.notes import Code, Note
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
@@ -191,6 +191,13 @@ class Models:
     def questions(self) -> Questions:
         """The question sets."""
         return Questions(self._writer, self._lookup("questions"), self._context, self._style)
+
+    def count_refused(self, call: Call, reason: Misread) -> None:
+        """Count a written answer that was refused, once for all metrics of the request that read it."""
+        refused = self._context.request.refused
+        if (key := call.key(())) not in refused:
+            refused.add(key)
+            self._context.instruments.refused_answers.labels(reason).inc()
 
     async def ask(self, role: str, calls: Sequence[Call]) -> list[Any]:
         """Return the results of the model in a *role*, in order.  Raises the first error, after all ended."""

@@ -42,11 +42,21 @@ def own() -> dict[str, Metric]:
     return {metric.name: metric for metric in sorted(metrics, key=lambda metric: not metric.default)}
 
 
+def configured(metrics: Mapping[str, Metric], settings: Settings) -> dict[str, Metric]:
+    """Return *metrics* with those that the settings make of some.  Raises `SettingsError`."""
+    known = {}
+    for metric in metrics.values():
+        for each in metric.configure(settings) if metric.configure else [metric]:
+            known[each.name] = each
+    return known
+
+
 def assign(metrics: Mapping[str, Metric], settings: Settings) -> dict[tuple[str, str], str]:
     """
     Return the model's configured name by (metric, role); a role without a model is left out.
 
-    A metric's table names its models; the default is the first model of the role.  A metric that *is* its
+    A metric's table names its models, also for the metrics of its outputs; the default is the first model of
+    the role.  A metric that *is* its
     weights (PickScore) has only the model that its table names, and no other metric uses that model.
 
     Raises:
@@ -65,7 +75,7 @@ def assign(metrics: Mapping[str, Metric], settings: Settings) -> dict[tuple[str,
         for role in metric.all_roles:
             free = (n for n, m in settings.models.items() if m.role == role and n not in owned)
             default = None if metric.own_model else next(free, None)
-            if name := chosen.get(metric.name, {}).get(role, default):
+            if name := chosen.get(metric.name.partition(".")[0], {}).get(role, default):
                 assigned[metric.name, role] = name
     return assigned
 

@@ -137,10 +137,12 @@ class Pool:
     @contextmanager
     def expecting(self, resident: LocalModel, lane: str, calls: int) -> Iterator[None]:
         """Count *calls* of *resident* as being prepared while the context is open."""
+        pending = resident.queue.pending
+        group = pending.begin(lane, calls, self.clock())
         try:
-            with resident.queue.pending.expecting(lane, calls, self.clock):
-                yield
+            yield
         finally:
+            pending.end(group, self.clock())
             self._work.set()
 
     def stalled_for(self) -> float:

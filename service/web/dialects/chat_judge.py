@@ -4,6 +4,7 @@
 The user's text decides what is answered:
 
 * a rubric: the probability of yes for each question, as JSON (verl-omni's agentic rewards),
+* with a JSON schema as `response_format` any instructions: an object that the model writes, parsed strictly,
 * with `logprobs` a question: yes or no, with both log-probabilities (Flow-Factory's `vllm_evaluate`),
 * a prompt alone: its score by a metric, as JSON.
 """
@@ -12,25 +13,32 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from service.core.errors import Invalid
+from models.core.calls import AnswerCall
+from service.core.errors import AnswerRefused, Invalid, ScoregateError
 from service.core.fields import MAX_PROMPT, SLOT, Whole
 from service.images.loader import ImageRef
 from service.metrics.common.contract import Score
+from service.metrics.rubrics.answer import Answer, parsed
+from service.metrics.rubrics.output import Output
+from service.metrics.rubrics.schema import outputs_of
+from service.serving.admission import Demand
 from service.web.dialects.questions import (
     MAX_PARTS,
     MAX_TEXT,
     Question,
     Reading,
     failed_nested,
+    outcomes_of,
     readings,
     with_input,
     within_limits,
@@ -41,6 +49,7 @@ from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 MAX_MESSAGES = 16
+MAX_TOKENS = 1024  # of an answer by a schema
 
 
 class Message(Loose):
@@ -53,6 +62,18 @@ class Message(Loose):
         """Return the parts of the content; a str is a part of text."""
         return self.content if isinstance(self.content, list) else [self.content]
 
+    def texts(self, pointer: str) -> list[str]:
+        """Return the texts of the content.  Raises `Invalid` for a part that is neither text nor picture."""
+        texts = []
+        for number, part in enumerate(self.parts()):
+            if is_picture(part):
+                continue
+            said = part.get("text") if isinstance(part, dict) else part
+            if not isinstance(said, str):
+                raise Invalid(f"{pointer}/{number}: is neither a text nor a picture")
+            texts.append(said)
+        return texts
+
 
 class ChatRequest(Loose):
     """
@@ -61,6 +82,7 @@ class ChatRequest(Loose):
     Attributes:
         model: a metric for one score, a VQA model for questions; None and `default` are the first.
         logprobs: the text is a question, whose answer has the log-probabilities of yes and no.
+        response_format: with a JSON schema the texts are instructions.
     """
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
@@ -70,14 +92,17 @@ class ChatRequest(Loose):
     stream: bool | None = None
     response_format: Any = None
 
+    @property
+    def has_schema(self) -> bool:
+        """True if the answer must follow a JSON schema."""
+        return isinstance(self.response_format, dict) and self.response_format.get("type") == "json_schema"
+
     def judged(self) -> tuple[Picture, str]:
         """Return the picture and the text of the user's message.  Raises `Invalid` for any other request."""
         if self.stream:
             raise Invalid("/stream: an answer is not streamed here")
         if self.n not in (None, 1):
             raise Invalid("/n: there is one answer to each request")
-        if isinstance(self.response_format, dict) and self.response_format.get("type") == "json_schema":
-            raise Invalid("/response_format: the answer has a form of its own; no schema is read")
         asked = [(place, each) for place, each in enumerate(self.messages) if each.role == "user"]
         if len(asked) != 1:
             raise Invalid(f"/messages: has {len(asked)} messages of the user; one is needed")
@@ -88,23 +113,10 @@ class ChatRequest(Loose):
         pictures = [each for each in message.parts() if is_picture(each)]
         if len(pictures) != 1:
             raise Invalid(f"{pointer}: has {len(pictures)} pictures; one is judged in a request")
-        texts = self.texts(message, pointer)
+        texts = message.texts(pointer)
         if sum(map(len, texts)) > MAX_TEXT:
             raise Invalid(f"{pointer}: the text has more than {MAX_TEXT} characters")
         return picture(pictures[0], pointer), "\n".join(texts).strip()
-
-    @staticmethod
-    def texts(message: Message, pointer: str) -> list[str]:
-        """Return the texts of a message.  Raises `Invalid` for a part that is neither text nor picture."""
-        texts = []
-        for number, part in enumerate(message.parts()):
-            if is_picture(part):
-                continue
-            said = part.get("text") if isinstance(part, dict) else part
-            if not isinstance(said, str):
-                raise Invalid(f"{pointer}/{number}: is neither a text nor a picture")
-            texts.append(said)
-        return texts
 
 
 HEADING = re.compile(r"([A-Z][A-Z_ ]*) QUESTIONS:")
@@ -233,6 +245,34 @@ def prompt(text: str) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """Instructions whose answer follows a JSON schema of the client: *outputs* are its properties."""
+
+    text: str
+    schema: Mapping[str, Any]
+    outputs: Mapping[str, Output]
+
+    @classmethod
+    def of(cls, wire: ChatRequest, said: str) -> Self:
+        """Return the instructions of a request, those of the system first.  Raises `Invalid`."""
+        pointer = "/response_format/json_schema/schema"
+        named = wire.response_format.get("json_schema")
+        schema: Any = named.get("schema") if isinstance(named, dict) else None
+        try:
+            outputs = outputs_of(schema)
+        except ValueError as exc:
+            raise Invalid(f"{pointer}: {exc}") from exc
+        system = [
+            text
+            for place, each in enumerate(wire.messages)
+            if each.role != "user"
+            for text in each.texts(f"/messages/{place}/content")
+        ]
+        text = "\n\n".join(filter(str.strip, (*system, said)))
+        return cls(Question("/messages", "yes_no", text).text, schema, outputs)
+
+
 router = APIRouter(include_in_schema=False)
 
 IMPOSSIBLE = -9999.0  # OpenAI's log-probability of what is too unlikely for a number
@@ -243,9 +283,13 @@ NO_TOKENS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}  # n
 @errors_in(failed_nested)
 async def completions(request: Request) -> Response:
     """Return the judgement as an assistant's message."""
-    wire, picture, task = await read_as(request, ChatRequest, judged)
+    takes_rubrics = service_of(request).settings.takes_rubrics
+    wire, picture, task = await read_as(request, ChatRequest, partial(judged, takes_rubrics=takes_rubrics))
     logprobs = None
-    if isinstance(task, Rubric):
+    if isinstance(task, Instructions):
+        written, model = await written_by(request, wire, picture, task)
+        content = json.dumps(written)
+    elif isinstance(task, Rubric):
         answers, model = await asked(request, wire, picture, task.questions())
         content = json.dumps(task.answer(answers))
     elif isinstance(task, Question):
@@ -257,9 +301,19 @@ async def completions(request: Request) -> Response:
     return json_response(completion(request, model, content, logprobs))
 
 
-def judged(wire: ChatRequest) -> tuple[ChatRequest, Picture, Rubric | Question | str]:
-    """Return a request with its picture, and the rubric, the question or the prompt.  Raises `Invalid`."""
+def judged(
+    wire: ChatRequest, *, takes_rubrics: bool
+) -> tuple[ChatRequest, Picture, Instructions | Rubric | Question | str]:
+    """
+    Return a request with its picture, and the instructions, the rubric, the question or the prompt.
+
+    Raises `Invalid`, also for a schema where requests bring no rubrics of their own.
+    """
     picture, said = wire.judged()
+    if wire.has_schema:
+        if not takes_rubrics:
+            raise Invalid("/response_format: schemas of requests are off in the settings of this service")
+        return wire, picture, Instructions.of(wire, said)
     if found := rubric(said):
         return wire, picture, found
     if wire.logprobs:
@@ -270,10 +324,37 @@ def judged(wire: ChatRequest) -> tuple[ChatRequest, Picture, Rubric | Question |
 async def asked(
     request: Request, wire: ChatRequest, picture: Picture, questions: list[Question]
 ) -> tuple[list[Reading], str]:
-    """Return the answers of a VQA model, and its label.  The name of a metric stands for the first model."""
-    name = None if wire.model in dialects_of(request).metrics else wire.model
+    """Return the answers of a VQA model, and its label."""
     timeout_s = service_of(request).settings.dialects.timeouts_s.chat_judge
-    return await readings(request, name, ImageRef(picture), questions, timeout_s)
+    return await readings(request, vqa_of(request, wire), ImageRef(picture), questions, timeout_s)
+
+
+def vqa_of(request: Request, wire: ChatRequest) -> str | None:
+    """Return the name of the VQA model; None for the first one, which the name of a metric stands for."""
+    return None if wire.model in dialects_of(request).metrics else wire.model
+
+
+async def written_by(
+    request: Request, wire: ChatRequest, picture: Picture, task: Instructions
+) -> tuple[dict[str, Answer], str]:
+    """Return what a VQA model writes, by property, and its label.  Raises `AnswerRefused`."""
+    service = service_of(request)
+    timeout_s = service.settings.dialects.timeouts_s.chat_judge
+    [outcome], model = await outcomes_of(
+        request,
+        vqa_of(request, wire),
+        {ImageRef(picture): ""},
+        lambda images, info: [AnswerCall(images[0], task.text, max_tokens=MAX_TOKENS, schema=task.schema)],
+        Demand(1, len(task.text)),
+        timeout_s,
+    )
+    if isinstance(outcome, ScoregateError):
+        raise outcome.of_part("/messages")
+    try:
+        return parsed(outcome.text, "json", task.outputs), model
+    except AnswerRefused as refusal:
+        service.instruments.refused_answers.labels(refusal.reason).inc()
+        raise
 
 
 async def scored(request: Request, wire: ChatRequest, picture: Picture, said: str) -> tuple[float, str]:

@@ -5,7 +5,7 @@ Their endpoints have errors in the form of OpenAI's servers.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, fsum
 from string import ascii_uppercase
@@ -33,6 +33,7 @@ MAX_TEXTS = 512_000  # of all questions; as many as 128 prompts of `/score` may 
 MAX_PARTS = 256  # of a message's content, or of a request's input
 MAX_CHOICES = 255
 MAX_LEVELS = 10
+MAX_OWN = 3  # pictures of one question
 
 COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -62,6 +63,7 @@ class Question:
         place: JSON pointer to it in the request.
         text: of the question, after that of the request's input.
         yes_no_template: what a model reads of a question of yes or no.
+        pictures: of this question alone, which follow that of the request.
         characters: of its texts.
     """
 
@@ -70,6 +72,7 @@ class Question:
     text: str
     options: Sequence[Option] = YES_NO
     yes_no_template: str = YES_NO_QUESTION
+    pictures: Sequence[ImageRef] = ()
     characters: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,25 +88,40 @@ class Question:
             raise Invalid(f"{self.place}: contains a NUL character or a lone surrogate")
         if self.kind == "choice" and len(set(names)) < len(names):
             raise Invalid(f"{self.place}: two choices have the same text")
+        if len(self.pictures) > MAX_OWN:
+            raise Invalid(
+                f"{self.place}: has {len(self.pictures)} pictures of its own; at most {MAX_OWN} are read"
+            )
+        if self.pictures and len(names) > len(ascii_uppercase):
+            raise Invalid(f"{self.place}: has {len(names)} choices; with pictures of its own 26 are read")
 
-    def call(self, image: Image, model: ModelInfo) -> Call:
-        """Return the call: yes or no by likelihood, a choice by its text, a level by its letter."""
+    def call(self, images: Sequence[Image], model: ModelInfo) -> Call:
+        """
+        Return the call: yes or no by likelihood, a choice by its text, a level by its letter.
+
+        About several images, all of them are read by labels.
+        """
+        *before, image = images
         described = [option.line for option in self.options if option.description]
         match self.kind:
             case "yes_no":
-                text = "\n".join([self.text, *described])
-                return LikelihoodCall(image, self.yes_no_template.replace(SLOT, text))
-            case "choice":
+                text = self.yes_no_template.replace(SLOT, "\n".join([self.text, *described]))
+                labels = tuple(option.name for option in YES_NO)
+                return (
+                    LabelCall(image, text, labels, tuple(before)) if before else LikelihoodCall(image, text)
+                )
+            case "choice" if not before:
                 text = "\n".join([self.text, *described])
                 question = model.choice_question.replace(SLOT, text)
                 return ChoiceCall(image, question, tuple(option.name for option in self.options))
-            case "score":
+            case _:
                 letters = tuple(ascii_uppercase[: len(self.options)])
                 lines = [
                     f"{letter}. {option.line}" for letter, option in zip(letters, self.options, strict=True)
                 ]
-                text = "\n".join([self.text, *lines, "Answer with the letter of one level only."])
-                return LabelCall(image, text, letters)
+                kind = "level" if self.kind == "score" else "choice"
+                text = "\n".join([self.text, *lines, f"Answer with the letter of one {kind} only."])
+                return LabelCall(image, text, letters, tuple(before))
 
     def read(self, outcome: Any) -> "Reading":
         """Return the probabilities in an outcome.  Raises `CallRefused` if the question was cut."""
@@ -207,32 +225,60 @@ INVALID = 422  # sent as 400, as by OpenAI, vLLM and SGLang
 
 
 async def readings(
-    request: Request, model: str | None, picture: ImageRef, questions: Sequence[Question], timeout_s: float
+    request: Request,
+    model: str | None,
+    picture: ImageRef | None,
+    questions: Sequence[Question],
+    timeout_s: float,
 ) -> tuple[list[Reading], str]:
     """
     Return the answer to each question, and the model's label.
 
     Args:
+        picture: of all questions; None if each has its own.
+
+    Raises:
+        ScoregateError: as `outcomes_of`, and the first error of a question.
+    """
+    shared = [] if picture is None else [picture]
+    places = {ref: "" for ref in shared} | {ref: each.place for each in questions for ref in each.pictures}
+
+    def calls(images: Sequence[Image], info: ModelInfo) -> list[Call]:
+        opened = dict(zip(places, images, strict=True))
+        return [each.call([opened[ref] for ref in (*shared, *each.pictures)], info) for each in questions]
+
+    demand = Demand(len(questions), sum(each.characters for each in questions))
+    outcomes, label = await outcomes_of(request, model, places, calls, demand, timeout_s)
+    return [reading(*pair) for pair in zip(questions, outcomes, strict=True)], label
+
+
+async def outcomes_of(
+    request: Request,
+    model: str | None,
+    pictures: Mapping[ImageRef, str],
+    calls: Callable[[Sequence[Image], ModelInfo], Sequence[Call]],
+    demand: Demand,
+    timeout_s: float,
+) -> tuple[list[Any], str]:
+    """
+    Return the outcomes of the calls about opened pictures, errors among them, and the model's label.
+
+    Args:
         model: a VQA model's name in the settings; None for the first.
+        pictures: with their places in the request.
         timeout_s: seconds from the first byte of the request, unless a header sets a timeout.
 
     Raises:
         NotFound: there is no such model.
-        ScoregateError: the first error of a question.
+        ScoregateError: as `Asker.ask`.
     """
     service = service_of(request)
-    asker = service.asker
-    handle = chosen(asker.models, model)
+    handle = chosen(service.asker.models, model)
     context = context_of(service, request, header_timeout(request) or round(timeout_s * 1000), BULK)
-    request.state.items = len(questions)
-    demand = Demand(len(questions), sum(each.characters for each in questions))
-
-    def calls(image: Image, info: Any) -> list[Any]:
-        return [each.call(image, info) for each in questions]
-
-    work = asker.ask(handle, picture, calls, demand, context)
+    request.state.items = demand.calls
+    work = service.asker.ask(handle, pictures, calls, demand, context)
     outcomes, info = await while_connected(request.receive, work)
-    return [reading(*pair) for pair in zip(questions, outcomes, strict=True)], info.label
+    return outcomes, info.label
 
 
 def reading(question: Question, outcome: Any) -> Reading:

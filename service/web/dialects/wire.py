@@ -85,7 +85,12 @@ def picture(entry: Any, place: str) -> Picture:
     found = image_of(only_part(entry, place))
     if found is None:
         raise Invalid(f"{place}: {FORMS}")
-    return Url(found) if ADDRESS.match(found) else Base64(found)
+    return source_of(found)
+
+
+def source_of(address: str) -> Picture:
+    """Return the picture of an address, or of base64."""
+    return Url(address) if ADDRESS.match(address) else Base64(address)
 
 
 def is_picture(entry: Any) -> bool:

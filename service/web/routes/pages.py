@@ -21,7 +21,7 @@ from service.metrics.common.contract import Metric
 from service.web.openapi import KEYS, REFERENCE, components
 from service.web.routes.models import LoadRequest
 from service.web.wire.requests import Requests
-from service.web.wire.responses import Problem, ScoreAnswer
+from service.web.wire.responses import Line, Problem, ScoreAnswer, ScoreEnd
 from service.wiring.bootstrap import Service
 
 FOLDER = Path(__file__).parents[1] / "playground"
@@ -128,7 +128,7 @@ def openapi(service: Service, requests: Requests, routes: Sequence[APIRoute]) ->
     document = get_openapi(title="Scoregate", version=__version__, routes=routes)
     details = details_by_metric(service.metrics)
     bodies = requests.score, requests.rank, requests.questions, LoadRequest
-    schemas = components(*bodies, ScoreAnswer, details, Problem)
+    schemas = components(*bodies, ScoreAnswer, Line, ScoreEnd, details, Problem)
     schemas["Result"]["properties"]["details"] = {"$ref": REFERENCE.format(model="Details")}
     served = getattr(service, "engine", service).metrics  # all declared metrics before the engine exists
     schemas["ScoreRequest"]["properties"]["metrics"]["items"]["enum"] = list(served)

@@ -1,6 +1,7 @@
 """`POST /score` and `POST /rank`."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
@@ -8,25 +9,30 @@ from service.core.concurrency.tasks import while_connected
 from service.core.fields import Orient
 from service.metrics.common.contract import MetricOptions
 from service.scoring.ranking import RankedItem, ranked
-from service.scoring.report import ItemReport
+from service.scoring.report import ItemReport, Report
 from service.web.answers import provenance_of, question_sets, shown, warnings_of
 from service.web.endpoints import (
     SERVER_TIMING,
     context_of,
+    is_streamed,
     json_response,
     requests_of,
     service_of,
     timing_header,
 )
-from service.web.openapi import TIMEOUT, TRACE, documented
+from service.web.openapi import STREAM, TIMEOUT, TRACE, documented
 from service.web.problems import entry
 from service.web.server.body import read_body
+from service.web.streaming import MEDIA_TYPE, ScoreStream
 from service.web.wire.options import options_of
 from service.web.wire.requests import RankRequest, ScoreRequest
-from service.web.wire.responses import PlaceEntry, RankAnswer, Result, ScoreAnswer
+from service.web.wire.responses import Line, PlaceEntry, RankAnswer, Result, ScoreAnswer, ScoreWhole
 from service.web.wire.translate import check_served, items_of, rule_of
 
 router = APIRouter()
+
+LINES = """With `stream=1`: a line of JSON for each item when it is scored, as in `results`, in any order.
+The last line has `done` and all other fields, or, if the rest failed as a whole, the `error`."""
 
 
 @router.post(
@@ -35,8 +41,9 @@ router = APIRouter()
         ScoreAnswer,
         ScoreRequest,
         never=[502],  # a model's failure is an entry's error
-        parameters=[TIMEOUT, TRACE],
+        parameters=[TIMEOUT, TRACE, STREAM],
         headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
+        lines=(MEDIA_TYPE, LINES),
     ),
 )
 async def score(request: Request) -> Response:
@@ -49,24 +56,35 @@ async def score(request: Request) -> Response:
     request.state.items = len(items)
     check_served(asked, service.engine)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
+    orient = wanted.orient or service.settings.images.orient
+
+    def whole(report: Report) -> ScoreWhole:
+        return {
+            "request_id": context.request_id,
+            "partial": report.partial,
+            **warnings_of(report.warnings),
+            "models": report.models,
+            "provenance": provenance_of(report, options, service.metrics, orient),
+            "timings_ms": context.timings_ms(),
+        }
+
+    if request.scope.get("query_string") and is_streamed(request):
+        score = partial(service.engine.score_once, items, wanted.metrics, context)
+
+        def line(index: int, item: ItemReport) -> Line:
+            own = warnings_of(item.warned(index))
+            return {**result(index, item, options, orient, wanted.explain), **own}
+
+        return ScoreStream(score, line, lambda report: {"done": True, **whole(report)})
     work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
     if report.partial:
         report.raise_if_failed()
-    timings = context.timings_ms()
-    orient = wanted.orient or service.settings.images.orient
-    content: ScoreAnswer = {
-        "request_id": context.request_id,
-        "results": [
-            result(index, item, options, orient, wanted.explain) for index, item in enumerate(report.items)
-        ],
-        "partial": report.partial,
-        **warnings_of(report),
-        "models": report.models,
-        "provenance": provenance_of(report, options, service.metrics, orient),
-        "timings_ms": timings,
-    }
-    return json_response(content, headers=timing_header(timings))
+    results = [
+        result(index, item, options, orient, wanted.explain) for index, item in enumerate(report.items)
+    ]
+    content: ScoreAnswer = {"results": results, **whole(report)}
+    return json_response(content, headers=timing_header(content["timings_ms"]))
 
 
 def result(
@@ -120,7 +138,7 @@ async def rank(request: Request) -> Response:
     content: RankAnswer = {
         "request_id": context.request_id,
         "ranking": [placed(place, report.items[place.index], wanted.explain) for place in outcome.places],
-        **warnings_of(report),
+        **warnings_of(report.warnings),
         "models": report.models,
         "provenance": provenance_of(report, options, service.metrics, orient),
         "timings_ms": timings,

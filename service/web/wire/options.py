@@ -38,5 +38,10 @@ def sent(options: BaseModel) -> dict[str, Any]:
 
 
 def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:
-    """Return the options of each requested metric."""
-    return {name: getattr(options, name) for name in metrics if name in type(options).model_fields}
+    """Return the options of each requested metric; an output's are by default those of its metric."""
+    given = options.model_fields_set
+    return {
+        name: getattr(options, whole if name not in given and whole in given else name)
+        for name in metrics
+        if name in type(options).model_fields and (whole := name.partition(".")[0])
+    }

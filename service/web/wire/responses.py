@@ -113,15 +113,30 @@ class Warnings(TypedDict, total=False):
     warning_codes: list[WarningCode]
 
 
-class ScoreAnswer(Warnings):
-    """Response of `POST /score`; `warnings` and `warning_codes` have the same length and order."""
+class Line(Result, Warnings):
+    """Line of an item in `POST /score?stream=1`: its entry of `results`, with its own warnings."""
+
+
+class ScoreWhole(Warnings):
+    """What concerns all items of `POST /score`."""
 
     request_id: str
-    results: list[Result]
     partial: bool
     models: Mapping[str, str]
     provenance: Provenance
     timings_ms: dict[str, float]
+
+
+class ScoreAnswer(ScoreWhole):
+    """Response of `POST /score`; `warnings` and `warning_codes` have the same length and order."""
+
+    results: list[Result]
+
+
+class ScoreEnd(ScoreWhole):
+    """Last line of `POST /score?stream=1`, if nothing has failed as a whole."""
+
+    done: Literal[True]
 
 
 class PictureError(ErrorEntry):

@@ -6,9 +6,10 @@ import pytest
 
 from models.core.calls import LabelCall
 from models.core.outcomes import Choices
-from service.metrics.judge import RUBRICS
+from service.metrics.rubrics.options import RUBRICS
 from tests.support.pictures import b64, item, pixels, png
 from tests.support.questions import noted, scored
+from tests.support.rubrics import grades, question
 
 pytestmark = pytest.mark.anyio
 PROMPT = "a red dog"
@@ -39,11 +40,13 @@ async def test_the_score_is_the_expected_label_among_the_labels(serve, says):
 
     expected = (0.02 * 1 + 0.04 * 2 + 0.1 * 3 + 0.4 * 4 + 0.24 * 5) / 0.8
     told = result["details"]["judge"]
+    grade = told["outputs"]["grade"]
     assert expected == pytest.approx(result["scores"]["judge"])
-    assert told["expected"] == result["scores"]["judge"]
-    assert {"1": 0.02, "2": 0.04, "3": 0.1, "4": 0.4, "5": 0.24} == pytest.approx(told["probabilities"])
-    assert 0.8 == pytest.approx(told["label_mass"])
-    assert ("semantic_consistency", "1-5") == (told["template"], told["labels"])
+    assert grade["expected"] == told["expected"] == result["scores"]["judge"]
+    assert {"1": 0.02, "2": 0.04, "3": 0.1, "4": 0.4, "5": 0.24} == pytest.approx(grade["probabilities"])
+    assert 0.8 == pytest.approx(grade["label_mass"])
+    assert ("semantic_consistency", "1-5") == (told["rubric"], told["labels"])
+    assert RUBRICS["semantic_consistency"].digest == told["digest"]
     assert [] == warnings
 
 
@@ -56,7 +59,7 @@ async def test_of_letters_a_is_the_best(serve, says, fakes):
     assert 4.0 == pytest.approx(result["scores"]["judge"])
     [call] = fakes["vqa"].calls
     assert tuple("ABCDE") == call.labels
-    best, worst = RUBRICS["semantic_consistency"].grades[-1], RUBRICS["semantic_consistency"].grades[0]
+    worst, *_, best = grades("semantic_consistency")
     assert f"A: {best}\n" in call.question
     assert f"E: {worst}\n" in call.question
 
@@ -68,7 +71,7 @@ async def test_a_model_that_would_rather_say_something_else_is_warned_about(serv
         result, [warning] = await noted(client, "judge", item(PROMPT))
 
     assert 4 == pytest.approx(result["scores"]["judge"])
-    assert "the labels 1-5 have 0.1 of the probability" in warning
+    assert "the labels 1-5 of grade have 0.1 of the probability" in warning
 
 
 async def test_labels_without_any_probability_are_an_error_and_no_score(serve, fakes):
@@ -88,25 +91,26 @@ async def test_every_rubric_asks_with_its_own_words_and_shows_what_it_names(serv
     beside = {"references": REFERENCES[:2]} if "references" in uses else {}
     beside |= {"source": SOURCE} if "source" in uses else {}
     async with serve() as client:
-        result = await scored(client, "judge", item(PROMPT, **beside), template=template)
+        result = await scored(client, "judge", item(PROMPT, **beside), rubric=template)
 
     [call] = fakes["vqa"].calls
     told = result["details"]["judge"]
     assert 1 <= result["scores"]["judge"] <= 5
-    assert told["question"] == call.question == RUBRICS[template].text(PROMPT, "1-5")
-    assert all(grade in call.question for grade in RUBRICS[template].grades)
+    assert [{"question": question(template, PROMPT, "1-5"), "written": []}] == told["calls"]
+    assert told["calls"][0]["question"] == call.question
+    assert all(grade in call.question for grade in grades(template))
     texts = [each for each in call.before if isinstance(each, str)]
     images = [each for each in call.before if not isinstance(each, str)]
     assert len(images) == len(beside.get("references", [])) + ("source" in beside)
     assert len(texts) == (len(images) + 1 if images else 0)
-    assert texts[-1:] == list(RUBRICS[template].pictures.values())[-1:]
+    assert texts[-1:] == list(RUBRICS[template].calls[0].captions.values())[-1:]
 
 
 @pytest.mark.parametrize("template", ANCHORED)
 async def test_references_are_shown_in_their_order_with_their_numbers(serve, fakes, template):
     """Up to three, before the image."""
     async with serve() as client:
-        await scored(client, "judge", item(PROMPT, references=REFERENCES), template=template)
+        await scored(client, "judge", item(PROMPT, references=REFERENCES), rubric=template)
 
     [call] = fakes["vqa"].calls
     colours = [pixels(each).getpixel((0, 0)) for each in call.before[1::2]]
@@ -123,7 +127,7 @@ async def test_an_item_without_the_pictures_that_a_rubric_compares_with_is_an_er
 ):
     """Of that item alone; the model is not asked."""
     async with serve() as client:
-        result = await scored(client, "judge", item(PROMPT), template=template)
+        result = await scored(client, "judge", item(PROMPT), rubric=template)
 
     error = result["errors"]["judge"]
     assert "missing_picture" == error["code"]
@@ -131,7 +135,7 @@ async def test_an_item_without_the_pictures_that_a_rubric_compares_with_is_an_er
     assert [] == fakes["vqa"].calls
 
 
-@pytest.mark.parametrize("options", [{"template": "unheard_of"}, {"labels": "0-10"}, {"labels": "a-e"}])
+@pytest.mark.parametrize("options", [{"rubric": "unheard_of"}, {"labels": "0-10"}, {"labels": "a-e"}])
 async def test_other_options_are_refused(serve, options):
     """With their place."""
     [name] = options
@@ -142,12 +146,12 @@ async def test_other_options_are_refused(serve, options):
     assert (422, f"/options/judge/{name}") == (answer.status_code, answer.json()["errors"][0]["pointer"])
 
 
-async def test_templates_are_listed_in_the_schema(serve):
+async def test_rubrics_are_listed_in_the_schema(serve):
     """So that a caller can choose among them."""
     async with serve() as client:
         schemas = (await client.get("/openapi.json")).json()["components"]["schemas"]
 
-    assert [*RUBRICS] == schemas["JudgeOptions"]["properties"]["template"]["enum"]
+    assert [*RUBRICS] == schemas["JudgeOptions"]["properties"]["rubric"]["enum"]
 
 
 async def test_a_model_of_its_own_may_judge(serve, fakes):

@@ -87,7 +87,7 @@ async def test_as_many_files_are_taken_as_a_request_can_name(serve):
         files = [(f"p{n}", FILE) for n in range(MAX_PICTURES)]
         named = [{"part": name} for name, _ in files]
         anchored = {"image": named[:MAX_FRAMES], "references": named[MAX_FRAMES:-1]}
-        options = {"judge": {"template": "anchored_likeness"}}
+        options = {"judge": {"rubric": "anchored_likeness"}}
         body = {"items": [{"prompt": SECRET, **anchored}], "metrics": ["judge"], "options": options}
         request = {"data": {"request": json.dumps(body)}}
         taken = await client.post("/score", files=files, **request)

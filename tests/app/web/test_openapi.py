@@ -136,7 +136,7 @@ async def test_headers_are_described(document):
     score = document["paths"]["/score"]["post"]
     taken = {parameter["name"]: parameter["schema"] for parameter in score["parameters"]}
 
-    assert {"X-Request-Id", "X-Request-Timeout-Ms", "traceparent"} == taken.keys()
+    assert {"X-Request-Id", "X-Request-Timeout-Ms", "traceparent", "stream"} == taken.keys()
     assert {"type": "integer", "minimum": 1, "maximum": 600_000} == taken["X-Request-Timeout-Ms"]
     assert {"X-Request-Id", "Server-Timing"} == score["responses"]["200"]["headers"].keys()
     for status in ("429", "503"):

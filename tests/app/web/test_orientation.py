@@ -107,8 +107,8 @@ async def test_a_picture_by_url_is_turned_as_its_bytes_are(serve, fakes, httpser
 
 async def test_references_and_the_source_are_turned_with_the_item(serve, fakes):
     """A warning says which of them was not."""
-    edited = item(source=b64(PHONE), options={"judge": {"template": "editing"}})
-    anchored = item(references=[b64(PHONE)], options={"judge": {"template": "anchored_likeness"}})
+    edited = item(source=b64(PHONE), options={"judge": {"rubric": "editing"}})
+    anchored = item(references=[b64(PHONE)], options={"judge": {"rubric": "anchored_likeness"}})
     body = {"items": [edited, anchored], "metrics": ["judge"]}
     async with serve() as client:
         stored = await posted(client, body)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 COLOURS = ["lime", "blue", "black"]
 REFERENCES = [b64(png(colour)) for colour in COLOURS]
 SOURCE = b64(png("white"))
-EDITING, ANCHORED = {"template": "editing"}, {"template": "anchored_likeness"}
+EDITING, ANCHORED = {"rubric": "editing"}, {"rubric": "anchored_likeness"}
 
 
 def body(*items, metrics=("judge",), judge=ANCHORED, **fields):
@@ -247,7 +247,7 @@ async def test_a_picture_that_many_items_name_is_read_once(serve, monkeypatch):
 async def test_a_composite_uses_what_its_parts_use(serve):
     """With the options that the profile gives them."""
     composites = {
-        "edited": {"judge": {"weight": 1, "template": "editing"}, "vqascore": {"weight": 1}},
+        "edited": {"judge": {"weight": 1, "rubric": "editing"}, "vqascore": {"weight": 1}},
         "plain": {"judge": {"weight": 1}},
     }
     async with serve(composites=composites) as client:

@@ -27,7 +27,7 @@ def others(tmp_path: Path) -> list[Path]:
 
 
 def options(template: str) -> dict[str, dict[str, str]]:
-    return {"judge": {"template": template}}
+    return {"judge": {"rubric": template}}
 
 
 def choose(page: Page, field: str, pictures: list[Path], shown: int) -> None:

@@ -8,8 +8,8 @@ import httpx
 import PIL.Image
 import pytest
 
-from service.metrics.judge import RUBRICS, VALUES
 from tests.external.vllm.services import PATIENT_S, PICTURE, scored, server, service
+from tests.support.rubrics import VALUES, question
 from tests.support.tiny_lfm2_vl import LETTERS, NO, YES, decided
 
 RGB = PIL.Image.open(io.BytesIO(PICTURE)).convert("RGB")
@@ -91,11 +91,11 @@ def test_choices_have_the_probabilities_that_transformers_computes(client, decis
 @pytest.mark.parametrize("labels", ["1-5", "A-E"])
 def test_grades_have_the_probabilities_that_transformers_computes(client, decisions, labels):
     """The labels are choices: letters are their own codes, and numbers get letters."""
-    rubric, values = RUBRICS["semantic_consistency"], VALUES[labels]
-    asked = rubric.text("a red star", labels) + listed(values)
+    values = VALUES[labels]
+    asked = question("semantic_consistency", "a red star", labels) + listed(values)
     shares, mass = decided(decisions.checkpoint, RGB, asked, LETTERS)
-    [result] = scored(client, ["a red star"], "judge", template="semantic_consistency", labels=labels)
-    told = result["details"]["judge"]
+    [result] = scored(client, ["a red star"], "judge", rubric="semantic_consistency", labels=labels)
+    told = result["details"]["judge"]["outputs"]["grade"]
 
     expected = {label: share * mass for label, share in zip(values, shares, strict=True)}
     assert told["probabilities"] == pytest.approx(expected, **CLOSE)

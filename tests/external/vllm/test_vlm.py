@@ -10,10 +10,11 @@ import pytest
 from demo.samples import FOLDER
 from models.families.decisions import DecisionsSettings
 from models.families.openai.vlm import BY_LETTER
-from service.metrics.judge import RUBRICS, VALUES
+from service.metrics.rubrics.options import RUBRICS
 from service.process.doctor import servers
 from service.process.doctor.finding import WRONG
 from tests.external.vllm.services import LISTED, PICTURE, scored, server, service
+from tests.support.rubrics import VALUES, question
 from tests.support.tiny_llava import label_probabilities
 
 EIGHT = [
@@ -91,16 +92,17 @@ def test_a_vlm_gives_first_tokens_the_probabilities_that_transformers_computes(w
 @pytest.mark.parametrize(("template", "labels"), [("semantic_consistency", "1-5"), ("editing", "A-E")])
 def test_a_vlm_grades_by_the_probabilities_that_transformers_computes(with_vlm, llava, template, labels):
     """Σ p·value / Σ p of its labels, to 1e-5; the picture before an edit stands before the one after it."""
-    rubric, values = RUBRICS[template], VALUES[labels]
+    captions, values = RUBRICS[template].calls[0].captions, VALUES[labels]
     after, source = pixels(PICTURE), (FOLDER / LISTED[2]["file"]).read_bytes()
     edited = template == "editing"
-    before = [rubric.pictures["source"], pixels(source), rubric.pictures["image"]] if edited else []
-    exact = label_probabilities(llava, after, rubric.text("a red star", labels), (*values,), before)
+    before = [captions["source"], pixels(source), captions["candidate"]] if edited else []
+    asked = question(template, "a red star", labels)
+    exact = label_probabilities(llava, after, asked, (*values,), before)
     beside = {"source": base64.b64encode(source).decode()} if edited else {}
-    [result] = scored(with_vlm, ["a red star"], "judge", beside=beside, template=template, labels=labels)
+    [result] = scored(with_vlm, ["a red star"], "judge", beside=beside, rubric=template, labels=labels)
 
     expected = sum(p * value for p, value in zip(exact, values.values(), strict=True)) / sum(exact)
-    told = result["details"]["judge"]
+    told = result["details"]["judge"]["outputs"]["grade"]
     assert result["scores"]["judge"] == pytest.approx(expected, abs=1e-5)
     assert told["probabilities"] == pytest.approx(dict(zip(values, exact, strict=True)), abs=1e-5)
     assert told["label_mass"] == pytest.approx(sum(exact), abs=2e-5)
@@ -108,21 +110,22 @@ def test_a_vlm_grades_by_the_probabilities_that_transformers_computes(with_vlm, 
 
 def test_a_vlm_compares_with_three_references_in_their_order(with_vlm, llava):
     """Four pictures in one message; other references are another grade."""
-    rubric, labels = RUBRICS["anchored_likeness"], tuple(VALUES["1-5"])
+    captions, labels = RUBRICS["anchored_likeness"].calls[0].captions, tuple(VALUES["1-5"])
     files = [(FOLDER / sample["file"]).read_bytes() for sample in LISTED[2:5]]
-    introduced = [rubric.pictures["references"].replace("{}", str(n)) for n in (1, 2, 3)]
+    introduced = [captions["reference*"].replace("{}", str(n)) for n in (1, 2, 3)]
     pairs = zip(introduced, map(pixels, files), strict=True)
-    before = [*(each for pair in pairs for each in pair), rubric.pictures["image"]]
-    exact = label_probabilities(llava, pixels(PICTURE), rubric.text("a star", "1-5"), labels, before)
+    before = [*(each for pair in pairs for each in pair), captions["candidate"]]
+    asked = question("anchored_likeness", "a star", "1-5")
+    exact = label_probabilities(llava, pixels(PICTURE), asked, labels, before)
     sent = [base64.b64encode(file).decode() for file in files]
     [result], [turned] = (
-        scored(with_vlm, ["a star"], "judge", beside={"references": order}, template="anchored_likeness")
+        scored(with_vlm, ["a star"], "judge", beside={"references": order}, rubric="anchored_likeness")
         for order in (sent, sent[::-1])
     )
 
-    told = result["details"]["judge"]
-    assert told["probabilities"] == pytest.approx(dict(zip(labels, exact, strict=True)), abs=1e-5)
-    assert told["probabilities"] != pytest.approx(turned["details"]["judge"]["probabilities"], abs=1e-5)
+    told, other = (each["details"]["judge"]["outputs"]["grade"]["probabilities"] for each in (result, turned))
+    assert told == pytest.approx(dict(zip(labels, exact, strict=True)), abs=1e-5)
+    assert told != pytest.approx(other, abs=1e-5)
 
 
 def pixels(file):
@@ -162,3 +165,43 @@ def test_a_model_without_decisions_is_found_before_any_call(vlm):
 
     assert found.status == WRONG
     assert found.fact.endswith("status 501: The model does not support the structured decision API")
+
+
+RUBRIC = """
+score = "fit / 4 * clear"
+read = "both"
+
+[[calls]]
+instructions = 'Does the picture show "{prompt}"?'
+max_tokens = 128
+[calls.outputs.fit]
+range = [0, 4]
+[calls.outputs.clear]
+kind = "yes_no"
+"""
+
+
+@pytest.mark.parametrize("field", ["response_format", "structured_outputs"])
+def test_a_written_answer_follows_the_schema_that_is_sent(vlm, tmp_path, field):
+    """A model with random weights writes JSON of the form, by either field; the labels are read as well."""
+    (tmp_path / "rubrics").mkdir()
+    (tmp_path / "rubrics" / "fit.toml").write_text(RUBRIC, "utf-8")
+    tables = f"""
+        [models.vqa]
+        family = "openai_vlm"
+        base_url = "{vlm.base_url}"
+        model = "m"
+        structured_output = "{field}"
+        timeout_s = 170
+        [judge]
+        rubrics = ["{tmp_path}/rubrics"]
+    """
+    with service(tmp_path, tables) as client:
+        [result] = scored(client, ["a star"], "judge", rubric="fit")
+
+    assert "judge" in result["scores"], result
+    outputs = result["details"]["judge"]["outputs"]
+    assert outputs["fit"]["answers"][0] in range(5)
+    assert outputs["clear"]["answers"][0] in ("yes", "no")
+    assert {"0", "1", "2", "3", "4"} == outputs["fit"]["probabilities"].keys()
+    assert result["scores"]["judge"] == outputs["fit"]["value"] / 4 * outputs["clear"]["value"]

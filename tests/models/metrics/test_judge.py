@@ -4,10 +4,10 @@ import pytest
 
 from models.checkpoints.locate import DEMO
 from models.families.clip_flant5.model import ClipFlanT5
-from service.metrics.judge import RUBRICS, VALUES
 from tests.support.paths import GOLDEN
 from tests.support.pictures import b64, item, png
 from tests.support.questions import noted, scored
+from tests.support.rubrics import VALUES, question
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ async def test_clip_flant5_grades_by_the_probabilities_that_each_label_has_alone
     """Asked for one at a time, as answers to the same question, whose likelihoods are the reference's."""
     fakes["vqa"] = ClipFlanT5(CLIP_FLANT5, dtype="float32", device="cpu")
     file = b64(min((CLIP_FLANT5 / "images").iterdir()).read_bytes())
-    question, letters = RUBRICS["semantic_consistency"].text("{}", "A-E"), VALUES["A-E"]
+    asked, letters = question("semantic_consistency", "{}", "A-E"), VALUES["A-E"]
     async with serve() as client:
         alone = {
             letter: (
@@ -28,7 +28,7 @@ async def test_clip_flant5_grades_by_the_probabilities_that_each_label_has_alone
                     client,
                     "vqascore",
                     item(PROMPT, file),
-                    question=question,
+                    question=asked,
                     answer=letter,
                     normalization="first_token",
                 )
@@ -37,7 +37,7 @@ async def test_clip_flant5_grades_by_the_probabilities_that_each_label_has_alone
         }
         result, warnings = await noted(client, "judge", item(PROMPT, file), labels="A-E")
 
-    told = result["details"]["judge"]
+    told = result["details"]["judge"]["outputs"]["grade"]
     expected = sum(p * letters[letter] for letter, p in alone.items()) / sum(alone.values())
     assert alone == pytest.approx(told["probabilities"], rel=1e-4)
     assert expected == pytest.approx(result["scores"]["judge"], abs=1e-5)
@@ -49,13 +49,13 @@ async def test_clip_flant5_grades_by_the_probabilities_that_each_label_has_alone
     ("model", "more", "told"),
     [
         (CLIP_FLANT5, {"labels": "1-5"}, "label 4 of 5 has 2 tokens"),
-        (CLIP_FLANT5, {"labels": "A-E", "template": "editing"}, "takes one image, and the call has several"),
+        (CLIP_FLANT5, {"labels": "A-E", "rubric": "editing"}, "takes one image, and the call has several"),
     ],
 )
 async def test_a_model_that_cannot_grade_says_so(serve, fakes, model, more, told):
     """Some labels are no tokens of its own, and CLIP-FlanT5 sees one picture."""
     fakes["vqa"] = ClipFlanT5(model, dtype="float32", device="cpu")
-    beside = {"source": SOURCE} if "template" in more else {}
+    beside = {"source": SOURCE} if "rubric" in more else {}
     async with serve() as client:
         result = await scored(client, "judge", item(PROMPT, **beside), **more)
 

@@ -19,6 +19,7 @@ from tests.process.benchmarks.environment import offline_environment, with_depen
 from tests.support.paths import ROOT
 
 PARTS = ("limits", "forward", "encoders", "memory", "drift", "service")
+VLLM = "vllm"  # which is not there
 UNITS = {
     "",
     "TFLOP/s",
@@ -39,7 +40,7 @@ import sys
 from benchmarks.gpu import __main__ as command, drift
 
 whole, drift.Scores = drift.Scores, lambda bench: 1 / 0
-arguments = ["--geometry", "tiny", "--results", sys.argv[1], "--only", *{PARTS!r}]
+arguments = ["--geometry", "tiny", "--results", sys.argv[1], "--only", *{(*PARTS, VLLM)!r}]
 assert command.main(arguments) == 0
 drift.Scores = whole
 assert command.main(arguments) == 0
@@ -84,6 +85,18 @@ def test_every_part_has_figures_with_units_and_shares_below_one(runs):
     }
 
 
+def test_without_vllm_its_part_is_one_line(runs):
+    """In the table, too, with the option that names a Python with vLLM."""
+    file, lines = runs
+    [row] = rows(lines, VLLM)
+    table = file.with_suffix(".md").read_text("utf-8").splitlines()
+    [line] = [line for line in table if line.startswith(f"| {VLLM}")]
+
+    assert (None, False) == (row["value"], row["failed"])
+    assert "left out: vLLM is not installed; --vllm PYTHON names a Python that has it" == row["note"]
+    assert row["note"] in line
+
+
 def test_a_part_that_fails_leaves_the_others_and_is_tried_again(runs):
     """The second run measures nothing else, but for sums."""
     _, lines = runs
@@ -106,5 +119,5 @@ def test_the_table_and_the_plot_lie_next_to_the_results(runs):
     assert all(f" {name} " in f" {machine} " for name in ("geometry tiny", "card", "PyTorch", "transformers"))
     assert f"| {' | '.join(HEAD)} |" == head
     assert {len(HEAD) + 1} == {line.count("|") for line in (rule, *lines)}
-    assert {*PARTS} == {line.split(" | ")[0].strip("| ") for line in lines}
+    assert {*PARTS, VLLM} == {line.split(" | ")[0].strip("| ") for line in lines}
     assert file.with_suffix(".svg").read_text("utf-8").startswith("<svg ")

@@ -62,7 +62,7 @@ def test_items_keep_their_order_ids_and_options(client):
 def test_references_and_a_source_go_with_their_item(client, tmp_path):
     """In any form, once for all items that name them; one that cannot be read is named."""
     (tmp_path / "p.png").write_bytes(png("blue"))
-    editing, anchored = ({"judge": {"template": name}} for name in ("editing", "anchored_style"))
+    editing, anchored = ({"judge": {"rubric": name}} for name in ("editing", "anchored_style"))
     items = [
         Item("a", png(), options=editing, source=NOISE[0]),
         Item("a", png(), options=editing, source=NOISE[1]),
@@ -184,3 +184,18 @@ def test_a_matrix_over_http_has_the_scores_of_the_pairs(client):
     singles = [[client.score(picture, prompt).value for prompt in prompts] for picture in pictures]
 
     assert singles == client.matrix(pictures, prompts).tolist()
+
+
+def test_a_stream_has_the_results_of_one_answer(fake_service):
+    """In any order, over a connection that is used again."""
+    items = [
+        Item(f"a red square {number}", png(), metrics=["vqascore", "dsg"][: 1 + number % 2])
+        for number in range(6)
+    ]
+    with Client(fake_service.url) as client:
+        whole = client.score_items(items)
+        streamed = sorted(client.stream(items), key=lambda result: result.index)
+        again = list(client.stream(items[:1]))
+
+    assert [result.scores for result in whole] == [result.scores for result in streamed]
+    assert [0] == [result.index for result in again]

@@ -35,6 +35,24 @@ def test_every_page_is_in_the_site_and_in_its_search(site):
     assert {name.removesuffix(".md") + ".html" for name in names} <= found
 
 
+@pytest.mark.parametrize(
+    ("words", "guide"),
+    [
+        ("score folder pictures csv prompts", "score-a-folder"),
+        ("jupyter colab notebook array", "notebook"),
+        ("webdataset img2dataset parquet shards filter dataset million", "million-pictures"),
+        ("flux sd3.5 qwen-image reward grpo diffusers", "flux-sd3-qwen-image"),
+    ],
+)
+def test_the_search_finds_a_guide_by_the_words_of_people(site, words, guide):
+    """Each of them is in the index with that page."""
+    entries = json.loads((site / "search.json").read_text("utf-8"))["items"]
+    of_it = [entry for entry in entries if entry["location"].startswith(f"docs/guides/{guide}.html")]
+    indexed = " ".join(f"{entry['title']} {entry['text']}" for entry in of_it).lower()
+
+    assert [] == [word for word in words.split() if word not in indexed]
+
+
 def test_no_page_loads_anything_from_another_host(html):
     """No fonts, scripts, styles or pictures; and no diagrams, whose script the theme would load."""
     loads = re.compile(r"""<(?!a\b)[^>]*?(?:src|href)=["']?(?:https?:)?//|@import|class="mermaid""")

@@ -115,7 +115,7 @@ async def test_a_video_is_refused_where_the_operator_does_not_list_it(serve):
 @pytest.mark.shared
 async def test_a_video_is_no_reference(serve):
     """Only an item's image may be one."""
-    asked = body(b64(STILLS[0]), metrics=("judge",)) | {"options": {"judge": {"template": "editing"}}}
+    asked = body(b64(STILLS[0]), metrics=("judge",)) | {"options": {"judge": {"rubric": "editing"}}}
     asked["items"][0]["source"] = b64(declared_mp4(64, 48, 3))
     async with serve() as client:
         answer = (await client.post("/score", json=asked)).json()

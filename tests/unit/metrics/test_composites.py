@@ -125,7 +125,7 @@ def test_a_sum_has_the_worst_cache_status_of_its_parts_and_names_the_part_of_a_w
 
 def test_a_composite_uses_what_its_parts_use_with_their_options():
     """Optional roles, the pictures beside the image, and the direction if all parts have it."""
-    parts = {"gecko": {"weight": 1}, "judge": {"weight": 1, "template": "editing"}}
+    parts = {"gecko": {"weight": 1}, "judge": {"weight": 1, "rubric": "editing"}}
     found = made(both=parts)["both"]
     lower = Part(Metric("less", found.score, direction="lower is better"), MetricOptions(), 1.0, 1.0)
 

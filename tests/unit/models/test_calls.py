@@ -28,7 +28,7 @@ def calls():
         "likelihood": LikelihoodCall(Image(b"a"), "Is it a?"),
         "choice": ChoiceCall(Image(b"a"), "Is it a?", ("a", "b")),
         "first token": FirstTokenCall(Image(b"a"), "Is it a?", ("a", "b")),
-        "answer": AnswerCall(Image(b"a"), "Is it a?"),
+        "answer": AnswerCall(Image(b"a"), "Is it a?", ("b:", Image(b"b")), schema=SCHEMA),
         "label": LabelCall(Image(b"a"), "Is it a?", ("a", "b"), ("b:", Image(b"b"))),
         "entailment": EntailmentCall("a", "b"),
         "read": ReadCall(Image(b"a")),
@@ -65,6 +65,17 @@ OTHERS = [
     LabelCall(Image(b"a"), "Is it a?", ("a", "b"), (Image(b"b"), "b:")),
     LabelCall(Image(b"a"), "Is it a?", ("a", "b"), ("b:", Image(b"b").digest)),
     LabelCall(Image(b"b"), "Is it a?", ("a", "b"), ("b:", Image(b"a"))),
+    LabelCall(Image(b"a"), "Is it a?", ("a", "b"), ("b:", Image(b"b")), "sha256:1"),
+    AnswerCall(Image(b"a"), "Is it a?"),
+    AnswerCall(Image(b"b"), "Is it a?"),
+    AnswerCall(Image(b"a"), "Is it b?"),
+    AnswerCall(Image(b"a"), "Is it a?", ("b:", Image(b"b"))),
+    AnswerCall(Image(b"a"), "Is it a?", (Image(b"b"), "b:"), schema=SCHEMA),
+    AnswerCall(Image(b"a"), "Is it a?", ("b:", Image(b"b").digest), schema=SCHEMA),
+    AnswerCall(Image(b"a"), "Is it a?", max_tokens=65),
+    AnswerCall(Image(b"a"), "Is it a?", temperature=1.0),
+    AnswerCall(Image(b"a"), "Is it a?", seed=1),
+    AnswerCall(Image(b"a"), "Is it a?", rubric="sha256:1"),
     EntailmentCall("b", "a"),
     EntailmentCall("", "ab"),
     ReadCall(Image(b"b")),
@@ -80,6 +91,12 @@ def test_calls_that_differ_in_anything_have_other_keys():
     keys = {call.key(model) for call in OTHERS for model in (MODEL, ("vqa", "tiny", "2"), ("clip", "tiny"))}
 
     assert 3 * len(OTHERS) == len(keys)
+
+
+@pytest.mark.parametrize("kind", ["answer", "label"])
+def test_the_images_of_a_call_are_all_that_it_shows(kind):
+    """That of the question, and those before it."""
+    assert [Image(b"a").digest, Image(b"b").digest] == [image.digest for image in calls()[kind].images]
 
 
 def test_an_image_counts_by_its_digest(monkeypatch):

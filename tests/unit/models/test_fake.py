@@ -5,6 +5,7 @@ import json
 import pytest
 
 from models.core.calls import (
+    AnswerCall,
     ChoiceCall,
     DetectCall,
     EntailmentCall,
@@ -51,6 +52,29 @@ def test_equal_calls_get_equal_answers_and_others_do_not():
     assert [second, first, first] == score(fake("vqa"), calls[1], calls[0], calls[0])
     assert first != second
     assert all(outcome.log_p_yes < 0 and outcome.log_p_no < 0 for outcome in (first, second))
+
+
+def test_an_answer_follows_the_schema_of_its_call():
+    """With another value for another seed; without a schema it is yes or no."""
+    properties = {
+        "grade": {"type": "integer", "enum": [*range(100)]},
+        "level": {"type": "integer", "minimum": 3, "maximum": 5},
+        "share": {"type": "number"},
+        "more": {"type": "number", "minimum": 2.0, "maximum": 3.0},
+        "why": {"type": "string"},
+    }
+    schema = {"type": "object", "properties": properties}
+    calls = [AnswerCall(GREY, "Grade it.", schema=schema, seed=seed) for seed in (0, 1)]
+    *graded, plain = score(fake("vqa"), *calls, AnswerCall(GREY, "Is it grey?"))
+    first, second = (json.loads(outcome.text) for outcome in graded)
+
+    assert properties.keys() == first.keys() == second.keys()
+    assert first["grade"] in range(100)
+    assert 2 < first["more"] < 3
+    assert {3, 4, 5} >= {first["level"], second["level"]}
+    assert 0 < first["share"] < 1
+    assert first != second
+    assert plain.text in ("Yes", "No")
 
 
 def test_embeddings_are_unit_vectors_of_the_content():

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
@@ -12,6 +13,7 @@ from typing import Any, NoReturn
 
 import scoregate
 from scoregate.local import NOT_LOADED
+from scoregate.many import Progress
 from scoregate.records import json_or_text, number, strict_json
 from scoregate.text import shown
 
@@ -268,7 +270,7 @@ def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     options = {metric: dict(values) for metric, values in arguments.options.items()}
     for text in arguments.option:
         name, equals, value = text.partition("=")
-        metric, dot, option = name.partition(".")
+        metric, dot, option = name.rpartition(".")  # the metric may be an output: METRIC.OUTPUT
         if not (equals and dot and metric and option):
             raise UsageFault(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
         options.setdefault(metric, {})[option] = json_or_text(value)
@@ -301,6 +303,12 @@ def local_names(given: Mapping[str, Any]) -> list[str]:
     if service and "local" in given:
         raise UsageFault(f"--local and {service[0]}: models of this process have no address and no key")
     return given.get("local") or ([] if service else os.environ.get("SCOREGATE_LOCAL", "").split())
+
+
+def say(text: str) -> None:
+    """Print a line to stderr, above the bar if there is one."""
+    write = Progress.write if sys.stderr.isatty() else print
+    write(shown(text), file=sys.stderr)
 
 
 def check_plot(path: Path) -> None:

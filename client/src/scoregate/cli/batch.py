@@ -1,70 +1,52 @@
 """`scoregate batch`: a whole data set, in a file that the next run continues."""
 
 import argparse
-import operator
-import os
-import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from itertools import chain
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import scoregate
 from scoregate.answers import lower_is_better
-from scoregate.cli import sheet
+from scoregate.cli import cluster, sheet
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
     UsageFault,
     add_metrics,
     connected,
-    finite,
     metrics_of,
     options_of,
+    say,
     whole,
 )
+from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, write_shards
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
 from scoregate.cli.manifest import Manifest
-from scoregate.cli.results import KINDS, Results, lines_of
-from scoregate.cli.scoring import score
+from scoregate.cli.results import KINDS, Results, files_of, journal_of, lines_of, plan_in
+from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import add_dataset, check, given_in, named
-from scoregate.cli.warnings import kinds_of
+from scoregate.cli.warnings import Kind, kinds_of, merged_kinds
 from scoregate.data.datasets import Dataset
-from scoregate.data.shards import stem
 from scoregate.records import kind
 from scoregate.text import shown
 
 TIMEOUT_S = 600.0  # of a request
 REASONS = 5  # why rows cannot be read, on stderr
 
-SIGNS: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    ">": operator.gt,
-    "<=": operator.le,
-    "<": operator.lt,
-}
-CONDITION = re.compile(r"\s*([^\s<>=]+)\s*(>=|>|<=|<)\s*(\S+)\s*")
-KEPT = "kept.txt"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_dataset(parser)
     add = parser.add_argument
-    add(
-        "-o", "--out", type=Path, required=True, help=f"the results, {' or '.join(KINDS)}; of shards a folder"
-    )
+    add("-o", "--out", type=Path, required=True, help=f"the results, {', '.join(KINDS)}; of shards a folder")
     add_metrics(parser)
-    add(
-        "--filter",
-        type=condition,
-        metavar="'METRIC >= X'",
-        help=f"write the names of the rows that pass to {KEPT}; also >, <= and <",
-    )
+    add_filter(parser)
+    add("--retry", action="store_true", help="score rows with errors again, also in finished shards")
     add(ANY_MODELS, dest="any_models", action="store_true", help="go on where other models answer")
     add("--explain", action="store_true", help="keep what each score is made of")
     add("--html", type=Path, metavar="FILE", help="write a page of pictures, the worst first")
@@ -75,15 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="pictures on that page at most (default %(default)s)",
     )
+    cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
     dataset, out = named(arguments), arguments.out
     check(dataset, out, arguments.html)
-    if arguments.filter and arguments.filter.metric not in metrics_of(arguments):
-        raise UsageFault(f"--filter {arguments.filter}: this metric is not scored, see --metric")
-    in_folder = dataset.shards and (out.is_dir() or not out.suffix)
+    in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
+    check_filter(arguments, dataset, in_folder=in_folder)
+    if arguments.ray and not in_folder:
+        raise UsageFault("--ray: the data set has to be in shards, and the results in a folder")
     complete = (into_folder if in_folder else into_file)(arguments, dataset, out)
     return OK if complete else NO_SCORE
 
@@ -93,7 +77,7 @@ def into_file(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> boo
     with scored(arguments, dataset, out) as (results, dataset, asked):
         complete = tell(results.lines, asked, out, len(results.left_over))
         if arguments.html:
-            sheet.write(arguments.html, dataset, results, arguments.html_pictures)
+            sheet.write(arguments.html, dataset, results.plan, results.lines, arguments.html_pictures)
         if arguments.filter:
             write_kept(out.with_name(f"{out.name}.{KEPT}"), arguments.filter, results.lines())
     return complete
@@ -101,17 +85,25 @@ def into_file(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> boo
 
 def into_folder(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> bool:
     """Score shards into a folder; return True if every row has all its scores."""
-    if arguments.html:
-        raise UsageFault("--html is about one file of results, and these are a folder")
-    with session(arguments, dataset) as service:
-        files, asked = score_shards(service, out)
 
     def lines() -> Iterator[Line]:
-        return chain.from_iterable(map(lines_of, files))
+        every = chain.from_iterable(map(lines_of, files))
+        return ({**line, "row": number} for number, line in enumerate(every, 1))
 
-    complete = tell(lines, asked, out)
+    if arguments.ray:
+        files, asked, parts = cluster.score_shards(arguments, dataset, out, session)
+        summary = Summary.merged(parts)
+    else:
+        with session(arguments, dataset) as service:
+            files, asked = score_shards(service, out, retry=arguments.retry)
+        summary = Summary.of(lines())
+    complete = tell_summary(summary, asked, out)
+    if arguments.html and files:
+        sheet.write(arguments.html, dataset, plan_in(next(iter(files))), lines, arguments.html_pictures)
     if arguments.filter:
         write_kept(out / KEPT, arguments.filter, lines())
+    if arguments.kept_shards:
+        write_shards(arguments.kept_shards, arguments.filter, out, files)
     return complete
 
 
@@ -120,16 +112,20 @@ def scored(
     arguments: argparse.Namespace, dataset: Dataset, file: Path
 ) -> Iterator[tuple[Results, Dataset, int]]:
     """Score the rows without results; yield the results in *file*, the data set, and their number."""
-    with (
-        session(arguments, dataset) as service,
-        service.scored(service.dataset, file) as (results, asked),
-    ):
+    with session(arguments, dataset) as service, Results(file, service.plan) as results:
+        with service.part(service.dataset, results) as part:
+            asked = service.score([nullcontext(part)], service.dataset.count())
         yield results, service.dataset, asked
 
 
-@dataclass(frozen=True)
+@dataclass
 class Session:
-    """A service or models of this process, and what they score, as the arguments *given* say."""
+    """
+    A service or models of this process, and what they score, as the arguments *given* say.
+
+    Attributes:
+        ended_s: when the last part ended, by the monotonic clock.
+    """
 
     client: scoregate.Client
     served: Mapping[str, Any]
@@ -137,69 +133,107 @@ class Session:
     dataset: Dataset
     given: Mapping[str, Any]
     concurrency: int
+    ended_s: float = 0.0
 
     @contextmanager
-    def scored(self, dataset: Dataset, file: Path, *, whole: bool = False) -> Iterator[tuple[Results, int]]:
+    def part(self, dataset: Dataset, results: Results) -> Iterator[Part]:
         """
-        Score the rows of *dataset* without results; yield the results in *file*, and their number.
+        Yield the rows of *dataset* as a part of a run, which the manifest of the results describes.
 
         Ctrl-C prints how many rows are kept.
         """
-        with Results(file, self.plan, whole=whole) as results:
-            try:
-                with Manifest(dataset.path, self.given, results, self.served) as run:
-                    asked = score(self.client, dataset, results, self.concurrency, run.answered)
-            except KeyboardInterrupt:
-                kept = len(results.order) + len(results.left_over)
-                place = results.journal if whole else file
-                where = f"{kept} rows are kept in {place}, and the same command goes on from there"
+        try:
+            with Manifest(dataset, self.given, results, self.served) as run:
+                yield Part(dataset, results, run.answered)
+                run.begun_s = max(run.begun_s, self.ended_s)  # rows are sent before the last part ends
+            self.ended_s = monotonic()
+        except KeyboardInterrupt:
+            kept = len(results.order) + len(results.left_over)
+            place = results.journal if results.whole else results.out
+            where = f"{kept} rows are kept in {place}, and the same command goes on from there"
+            if kept or not results.whole:
                 say(f"scoregate: interrupted: {where if kept else 'no row was scored yet'}")
-                raise
-            yield results, asked
+            raise
+
+    @contextmanager
+    def shard(self, shard: Path, file: Path, name: str) -> Iterator[Part]:
+        """Yield the rows of a shard, whose results are *file* when all are there; then print *name*."""
+        dataset = replace(self.dataset, path=shard, part=True)
+        with Results(file, self.plan, whole=True) as results, self.part(dataset, results) as part:
+            yield part
+        say(f"{name}: {file}")
+
+    def is_finished(self, file: Path, *, retry: bool) -> bool:
+        """
+        Return True if *file* has the results of a shard; with *retry*, without an error.
+
+        A file with a journal is of a retry that was interrupted.  What is finished is not scored again.
+
+        Raises:
+            UsageFault: the file is something else, or has scores of another plan.
+        """
+        if not file.exists() or journal_of(file).exists():
+            return False
+        check_finished(self.plan, file)
+        return not retry or all(map(self.plan.covers, lines_of(file)))
+
+    def finish(self, shard: Path, file: Path, *, retry: bool) -> "tuple[int, Summary]":
+        """Score a shard into *file* unless that is finished; return the number of scored rows, a summary."""
+        finished = self.is_finished(file, retry=retry)
+        asked = 0 if finished else self.score([self.shard(shard, file, str(shard))])
+        return asked, Summary.of(lines_of(file) if file.exists() else ())
+
+    def score(self, parts: Iterable[AbstractContextManager[Part]], count: int | None = None) -> int:
+        """Score the rows without results; return their number."""
+        return score(self.client, self.plan, parts, self.concurrency, count)
 
 
 @contextmanager
 def session(arguments: argparse.Namespace, dataset: Dataset) -> Iterator[Session]:
     """Yield the service that the arguments name."""
     with connected(arguments, TIMEOUT_S) as client:
-        served = client.models()
-        plan = plan_of(
-            served,
-            metrics_of(arguments),
-            options_of(arguments),
-            explain=arguments.explain,
-            any_models=arguments.any_models,
-            strict=arguments.strict,
-            orient=arguments.orient,
-        )
-        check_prompted(dataset, served["metrics"], plan.metrics)
-        dataset = with_options(dataset, served, client)
-        yield Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
+        yield session_with(client, arguments, dataset)
 
 
-def score_shards(service: Session, folder: Path) -> tuple[list[Path], int]:
+def session_with(client: scoregate.Client, arguments: argparse.Namespace, dataset: Dataset) -> Session:
+    """Return the session of a client, whatever service the arguments name."""
+    served = client.models()
+    plan = plan_of(
+        served,
+        metrics_of(arguments),
+        options_of(arguments),
+        explain=arguments.explain,
+        any_models=arguments.any_models,
+        strict=arguments.strict,
+        orient=arguments.orient,
+    )
+    check_no_prompt(dataset, served["metrics"], plan.metrics)
+    dataset = with_options(dataset, served, client)
+    return Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
+
+
+def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tuple[dict[Path, Path], int]:
     """
-    Score each shard into a Parquet file in *folder*; return these, and the number of scored rows.
+    Score each shard into a Parquet file in *folder*; return the shard of each, and the number of scored rows.
 
-    A shard with a file is finished, and not scored again.
+    Args:
+        retry: score the rows with errors of finished shards again.
 
     Raises:
         UsageFault: a file there is something else, or has scores of another plan.
     """
-    files = {folder / f"{stem(shard)}.parquet": shard for shard in service.dataset.shards}
-    finished, asked = set(filter(Path.exists, files)), 0
-    for file in sorted(finished):
-        check_finished(service.plan, file)
-    if len(finished) < len(files):
+    files = files_of(service.dataset.shards, folder)
+    left = {file for file in files if not service.is_finished(file, retry=retry)}
+    if left:
         service.dataset.check_samples()
         folder.mkdir(exist_ok=True)
-    for number, (file, shard) in enumerate(files.items(), 1):
-        if file not in finished:
-            part = replace(service.dataset, path=shard, part=True)
-            with service.scored(part, file, whole=True) as (_, sent):
-                asked += sent
-            say(f"shard {number} of {len(files)}: {file}")
-    return list(filter(Path.exists, files)), asked  # a shard without samples has no file
+    parts = (
+        service.shard(shard, file, f"shard {number} of {len(files)}")
+        for number, (file, shard) in enumerate(files.items(), 1)
+        if file in left
+    )
+    asked = service.score(parts)
+    return {file: shard for file, shard in files.items() if file.exists()}, asked  # none without samples
 
 
 def check_finished(plan: Plan, file: Path) -> None:
@@ -210,76 +244,79 @@ def check_finished(plan: Plan, file: Path) -> None:
             return
 
 
-def say(text: str) -> None:
-    """Print a line to stderr."""
-    print(shown(text), file=sys.stderr)
-
-
 def tell(lines: Callable[[], Iterator[Line]], asked: int, out: Path, left_over: int = 0) -> bool:
     """Print a summary to stderr; return True if every row has all its scores."""
-    codes: Counter[str] = Counter()
-    rows, incomplete, unread, details = 0, 0, 0, list[str]()
-    for each in lines():
-        rows += 1
-        incomplete += bool(each["errors"])
-        codes.update({error["code"] for error in each["errors"].values()})
-        why = {error["detail"] for error in each["errors"].values() if error["code"] == UNREADABLE}
-        unread += len(why)
-        details += why if len(details) < REASONS else ()
-    text = f"{rows - incomplete} of {rows} rows have all scores; {asked} were requested in this run"
-    if incomplete:
-        text += "; without a score: " + ", ".join(f"{n} {shown(code)}" for code, n in codes.most_common())
-    for detail in details[:REASONS]:
+    return tell_summary(Summary.of(lines()), asked, out, left_over)
+
+
+def tell_summary(summary: "Summary", asked: int, out: Path, left_over: int = 0) -> bool:
+    """Print *summary* to stderr, as `tell`."""
+    for detail in summary.details[:REASONS]:
         say(f"cannot read {detail}")
-    if unread > REASONS:
-        say(f"and {unread - REASONS} more rows, see {UNREADABLE} in the results")
-    for warning in kinds_of(lines()):
+    if summary.unread > REASONS:
+        say(f"and {summary.unread - REASONS} more rows, see {UNREADABLE} in the results")
+    for warning in summary.warnings:
         say(f"warning: {warning}" + f" (first: {warning.image})" * bool(warning.image))
-    say(text)
+    say(f"{summary.text}; {asked} were requested in this run{summary.without}")
     say(str(out))
     if left_over:
         say(f"{left_over} lines are of no row of the data set; they are kept")
-    return not incomplete
+    return not summary.incomplete
 
 
-@dataclass(frozen=True)
-class Filter:
-    """A condition on the score of a metric."""
+@dataclass
+class Summary:
+    """
+    The number of rows, and of those without all scores, by code; why the first ones cannot be read; warnings.
+    """
 
-    metric: str
-    sign: str
-    number: float
+    rows: int = 0
+    incomplete: int = 0
+    unread: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    details: list[str] = field(default_factory=list)
+    warnings: list[Kind] = field(default_factory=list)
 
-    def passes(self, line: Line) -> bool:
-        """Return True if the row's score passes; one with an error never does, whatever has the error."""
-        return not line["errors"] and SIGNS[self.sign](line["scores"][self.metric], self.number)
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> "Summary":
+        """Return the summary of *lines*."""
+        summary = cls()
+        summary.warnings = kinds_of(summary.counted(lines))
+        return summary
 
-    def __str__(self) -> str:
-        return f"{self.metric} {self.sign} {self.number:g}"
+    @classmethod
+    def merged(cls, parts: Sequence["Summary"]) -> "Summary":
+        """Return the summary of the lines of all *parts*."""
+        return cls(
+            sum(part.rows for part in parts),
+            sum(part.incomplete for part in parts),
+            sum(part.unread for part in parts),
+            sum((part.codes for part in parts), Counter()),
+            [*islice(chain.from_iterable(part.details for part in parts), REASONS)],
+            merged_kinds(chain.from_iterable(part.warnings for part in parts)),
+        )
 
-
-def condition(text: str) -> Filter:
-    """Return the filter in an argument.  Raises `argparse.ArgumentTypeError`."""
-    if not (found := CONDITION.fullmatch(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} has not the form of METRIC >= NUMBER, or >, <=, <")
-    metric, sign, number = found.groups()
-    return Filter(metric, sign, finite(number))
-
-
-def write_kept(file: Path, wanted: Filter, lines: Iterable[Line]) -> None:
-    """Write the names of the rows that pass to *file*, one in each line, and print how many they are."""
-    rows = kept = failed = 0
-    written = file.with_name(f"{file.name}.new")
-    with written.open("w", encoding="utf-8") as names:
+    def counted(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """Yield *lines*, which may be many, and count them."""
         for line in lines:
-            rows += 1
-            failed += bool(line["errors"])
-            if wanted.passes(line):
-                kept += 1
-                names.write(f"{shown(line['image'])}\n")
-    os.replace(written, file)
-    more = f", and {failed} with errors are not" if failed else ""
-    say(f"{kept} of {rows} rows are kept by {wanted}{more}: {file}")
+            errors = line["errors"].values()
+            self.rows += 1
+            self.incomplete += bool(errors)
+            self.codes.update({error["code"] for error in errors})
+            why = {error["detail"] for error in errors if error["code"] == UNREADABLE}
+            self.unread += len(why)
+            self.details += why if len(self.details) < REASONS else ()
+            yield line
+
+    @property
+    def text(self) -> str:
+        return f"{self.rows - self.incomplete} of {self.rows} rows have all scores"
+
+    @property
+    def without(self) -> str:
+        """The codes of the errors, for the end of a sentence."""
+        codes = ", ".join(f"{number} {shown(code)}" for code, number in self.codes.most_common())
+        return f"; without a score: {codes}" if codes else ""
 
 
 def plan_of(
@@ -313,10 +350,10 @@ def plan_of(
     )
 
 
-def check_prompted(dataset: Dataset, served: Mapping[str, Any], metrics: Sequence[str]) -> None:
+def check_no_prompt(dataset: Dataset, served: Mapping[str, Any], metrics: Sequence[str]) -> None:
     """Raise `UsageFault` if *dataset* is read without prompts, and a metric reads them."""
     reading = [name for name in metrics if served[name].get("reads_prompt", True)]
-    if reading and not dataset.prompted:
+    if reading and dataset.no_prompt:
         raise UsageFault(f"--no-prompt: {', '.join(reading)} cannot score a picture without its prompt")
 
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "report": "score a data set, and draw a page: means, skills,"
     " generators, people's ratings, the worst pictures, cost",
     "reproduce": "score a data set again as its manifest says, and show what differs",
+    "sizing": "compute how long a data set takes on some GPUs, and what it costs",
     "health": "say whether the service is ready, and which models it has",
     "models": "offload, unload or load a model; needs a key with the right `models`",
     "verify": "compare the scores of known pictures with shipped or published ones",

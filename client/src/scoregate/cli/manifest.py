@@ -18,12 +18,13 @@ from scoregate.answers import is_number
 from scoregate.cli.arguments import VERSION, UsageFault
 from scoregate.cli.lines import Line, Plan
 from scoregate.cli.results import Results
+from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
 from scoregate.records import check_regular
 from scoregate.text import shown
 
 FORM = 1
-NAMES = (  # arguments that say how a data set is read
+NAMES = (  # arguments that say how a data set is read, most of them fields of `Dataset`
     "image_column",
     "prompt_column",
     "frames_column",
@@ -31,9 +32,11 @@ NAMES = (  # arguments that say how a data set is read
     "matrix",
     "any_path",
     "prompt",
+    "prompts",
     "no_prompt",
     "grid",
 )
+OPTIONAL = ("image_column", "frames_column", "prompt", "prompts", "sha256", "grid")  # texts of a data set
 BLOCK = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
 OF_A_MODEL = ("recipe", "dtype", "device", "hardware")
@@ -55,18 +58,19 @@ class Manifest(AbstractContextManager["Manifest"]):
 
     Attributes:
         asked: scored rows; *cached* is the number of them without a model call.
+        begun_s: when the run began, by the monotonic clock.
 
     Raises:
         UsageFault: another file has its name.
     """
 
     def __init__(
-        self, dataset: Path, given: Mapping[str, Any], results: Results, served: Mapping[str, Any]
+        self, dataset: Dataset, given: Mapping[str, Any], results: Results, served: Mapping[str, Any]
     ) -> None:
         self._path = beside(results.out)
         self._runs = runs_of(results.out)
-        self._began, self._begun = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
-        self._head = head_of(dataset.resolve(), given, results)
+        self._began, self.begun_s = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
+        self._head = head_of(dataset, given, results)
         self._used = used(served, results.plan)
         self._sets = results.sets = dict(sets_of(results.out))
         self.asked = self.cached = 0
@@ -83,7 +87,7 @@ class Manifest(AbstractContextManager["Manifest"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.asked or not self._runs:
-            run = {"began": self._began, "seconds": monotonic() - self._begun, "client": VERSION}
+            run = {"began": self._began, "seconds": monotonic() - self.begun_s, "client": VERSION}
             self._runs.append({**run, "requested": self.asked, "cached": self.cached, **self._used})
         written = self._path.with_name(f"{self._path.name}.new")
         whole = {**self._head, "runs": self._runs} | ({"question_sets": self._sets} if self._sets else {})
@@ -92,14 +96,22 @@ class Manifest(AbstractContextManager["Manifest"]):
         os.replace(written, self._path)
 
 
-def head_of(dataset: Path, given: Mapping[str, Any], results: Results) -> dict[str, Any]:
-    """Return what all runs of a file of results have in common; paths are relative to its folder."""
+def head_of(dataset: Dataset, given: Mapping[str, Any], results: Results) -> dict[str, Any]:
+    """
+    Return what all runs of a file of results have in common; paths are relative to its folder.
+
+    A table has its hash.  Shards have none, since they would be read once more, and each line has the hash of
+    its picture.
+    """
+    path = dataset.path.resolve()
     folder, said = results.out.resolve().parent, {**given, "orient": results.plan.orient}
+    if said.get("prompts"):
+        said["prompts"] = os.path.relpath(said["prompts"], folder)
     return {
         "manifest": FORM,
         "dataset": {
-            "path": os.path.relpath(dataset, folder),
-            **({"sha256": digest_of(dataset)} if dataset.is_file() else {}),
+            "path": os.path.relpath(path, folder),
+            **({"sha256": digest_of(path)} if path.is_file() and not dataset.shards else {}),
             **{name: said[name] for name in (*NAMES, "orient") if said.get(name)},
             "sweep": [
                 f"{name}={os.path.relpath(file, folder)}" for name, _, file in map(parted, said["sweep"])
@@ -192,9 +204,7 @@ def is_dataset(content: Mapping[str, Any]) -> bool:
     return (
         is_text(content.get("path"))
         and is_text(content.get("prompt_column", ""))
-        and all(
-            is_text(content.get(name) or "") for name in ("image_column", "frames_column", "sha256", "grid")
-        )
+        and all(is_text(content.get(name) or "") for name in OPTIONAL)
         and all(isinstance(content.get(name, []), list) for name in ("option_column", "sweep"))
         and all(map(is_text, [*content.get("option_column", []), *content.get("sweep", [])]))
         and all(isinstance(content.get(name, False), bool) for name in ("matrix", "any_path"))
@@ -221,7 +231,7 @@ def keep_sets(client: scoregate.Client, results: Results) -> None:
     if results.sets is None:
         return
     try:
-        for id in sorted(ids_of(results.lines()) - results.sets.keys()):
+        for id in sorted(results.set_ids - results.sets.keys()):
             if found := stored(client, id):
                 results.sets[id] = content_of(found)
     except scoregate.ScoregateError as exc:  # the scores are there

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ from scoregate.cli.batch import TIMEOUT_S, plan_of
 from scoregate.cli.lines import Line, key
 from scoregate.cli.manifest import Sets, absent, ids_of, tell_parts
 from scoregate.cli.results import CHANGED, Results, lines_of, pinned, texts_of
-from scoregate.cli.scoring import score
+from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import dataset_of
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
@@ -95,10 +95,12 @@ def run(arguments: argparse.Namespace) -> int:
     folder = arguments.manifest.resolve().parent
     said, file = content["dataset"], folder / content["results"]
     given = {name: said[name] for name in manifest.NAMES if said.get(name) is not None}
+    if "prompts" in given:
+        given["prompts"] = folder / given["prompts"]
     given["sweep"] = [
         f"{name}={folder / file}" for name, _, file in map(manifest.parted, said.get("sweep", []))
     ]
-    dataset = dataset_of(folder / said["path"], content["metrics"], **given)
+    dataset = dataset_of(folder / said["path"], content["metrics"], given)
     then = {key(line): line for line in lines_of(file)}
     with ExitStack() as stack:
         client = stack.enter_context(connected(arguments, TIMEOUT_S))
@@ -112,7 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
         again = Again(replace(dataset, asking=pinned(file), texts=texts_of(file)), then, missing)
         out = Path(stack.enter_context(TemporaryDirectory())) / "again.jsonl"
         results = stack.enter_context(Results(out, plan))
-        score(client, again, results, arguments.concurrency, lambda each: now.update(manifest.resolved(each)))
+        part = Part(again, results, lambda each: now.update(manifest.resolved(each)))
+        score(client, plan, [nullcontext(part)], arguments.concurrency, again.count())
         outcome = Outcome({metric: Comparison() for metric in plan.metrics})
         for line in results.lines():
             if known := again.known.get(line["row"]):
@@ -140,8 +143,8 @@ class Again:
         self._dataset, self._then, self._sets = dataset, then, sets
         self.known: dict[int, Line] = {}
 
-    def __len__(self) -> int:
-        return len(self._dataset)
+    def count(self) -> int | None:
+        return self._dataset.count()
 
     def __iter__(self) -> Iterator[Row]:
         for row in self._dataset:

@@ -1,8 +1,9 @@
 """The results file of `scoregate batch`: appended during a run, sorted at its end; read also offline."""
 
+import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, combinations
@@ -21,35 +22,45 @@ from scoregate.cli.lines import (
     is_unreadable,
     key,
     loaded,
-    read_lines,
     unreadable,
     without_scores,
-    write_lines,
 )
+from scoregate.cli.tables import WRITERS, read_lines
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import RELATED, Row, digest
+from scoregate.data.shards import stem
 from scoregate.records import check_regular
 from scoregate.resume import is_torn
 
-KINDS = (".jsonl", ".parquet")
+KINDS = (".jsonl", *WRITERS)
 
 
 def check_kind(file: Path) -> None:
     """Raise `UsageFault` for a file of another kind than results have."""
     if file.suffix.lower() not in KINDS:
-        raise UsageFault(f"{file}: the name of the results must end in {' or '.join(KINDS)}")
+        raise UsageFault(f"{file}: the name of the results must end in {', '.join(KINDS)}")
+
+
+def journal_of(out: Path) -> Path:
+    """Return the path of the lines of a run: OUT itself, or for a table a file next to it."""
+    return out.with_name(f"{out.name}.part.jsonl") if out.suffix.lower() in WRITERS else out
+
+
+def files_of(shards: Iterable[Path], folder: Path) -> dict[Path, Path]:
+    """Return the file of each shard's results in *folder*, with the shard."""
+    return {folder / f"{stem(shard)}.parquet": shard for shard in shards}
 
 
 class Results:
     """
     Lines by row of the data set, as a context manager; its exit sorts the file.
 
-    During a run lines are appended to a JSON Lines file: OUT itself, or for Parquet a journal next to it.
+    During a run lines are appended to a JSON Lines file: OUT itself, or for a table a journal next to it.
     After a kill, all lines but an incomplete last one are still there.
 
     Args:
-        whole: write Parquet only if no exception ends the run, so that the file has every row or is absent.
+        whole: write a table only if no exception ends the run, so that the file has every row or is absent.
 
     Raises:
         UsageFault: OUT holds something else, or scores of another plan.
@@ -57,19 +68,23 @@ class Results:
 
     def __init__(self, out: Path, plan: Plan, name: Path | None = None, *, whole: bool = False) -> None:
         self.out, self.plan, self.whole = out, plan, whole
-        self.parquet = out.suffix.lower() == ".parquet"
-        self.journal = out.with_name(f"{out.name}.part.jsonl") if self.parquet else out
+        self.write_table = WRITERS.get(out.suffix.lower())
+        self.journal = journal_of(out)
         self.name = name or self.journal  # for people
         self.held: dict[Key, int] = {}  # the offset of the line of each row of earlier runs
         self.order: dict[int, int] = {}  # the offset of the line of each row of this run
         self.end = self.count = 0
         self.sets: dict[str, Any] | None = None  # question sets by id, where they are kept
+        self.set_ids: set[str] = set()  # that the lines of this run name
 
     def __enter__(self) -> "Results":
         check_kind(self.out)
         check_regular(self.journal)
-        if self.parquet and self.out.exists() and not self.journal.exists():
-            self.journal.write_bytes(b"".join(map(dumped, read_lines(self.out))))
+        written = self.out.with_name(f"{self.out.name}.new")  # it takes the place of a file in one step
+        if self.write_table and self.out.exists() and not self.journal.exists():
+            with written.open("wb") as file:
+                file.writelines(map(dumped, read_lines(self.out)))
+            os.replace(written, self.journal)
         self.file = self.journal.open("r+b" if self.journal.exists() else "w+b")
         try:
             self.index()
@@ -102,13 +117,16 @@ class Results:
         return known if known["sha256"] == sha256 else None
 
     def line(self, start: int) -> Line:
+        """Return the line at an offset; `index` and `add` have let in valid ones only."""
         self.file.seek(start)
-        return loaded(self.file.readline(), str(self.name))
+        content: Line = json.loads(self.file.readline())
+        return content
 
     def keep(self, row: Row, known: Line) -> None:
         """Keep a line of an earlier run, with the row's current number and columns."""
         start = self.held[key(known)]
         self.order[row.number] = start
+        self.set_ids.update(known.get("question_sets", {}).values())
         if known["row"] != row.number or known.get("columns", {}) != finite(row.columns):
             columns = {"columns": finite(row.columns)} if row.columns else {}
             self.add(
@@ -123,6 +141,7 @@ class Results:
         self.file.write(data)
         self.file.flush()
         self.order[row.number] = self.end
+        self.set_ids.update(line.get("question_sets", {}).values())
         self.held[key(line)] = self.end
         self.end += len(data)
         self.count += 1
@@ -146,16 +165,16 @@ class Results:
         if self.whole and kind and starts:
             self.file.close()
             return
-        written = self.out.with_name(f"{self.out.name}.new")  # it takes the place of OUT in one step
+        written = self.out.with_name(f"{self.out.name}.new")
         with self.file:
-            if self.parquet and starts:
-                write_lines(written, lambda: map(self.line, starts), self.plan.metrics)
+            if self.write_table and starts:
+                self.write_table(written, lambda: map(self.line, starts), self.plan.metrics)
             elif not in_order:
                 with written.open("wb") as file:
                     file.writelines(dumped(self.line(start)) for start in starts)
         if written.exists():
             os.replace(written, self.out)
-        if self.parquet or not starts:
+        if self.write_table or not starts:
             self.journal.unlink()
 
 
@@ -220,7 +239,7 @@ def texts_of(file: Path) -> set[str]:
 
 def lines_of(file: Path) -> Iterator[Line]:
     """Yield the lines of *file*.  Raises `UsageFault` for an invalid one."""
-    if file.suffix.lower() == ".parquet":
+    if file.suffix.lower() in WRITERS:
         yield from read_lines(file)
         return
     check_regular(file)

@@ -11,7 +11,7 @@ from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_metrics, conne
 from scoregate.cli.questions import explained
 from scoregate.cli.tiles import Grid, add_grid, cut, grid_of
 from scoregate.cli.warnings import warn
-from scoregate.data.datasets import pictures
+from scoregate.data.folders import pictures
 from scoregate.data.rows import readable
 from scoregate.errors import reason_of
 from scoregate.http import httpx

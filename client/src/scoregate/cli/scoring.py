@@ -1,9 +1,10 @@
 """Scoring of a data set, row by row, into its results."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
 from itertools import chain
-from typing import Protocol
+from typing import NamedTuple
 
 import scoregate
 from scoregate.cli.arguments import UsageFault
@@ -16,87 +17,140 @@ from scoregate.many import Progress, change_of
 ITEMS = 16  # of a request; the pictures of several requests are in memory
 
 
-class Rows(Protocol):
-    """The rows of a data set, iterated once for a run."""
+class Part(NamedTuple):
+    """Rows, read once, and the results that get a line for each; *seen* is called with each answer."""
 
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Row]: ...
+    rows: Iterable[Row]
+    results: Results
+    seen: Callable[[scoregate.Result], object] = id
+
+
+class Request(NamedTuple):
+    """A row that was sent, and the hash of its pictures."""
+
+    part: Part
+    row: Row
+    sha256: str
+
+
+class End(NamedTuple):
+    """The end of a part: it is left when the rows before it have their answers."""
+
+    part: Part
+    opened: ExitStack
+
+
+Sent = deque[Request | End]
 
 
 def score(
     client: scoregate.Client,
-    dataset: Rows,
-    results: Results,
+    plan: Plan,
+    parts: Iterable[AbstractContextManager[Part]],
     concurrency: int,
-    seen: Callable[[scoregate.Result], object] = id,
+    count: int | None = None,
 ) -> int:
     """
-    Score the rows without a complete line, and call *seen* with each result; then keep the question sets.
+    Score the rows of all parts without a complete line; return their number.
+
+    The rows of a part are read while answers for the parts before it are awaited.  A part is entered before
+    its first row is read, and left after its last answer; its question sets are kept.
+
+    Args:
+        count: of the rows, if known.
 
     Raises:
         UsageFault: a score is from other models than those of the plan, which does not allow for it.
     """
-    sent: deque[tuple[Row, str]] = deque()
-    asked = 0
-    progress = Progress(len(dataset), leave=False)
-    answers = client.score_many(
-        unscored(dataset, results, sent, progress),
-        results.plan.metrics,
-        options=results.plan.options,
-        explain=results.plan.explain,
-        concurrency=concurrency,
-        batch=ITEMS,
-        allow_model_change=True,  # `keep` compares with the plan
-    )
-    try:
+    sent, asked = Sent(), 0
+    with ExitStack() as stack, closing(Progress(count, leave=False)) as progress:
+        answers = client.score_many(
+            unscored(parts, plan, stack, sent, progress),
+            plan.metrics,
+            options=plan.options,
+            explain=plan.explain,
+            concurrency=concurrency,
+            batch=ITEMS,
+            allow_model_change=True,  # `keep` compares with the plan
+        )
         for answer in answers:
-            row, sha256 = sent.popleft()
-            keep(results, row, sha256, answer)
+            part, row, sha256 = next_request(client, sent)
+            keep(part.results, row, sha256, answer)
             asked += 1
-            seen(answer)
+            part.seen(answer)
             progress.step(failed=bool(answer.errors))
-    finally:
-        progress.close()
-    keep_sets(client, results)
+        end_parts(client, sent)
     return asked
 
 
+def next_request(client: scoregate.Client, sent: Sent) -> Request:
+    """Return the first request, and end the parts before it."""
+    end_parts(client, sent)
+    first = sent.popleft()
+    assert isinstance(first, Request)
+    return first
+
+
+def end_parts(client: scoregate.Client, sent: Sent) -> None:
+    """Keep the question sets of the first parts, and leave these, up to the first request."""
+    while sent and isinstance(end := sent[0], End):
+        sent.popleft()
+        keep_sets(client, end.part.results)
+        end.opened.close()
+
+
 def unscored(
-    dataset: Rows, results: Results, sent: deque[tuple[Row, str]], progress: Progress
+    parts: Iterable[AbstractContextManager[Part]],
+    plan: Plan,
+    stack: ExitStack,
+    sent: Sent,
+    progress: Progress,
 ) -> Iterator[scoregate.Item]:
-    """Yield the rows to send, noted in *sent*.  All others get their lines here."""
-    for row in dataset:
+    """Yield the rows to send of all parts, noted in *sent*; each part is entered in *stack*."""
+    for each in parts:
+        opened = stack.enter_context(ExitStack())
+        part = opened.enter_context(each)
+        for row, sha256, item in unscored_of(part, plan, progress):
+            sent.append(Request(part, row, sha256))
+            yield item
+        sent.append(End(part, opened))
+
+
+def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Row, str, scoregate.Item]]:
+    """Yield the rows to send of a part, with the hash of their pictures.  All others get their lines here."""
+    results = part.results
+    for row in part.rows:
         why, files, related = row.fault, list[bytes](), dict[str, list[bytes]]()
         try:
             if not why:
                 files = row.read_frames()
-                related = {column: row.read_related(column) for column in results.plan.uses}
+                related = {column: row.read_related(column) for column in plan.uses}
         except OSError as exc:
             why = f"{row.place}: {exc.strerror or exc}"
         except ValueError as exc:
             why = f"{row.place}: {exc}"
-        if not why and (other := no_picture(files, related) or too_large(files, related, results.plan)):
+        if not why and (other := no_picture(files, related) or too_large(files, related, plan)):
             why = f"{row.place}: {other}"
         if why:
-            results.add(row, unreadable(results.plan, row, why))
+            results.add(row, unreadable(plan, row, why))
             progress.step(failed=True, resumed=True)
             continue
         references, source = related.get("references", []), related.get("source", [])
         sha256 = digest(*files, *references, *source)
         known = results.earlier(row, sha256)
-        if known and results.plan.covers(known):
+        if known and plan.covers(known):
             results.keep(row, known)
             progress.step(resumed=True)
             continue
-        sent.append((row, sha256))
-        yield scoregate.Item(
+        item = scoregate.Item(
             row.prompt,
             files if row.frames else files[0],
             options=row.options,
             references=references,
             source=next(iter(source), None),
-            orient=results.plan.orient,
+            orient=plan.orient,
         )
+        yield row, sha256, item
 
 
 def no_picture(files: Sequence[bytes], related: Mapping[str, list[bytes]]) -> str:

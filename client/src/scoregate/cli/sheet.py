@@ -2,13 +2,12 @@
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from importlib.util import find_spec
 from pathlib import Path
 
-from scoregate.cli.lines import Line
-from scoregate.cli.results import Results
+from scoregate.cli.lines import Line, Plan
 from scoregate.cli.warnings import Kind, kinds_of
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, kind_of
@@ -19,14 +18,19 @@ MAX_PIXELS = 100_000_000  # a larger picture is not decoded
 SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
 
 
-def write(path: Path, dataset: Dataset, results: Results, limit: int) -> None:
-    """Write a page of the *limit* worst rows by the first metric; those without a score come first."""
-    first = results.plan.metrics[0]
-    sign = -1 if first in results.plan.lower else 1
-    worst = nsmallest(limit, results.lines(), key=lambda line: badness(line, first, sign))
+def write(path: Path, dataset: Dataset, plan: Plan, lines: Callable[[], Iterator[Line]], limit: int) -> None:
+    """
+    Write a page of the *limit* worst rows by the first metric; those without a score come first.
+
+    Args:
+        lines: the results of *dataset*, in its order; iterated three times.
+    """
+    first = plan.metrics[0]
+    sign = -1 if first in plan.lower else 1
+    worst = nsmallest(limit, lines(), key=lambda line: badness(line, first, sign))
     rows = {line["row"] for line in worst}
     pictures = {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in rows}
-    html = page(worst, pictures, first, len(results.order), kinds_of(results.lines()))
+    html = page(worst, pictures, first, sum(1 for _ in lines()), kinds_of(lines()))
     path.write_text(html, "utf-8", errors="backslashreplace")
 
 

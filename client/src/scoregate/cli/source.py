@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,13 @@ from scoregate.cli.arguments import UsageFault, add_concurrency, metrics_of
 from scoregate.cli.manifest import NAMES
 from scoregate.cli.tiles import Sheets, add_grid, grid_of
 from scoregate.data.columns import sweep_of
-from scoregate.data.datasets import Dataset, captions_alone, is_generated
+from scoregate.data.datasets import Dataset
+from scoregate.data.folders import captions_alone, is_generated
 from scoregate.data.rows import prompt_fault
 from scoregate.text import shown
+
+PROMPT_COLUMN = Dataset.prompt_column
+ABOUT_PROMPTS = ("--prompt", "--prompts", "--prompt-column", "--matrix")  # not with --no-prompt
 
 
 def add_dataset(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +31,12 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
     add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
     add("-p", "--prompt", help="of all pictures of a folder, in place of captions")
+    add(
+        "--prompts",
+        type=Path,
+        metavar="FILE",
+        help="of the pictures of a folder by name, in place of captions: a JSON object, or a table",
+    )
     add("--no-prompt", action="store_true", help="read no prompts, for metrics that need none")
     add("--frames-column", metavar="NAME", help="lists of frames or views, in place of one picture")
     add(
@@ -60,73 +70,54 @@ def given_in(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def named(arguments: argparse.Namespace) -> Dataset:
     """Return the data set that the arguments name.  Raises as `dataset_of`."""
-    return dataset_of(arguments.dataset, metrics_of(arguments), **given_in(arguments))
+    return dataset_of(arguments.dataset, metrics_of(arguments), given_in(arguments))
 
 
-def dataset_of(
-    path: Path,
-    metrics: Sequence[str],
-    *,
-    image_column: str | None = None,
-    prompt_column: str = "prompt",
-    frames_column: str | None = None,
-    option_column: Sequence[str] = (),
-    matrix: bool = False,
-    sweep: Sequence[str] = (),
-    any_path: bool = False,
-    prompt: str | None = None,
-    no_prompt: bool = False,
-    grid: str | None = None,
-) -> Dataset:
+def dataset_of(path: Path, metrics: Sequence[str], given: Mapping[str, Any]) -> Dataset:
     """
     Return a data set.
 
     Args:
-        option_column, sweep, grid: in the form of their arguments.
+        given: arguments by name, as of `given_in`.
 
     Raises:
         UsageFault: arguments have another form, or do not go together.
     """
-    if matrix and frames_column:
+    plain = {name: value for name, value in given.items() if name not in ("option_column", "sweep", "grid")}
+    if plain.get("matrix") and plain.get("frames_column"):
         raise UsageFault("--matrix and --frames-column: give one of them")
-    if grid and frames_column:
+    if (grid := given.get("grid")) and plain.get("frames_column"):
         raise UsageFault("--grid and --frames-column: give one of them")
-    if no_prompt and (prompt is not None or matrix or prompt_column != Dataset.prompt_column):
-        raise UsageFault("--no-prompt reads no prompts: leave out --prompt, --prompt-column and --matrix")
-    if prompt is not None:
-        check_prompt(path, prompt)
-    renamed = dict[str, str]()
-    for text in option_column:
-        name, _, column = text.partition("=")
-        if not column or not all(name.partition(".")):
-            raise UsageFault(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
-        renamed[name] = column
-    sweeps = [sweep_of(text) for text in sweep]
-    if wrong := [
-        each for each in (*renamed, *(s.name for s in sweeps)) if each.partition(".")[0] not in metrics
-    ]:
-        raise UsageFault(f"{shown(wrong[0])}: this metric is not scored, see --metric")
-    found = Dataset(
-        path,
-        image_column,
-        prompt_column,
-        any_path,
-        frames_column,
-        renamed,
-        matrix,
-        sweeps,
-        metrics,
-        prompt=prompt,
-        prompted=not no_prompt,
-    )
+    others = plain.get("matrix") or plain.get("prompt_column", PROMPT_COLUMN) != PROMPT_COLUMN
+    if plain.get("no_prompt") and (others or plain.get("prompt") is not None or plain.get("prompts")):
+        raise UsageFault(f"--no-prompt reads no prompts: leave out {', '.join(ABOUT_PROMPTS)}")
+    check_prompts(path, plain.get("prompt"), plain.get("prompts"))
+    renamed = dict(map(renaming, given.get("option_column", ())))
+    sweeps = [sweep_of(text) for text in given.get("sweep", ())]
+    for name in (*renamed, *(sweep.name for sweep in sweeps)):
+        if name.rpartition(".")[0] not in metrics:
+            raise UsageFault(f"{shown(name)}: this metric is not scored, see --metric")
+    found = Dataset(path, option_columns=renamed, sweeps=sweeps, metrics=metrics, **plain)
     return Sheets(**vars(found), grid=grid_of(grid)) if grid else found
 
 
-def check_prompt(folder: Path, prompt: str) -> None:
-    """Raise `UsageFault` if *folder* has prompts of its own, or the service would reject this one."""
-    if Dataset(folder).shards or Dataset(folder).table is not None or is_generated(folder):
-        raise UsageFault(f"--prompt is for a folder of pictures alone: {folder} has prompts of its own")
-    if fault := prompt_fault(prompt):
+def renaming(text: str) -> tuple[str, str]:
+    """Return the option and the column of an argument `METRIC.OPTION=COLUMN`.  Raises `UsageFault`."""
+    name, _, column = text.partition("=")
+    if not column or not all(name.rpartition(".")):
+        raise UsageFault(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
+    return name, column
+
+
+def check_prompts(folder: Path, prompt: str | None, prompts: Path | None) -> None:
+    """Raise `UsageFault` if *folder* has prompts of its own, or the service would reject the one of all."""
+    given = {"--prompt": prompt, "--prompts": prompts}
+    names = [name for name, value in given.items() if value is not None]
+    if names[1:]:
+        raise UsageFault(f"{' and '.join(names)}: give one of them")
+    if names and (Dataset(folder).shards or Dataset(folder).table is not None or is_generated(folder)):
+        raise UsageFault(f"{names[0]} is for a folder of pictures alone: {folder} has prompts of its own")
+    if prompt is not None and (fault := prompt_fault(prompt)):
         raise UsageFault(f"--prompt {fault}")
 
 
@@ -135,6 +126,7 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
     files = dataset.shards or list(filter(None, [dataset.table]))
     if not files and (given := about_columns(dataset)):
         raise UsageFault(f"{given[0]}: this folder has no table, but a text file for each picture")
+    files += filter(None, [dataset.prompts])
     read = {file.resolve() for file in files}
     for path, what in ((out, "results"), (page, "page")):
         if path and path.resolve() in read:
@@ -143,7 +135,11 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
             raise UsageFault(f"{path}: there is no folder {path.parent}")
     if page and page.resolve() == out.resolve():
         raise UsageFault(f"{page}: the page would overwrite the results")
-    if not files and dataset.prompted and dataset.prompt is None and (alone := captions_alone(dataset.path)):
+    if (
+        not (files or dataset.no_prompt)
+        and dataset.prompt is None
+        and (alone := captions_alone(dataset.path))
+    ):
         named = ", ".join(alone[:5]) + ", …" * (len(alone) > 5)
         print(
             shown(f"text files without a picture of the same name: {len(alone)} ({named})"), file=sys.stderr
@@ -153,8 +149,8 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
 def about_columns(dataset: Dataset) -> list[str]:
     """Return the arguments that need a table."""
     given = {
-        "--image-column": dataset.image_column,
-        "--prompt-column": dataset.prompt_column != Dataset.prompt_column,
+        "--image-column": dataset.image_column and not dataset.prompts,
+        "--prompt-column": dataset.prompt_column != Dataset.prompt_column and not dataset.prompts,
         "--frames-column": dataset.frames_column,
         "--option-column": dataset.option_columns,
         "--matrix": dataset.matrix,

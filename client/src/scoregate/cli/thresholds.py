@@ -8,14 +8,15 @@ numbers, so no rounding moves a threshold.
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, isfinite, sqrt
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scoregate.cli.arguments import UsageFault
-from scoregate.cli.lines import Line, is_line, line_of
+from scoregate.cli.lines import Line, is_line
+from scoregate.cli.tables import line_of, nested
 from scoregate.cli.warnings import Kind, kinds_of
 from scoregate.records import Record, number, records, truth
 
@@ -77,6 +78,7 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
         if record.fault:
             samples.leave_out("cannot be read", record.number)
             continue
+        record = replace(record, values=nested(record.values))
         samples.metric = samples.metric or only_metric(record, path)
         add_record(samples, record, label)
     if not samples.scores:

@@ -111,5 +111,7 @@ class Sheets(Dataset):
     def __iter__(self) -> Iterator[Row]:
         return renumbered(tile for row in super().__iter__() for tile in tiles(row, self.grid))
 
-    def __len__(self) -> int:
-        return super().__len__() * self.grid.tiles
+    def count(self) -> int | None:
+        """Return the number of tiles; None for shards."""
+        sheets = super().count()
+        return sheets and sheets * self.grid.tiles

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import scoregate
 from scoregate.cli.lines import Line
@@ -60,7 +60,21 @@ def kinds_of(lines: Iterable[Line]) -> list[Kind]:
         for kind, notice in {notice.kind: notice for notice in notices_of(line)}.items():
             image = None if notice.code == DEMO else line["image"]
             found.setdefault(kind, Kind(str(notice), notice.code, image)).rows += 1
-    return sorted(found.values(), key=lambda kind: (kind.code != DEMO, -kind.rows))
+    return in_order(found.values())
+
+
+def merged_kinds(kinds: Iterable[Kind]) -> list[Kind]:
+    """Return *kinds* of several tables as those of one."""
+    found: dict[str, Kind] = {}
+    for kind in kinds:
+        first = found.setdefault(Notice(kind.text, kind.code).kind, replace(kind, rows=0))
+        first.rows += kind.rows
+    return in_order(found.values())
+
+
+def in_order(kinds: Iterable[Kind]) -> list[Kind]:
+    """Return *kinds*, those of demo models first and then the most frequent ones."""
+    return sorted(kinds, key=lambda kind: (kind.code != DEMO, -kind.rows))
 
 
 def notices_of(line: Line) -> list[Notice]:

@@ -71,9 +71,10 @@ def options_in(
         cell = json_cell(values.get(metric))
         if isinstance(cell, Mapping) or in_braces(cell):
             found[metric] = {**found.get(metric, {}), **of_metric(cell, f"column {metric}")}
-    dotted = {name: name for name in values if name.partition(".")[0] in metrics and "." in name}
+    # An output of a rubric is a metric with a full stop in its name.
+    dotted = {name: name for name in values if name.rpartition(".")[0] in metrics and name not in metrics}
     for name, column in {**dotted, **(renamed or {})}.items():
-        metric, _, option = name.partition(".")
+        metric, _, option = name.rpartition(".")
         if metric in metrics and not empty(cell := values.get(column)):
             of_it = option_of(cell, is_text=name in texts) if in_csv else cell
             found.setdefault(metric, {})[option] = of_it
@@ -150,7 +151,7 @@ def sweep_of(text: str) -> Sweep:
         OSError: the file cannot be read.
     """
     name, equals, file = text.partition("=")
-    metric, _, option = name.partition(".")
+    metric, _, option = name.rpartition(".")
     if not (metric and option and equals and file):
         raise BadInput(f"--sweep {text}: it has the form METRIC.OPTION=FILE")
     check_regular(file)

@@ -1,7 +1,5 @@
 """Data sets: folders of captions, metadata or GenEval, tables, shards."""
 
-import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.data.columns import Sweep, in_json, is_column, matrix, options_in, swept
-from scoregate.data.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
-from scoregate.data.shards import PICTURES, VIDEOS, count_samples, samples_of, shards_of
+from scoregate.data.folders import METADATA, captioned, generated, is_generated, pictures, prompted, samples
+from scoregate.data.rows import RELATED, Row, picture_of, prompt_fault
+from scoregate.data.shards import samples_of, shards_of
 from scoregate.items import Item
-from scoregate.records import BadInput, Record, check_regular, count, kind, records
+from scoregate.records import BadInput, Record, count, kind, records
 
-METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 FIRST = 100  # rows in which a column has to be seen
-
-SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,8 @@ class Dataset:
         asking: those of them whose question set the column `question_set` pins.
         texts: options that are texts, by `METRIC.OPTION`, though a cell of CSV may be `2024`.
         prompt: of all pictures of a folder, in place of captions.
-        prompted: whether the pictures have prompts; without, captions and the column are not read.
+        prompts: the file with the prompts of a folder by picture, in place of captions.
+        no_prompt: whether neither captions nor the column of prompts are read, for metrics that need none.
         part: whether *path* is one shard of a data set whose columns are checked.
 
     Raises:
@@ -58,7 +55,8 @@ class Dataset:
     asking: Sequence[str] = ()
     texts: Collection[str] = ()
     prompt: str | None = None
-    prompted: bool = True
+    prompts: Path | None = None
+    no_prompt: bool = False
     part: bool = False
 
     def __iter__(self) -> Iterator[Row]:
@@ -97,13 +95,16 @@ class Dataset:
         """The column of pictures."""
         return self.image_column or ("file_name" if self.path.is_dir() and not self.shards else "image")
 
-    def __len__(self) -> int:
+    def count(self) -> int | None:
+        """Return the number of rows; None for shards, which would have to be read for it."""
+        if self.shards:
+            return None
         if self.matrix:
             return sum(1 for _ in self)
-        if self.shards:
-            rows = sum(map(count_samples, self.shards))
-        elif self.table:
+        if self.table:
             rows = count(self.table)
+        elif self.prompts:
+            rows = sum(1 for _ in self.below(self.path))
         else:
             rows = sum(1 for _ in (samples if is_generated(self.path) else pictures)(self.path))
         for sweep in self.sweeps:
@@ -114,7 +115,10 @@ class Dataset:
         """Return the rows of a folder without a table."""
         if is_generated(folder):
             return generated(folder, self.metrics, self.any_path)
-        return captioned(folder, self.any_path, self.prompt, self.prompted)
+        if self.prompts:
+            columns = self.image_column or "image", self.prompt_column
+            return prompted(folder, self.prompts, *columns, self.any_path)
+        return captioned(folder, self.any_path, self.prompt, self.no_prompt)
 
     def listed(self, table: Path) -> Iterator[Row]:
         """Yield the rows of a table."""
@@ -128,14 +132,13 @@ class Dataset:
     def in_shard(self, shard: Path) -> Iterator[Row]:
         """Yield the rows of a shard."""
         for record in samples_of(shard):
-            name = "" if record.name else shard.name  # which is in the picture's name
-            yield from (replace(row, shard=name) for row in self.rows(record, shard, in_csv=False))
+            yield from self.rows(record, shard, in_csv=False)
 
     def rows(self, record: Record, file: Path, in_csv: bool) -> Iterator[Row]:
         """Yield a record as the rows that are scored."""
         images, prompts = self.image.split(","), self.prompt_column.split(",")
         for each in matrix(record, images, prompts) if self.matrix else [record]:
-            yield replace(self.row(each, file, in_csv), any_path=self.any_path)
+            yield self.row(each, file, in_csv)
 
     def check_samples(self) -> None:
         """Check the columns of shards, as `check_columns`."""
@@ -155,7 +158,7 @@ class Dataset:
         images = (
             (self.frames_column, "--frames-column") if self.frames_column else (self.image, "--image-column")
         )
-        wanted = [images, *([(self.prompt_column, "--prompt-column")] if self.prompted else [])]
+        wanted = [images, *([] if self.no_prompt else [(self.prompt_column, "--prompt-column")])]
         wanted += [(column, "--option-column") for column in self.option_columns.values()]
         for given, argument in wanted:
             for column in given.split(",") if self.matrix else [given]:
@@ -168,16 +171,17 @@ class Dataset:
         """Return a record of *file* as a row; pictures are named relative to its folder."""
         number, values, folder = record.number, record.values, file.parent
         place = record.name or (f"{file.name}, row {number}" if self.shards else f"row {number}")
+        shard = file.name if self.shards and not record.name else ""  # the name of a sample in a tar has it
         if record.fault:
-            return Row(number, record.name, fault=f"{place}: {record.fault}")
+            return Row(number, record.name, fault=f"{place}: {record.fault}", shard=shard)
         image, prompt = ("image", "prompt") if self.matrix else (self.image, self.prompt_column)
-        text, faults = values.get(prompt) if self.prompted else None, []
+        text, faults = None if self.no_prompt else values.get(prompt), []
         name, frames, options = None, list[Path | bytes](), dict[str, dict[str, Any]]()
         try:
             name, frames = self.shown(values, image, folder)
         except ValueError as exc:
             faults.append(f"column {self.frames_column or image} {exc}")
-        if self.prompted and (why := prompt_fault(text)):
+        if not self.no_prompt and (why := prompt_fault(text)):
             faults.append(f"column {prompt} {why}")
         try:
             options = options_in(
@@ -198,8 +202,10 @@ class Dataset:
             f"{place}, {'; '.join(faults)}" if faults else "",
             {column: values[column] for column in RELATED if values.get(column) not in (None, "", [])},
             folder,
-            frames=frames if self.frames_column else (),
-            options=options,
+            self.any_path,
+            frames if self.frames_column else (),
+            options,
+            shard,
         )
 
     def shown(self, values: Mapping[str, Any], image: str, folder: Path) -> tuple[str, list[Path | bytes]]:
@@ -219,127 +225,6 @@ def renumbered(rows: Iterable[Row]) -> Iterator[Row]:
     return (replace(row, number=number) for number, row in enumerate(rows, 1))
 
 
-def captioned(folder: Path, any_path: bool, of_all: str | None, prompted: bool) -> Iterator[Row]:
-    """Yield the pictures and videos below *folder*; if *prompted*, with *of_all* or each one's text file."""
-    files = sorted(pictures(folder))
-    if not files:
-        raise BadInput(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
-    for number, file in enumerate(files, 1):
-        name = file.relative_to(folder).as_posix()
-        try:
-            own = prompted and of_all is None
-            prompt = caption_of(file, folder, any_path) if own else of_all
-        except (OSError, ValueError) as exc:
-            why = exc.strerror if isinstance(exc, OSError) else exc
-            yield Row(number, name, fault=f"row {number}, {name}: its caption {file.stem}.txt: {why}")
-        else:
-            fault = prompt_fault(prompt) if prompted else ""
-            yield Row(
-                number,
-                name,
-                prompt,
-                file,
-                fault=fault and f"row {number}, {name}: its caption {fault}",
-                folder=folder,
-                any_path=any_path,
-            )
-
-
-def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
-    """Return a picture's caption file.  Raises `OSError`, and `ValueError` if it is outside the data set."""
-    caption = picture.with_suffix(".txt")
-    if not (any_path or is_below(caption, folder)):
-        raise ValueError(OUTSIDE)
-    check_regular(caption)
-    try:
-        return caption.read_text("utf-8-sig").strip()
-    except UnicodeDecodeError as exc:
-        raise ValueError("is not UTF-8") from exc
-
-
-def pictures(folder: Path) -> Iterator[Path]:
-    """Yield the pictures and videos below *folder*, by their suffixes."""
-    return (file for file in folder.rglob("*") if file.suffix.lower() in PICTURES | VIDEOS)
-
-
-def captions_alone(folder: Path) -> list[str]:
-    """Return the text files without a picture of the same name."""
-    shown = {file.with_suffix("") for file in pictures(folder)}
-    texts = sorted(file for file in folder.rglob("*.txt") if file.with_suffix("") not in shown)
-    return [file.relative_to(folder).as_posix() for file in texts]
-
-
-OF_A_PROMPT, SAMPLES, GENEVAL = "metadata.jsonl", "samples", "geneval"
-NO_SAMPLE = f"sample, such as {SAMPLES}/0000.png"
-
-
-def is_generated(folder: Path) -> bool:
-    """Return True if *folder* has a numbered folder with a prompt's metadata."""
-    return any((each / OF_A_PROMPT).is_file() for each in numbered_folders(folder))
-
-
-def numbered_folders(folder: Path) -> Iterator[Path]:
-    return (each for each in sorted(folder.iterdir()) if each.name.isdigit() and each.is_dir())
-
-
-def samples(folder: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Yield each prompt's folder with each of its pictures, which have numbers as names; None without any."""
-    for each in numbered_folders(folder):
-        files = (each / SAMPLES).iterdir() if (each / SAMPLES).is_dir() else ()
-        found: list[Path | None] = [*sorted(file for file in files if SAMPLE.fullmatch(file.name))]
-        yield from ((each, file) for file in found or [None])
-
-
-def generated(folder: Path, metrics: Sequence[str], any_path: bool) -> Iterator[Row]:
-    """
-    Yield the pictures; the metadata is an option of `geneval`, and its task the column `tag`.
-
-    A prompt without pictures is a row with a fault.
-
-    Raises:
-        BadInput: no prompt has a picture.
-    """
-    if not any(file for _, file in samples(folder)):
-        raise BadInput(f"{folder}: no prompt has a {NO_SAMPLE}")
-    for number, (of_prompt, file) in enumerate(samples(folder), 1):
-        name = (file or of_prompt / SAMPLES).relative_to(folder).as_posix()
-        try:
-            metadata = metadata_of(of_prompt / OF_A_PROMPT, folder, any_path)
-        except (OSError, ValueError) as exc:
-            why = exc.strerror if isinstance(exc, OSError) else exc
-            yield Row(number, name, fault=f"row {number}, {name}: its {OF_A_PROMPT}: {why}")
-            continue
-        prompt = metadata.get("prompt")
-        fault = f"its prompt {why}" if (why := prompt_fault(prompt)) else ""
-        if file is None:
-            fault = f"there is no {NO_SAMPLE}"
-        yield Row(
-            number,
-            name,
-            prompt if isinstance(prompt, str) else None,
-            file or b"",
-            {"tag": metadata["tag"]} if isinstance(metadata.get("tag"), str) else {},
-            fault and f"row {number}, {name}: {fault}",
-            folder=folder,
-            any_path=any_path,
-            options={GENEVAL: metadata} if GENEVAL in metrics else {},
-        )
-
-
-def metadata_of(file: Path, folder: Path, any_path: bool) -> Mapping[str, Any]:
-    """Return a prompt's metadata.  Raises `OSError`, and `ValueError` if it is outside or no JSON object."""
-    if not (any_path or is_below(file, folder)):
-        raise ValueError(OUTSIDE)
-    check_regular(file)
-    try:
-        content = json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as exc:
-        raise ValueError("is not JSON") from exc
-    if not isinstance(content, dict):
-        raise ValueError("is no JSON object")
-    return content
-
-
 class Unreadable:
     """Stands for the picture of a row that cannot be read; `read` raises `ValueError` with the reason."""
 
@@ -355,9 +240,10 @@ def read(
     metrics: Sequence[str] = (),
     *,
     prompt: str | None = None,
+    prompts: str | PathLike[str] | None = None,
     image_column: str | None = None,
     prompt_column: str = "prompt",
-    prompted: bool = True,
+    no_prompt: bool = False,
 ) -> Iterator[Item]:
     """
     Yield the rows of a data set, for `score_many`, one by one.
@@ -369,14 +255,24 @@ def read(
         source: a folder, a file or a pattern of shards, as `scoregate batch` takes them.
         metrics: those whose options are read from the columns.
         prompt: of all pictures of a folder, in place of captions.
-        prompted: False reads no prompts, for metrics that need none.
+        prompts: a file with the prompts of a folder by picture, in place of captions.
+        no_prompt: read no prompts, for metrics that need none.
 
     Raises:
         BadInput: nothing can be read from *source*, or none of its first rows has the columns.
         OSError: a table cannot be read.
     """
-    columns = (image_column, prompt_column)
-    for row in Dataset(Path(source), *columns, metrics=metrics, prompt=prompt, prompted=prompted):
+    by_name = None if prompts is None else Path(prompts)
+    dataset = Dataset(
+        Path(source),
+        image_column,
+        prompt_column,
+        metrics=metrics,
+        prompt=prompt,
+        prompts=by_name,
+        no_prompt=no_prompt,
+    )
+    for row in dataset:
         try:
             if row.fault:
                 raise ValueError(row.fault)

@@ -20,7 +20,6 @@ from scoregate.records import (
     Record,
     arrow,
     check_regular,
-    count,
     json_record,
     kind,
     opened,
@@ -33,6 +32,7 @@ VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 MAX_SHARDS = 100_000  # of a pattern
 MAX_FILE = 2**34  # bytes in a tar; `tarfile` also skips data that is not there, block by block
 MAX_HEADER = 2**20  # bytes of a long name or of attributes, which `tarfile` reads at once
+BLOCK = 2**16  # bytes that are read from a tar at once
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
 MAX_PICTURE = MAX_LINE
 KINDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
@@ -116,21 +116,6 @@ def samples_of(shard: Path) -> Iterator[Record]:
         yield Record(number + 1, fault=f"the shard cannot be read {place}: {exc}")
 
 
-def count_samples(shard: Path) -> int:
-    """Return the number of records of `samples_of`, without reading pictures."""
-    number = 0
-    try:
-        if kind(shard) == ".parquet":
-            return count(shard)
-        if kind(shard) == ".arrow":
-            return sum(batch.num_rows for batch in batches(shard))
-        for _ in groupby(members(shard), lambda found: found[0]):
-            number += 1
-    except UNREADABLE:
-        return max(number, 1)  # the fault is in place of the last one
-    return number
-
-
 class Header(tarfile.TarInfo):
     """
     A header of a tar file, without what would break off reading unnoticed or take up memory.
@@ -164,10 +149,9 @@ Member = tuple[str, str, tarfile.TarInfo, tarfile.TarFile]
 
 def members(shard: Path) -> Iterator[Member]:
     """Yield the key, the suffix and the header of each file in a tar; others have no part in a sample."""
-    packed = shard.suffix.lower() == GZIP  # cannot seek back, which is slow in gzip
     with (
         opened(shard) as file,
-        tarfile.open(fileobj=file, mode="r|" if packed else "r:", tarinfo=Header) as tar,
+        tarfile.open(fileobj=file, mode="r|", bufsize=BLOCK, tarinfo=Header) as tar,  # seeks cost more
     ):
         offset = -1
         while header := tar.next():
@@ -185,10 +169,14 @@ def members(shard: Path) -> Iterator[Member]:
                 raise tarfile.ReadError("data after the mark of its end")
 
 
+def groups(shard: Path) -> Iterator[tuple[str, Iterator[Member]]]:
+    """Return the samples of a tar, each with its key: neighbouring files with the same key."""
+    return groupby(members(shard), lambda found: found[0])
+
+
 def tar_samples(shard: Path) -> Iterator[Record]:
-    """Yield the samples of a tar: neighbouring files with the same key."""
-    grouped = groupby(members(shard), lambda found: found[0])
-    for number, (key, found) in enumerate(grouped, 1):
+    """Yield the samples of a tar."""
+    for number, (key, found) in enumerate(groups(shard), 1):
         name = f"{shard.name}/{key}"
         try:
             values = values_of(name, content_of(found))
@@ -245,21 +233,21 @@ def values_of(name: str, parts: Mapping[str, bytes]) -> dict[str, Any]:
     return {**values, "image": image} | ({} if prompt is None else {"prompt": prompt})
 
 
-def batches(shard: Path) -> Iterator[Any]:
-    """Yield the record batches of an Arrow stream.  Raises `BadInput`."""
+def arrow_batches(shard: Path) -> Iterator[Any]:
+    """Yield the record batches of an Arrow stream, of at most `ROWS` rows.  Raises `BadInput`."""
     pyarrow, _ = arrow()
     check_regular(shard)
     try:
         with pyarrow.OSFile(str(shard)) as file, pyarrow.ipc.open_stream(file) as stream:
-            yield from stream
+            for batch in stream:
+                yield from (batch[start : start + ROWS] for start in range(0, len(batch), ROWS))
     except pyarrow.ArrowException as exc:
         raise BadInput(str(exc)) from exc
 
 
 def arrow_rows(shard: Path) -> Iterator[Record]:
     """Yield the rows of an Arrow file."""
-    some = (batch[start : start + ROWS] for batch in batches(shard) for start in range(0, len(batch), ROWS))
-    rows = (values for batch in some for values in batch.to_pylist())
+    rows = (values for batch in arrow_batches(shard) for values in batch.to_pylist())
     for number, values in enumerate(rows, 1):
         yield Record(number, values)
 

@@ -7,6 +7,7 @@ from pydantic import Discriminator, Field
 
 from service.core.errors import Invalid
 from service.core.fields import branch
+from service.images.loader import ImageRef
 from service.web.dialects.questions import (
     MAX_CHOICES,
     MAX_LEVELS,
@@ -17,9 +18,10 @@ from service.web.dialects.questions import (
     as_text,
     with_input,
 )
-from service.web.dialects.wire import Loose
+from service.web.dialects.wire import Loose, source_of
 
 MAX_QUESTIONS = 400
+MAX_PICTURES = 64  # of all questions
 NO_TOKENS = {  # none are counted, and typed clients need the fields
     "input_tokens": 0,
     "input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0},
@@ -103,8 +105,11 @@ class OpenAiRequest(Loose):
     def asked(self) -> Iterator[Question]:
         """Yield the questions, each after the text of the input.  Raises `Invalid`."""
         state = "\n".join(content for _, is_picture, content in self._parts() if not is_picture)
+        seen: dict[str, ImageRef] = {}
         for number, each in enumerate(self.questions):
-            yield question_of(each, state, f"/questions/{number}")
+            yield question_of(each, state, f"/questions/{number}", seen)
+            if len(seen) > MAX_PICTURES:
+                raise Invalid(f"/questions: have more than {MAX_PICTURES} different pictures")
 
     def answer(self, readings: Sequence[Reading], model: str, request_id: str) -> dict[str, Any]:
         """Return the response."""
@@ -153,23 +158,33 @@ def parts(content: Any, place: str) -> Iterator[tuple[str, bool, str]]:
                 raise Invalid(f"{where}: must be an input_text, an input_json or an input_image")
 
 
-def question_of(asked: AnyQuestion, state: str, place: str) -> Question:
-    """Return a question of the wire after the text of the input.  Raises `Invalid`."""
-    texts = []
-    for where, is_picture, text in parts(asked.instructions, f"{place}/instructions"):
+def question_of(asked: AnyQuestion, state: str, place: str, seen: dict[str, ImageRef]) -> Question:
+    """
+    Return a question of the wire after the text of the input.
+
+    Args:
+        seen: the pictures of questions by address; equal ones are opened once.
+
+    Raises:
+        Invalid: the question cannot be read.
+    """
+    texts, pictures = [], []
+    for _, is_picture, content in parts(asked.instructions, f"{place}/instructions"):
         if is_picture:
-            raise Invalid(f"{where}: a picture can only be in the input")
-        texts.append(text)
+            pictures.append(seen.setdefault(content, ImageRef(source_of(content))))
+        else:
+            texts.append(content)
     said = "\n".join(texts)
     if not said.strip():
         raise Invalid(f"{place}/instructions: is empty")
     if isinstance(asked, Predicate):
-        return Question(place, "yes_no", with_input(state, f"Is the following true? {said}"))
+        statement = f"Is the following true? {said}"
+        return Question(place, "yes_no", with_input(state, statement), pictures=pictures)
     if isinstance(asked, ChoiceQuestion):
         choices = [Option(value_text(each.value), each.description or "") for each in asked.choices]
-        return Question(place, "choice", with_input(state, said), choices)
+        return Question(place, "choice", with_input(state, said), choices, pictures=pictures)
     levels = [Option(each.label, each.description or "") for each in asked.levels]
-    return Question(place, "score", with_input(state, said), levels)
+    return Question(place, "score", with_input(state, said), levels, pictures=pictures)
 
 
 def value_text(value: str | bool) -> str:

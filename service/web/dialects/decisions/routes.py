@@ -4,6 +4,7 @@ Typed questions about one picture, with a probability for each answer.
 `POST /v1/decisions` has OpenAI's body or SGLang's, and `POST /v1/systemone` that of vLLM and SGLang.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
@@ -12,12 +13,11 @@ from pydantic import Discriminator, RootModel
 from service.core.errors import Invalid, ScoregateError
 from service.core.fields import branch
 from service.images.loader import ImageRef
-from service.images.sources import Base64, Url
 from service.web.dialects.decisions.openai import OpenAiRequest
 from service.web.dialects.decisions.sglang import SglangRequest
 from service.web.dialects.decisions.systemone import SystemOneRequest
 from service.web.dialects.questions import Question, failed_nested, parts_of, readings, within_limits
-from service.web.dialects.wire import ADDRESS, Picture, read_as
+from service.web.dialects.wire import Picture, read_as, source_of
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
@@ -68,25 +68,29 @@ async def systemone(request: Request) -> Response:
     return await answered(request, *await read_as(request, SystemOneRequest, asked))
 
 
-def asked(wire: AnyRequest) -> tuple[AnyRequest, Picture, list[Question]]:
+def asked(wire: AnyRequest) -> tuple[AnyRequest, Picture | None, list[Question]]:
     """Return a request with its picture and its questions.  Raises `Invalid`."""
-    return wire, picture_of(wire), within_limits(wire.asked())
+    questions = within_limits(wire.asked())
+    return wire, picture_of(wire, questions), questions
 
 
 async def answered(
-    request: Request, wire: AnyRequest, picture: Picture, questions: list[Question]
+    request: Request, wire: AnyRequest, picture: Picture | None, questions: list[Question]
 ) -> Response:
     """Return the response with all answers.  Raises the first error of a question."""
     timeout_s = service_of(request).settings.dialects.timeouts_s.decisions
-    found, model = await readings(request, wire.model, ImageRef(picture), questions, timeout_s)
+    ref = ImageRef(picture) if picture else None
+    found, model = await readings(request, wire.model, ref, questions, timeout_s)
     return json_response(wire.answer(found, model, request.state.request_id))
 
 
-def picture_of(wire: AnyRequest) -> Picture:
-    """Return the only picture of a request.  Raises `Invalid`."""
+def picture_of(wire: AnyRequest, questions: Sequence[Question]) -> Picture | None:
+    """Return the only picture of a request; None if each question has its own.  Raises `Invalid`."""
     found = wire.pictures()
+    if not found and all(each.pictures for each in questions):
+        return None
     if len(found) != 1:
         place = found[1][0] if found else "/images or /input"
         raise Invalid(f"{place}: the request has {len(found)} pictures; questions are about exactly one")
     [(_, address)] = found
-    return Url(address) if ADDRESS.match(address) else Base64(address)
+    return source_of(address)

@@ -6,7 +6,8 @@ from math import exp, isclose, log
 
 import pytest
 
-from models.core.calls import LikelihoodCall
+from models.core.calls import AnswerCall, LikelihoodCall
+from models.core.outcomes import Text
 from models.families.fake import answer
 from models.images.image import Image
 from service.web.dialects import chat_judge
@@ -161,3 +162,74 @@ async def test_a_large_body_is_understood_on_the_threads_that_parse(dialects, te
             await message(apps.main, body(text, ignored=more))
 
     assert [True, False, False] == [each is threading.main_thread() for each in read]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "fit": {"type": "integer", "minimum": 0, "maximum": 10},
+        "why": {"type": "string"},
+    },
+    "required": ["fit", "why"],
+    "additionalProperties": False,
+}
+INLINE = {"allow_inline": True}
+
+
+def graded(schema=SCHEMA, **more):
+    form = {"type": "json_schema", "json_schema": {"name": "grade", "strict": True, "schema": schema}}
+    return body("Rate this image from 0 to 10.", response_format=form, **more)
+
+
+async def test_instructions_with_a_schema_have_the_object_that_the_model_writes(dialects, fakes):
+    """Those of the system come first; the schema goes to the model's server."""
+    async with dialects(judge=INLINE) as apps:
+        found = json.loads(await message(apps.main, graded()))
+
+    assert SCHEMA["properties"].keys() == found.keys()
+    assert found["fit"] in range(11)
+    [call] = [call for call in fakes["vqa"].calls if isinstance(call, AnswerCall)]
+    assert "A judge.\n\nRate this image from 0 to 10." == call.question
+    assert (SCHEMA, 1024, 0) == (call.schema, call.max_tokens, call.temperature)
+
+
+async def test_an_answer_that_does_not_follow_the_schema_is_an_error(dialects, fakes):
+    """With the beginning of the text, and counted by its reason; as `/score` does it."""
+    plain = fakes["vqa"].answer
+    fakes["vqa"].answer = lambda call: (
+        Text('{"fit": 11, "why": "-"}') if isinstance(call, AnswerCall) else plain(call)
+    )
+    async with dialects(judge=INLINE) as apps:
+        response = await apps.main.post(PATH, json=graded())
+        refused = apps.service.instruments.refused_answers.labels("out_of_range")._value.get()
+
+    said = response.json()["error"]["message"]
+    assert (502, 1) == (response.status_code, refused)
+    assert 'fit: 11 is not an integer from 0 to 10; the answer begins: \'{"fit": 11' in said
+
+
+@pytest.mark.parametrize(
+    ("sent", "judge", "said"),
+    [
+        (graded(), {}, "/response_format: schemas of requests are off"),
+        (graded({"type": "array"}), INLINE, "/response_format/json_schema/schema: the schema must be"),
+        (body("a", response_format={"type": "json_schema"}), INLINE, "/response_format/json_schema/schema: "),
+    ],
+)
+async def test_a_schema_that_cannot_be_used_is_refused(dialects, sent, judge, said):
+    """By default every one."""
+    async with dialects(judge=judge) as apps:
+        response = await apps.main.post(PATH, json=sent)
+
+    assert 400 == response.status_code
+    assert response.json()["error"]["message"].startswith(said)
+
+
+async def test_a_fault_of_the_model_is_that_of_the_request(dialects, fakes):
+    """The place is that of the messages."""
+    fakes["vqa"].fault = lambda call: ValueError("no") if isinstance(call, AnswerCall) else None
+    async with dialects(judge=INLINE) as apps:
+        response = await apps.main.post(PATH, json=graded())
+
+    assert 500 == response.status_code
+    assert response.json()["error"]["message"].startswith("/messages: ")

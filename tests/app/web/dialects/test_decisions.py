@@ -240,3 +240,88 @@ async def test_a_body_of_no_form_is_the_callers_fault(dialects, path, body):
 
     assert 400 == response.status_code
     assert "invalid_request_error" == response.json()["error"]["type"]
+
+
+OTHER = {"type": "input_image", "image_url": f"data:image/png;base64,{b64(PICTURES[1])}"}
+
+
+def with_picture(question, *pictures):
+    text = {"type": "input_text", "text": question["instructions"]}
+    return {**question, "instructions": [text, *pictures]}
+
+
+@pytest.mark.shared
+async def test_a_question_may_have_pictures_of_its_own(dialects, fakes):
+    """After the input's, which questions without one are about alone; labels stand for all options."""
+    asked = [with_picture(each, OTHER) for each in (PREDICATE, CHOICE, SCORE)]
+    async with dialects() as apps:
+        response = await apps.private.post("/v1/decisions", json=openai(*asked, PREDICATE))
+
+    assert 200 == response.status_code, response.text
+    predicate, choice, score, alone = response.json()["answers"]
+    first, second = (Image(each) for each in PICTURES[:2])
+    colours = "A. red\nB. blue\nAnswer with the letter of one choice only."
+    statement = "A picture.\n\nIs the following true? It is red. Please answer yes or no."
+    calls = [
+        LabelCall(second, statement, ("Yes", "No"), (first,)),
+        LabelCall(second, f"A picture.\n\nWhich colour?\n{colours}", ("A", "B"), (first,)),
+    ]
+    of_predicate, of_colours = (shares(answer(call))[0] for call in calls)
+    assert isclose(of_predicate[0], predicate["probability"], rel_tol=1e-9)
+    assert close(of_colours, [each["probability"] for each in choice["probabilities"]])
+    assert LEVELS == [each["label"] for each in score["probabilities"]]
+    assert isclose(expected()[0].probability, alone["probability"], rel_tol=1e-9)
+    assert [1, 2, 2, 2] == sorted(len(call.images) for call in fakes["vqa"].calls)
+
+
+@pytest.mark.shared
+async def test_without_a_picture_in_the_input_each_question_needs_one(dialects):
+    """It is then the only picture of the question."""
+    body = {"input": "A picture.", "questions": [with_picture(PREDICATE, IMAGE)]}
+    async with dialects() as apps:
+        found = (await apps.private.post("/v1/decisions", json=body)).json()["answers"]
+        body["questions"].append(PREDICATE)
+        refused = await apps.private.post("/v1/decisions", json=body)
+
+    assert isclose(expected()[0].probability, found[0]["probability"], rel_tol=1e-9)
+    assert 400 == refused.status_code
+    assert "has 0 pictures" in refused.json()["error"]["message"]
+
+
+MANY = [{"value": str(number)} for number in range(27)]
+BROKEN_PART = {"type": "input_image", "image_url": f"data:image/png;base64,{b64(BROKEN)}"}
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("question", "place", "said"),
+    [
+        (with_picture(PREDICATE, *[OTHER] * 4), "/questions/0", "4 pictures of its own; at most 3"),
+        (with_picture({**CHOICE, "choices": MANY}, OTHER), "/questions/0", "27 choices"),
+        (with_picture(PREDICATE, BROKEN_PART), "/questions/0", "/questions/0"),
+        ({**PREDICATE, "instructions": [OTHER]}, "/questions/0/instructions", "is empty"),
+    ],
+)
+async def test_a_wrong_picture_of_a_question_is_an_error_with_its_place(dialects, question, place, said):
+    async with dialects() as apps:
+        response = await apps.private.post("/v1/decisions", json=openai(question))
+
+    error = response.json()["error"]
+    assert (400, place) == (response.status_code, error["param"])
+    assert said in error["message"]
+
+
+@pytest.mark.shared
+async def test_questions_have_at_most_sixty_four_different_pictures(dialects):
+    """Equal ones are opened once."""
+    pictures = [
+        {"type": "input_image", "image_url": f"data:image/png;base64,{b64(PICTURES[0])}{' ' * n}"}
+        for n in range(66)
+    ]
+    asked = [with_picture(PREDICATE, picture) for picture in pictures]
+    async with dialects() as apps:
+        response = await apps.private.post("/v1/decisions", json=openai(*asked))
+        same = await apps.private.post("/v1/decisions", json=openai(*[with_picture(PREDICATE, OTHER)] * 66))
+
+    assert "more than 64 different pictures" in response.json()["error"]["message"]
+    assert 200 == same.status_code

@@ -6,6 +6,7 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
+from scoregate.cli.results import lines_of
 from tests.support.pictures import png
 from tests.unit.client.cli.conftest import COLOURS
 
@@ -19,10 +20,7 @@ def batch(scoregate, tmp_path):
     def batch(*arguments, out="out.jsonl"):
         done = scoregate("batch", *arguments, "-o", out)
         path = tmp_path / out
-        if path.suffix == ".parquet":
-            lines = pq.read_table(path).to_pylist()
-        else:
-            lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        lines = pq.read_table(path).to_pylist() if path.suffix == ".parquet" else list(lines_of(path))
         assert not done.stdout
         return done.returncode, done.stderr, lines
 
@@ -45,7 +43,7 @@ def test_each_row_gets_a_line_in_order(batch, pictures):
     assert "1 image_undecodable" in said
 
 
-@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet", "out.csv"])
 def test_what_is_held_is_not_asked_again_and_errors_are(batch, pictures, out):
     """Then all rows have their scores, and the status is 0."""
     _, _, first = batch("pictures", out=out)
@@ -195,7 +193,7 @@ def test_a_row_that_cannot_be_read_is_an_error_in_out(batch, pictures, tmp_path)
     assert lines[0]["scores"] == lines[-1]["scores"]
 
 
-ANCHORED = ("-m", "judge", "--option", "judge.template=anchored_likeness")
+ANCHORED = ("-m", "judge", "--option", "judge.rubric=anchored_likeness")
 
 
 def test_references_and_sources_are_sent_where_a_metric_uses_them(batch, pictures, tmp_path):
@@ -217,7 +215,7 @@ def test_references_and_sources_are_sent_where_a_metric_uses_them(batch, picture
     _, _, [broken, _] = batch("rows.jsonl", *ANCHORED)
     rows([], green)
     _, _, [_, edited] = batch(
-        "rows.jsonl", "-m", "judge", "--option", "judge.template=editing", out="edited.jsonl"
+        "rows.jsonl", "-m", "judge", "--option", "judge.rubric=editing", out="edited.jsonl"
     )
 
     assert 1 <= first["scores"]["judge"] <= 5
@@ -265,7 +263,7 @@ def test_calibrate_reads_what_batch_writes(scoregate, batch, pictures, tmp_path)
         {"image": f"pictures/{name}.png", "prompt": "a red square", "good": name == "red"} for name in COLOURS
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    for out in ("out.jsonl", "out.parquet"):
+    for out in ("out.jsonl", "out.parquet", "out.csv"):
         batch("rows.jsonl", out=out)
         done = scoregate("calibrate", out, "--label", "good", "--json")
 

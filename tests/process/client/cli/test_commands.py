@@ -155,7 +155,7 @@ def test_health_is_ready_with_its_models(scoregate):
         (("rank", "pictures/red.png", *PROMPT, "--threshold", "nan"), "a finite number"),
         (("questions", "x", "--style", "none"), "style"),
         (("batch", "none", "-o", "out.jsonl"), "scoregate: none: no such file or folder"),
-        (("batch", "pictures", "-o", "out.txt"), "must end in .jsonl or .parquet"),
+        (("batch", "pictures", "-o", "out.txt"), "must end in .jsonl, .parquet, .csv"),
         (("batch", "pictures", "-o", "none/out.jsonl"), "there is no folder none"),
         (("batch", "pictures", "-o", "out.jsonl", "-m", "none"), "no metric none; the service has vqascore"),
         (("none",), "invalid choice: 'none'"),

@@ -112,7 +112,7 @@ def edited(count, conditions):
 
 def test_condition_images_are_references_where_the_metric_looks_at_them(model):
     """Each sample's own."""
-    reward = model(metric="judge", options={"template": "anchored_style"})
+    reward = model(metric="judge", options={"rubric": "anchored_style"})
     both, swapped = edited(2, 2), edited(2, 2)
     swapped[1]["condition_images"] = swapped[0]["condition_images"]
     first, second = pointwise_rewards(reward, both), pointwise_rewards(reward, swapped)

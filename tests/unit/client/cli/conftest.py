@@ -12,6 +12,7 @@ import pytest
 import scoregate as module
 from scoregate.cli.main import main
 from tests.support.pictures import png
+from tests.support.shards import tar_of
 from tests.unit.client.cli.served import ROWS
 
 CLIENT = module.Client
@@ -63,3 +64,15 @@ def pictures(tmp_path: Path) -> Path:
         (folder / f"{colour}.png").write_bytes(data)
         (folder / f"{colour}.txt").write_text(f"a {colour} square\n", "utf-8")
     return folder
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> None:
+    """Three shards of two samples, and one with a broken sample."""
+    for number in range(3):
+        members: dict[str, bytes | str | None] = {}
+        for key in ("0001", "0002"):
+            fields = {"prompt": f"{number} {key}", "good": number}
+            members |= {f"{key}.png": png("red"), f"{key}.json": json.dumps(fields).encode()}
+        tar_of(tmp_path / f"s-{number}.tar", members)
+    tar_of(tmp_path / "s-1.tar", {"0001.png": png("red"), "0001.txt": b"a", "0002.txt": b"no picture"})

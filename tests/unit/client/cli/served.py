@@ -60,6 +60,19 @@ class Service:
         return scored(request, self.score, self.entry, **answer)
 
 
+class Numbered(Service):
+    """Scores each prompt by every metric with the number that it ends in."""
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        answer = super().__call__(request)
+        content = answer.json()
+        if "results" in content:
+            for result, item in zip(content["results"], self.sent[-1]["items"], strict=True):
+                number = float(item["prompt"].rpartition(" ")[2])
+                result["scores"] = dict.fromkeys(result["scores"], number)
+        return httpx.Response(answer.status_code, json=content)
+
+
 def ranked(asked: Mapping[str, Any]) -> dict[str, Any]:
     """A ranking in the order of the pictures."""
     entries = [{"index": n, "score": 0.5, "accepted": True} for n in range(len(asked["images"]))]

@@ -58,6 +58,14 @@ def test_options_have_no_letter_that_is_another_commands_output(command, service
     assert {"vqascore": {"output": "logit"}} == service.sent[0]["options"]
 
 
+def test_an_option_of_an_output_is_not_one_of_its_metric(command, service):
+    """The longest name of a metric counts: an option has no dot."""
+    options = ("--option", "judge.sc1.rubric=mine", "--option", "judge.labels=A-E")
+
+    assert 0 == command(service, "score", "p.png", "-p", "x", *options)[0]
+    assert {"judge.sc1": {"rubric": "mine"}, "judge": {"labels": "A-E"}} == service.sent[0]["options"]
+
+
 def test_the_next_call_in_the_same_process_may_have_the_argument(command, service):
     """A parser counts within one call."""
     for _ in range(2):
@@ -143,7 +151,7 @@ def test_the_rotation_of_pictures_is_sent(command, service, folder, name):
     assert {"exif"} == {each["orient"] for each in sent.get("items", [sent])}
 
 
-@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet", "out.csv"])
 def test_scores_of_pictures_with_another_rotation_are_not_mixed(command, service, folder, out):
     """The file says it, and its manifest; the same rotation goes on."""
     batch = ("batch", "folder", "-p", "a dog", "-o", out)
@@ -200,7 +208,7 @@ def test_a_file_that_the_service_does_not_take_is_a_row_that_cannot_be_read(
     assert [False, False, True] == [bool(line["errors"]) for line in lines(tmp_path / "out.jsonl")]
 
 
-@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet", "out.csv"])
 def test_ctrl_c_says_how_many_rows_are_kept(command, service, monkeypatch, out):
     """The same command goes on from there, in a file of either kind."""
     with monkeypatch.context() as patch:
@@ -225,3 +233,39 @@ def test_ctrl_c_says_how_many_rows_are_kept(command, service, monkeypatch, out):
     )
     assert 0 == command(service, "batch", "rows.jsonl", "-o", out)[0]
     assert ROWS - 20 == sum(len(sent["items"]) for sent in service.sent)
+
+
+def test_prompts_of_a_folder_come_from_a_file(command, service, folder, tmp_path):
+    """A picture that the file does not name is an error, and `reproduce` finds the file from elsewhere."""
+    (tmp_path / "prompts.json").write_text('{"b.png": "a dog"}', "utf-8")
+    (tmp_path / "out").mkdir()
+    status, _, err = command(
+        service, "batch", "folder", "--prompts", "prompts.json", "-o", "out/a.jsonl", "-m", "vqascore"
+    )
+
+    assert 1 == status
+    assert "cannot read row 1, a.png: prompts.json has no prompt of it\n" in err
+    assert [None, "a dog"] == [line["prompt"] for line in lines(tmp_path / "out" / "a.jsonl")]
+    manifest = json.loads((tmp_path / "out" / "a.jsonl.manifest.json").read_text("utf-8"))
+    assert "../prompts.json" == manifest["dataset"]["prompts"]
+    assert 0 == command(service, "reproduce", "out/a.jsonl.manifest.json")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("folder", "-p", "x"), "--prompt and --prompts: give one of them"),
+        (("rows.jsonl",), "--prompts is for a folder of pictures alone: rows.jsonl has prompts of its own"),
+        (("folder", "--matrix"), "--matrix: this folder has no table"),
+        (("folder", "--frames-column", "x"), "--frames-column: this folder has no table"),
+        (("folder", "--prompt-column", "text"), "prompts.csv, row 1: no column 'text'"),
+        (("folder", "--html", "prompts.csv"), "prompts.csv: the page would overwrite the data set"),
+    ],
+)
+def test_prompts_that_cannot_be_used_are_refused(command, service, folder, tmp_path, arguments, why):
+    """Before anything is scored."""
+    (tmp_path / "prompts.csv").write_text("image,prompt\na,x\n", "utf-8")
+    status, _, err = command(service, "batch", *arguments, "--prompts", "prompts.csv", "-o", "out.jsonl")
+
+    assert (2, []) == (status, service.sent)
+    assert why in err

@@ -14,10 +14,9 @@ ROW = {"image": "p.png", "prompt": "a sign"}
 
 @pytest.fixture
 def service():
-    """A service with a metric that has question sets, and three without."""
-    return Service(
-        "clip@1", metrics={"dsg": DSG} | {name: metric() for name in ("vqascore", "ocr", "geneval")}
-    )
+    """A service with a metric that has question sets, and others without."""
+    plain = ("vqascore", "ocr", "geneval", "judge", "judge.sc1")
+    return Service("clip@1", metrics={"dsg": DSG} | {name: metric() for name in plain})
 
 
 @pytest.fixture
@@ -255,3 +254,15 @@ def test_pictures_with_caption_files_have_no_columns(command, service, pictures,
 
     assert (2, []) == (status, service.sent)
     assert f"{arguments[0]}: this folder has no table" in err
+
+
+def test_an_output_of_a_rubric_is_a_metric_with_options_of_its_own(batch, service):
+    """The part behind the last full stop is the option; a column with a metric's name and a score is none."""
+    row = ROW | {"judge.sc1.rubric": "poster", "judge.rubric": "editing", "judge.sc1": 3, "wanted": "x"}
+    given = "-m", "judge", "-m", "judge.sc1", "--option-column", "judge.sc1.data=wanted"
+    status, _, _ = batch([row], *given)
+
+    [item] = items(service)
+    assert 0 == status
+    options = {"judge.sc1": {"rubric": "poster", "data": "x"}, "judge": {"rubric": "editing"}}
+    assert options == item["options"]

@@ -5,7 +5,7 @@ import json
 import httpx2 as httpx
 import pytest
 
-from tests.unit.client.cli.served import ROWS, Service, lines, metric
+from tests.unit.client.cli.served import ROWS, Numbered, Service, lines, metric
 
 METRICS = {"distance": metric("lower is better"), "vqascore": metric()}
 SCORES = [n / 10 for n in range(10)]  # of good pictures the lower half
@@ -54,8 +54,8 @@ def test_labels_are_judged_in_the_same_direction(command, service, scores):
 
 
 def test_a_result_of_batch_says_it_itself(command, service, tmp_path, monkeypatch):
-    """Without any service, from JSON Lines and from Parquet."""
-    for out in ("out.jsonl", "out.parquet"):
+    """Without any service, from each format of results."""
+    for out in ("out.jsonl", "out.parquet", "out.csv"):
         command(service, "batch", "rows.jsonl", "-o", out, "-m", "distance")
     held = lines(tmp_path / "out.jsonl")
     assert all(["distance"] == line["lower_is_better"] for line in held)
@@ -66,8 +66,9 @@ def test_a_result_of_batch_says_it_itself(command, service, tmp_path, monkeypatc
     found = calibrated(command, None, "out.jsonl", "--pass-rate", "0.5")
 
     assert ("lower is better", 19 / ROWS) == (found["direction"], found["threshold"])
-    _, _, said = command(None, "calibrate", "out.parquet")
-    assert "all 40 scores are 0.5" in said
+    for out in ("out.parquet", "out.csv"):
+        _, _, said = command(None, "calibrate", out)
+        assert "all 40 scores are 0.5" in said
 
 
 def test_it_can_be_said_where_nobody_tells(command, scores, monkeypatch):
@@ -94,16 +95,6 @@ def test_a_named_service_that_is_away_is_told(command, scores):
 
 def test_the_contact_sheet_shows_the_worst_first_in_the_direction_of_the_metric(command, tmp_path):
     """The highest scores, here."""
-
-    class Numbered(Service):
-        def __call__(self, request):
-            answer = super().__call__(request)
-            content = answer.json()
-            for result, item in zip(
-                content.get("results", ()), self.sent[-1:] and self.sent[-1]["items"], strict=False
-            ):
-                result["scores"] = {"distance": float(item["prompt"].rpartition(" ")[2])}
-            return type(answer)(200, json=content)
 
     service = Numbered("clip@1", metrics=METRICS)
     command(service, "batch", "rows.jsonl", "-o", "out.jsonl", "-m", "distance", "--html", "sheet.html")

@@ -42,7 +42,7 @@ def test_the_next_run_refuses_at_its_start(command, tmp_path):
     assert ["clip@old"] * ITEMS == labels(tmp_path)
 
 
-@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet", "out.csv"])
 def test_it_goes_on_where_it_may_and_labels_line_by_line(command, tmp_path, out):
     """In one run, and in the run after one that was ended; what has a score is not asked again."""
     batch = ("batch", "rows.jsonl", "-o", out, "--concurrency", "1")

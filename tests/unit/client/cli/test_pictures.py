@@ -2,15 +2,11 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import httpx2 as httpx
-import PIL.Image
 import pytest
 
 from scoregate.cli import score
-from scoregate.data import rows
-from scoregate.data.rows import kind_of
 from tests.support.answers import problem
 from tests.support.pictures import png
 from tests.unit.client.cli.served import Service, lines, metric
@@ -117,26 +113,6 @@ def test_heic_without_its_package_names_it(command, service, tmp_path, monkeypat
 
     assert 1 == status
     assert "cannot read row 1, a.heic: is HEIC: pip install pillow-heif" in err.splitlines()[0]
-
-
-def test_heic_is_sent_as_its_pixels(monkeypatch):
-    """Any other file is sent as it is."""
-    opened = SimpleNamespace(to_pillow=lambda: PIL.Image.new("RGB", (4, 4), "red"))
-    monkeypatch.setitem(sys.modules, "pillow_heif", SimpleNamespace(open_heif=lambda data: opened))
-
-    assert "bmp" == kind_of(rows.readable(HEIC))
-    assert png() == rows.readable(png())
-
-
-def test_broken_heic_is_an_error(monkeypatch):
-    """In one line, whatever its reader prints."""
-
-    def broken(data):
-        raise EOFError("the end\n")
-
-    monkeypatch.setitem(sys.modules, "pillow_heif", SimpleNamespace(open_heif=broken))
-    with pytest.raises(ValueError, match=r"^is HEIC that cannot be read: the end$"):
-        rows.readable(HEIC)
 
 
 def test_videos_of_a_folder_are_scored(command, service, tmp_path):

@@ -1,19 +1,19 @@
-"""Results of shards: one file, or a folder with a Parquet file for each; and the rows that pass a filter."""
+"""Results of shards: one file, or a folder with a Parquet file for each."""
 
-import json
+import re
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.cli import scoring
+from scoregate.cli import batch, manifest, scoring
 from scoregate.cli.results import lines_of
 from tests.support.pictures import png
 from tests.support.shards import tar_of
 from tests.unit.client.cli.served import Service, lines, metric
 
-SHARDS = 3
 TO_FOLDER = ("batch", "s-{0..2}.tar", "-o", "out", "-m", "vqascore")
 
 
@@ -21,18 +21,6 @@ TO_FOLDER = ("batch", "s-{0..2}.tar", "-o", "out", "-m", "vqascore")
 def service():
     """A service of two metrics."""
     return Service("clip@1", metrics={"vqascore": metric(), "clipscore": metric()})
-
-
-@pytest.fixture
-def shards(tmp_path):
-    """Three shards of two samples, and one with a broken sample."""
-    for number in range(SHARDS):
-        members = {}
-        for key in ("0001", "0002"):
-            fields = {"prompt": f"{number} {key}", "good": number}
-            members |= {f"{key}.png": png("red"), f"{key}.json": json.dumps(fields).encode()}
-        tar_of(tmp_path / f"s-{number}.tar", members)
-    tar_of(tmp_path / "s-1.tar", {"0001.png": png("red"), "0001.txt": b"a", "0002.txt": b"no picture"})
 
 
 def test_one_file_has_the_rows_of_all_shards(command, service, shards):
@@ -73,6 +61,34 @@ def test_a_folder_has_a_parquet_file_for_each_shard(command, service, shards):
     assert 0 == command(service, "reproduce", "out/s-0.parquet.manifest.json")[0]
 
 
+def test_on_a_terminal_a_shard_has_a_line_above_the_bar(command, service, shards, monkeypatch):
+    """Which is cleared before, and drawn again."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    _, _, err = command(service, *TO_FOLDER)
+    drawn = re.split(r"[\r\n]+", err)
+
+    assert all(f"shard {number} of 3: out/s-{number - 1}.parquet" in drawn for number in (1, 2, 3))
+    assert any("it/s]" in line for line in drawn)
+
+
+def test_small_shards_share_a_request(command, service, shards):
+    """The rows of the next shard are sent before the file of the one before it is written."""
+    command(service, *TO_FOLDER)
+
+    assert [5] == [len(sent["items"]) for sent in service.sent]
+
+
+def test_the_seconds_of_a_shard_are_not_those_of_another(command, service, shards, monkeypatch):
+    """A step of the clock for each time that it is read: the spans of the shards do not overlap."""
+    times = count()
+    for module in (batch, manifest):
+        monkeypatch.setattr(module, "monotonic", lambda: float(next(times)))
+    command(service, *TO_FOLDER)
+    runs = [manifest.runs_of(Path(f"out/s-{number}.parquet")) for number in range(3)]
+
+    assert sum(run["seconds"] for [run] in runs) <= next(times)
+
+
 def test_a_finished_shard_is_not_scored_again(command, service, shards):
     """A file that was removed is written again."""
     command(service, *TO_FOLDER)
@@ -86,6 +102,45 @@ def test_a_finished_shard_is_not_scored_again(command, service, shards):
     assert {file for file in before if file.read_bytes() != before[file]} <= {
         Path("out/s-2.parquet.manifest.json")
     }
+
+
+def test_errors_of_finished_shards_are_scored_again_on_demand(command, service, shards):
+    """Only these rows; a shard without errors is not read again, and the others' scores stay."""
+    service.entry = {"errors": {"vqascore": {"code": "model_fault", "detail": "it broke"}}, "scores": {}}
+    tar_of(Path("s-2.tar"), {"1.png": png("red"), "1.txt": b"x"})
+    command(service, "batch", "s-2.tar", "-o", "out", "-m", "vqascore")
+    service.entry = {}
+    command(service, *TO_FOLDER)
+    before = Path("out/s-0.parquet").stat().st_mtime_ns
+    assert "4 of 5 rows" not in command(service, *TO_FOLDER)[2]
+    status, _, err = command(service, *TO_FOLDER, "--retry")
+
+    assert 1 == status
+    assert (
+        "4 of 5 rows have all scores; 1 were requested in this run; without a score: 1 unreadable_row" in err
+    )
+    assert before == Path("out/s-0.parquet").stat().st_mtime_ns
+    assert {"vqascore": 0.5} == next(lines_of(Path("out/s-2.parquet")))["scores"]
+
+
+def test_an_interrupted_retry_goes_on_by_itself(command, service, shards):
+    """Its journal has newer results than the file."""
+    command(service, *TO_FOLDER)
+    Path("out/s-1.parquet.part.jsonl").write_bytes(b"")
+    _, _, err = command(service, *TO_FOLDER)
+
+    assert "; 1 were requested in this run" in err
+    assert not Path("out/s-1.parquet.part.jsonl").exists()
+
+
+def test_a_page_shows_the_worst_of_all_shards(command, service, shards):
+    """With their pictures and their numbers in the whole data set."""
+    command(service, *TO_FOLDER, "--html", "page.html", "--html-pictures", "5")
+    page = Path("page.html").read_text("utf-8")
+
+    assert "The 5 worst of 6" in page
+    assert page.index("row 4, s-1.tar/0002") < page.index("row 1, s-0.tar/0001") < page.index("row 5, ")
+    assert 4 == page.count("data:image/")
 
 
 def test_a_shard_is_whole_or_absent(command, service, shards, monkeypatch):
@@ -136,56 +191,6 @@ def test_shards_of_parquet_are_scored_into_a_folder(command, service, tmp_path):
     assert ["0.png", "1.png", "2.png"] == [row["image"] for row in lines_of(Path("out/a.parquet"))]
 
 
-def test_a_filter_writes_the_names_of_the_rows_that_pass(command, service, shards):
-    """For a folder and for a file; rows with errors are counted, and not kept."""
-    passing = [f"s-{shard}.tar/{key}" for shard in range(3) for key in ("0001", "0002")]
-    passing.remove("s-1.tar/0002")
-    wanted = ("--filter", "vqascore >= 0.5")
-    _, _, err = command(service, *TO_FOLDER, *wanted)
-    command(service, "batch", "s-{0..2}.tar", "-o", "out.jsonl", "-m", "vqascore", *wanted)
-
-    assert "5 of 6 rows are kept by vqascore >= 0.5, and 1 with errors are not: out/kept.txt\n" in err
-    for file in ("out/kept.txt", "out.jsonl.kept.txt"):
-        assert passing == Path(file).read_text("utf-8").splitlines()
-
-
-@pytest.mark.parametrize(
-    ("wanted", "kept"),
-    [
-        ("vqascore >= 0.5", 40),
-        ("vqascore>0.5", 0),
-        ("vqascore <= 5e-1", 40),
-        ("vqascore < 0.5", 0),
-        ("vqascore > -1", 40),
-    ],
-)
-def test_a_filter_compares_as_its_sign_says(command, service, wanted, kept):
-    """With finished results, too."""
-    for _ in range(2):
-        command(service, "batch", "rows.jsonl", "-o", "out.jsonl", "-m", "vqascore", "--filter", wanted)
-
-        assert kept == len(Path("out.jsonl.kept.txt").read_text("utf-8").splitlines())
-
-
-@pytest.mark.parametrize(
-    ("wanted", "why"),
-    [
-        ("vqascore", "'vqascore' has not the form of METRIC >= NUMBER, or >, <=, <"),
-        ("vqascore == 1", "has not the form"),
-        ("vqascore >= much", "invalid"),
-        ("vqascore >= nan", "a finite number"),
-        ("clipscore >= 1", "--filter clipscore >= 1: this metric is not scored, see --metric"),
-    ],
-)
-def test_a_filter_that_cannot_be_applied_is_wrong_before_anything_is_scored(command, service, wanted, why):
-    status, _, err = command(
-        service, "batch", "rows.jsonl", "-o", "out.jsonl", "-m", "vqascore", "--filter", wanted
-    )
-
-    assert (2, []) == (status, service.sent)
-    assert why in err
-
-
 def test_a_finished_shard_of_other_models_is_not_taken_for_finished(command, service, shards):
     """Even if its first sample has no scores."""
     tar_of(Path("s-0.tar"), {"1.txt": b"no picture", "2.png": png("red"), "2.txt": b"x"})
@@ -209,13 +214,12 @@ def test_a_column_that_is_missing_is_said_before_anything_is_scored(command, ser
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("s-{0..2}.tar", "-o", "out", "--html", "page.html"), "--html is about one file of results"),
-        (("s-{0..2}.tar", "-o", "out.csv"), "must end in .jsonl or .parquet"),
+        (("s-{0..2}.tar", "-o", "out.txt"), "must end in .jsonl, .parquet, .csv"),
         (("s-{0..2}.tar", "-o", "no/such/out"), "there is no folder"),
         (("s-0.tar", "-o", "s-0.tar"), "the results would overwrite the data set"),
         (("s-0.tar", "-o", "out", "-p", "x"), "--prompt is for a folder of pictures alone"),
         (("s-{0..9}.tar", "-o", "out"), "7 of 10 files are missing, first s-3.tar"),
-        (("rows.jsonl", "-o", "out"), "must end in .jsonl or .parquet"),
+        (("rows.jsonl", "-o", "out"), "must end in .jsonl, .parquet, .csv"),
     ],
 )
 def test_a_command_about_shards_that_cannot_work_is_wrong_before_anything_is_scored(

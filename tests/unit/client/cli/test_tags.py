@@ -27,7 +27,7 @@ def tagged(command, written):
     return tagged
 
 
-@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet", "out.csv"])
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
 def test_a_row_of_results_counts_under_each_tag_of_its_data_set(command, tagged, name, out):
     """The next run, which reads the results, requests nothing."""

@@ -64,11 +64,12 @@ def test_a_warning_about_a_request_is_on_all_of_its_rows(command, tmp_path):
     assert f"warning: {ROWS} rows: vqa is tired (first: p.png)\n" in said
 
 
-def test_they_are_in_the_columns_of_parquet_and_in_the_next_run(command, warning, tmp_path):
+@pytest.mark.parametrize("out", ["out.parquet", "out.csv"])
+def test_they_are_in_the_columns_of_a_table_and_in_the_next_run(command, warning, out):
     """Which asks nothing, and says them again."""
     for _ in range(2):
         service = warning()
-        _, _, said = command(service, "batch", "rows.jsonl", "-o", "out.parquet")
+        _, _, said = command(service, "batch", "rows.jsonl", "-o", out)
 
     assert [] == service.sent
     assert f"warning: 3 rows: {TEXT} (first: p.png)\n" in said

@@ -48,7 +48,7 @@ def test_a_metric_that_falls_with_quality_agrees_with_people(figures, written, f
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet", "out.csv"])
 def test_a_result_of_batch_says_it_itself(figures, written, figure, name):
     """In JSON Lines as a list, in Parquet as its text; only of the metrics that it names."""
     noted = ["distance"] if name.endswith(".jsonl") else '["distance"]'

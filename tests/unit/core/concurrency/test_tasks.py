@@ -1,10 +1,12 @@
 """Several pieces of work at once."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
-from service.core.concurrency.tasks import side_by_side
+from service.core.concurrency.tasks import Tasks, side_by_side
 
 pytestmark = pytest.mark.anyio
 
@@ -109,3 +111,48 @@ async def test_work_that_ends_cancelled_keeps_no_room_from_the_others():
             await task
 
     assert [0, 1, 2, 3] == done
+
+
+async def fails(door):
+    await door.wait()
+    raise ValueError
+
+
+async def test_a_task_is_referenced_until_it_ends():
+    """The event loop would let it be collected; afterwards nothing holds it."""
+    tasks, (work,) = Tasks(), (works := Works(1))
+    started = weakref.ref(tasks.start(work))
+    await settled()
+    gc.collect()
+    assert started() is not None
+
+    works.doors[0].set()
+    assert 0 == await started()
+    await settled()
+    assert started() is None
+
+
+async def test_waiting_ends_with_the_last_task_whatever_the_others_raise():
+    """It waits for all of them, and raises none of their errors."""
+    tasks, works, door = Tasks(), Works(1), asyncio.Event()
+    failing = tasks.start(fails(door))
+    tasks.start(works.work(0))
+    waiting = asyncio.create_task(tasks.wait())
+    door.set()
+    await settled()
+    assert failing.done()
+    assert not waiting.done()
+
+    works.doors[0].set()
+    assert await waiting is None
+    assert isinstance(failing.exception(), ValueError)
+
+
+async def test_cancelling_ends_all_tasks():
+    """It returns when they have ended."""
+    tasks, works = Tasks(), Works(2)
+    started = [tasks.start(work) for work in works]
+    await settled()
+    await tasks.cancel()
+
+    assert all(task.cancelled() for task in started)

@@ -10,7 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -35,9 +35,9 @@ from scoregate.cli.bench.data import json_of
 from scoregate.cli.bench.geneval import generator
 from scoregate.cli.evaluate.outcome import add_drawings
 from scoregate.cli.results import Results
-from scoregate.cli.scoring import score
+from scoregate.cli.scoring import Part, score
 from scoregate.cli.tiles import Grid, add_grid, grid_of, tiles
-from scoregate.data.datasets import pictures
+from scoregate.data.folders import pictures
 from scoregate.data.rows import Row, prompt_fault
 from scoregate.records import BadInput, kind
 
@@ -222,7 +222,8 @@ def scored(
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"{benchmark.name}-{name}.jsonl"
     with Results(file, plan) as results:
-        sent = score(client, rows, results, arguments.concurrency)
+        part = nullcontext(Part(rows, results))
+        sent = score(client, plan, [part], arguments.concurrency, len(rows))
         tell(results.lines, sent, file, len(results.left_over))
         found = in_lines(results.lines(), items, benchmark.reading)
     found.notes += notes

@@ -155,7 +155,6 @@ def test_a_damaged_tar_is_read_up_to_the_damage_which_is_a_row(tmp_path, damage,
 
     assert [] == [row.fault for row in read if row.fault]
     assert last.fault.startswith(f"{file.name}, row {len(read) + 1}: the shard cannot be read ")
-    assert len(Dataset(file)) == len(read) + 1
 
 
 @pytest.mark.parametrize("data", [b"", b"no tar", bytes(100), b"\x1f\x8b no gzip"])
@@ -165,7 +164,6 @@ def test_what_is_no_shard_is_one_row_with_an_error(tmp_path, name, data):
     [row] = Dataset(tmp_path / name)
 
     assert row.fault.startswith(f"{name}, row 1: the shard cannot be read from row 1 on: ")
-    assert 1 == len(Dataset(tmp_path / name))
 
 
 def header(**changes):
@@ -227,7 +225,6 @@ def test_a_folder_or_a_pattern_names_shards(three, path):
         row.image for row in rows
     ]
     assert rows[2].fault.startswith("s-01.tar, row 1: the shard cannot be read")
-    assert 5 == len(Dataset(three / path))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +243,7 @@ def test_a_pattern_that_names_no_shards_is_wrong_before_anything_is_scored(three
         for name in ("0.tar", "1.tar"):
             tar_of(three / folder / name, SAMPLE)
     with pytest.raises(BadInput, match=why):
-        len(Dataset(three / pattern))
+        list(Dataset(three / pattern))
 
 
 def test_a_folder_of_pictures_with_a_tar_is_a_folder_of_pictures(three):

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.data.datasets import Dataset, captions_alone
+from scoregate.data.datasets import Dataset
+from scoregate.data.folders import captions_alone
 from scoregate.data.rows import digest
 from scoregate.records import BadInput
 from tests.support.shards import pairs
@@ -54,7 +55,7 @@ def test_a_folder_of_geneval_has_the_prompt_and_the_task_of_each_picture(tmp_pat
 
     assert ("00000/samples/0000.png", "two cups", PICTURE) == (first.image, first.prompt, first.read())
     assert ({"geneval": metadata}, {"tag": "counting"}) == (first.options, first.columns)
-    assert 2 == len(dataset)
+    assert 2 == dataset.count()
     assert {} == next(iter(Dataset(tmp_path, metrics=["vqascore"]))).options
     said = "row 2, 00001/samples/0000.png: its metadata.jsonl: No such file or directory"
     assert said == second.fault

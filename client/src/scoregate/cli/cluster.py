@@ -1,0 +1,371 @@
+"""
+`scoregate batch --ray`: each shard is a row of Ray Data, and a process that has the models scores it whole.
+
+So a shard's file is written by the code of one process, whole or not at all, and pictures pass through no
+object store.  Question sets are written before, once for each distinct prompt of the data set.
+"""
+
+import argparse
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from socket import gethostname
+from typing import Any, Protocol
+
+import scoregate
+from scoregate.cli.arguments import UsageFault, connected, metrics_of, options_of, say
+from scoregate.cli.manifest import content_of
+from scoregate.cli.pool import Place, Pool, attempt, joined, place_of, with_errors
+from scoregate.cli.results import files_of, journal_of
+from scoregate.data.columns import QUESTION_SET
+from scoregate.data.datasets import Dataset
+from scoregate.data.rows import dumped_options
+from scoregate.local import server
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument_group("a cluster").add_argument
+    add("--ray", metavar="ADDRESS", help="score shards on a Ray cluster: HOST:PORT, auto, or local")
+    add(
+        "--actors",
+        type=span,
+        metavar="N|LOW:HIGH",
+        help="processes that load the models (default: one for each GPU)",
+    )
+    add("--actor-gpus", type=amount, metavar="X", help="GPUs of each (default: 1, or 0 without any)")
+
+
+def span(text: str) -> tuple[int, int]:
+    """Return the least and the greatest number in `N` or `LOW:HIGH`."""
+    low, _, high = text.partition(":")
+    found = int(low), int(high or low)
+    if not 1 <= found[0] <= found[1]:
+        raise argparse.ArgumentTypeError("a number from 1, or two such as 1:64")
+    return found
+
+
+def amount(text: str) -> float:
+    """Return a finite number from 0."""
+    value = float(text)
+    if not 0 <= value < 10_000:
+        raise argparse.ArgumentTypeError("a number from 0")
+    return value
+
+
+class Session(Protocol):
+    """Models that score a shard into a file, see `scoregate.cli.batch.Session`."""
+
+    def finish(self, shard: Path, file: Path, *, retry: bool) -> tuple[int, Any]: ...
+
+
+Opening = Callable[[argparse.Namespace, Dataset], AbstractContextManager[Session]]
+
+
+def score_shards(
+    arguments: argparse.Namespace, dataset: Dataset, folder: Path, opened: Opening
+) -> tuple[dict[Path, Path], int, list[Any]]:
+    """
+    Score shards into *folder* on a cluster; files that are there are checked first.
+
+    Args:
+        opened: makes a session in a process of the cluster.
+
+    Returns:
+        The shard of each file, the number of scored rows, and the summary of each shard, which the process
+        that scored it made: a billion lines are not read again in one process.
+
+    Raises:
+        UsageFault: see `joined` and `Session.finish`; also if the nodes do not share the folders.
+        NoResult: a shard ended several processes.
+    """
+    place, files, asked = place_of(arguments), files_of(dataset.shards, folder), 0
+    left = {file for file in files if arguments.retry or not file.exists() or journal_of(file).exists()}
+    if left:
+        dataset.check_samples()
+        folder.mkdir(exist_ok=True)
+    first = sorted(files, key=left.__contains__)
+    rows = [{"shard": str(files[file]), "file": str(file)} for file in first]
+    given, summaries = (opened, arguments, dataset), list[Any]()
+    with joined(arguments) as pool:
+        sets = write_sets(
+            pool, place, arguments, dataset, [files[file] for file in first if file in left], folder
+        )
+        for number, row in enumerate(pool.map(ShardActor, (place, sets, *given), rows), 1):
+            asked += int(row["asked"])
+            summaries.append(pickle.loads(row["summary"]))
+            if row["whole"] and not Path(row["file"]).exists():
+                raise UsageFault(
+                    f"{row['file']} is on the node {row['node']} alone: -o has to be in a folder that all"
+                    " nodes share"
+                )
+            if Path(row["file"]) in left:
+                say(f"shard {number} of {len(files)}: {row['file']}")
+    return {file: shard for file, shard in files.items() if file.exists()}, asked, summaries
+
+
+class ShardActor:
+    """Scores shards.  The first call loads the models, so that an error keeps its type."""
+
+    def __init__(
+        self,
+        place: Place,
+        sets: Sequence[Path],
+        opened: Opening,
+        arguments: argparse.Namespace,
+        dataset: Dataset,
+    ) -> None:
+        self._place, self._sets, self._opened = place, sets, opened
+        self._arguments, self._dataset = arguments, dataset
+        self._stack = ExitStack()
+
+    @cached_property
+    def session(self) -> Session:
+        """The models of this process."""
+        with self._place.prepared(self._sets):
+            return self._stack.enter_context(self._opened(self._arguments, self._dataset))
+
+    @with_errors
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Score a shard if it has no file, else check that file."""
+        [shard], [file] = map(Path, batch["shard"]), map(Path, batch["file"])
+        session = self.session
+        self._place.check(shard, file.parent)
+        with attempt(self._place.run, shard, file):
+            asked, summary = session.finish(shard, file, retry=self._arguments.retry)
+        return {
+            "file": [str(file)],
+            "asked": [asked],
+            "summary": [pickle.dumps(summary)],
+            "whole": [file.exists()],
+            "node": [gethostname()],
+        }
+
+
+# --- question sets, before anything is scored ---------------------------------------------------
+
+
+QUESTIONS = "questions"  # the folder of their files
+PROMPTS = 32  # of a request
+TIMEOUT_S = 600.0  # of a request
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A metric with question sets, and its options; *name* is `NAME.PART` for a part of a composite."""
+
+    name: str
+    metric: str
+    options: Mapping[str, Any]
+
+
+class Styles:
+    """
+    The question styles of a run, by the declarations of its metrics.
+
+    Attributes:
+        asked: the metrics whose question sets the options do not fix.
+    """
+
+    def __init__(self, names: Sequence[str], metrics: Sequence[str], options: Mapping[str, Any]) -> None:
+        registry = import_module("service.metrics.common.registry")
+        self._known = registry.metrics()
+        self.asked: list[Asked] = []
+        if all(name in self._known and not self._known[name].style for name in metrics):
+            return
+        settings = server().settings_for(names, (), "")
+        self._known = registry.styled(self._known, settings)
+        parts = [Asked(name, name, options.get(name, {})) for name in metrics]
+        for name in metrics:
+            tables = settings.composites.get(name, {})
+            parts += [Asked(f"{name}.{part}", part, table.options) for part, table in tables.items()]
+        self.asked = [
+            each
+            for each in parts
+            if QUESTION_SET not in each.options
+            and each.metric in self._known
+            and self._known[each.metric].style
+        ]
+
+    def style(self, asked: Asked, own: Mapping[str, Any]) -> tuple[str, str] | None:
+        """Return a style's name and hash; None if *own*, the options of a row, are not valid."""
+        metric = self._known[asked.metric]
+        try:
+            found = metric.style_of(metric.options.model_validate({**asked.options, **own}))
+        except ValueError:  # each row gets the error
+            return None
+        return found.name, found.hash
+
+
+@with_errors
+def prompts_in(
+    batch: Mapping[str, Any], place: Place, dataset: Dataset, names: Sequence[str]
+) -> dict[str, list[Any]]:
+    """Return the distinct prompts of a shard with their options, for each of the metrics *names*."""
+    place.enter()
+    [shard] = batch["shard"]
+    found: Counter[tuple[str, str, str]] = Counter()
+    for row in replace(dataset, path=Path(shard), part=True):
+        if row.prompt is None or row.fault:
+            continue
+        for name in names:
+            own = row.options.get(name, {})
+            if QUESTION_SET not in own:
+                found[name, row.prompt, dumped_options(own)] += 1
+    columns = [*map(list, zip(*found, strict=True))] if found else [[], [], []]
+    return dict(zip(("name", "prompt", "options"), columns, strict=True)) | {"rows": [*found.values()]}
+
+
+class QuestionActor:
+    """Writes question sets.  The first call loads the models, so that an error keeps its type."""
+
+    def __init__(self, place: Place, sets: Sequence[Path], arguments: argparse.Namespace) -> None:
+        self._place, self._sets, self._arguments = place, sets, arguments
+
+    @cached_property
+    def client(self) -> scoregate.Client:
+        """The models of this process."""
+        with self._place.prepared(self._sets):
+            return connected(self._arguments, TIMEOUT_S)
+
+    @with_errors
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return the question set of each prompt as JSON, or why it could not be written."""
+        found = dict[str, list[Any]](style=[], set=[], fault=[])
+        rows = zip(*(batch[name] for name in ("style", "metric", "options", "prompt")), strict=True)
+        for (style, metric, options), group in groupby(rows, lambda row: row[:3]):
+            for content, why in self.written([row[3] for row in group], metric, json.loads(options)):
+                found["style"].append(style)
+                found["set"].append(content)
+                found["fault"].append(why)
+        return found
+
+    def written(
+        self, prompts: Sequence[str], metric: str, options: Mapping[str, Any]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the set of each prompt as JSON, and why there is none."""
+        try:
+            sets = self.client.questions(list(map(str, prompts)), str(metric), options={metric: options})
+        except scoregate.ScoregateError as exc:
+            yield from [("", f"{exc.code}: {exc.detail}")] * len(prompts)
+            return
+        for each in sets:
+            if each.error:
+                yield "", f"{each.error.code}: {each.error.detail}"
+            else:
+                yield json.dumps(content_of(each)), ""
+
+
+def write_sets(
+    pool: Pool,
+    place: Place,
+    arguments: argparse.Namespace,
+    dataset: Dataset,
+    shards: Sequence[Path],
+    folder: Path,
+) -> list[Path]:
+    """
+    Write the question set of each distinct prompt in *shards* once, to a file for each style in *folder*.
+
+    A prompt whose set is in the file is not written again.  One that fails is scored without, so that its
+    rows have the error, or a set that was written later.
+
+    Returns:
+        All files of question sets in *folder*, also those that were put there.
+
+    Raises:
+        UsageFault: rows, or metrics, need different sets for one prompt.
+    """
+    styles = Styles(place.names, metrics_of(arguments), options_of(arguments))
+    folder = folder / QUESTIONS
+    if shards and styles.asked:
+        folder.mkdir(exist_ok=True)
+        wanted = distinct(pool, place, styles, dataset, shards)
+        rows = []
+        for style, (asked, prompts) in wanted.items():
+            known = known_prompts(folder / f"{style}.jsonl")
+            options = json.dumps(dict(asked.options))
+            missing = [prompt for prompt in prompts if prompt not in known]
+            rows += [
+                {"style": style, "metric": asked.metric, "options": options, "prompt": prompt}
+                for prompt in missing
+            ]
+            say(
+                f"{style}: {len(prompts)} distinct prompts in {sum(prompts.values())} rows,"
+                f" {len(missing)} of them without questions"
+            )
+        write_missing(pool, (place, sorted(folder.glob("*.jsonl")), arguments), rows, folder)
+    return sorted(folder.glob("*.jsonl"))
+
+
+def distinct(
+    pool: Pool, place: Place, styles: Styles, dataset: Dataset, shards: Sequence[Path]
+) -> dict[str, tuple[Asked, Counter[str]]]:
+    """Return by style the first metric that has it, and the number of its rows with each prompt."""
+    asked = {each.name: each for each in styles.asked}
+    dataset = replace(dataset, asking=[each.metric for each in styles.asked if each.metric == each.name])
+    rows = [{"shard": str(shard)} for shard in shards]
+    found: dict[str, tuple[Asked, Counter[str]]] = {}
+    variants: dict[str, str] = {}
+    hashes: dict[tuple[str, str], tuple[str, str] | None] = {}
+    for row in pool.map(prompts_in, (place, dataset, list(asked)), rows):
+        key = name, options = row["name"], row["options"]
+        own = json.loads(options or "{}")
+        if key not in hashes:
+            hashes[key] = styles.style(asked[name], own)
+        if (known := hashes[key]) is None:
+            continue
+        style, variant = known
+        if variants.setdefault(style, variant) != variant:
+            raise UsageFault(
+                f"the options of {name} write other questions about a prompt than those of another row"
+                " or metric: with --ray a prompt has one set of questions of a style"
+            )
+        first = replace(asked[name], options={**asked[name].options, **own})
+        first, prompts = found.setdefault(style, (first, Counter()))
+        prompts[row["prompt"]] += int(row["rows"]) if first.name == name else 0
+    return found
+
+
+def known_prompts(file: Path) -> set[str]:
+    """Return the prompts whose sets are in *file*; cut off a last line that was not written to its end."""
+    if not file.exists():
+        return set()
+    known, end = set(), 0
+    with file.open("r+b") as opened:
+        for line in opened:
+            if line.endswith(b"\n"):
+                end += len(line)
+                try:
+                    known.add(str(json.loads(line)["prompt"]))
+                except (ValueError, LookupError, TypeError) as exc:
+                    raise UsageFault(f"{file}: a line is no question set ({exc})") from exc
+        opened.truncate(end)
+    return known
+
+
+def write_missing(pool: Pool, given: Sequence[Any], rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Write sets, each to the file of its style as soon as it is there, and print how many."""
+    failed: list[str] = []
+    written = 0
+    with ExitStack() as stack:
+        names = {row["style"] for row in rows}
+        files = {
+            name: stack.enter_context((folder / f"{name}.jsonl").open("a", encoding="utf-8"))
+            for name in names
+        }
+        for row in pool.map(QuestionActor, given, rows, PROMPTS) if rows else ():
+            if row["fault"]:
+                failed.append(row["fault"])
+                continue
+            print(row["set"], file=files[row["style"]], flush=True)
+            written += 1
+    more = f"; {len(failed)} could not be written (first: {failed[0]})" if failed else ""
+    say(f"{written} question sets were written to {folder}{more}")

@@ -1,0 +1,138 @@
+"""The filter of `scoregate batch`: the names of the rows that pass, and new shards of these samples."""
+
+import argparse
+import operator
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from scoregate.cli.arguments import UsageFault, finite, metrics_of
+from scoregate.cli.lines import Line
+from scoregate.cli.results import lines_of
+from scoregate.data.copies import copy_of, copy_samples
+from scoregate.data.datasets import Dataset
+from scoregate.text import shown
+
+SIGNS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+CONDITION = re.compile(r"\s*([^\s<>=]+)\s*(>=|>|<=|<)\s*(\S+)\s*")
+KEPT = "kept.txt"
+MARK = ".filter"  # the file in a folder of new shards that says what their samples passed
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A condition on the score of a metric."""
+
+    metric: str
+    sign: str
+    number: float
+
+    def passes(self, line: Line) -> bool:
+        """Return True if the row's score passes; one with an error never does, whatever has the error."""
+        return not line["errors"] and SIGNS[self.sign](line["scores"][self.metric], self.number)
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.sign} {str(self.number).removesuffix('.0')}"
+
+
+def condition(text: str) -> Filter:
+    """Return the filter in an argument.  Raises `argparse.ArgumentTypeError`."""
+    if not (found := CONDITION.fullmatch(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} has not the form of METRIC >= NUMBER, or >, <=, <")
+    metric, sign, number = found.groups()
+    return Filter(metric, sign, finite(number))
+
+
+def add_filter(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the filter."""
+    add = parser.add_argument
+    add(
+        "--filter",
+        type=condition,
+        metavar="'METRIC >= X'",
+        help=f"write the names of the rows that pass to {KEPT}; also >, <= and <",
+    )
+    add(
+        "--kept-shards",
+        type=Path,
+        metavar="FOLDER",
+        help="write new shards of the samples that pass --filter; OUT is a folder",
+    )
+
+
+def check_filter(arguments: argparse.Namespace, dataset: Dataset, *, in_folder: bool) -> None:
+    """Raise `UsageFault` if the filter could not be applied to the results."""
+    wanted, folder = arguments.filter, arguments.kept_shards
+    if wanted and wanted.metric not in metrics_of(arguments):
+        raise UsageFault(f"--filter {wanted}: this metric is not scored, see --metric")
+    if not folder:
+        return
+    if not (wanted and in_folder):
+        raise UsageFault("--kept-shards needs --filter, and shards with a folder as OUT")
+    if dataset.matrix or dataset.sweeps or arguments.grid:
+        raise UsageFault("--kept-shards: with --matrix, --sweep and --grid a sample has several scores")
+    if not folder.parent.is_dir() or (folder.exists() and not folder.is_dir()):
+        raise UsageFault(f"{folder}: this cannot be a folder of shards")
+    taken = {folder.resolve(), arguments.out.resolve()}
+    if len(taken) < 2 or taken & {shard.resolve().parent for shard in dataset.shards}:
+        raise UsageFault(f"{folder}: the new shards would lie among others: name another folder")
+    check_mark(folder, mark_of(wanted, arguments.out, folder))
+
+
+def mark_of(wanted: Filter, results: Path, folder: Path) -> str:
+    """Return the content of the mark in *folder*."""
+    return f"{wanted}, scores in {os.path.relpath(results, folder)}\n"
+
+
+def check_mark(folder: Path, mark: str) -> None:
+    """Raise `UsageFault` if *folder* has the samples of another filter."""
+    file = folder / MARK
+    if file.exists() and (known := file.read_text("utf-8")) != mark:
+        raise UsageFault(f"{folder} has the samples of {known.strip()}: name another folder")
+
+
+def write_kept(file: Path, wanted: Filter, lines: Iterable[Line]) -> None:
+    """Write the names of the rows that pass to *file*, one in each line, and print how many they are."""
+    rows = kept = failed = 0
+    written = file.with_name(f"{file.name}.new")
+    with written.open("w", encoding="utf-8") as names:
+        for line in lines:
+            rows += 1
+            failed += bool(line["errors"])
+            if wanted.passes(line):
+                kept += 1
+                names.write(f"{shown(line['image'])}\n")
+    os.replace(written, file)
+    more = f", and {failed} with errors are not" if failed else ""
+    print(shown(f"{kept} of {rows} rows are kept by {wanted}{more}: {file}"), file=sys.stderr)
+
+
+def write_shards(folder: Path, wanted: Filter, results: Path, shards: Mapping[Path, Path]) -> None:
+    """
+    Write new shards of the samples that pass into *folder*; one without such samples has no file.
+
+    A file that is newer than its results is finished, and not written again.
+
+    Args:
+        results: the folder of results.
+        shards: the shard of each file of results.
+    """
+    folder.mkdir(exist_ok=True)
+    (folder / MARK).write_text(mark_of(wanted, results, folder), "utf-8")
+    for file, shard in shards.items():
+        copy = copy_of(shard, folder)
+        if copy.exists() and copy.stat().st_mtime_ns >= file.stat().st_mtime_ns:
+            continue
+        if numbers := {line["row"] for line in lines_of(file) if wanted.passes(line)}:
+            copy_samples(shard, numbers, copy)
+        else:
+            copy.unlink(missing_ok=True)
+    print(shown(f"the samples that pass are in {folder}"), file=sys.stderr)

@@ -1,0 +1,217 @@
+"""Folders of pictures: with captions, with a file of prompts, or with the samples of GenEval."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from scoregate.data.rows import OUTSIDE, Row, is_below, prompt_fault
+from scoregate.data.shards import PICTURES, VIDEOS
+from scoregate.records import BROKEN, BadInput, Record, check_regular, kind, opened, records
+
+METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
+SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
+
+
+def captioned(folder: Path, any_path: bool, of_all: str | None, no_prompt: bool) -> Iterator[Row]:
+    """
+    Yield the pictures and videos below *folder*.
+
+    The prompt is *of_all*, or each one's text file; or there is none, by *no_prompt*.
+    """
+    files = sorted(pictures(folder))
+    if not files:
+        raise BadInput(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
+    for number, file in enumerate(files, 1):
+        name = file.relative_to(folder).as_posix()
+        try:
+            own = of_all is None and not no_prompt
+            prompt = caption_of(file, folder, any_path) if own else of_all
+        except (OSError, ValueError) as exc:
+            why = exc.strerror if isinstance(exc, OSError) else exc
+            yield Row(number, name, fault=f"row {number}, {name}: its caption {file.stem}.txt: {why}")
+        else:
+            fault = "" if no_prompt else prompt_fault(prompt)
+            yield Row(
+                number,
+                name,
+                prompt,
+                file,
+                fault=fault and f"row {number}, {name}: its caption {fault}",
+                folder=folder,
+                any_path=any_path,
+            )
+
+
+def prompted(
+    folder: Path, file: Path, image_column: str, prompt_column: str, any_path: bool
+) -> Iterator[Row]:
+    """
+    Yield the pictures and videos below *folder* with their prompts in *file*.
+
+    A picture without a prompt is a row with a fault, and so is a prompt without a picture.  These are last.
+
+    Raises:
+        BadInput: there is no picture; others as `prompts_in`.
+    """
+    prompts = prompts_in(file, image_column, prompt_column)
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(pictures(folder))}
+    if not files:
+        raise BadInput(f"{folder}: no pictures")
+    keys = {name: name if name in prompts else without_suffix(name) for name in files}
+    alone = [name for name in prompts if name not in set(keys.values())]
+    for number, name in enumerate([*files, *alone], 1):
+        prompt = prompts.get(keys.get(name, name))
+        if name not in files:
+            fault = f"{file.name} names it, and there is no such picture"
+        elif keys[name] not in prompts:
+            fault = f"{file.name} has no prompt of it"
+        else:
+            fault = f"its prompt {why}" if (why := prompt_fault(prompt)) else ""
+        yield Row(
+            number,
+            name,
+            prompt if isinstance(prompt, str) else None,
+            files.get(name, b""),
+            fault=fault and f"row {number}, {name}: {fault}",
+            folder=folder,
+            any_path=any_path,
+        )
+
+
+def without_suffix(name: str) -> str:
+    return str(PurePosixPath(name).with_suffix(""))
+
+
+def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, Any]:
+    """
+    Return the prompts in *file* by the names of pictures: a JSON object, or a table with both columns.
+
+    Raises:
+        BadInput: it is neither, or a name stands there twice; the error has the row.
+        OSError: it cannot be read.
+    """
+    columns = image_column, prompt_column
+    found: dict[str, Any] = {}
+    for row in json_pairs(file, columns) if kind(file) == ".json" else records(file):
+        place = f"{file}, row {row.number}"
+        if row.fault:
+            raise BadInput(f"{place}: {row.fault}")
+        if missing := [column for column in columns if column not in row.values]:
+            raise BadInput(f"{place}: no column {missing[0]!r}; there are {', '.join(row.values)}")
+        name, prompt = (row.values[column] for column in columns)
+        if not isinstance(name, str) or not name:
+            raise BadInput(f"{place}: column {image_column} is no name of a picture")
+        if name in found:
+            raise BadInput(f"{place}: {name} stands there twice")
+        found[name] = prompt
+    return found
+
+
+def json_pairs(file: Path, columns: tuple[str, str]) -> Iterator[Record]:
+    """Yield the names and values of a JSON object, those of a repeated name, too.  Raises `BadInput`."""
+    try:
+        with opened(file) as content:
+            pairs = json.loads(content.read(), object_pairs_hook=tuple)
+    except (ValueError, RecursionError, *BROKEN) as exc:
+        raise BadInput(f"{file}: not JSON ({exc})") from exc
+    if not isinstance(pairs, tuple):
+        raise BadInput(f"{file}: not a JSON object")
+    for number, pair in enumerate(pairs, 1):
+        yield Record(number, dict(zip(columns, pair, strict=True)))
+
+
+def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
+    """Return a picture's caption file.  Raises `OSError`, and `ValueError` if it is outside the data set."""
+    caption = picture.with_suffix(".txt")
+    if not (any_path or is_below(caption, folder)):
+        raise ValueError(OUTSIDE)
+    check_regular(caption)
+    try:
+        return caption.read_text("utf-8-sig").strip()
+    except UnicodeDecodeError as exc:
+        raise ValueError("is not UTF-8") from exc
+
+
+def pictures(folder: Path) -> Iterator[Path]:
+    """Yield the pictures and videos below *folder*, by their suffixes."""
+    return (file for file in folder.rglob("*") if file.suffix.lower() in PICTURES | VIDEOS)
+
+
+def captions_alone(folder: Path) -> list[str]:
+    """Return the text files without a picture of the same name."""
+    shown = {file.with_suffix("") for file in pictures(folder)}
+    texts = sorted(file for file in folder.rglob("*.txt") if file.with_suffix("") not in shown)
+    return [file.relative_to(folder).as_posix() for file in texts]
+
+
+OF_A_PROMPT, SAMPLES, GENEVAL = "metadata.jsonl", "samples", "geneval"
+NO_SAMPLE = f"sample, such as {SAMPLES}/0000.png"
+
+
+def is_generated(folder: Path) -> bool:
+    """Return True if *folder* has a numbered folder with a prompt's metadata."""
+    return any((each / OF_A_PROMPT).is_file() for each in numbered_folders(folder))
+
+
+def numbered_folders(folder: Path) -> Iterator[Path]:
+    return (each for each in sorted(folder.iterdir()) if each.name.isdigit() and each.is_dir())
+
+
+def samples(folder: Path) -> Iterator[tuple[Path, Path | None]]:
+    """Yield each prompt's folder with each of its pictures, which have numbers as names; None without any."""
+    for each in numbered_folders(folder):
+        files = (each / SAMPLES).iterdir() if (each / SAMPLES).is_dir() else ()
+        found: list[Path | None] = [*sorted(file for file in files if SAMPLE.fullmatch(file.name))]
+        yield from ((each, file) for file in found or [None])
+
+
+def generated(folder: Path, metrics: Sequence[str], any_path: bool) -> Iterator[Row]:
+    """
+    Yield the pictures; the metadata is an option of `geneval`, and its task the column `tag`.
+
+    A prompt without pictures is a row with a fault.
+
+    Raises:
+        BadInput: no prompt has a picture.
+    """
+    if not any(file for _, file in samples(folder)):
+        raise BadInput(f"{folder}: no prompt has a {NO_SAMPLE}")
+    for number, (of_prompt, file) in enumerate(samples(folder), 1):
+        name = (file or of_prompt / SAMPLES).relative_to(folder).as_posix()
+        try:
+            metadata = metadata_of(of_prompt / OF_A_PROMPT, folder, any_path)
+        except (OSError, ValueError) as exc:
+            why = exc.strerror if isinstance(exc, OSError) else exc
+            yield Row(number, name, fault=f"row {number}, {name}: its {OF_A_PROMPT}: {why}")
+            continue
+        prompt = metadata.get("prompt")
+        fault = f"its prompt {why}" if (why := prompt_fault(prompt)) else ""
+        if file is None:
+            fault = f"there is no {NO_SAMPLE}"
+        yield Row(
+            number,
+            name,
+            prompt if isinstance(prompt, str) else None,
+            file or b"",
+            {"tag": metadata["tag"]} if isinstance(metadata.get("tag"), str) else {},
+            fault and f"row {number}, {name}: {fault}",
+            folder=folder,
+            any_path=any_path,
+            options={GENEVAL: metadata} if GENEVAL in metrics else {},
+        )
+
+
+def metadata_of(file: Path, folder: Path, any_path: bool) -> Mapping[str, Any]:
+    """Return a prompt's metadata.  Raises `OSError`, and `ValueError` if it is outside or no JSON object."""
+    if not (any_path or is_below(file, folder)):
+        raise ValueError(OUTSIDE)
+    check_regular(file)
+    try:
+        content = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as exc:
+        raise ValueError("is not JSON") from exc
+    if not isinstance(content, dict):
+        raise ValueError("is no JSON object")
+    return content

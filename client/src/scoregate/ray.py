@@ -1,0 +1,128 @@
+"""`scoregate.ray.Score`: scores in a pipeline of Ray Data, with the models in each of its actors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from scoregate.cli.batch import plan_of, with_options
+from scoregate.cli.lines import Line, Plan
+from scoregate.cli.pool import own_store
+from scoregate.cli.results import Results
+from scoregate.cli.scoring import Part, score
+from scoregate.cli.tables import fields, flat
+from scoregate.data.datasets import Dataset
+from scoregate.data.rows import Row
+from scoregate.images import encoded
+from scoregate.items import names_of
+from scoregate.local import load
+from scoregate.records import Record, arrow
+
+ITS_OWN = ("row", "image", "prompt")  # of a line; the batch has these itself
+
+
+class Score:
+    """
+    A callable class for `ray.data.Dataset.map_batches`, whose actors each load the models.
+
+        scored = ray.data.read_parquet("pictures").map_batches(
+            scoregate.ray.Score,
+            fn_constructor_args=("zhiqiulin/clip-flant5-xl", ["vqascore"]),
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=64),
+            num_gpus=1,
+            batch_size=1024,
+        )
+
+    A batch keeps its columns, and gains those of a file of `scoregate batch`: `scores` and `errors` by
+    metric, `sha256`, and as JSON `models`, `options`, `own_options`, `question_sets`, `details`, `warnings`,
+    `lower_is_better` and `orient`.  A row that cannot be scored has the error, and no row is left out.
+
+    Args:
+        model: one name or several, as `scoregate.load` takes them.
+        image_column: bytes, Hugging Face's struct of bytes and path, an array of pixels, or a path.
+        folder: the base of relative paths, and the only folder that paths are read from.
+        options: of metrics, by metric; columns such as `ocr.text` are options of the row.
+        questions: a file of question sets, JSON Lines, which every actor uses.
+        concurrency: requests of 16 rows at the same time.
+        load: further arguments of `scoregate.load`.
+
+    Raises:
+        UsageFault: the models serve no such metric, or a question set is not valid.
+        ScoregateError: the models cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        model: str | Sequence[str],
+        metrics: Sequence[str] | str = "vqascore",
+        *,
+        image_column: str = "image",
+        prompt_column: str = "prompt",
+        folder: str | PathLike[str] = ".",
+        options: Mapping[str, Any] | None = None,
+        explain: bool = False,
+        orient: str | None = None,
+        questions: str | PathLike[str] | None = None,
+        concurrency: int = 8,
+        **load_arguments: Any,
+    ) -> None:
+        names = names_of(model)
+        with nullcontext() if questions is None else own_store(names, [Path(questions)]):
+            self._gate = load(*names, **{"timeout_s": 600.0, **load_arguments})
+        served = self._gate.models()
+        self._plan = plan_of(served, names_of(metrics), options or {}, explain=explain, orient=orient)
+        dataset = Dataset(
+            Path(folder, "batch"), image_column, prompt_column, metrics=self._plan.metrics, part=True
+        )
+        self._dataset = with_options(dataset, served, self._gate)
+        self._concurrency = concurrency
+
+    def __call__(self, batch: Any) -> Any:
+        """
+        Return a batch as a `pyarrow.Table`, with the columns that are added.
+
+        Args:
+            batch: in any format of Ray Data.
+
+        Raises:
+            ValueError: the batch has a column of a name that is added.
+            ScoregateError: a request failed as a whole.
+        """
+        from ray.data.block import BlockAccessor, BlockType
+
+        pyarrow, _ = arrow()
+        table = BlockAccessor.batch_to_block(batch, BlockType.ARROW)
+        schema = pyarrow.schema(
+            [field for field in fields(pyarrow, self._plan.metrics, {}) if field[0] not in ITS_OWN]
+        )
+        if taken := set(schema.names) & set(table.column_names):
+            raise ValueError(f"the data set has a column {min(taken)!r}, which Score adds: rename it")
+        rows = [self._row(number, values) for number, values in enumerate(table.to_pylist(), 1)]
+        part = Part(rows, lines := Lines(self._plan))
+        score(self._gate, self._plan, [nullcontext(part)], self._concurrency)
+        added = pyarrow.Table.from_pylist([flat(line, {}) for _, line in sorted(lines.added.items())], schema)
+        for name, column in zip(added.column_names, added.columns, strict=True):
+            table = table.append_column(name, column)
+        return table
+
+    def _row(self, number: int, values: Mapping[str, Any]) -> Row:
+        """Return a row of a batch; pixels become a file."""
+        column = self._dataset.image
+        if hasattr(image := values.get(column), "ndim"):
+            values = {**values, column: encoded(image)}
+        return self._dataset.row(Record(number, values), self._dataset.path, in_csv=False)
+
+
+class Lines(Results):
+    """The lines of a batch by row, in memory."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(Path("batch.jsonl"), plan)
+        self.added: dict[int, Line] = {}
+
+    def add(self, row: Row, line: Line) -> None:
+        """Keep *line*."""
+        self.added[row.number] = line

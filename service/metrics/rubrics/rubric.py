@@ -1,0 +1,282 @@
+"""
+Rubrics: the calls of a model that grades, the named outputs of each call, and the formula of the score.
+"""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from service.core.fields import WHOLE, Prompt, Strict, filled
+from service.metrics.common.contract import REFERENCES, SOURCE, Beside
+from service.metrics.rubrics.formula import FUNCTIONS, MAX_CHARACTERS, Formula
+from service.metrics.rubrics.output import Output
+
+MAX_BYTES = 65_536  # of a file, or of a rubric as JSON
+MAX_CALLS = 8
+MAX_OUTPUTS = 16  # of all calls
+MAX_INSTRUCTIONS = 16_000  # characters of one call
+MAX_SAMPLES = 16
+
+NAME = re.compile("[a-z][a-z0-9_]{0,31}")
+SLOTS = re.compile(r"\{(data\.)?([a-z][a-z0-9_]*)\}")
+PLACES = ("prompt", "candidate", "source", "references")  # slots without `data.`
+
+Shown = Literal["candidate", "source", "reference*"]
+BESIDE: Mapping[str, Beside] = {"source": SOURCE, "reference*": REFERENCES}
+
+
+def slotted(text: str) -> str:
+    """Refuse a slot that no item can fill."""
+    for of_data, name in SLOTS.findall(text):
+        if not of_data and name not in PLACES:
+            slots = ", ".join(f"{{{each}}}" for each in PLACES)
+            raise ValueError(f"{{{name}}} is no slot; there are {slots} and {{data.NAME}}")
+    return text
+
+
+def named(outputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Refuse the name of an output that a formula cannot have."""
+    for name in outputs:
+        if not NAME.fullmatch(name) or name in FUNCTIONS:
+            raise ValueError(f"{name[:40]!r} is no name of an output; it must match {NAME.pattern}")
+    return outputs
+
+
+Instructions = Annotated[
+    str,
+    StringConstraints(max_length=MAX_INSTRUCTIONS),
+    AfterValidator(filled),
+    AfterValidator(slotted),
+]
+Outputs = Annotated[dict[str, Output], Field(min_length=1, max_length=MAX_OUTPUTS), AfterValidator(named)]
+
+
+class RubricCall(Strict):
+    """
+    One call of the model.
+
+    Attributes:
+        instructions: the text after the pictures.  `{prompt}` is the item's, `{data.NAME}` a text of its
+            option `data`, and `{candidate}`, `{source}` and `{references}` are the numbers of these pictures.
+        images: the pictures in order: `candidate`, which is judged, `source`, and `reference*` for all.
+        captions: a text before a picture; `{}` is the number of a reference.
+        answer: the form of a written answer: a JSON object, lines `Name: answer`, or the answer alone.
+        closing: the end of the text, in place of the description of that form.
+        max_tokens: most tokens of a written answer.
+        outputs: by name.
+    """
+
+    instructions: Instructions
+    images: list[Shown] = Field(["candidate"], min_length=1, max_length=3)
+    captions: dict[Shown, Prompt] = Field({})
+    answer: Literal["json", "lines", "token"] = "json"
+    closing: Annotated[str, StringConstraints(max_length=MAX_INSTRUCTIONS)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=8192), WHOLE] = 1024
+    outputs: Outputs
+
+    @model_validator(mode="after")
+    def _can_be_answered(self) -> Self:
+        if len(set(self.images)) < len(self.images):
+            raise ValueError("images: names a picture twice")
+        if unseen := [name for name in self.captions if name not in self.images]:
+            raise ValueError(f"captions: {unseen[0]} is not among the images")
+        slots = {name for of_data, name in SLOTS.findall(self.instructions) if not of_data}
+        if missing := slots - {"prompt", *(name.replace("*", "s") for name in self.images)}:
+            raise ValueError(f"instructions: {{{min(missing)}}} is not among the images")
+        titles = [title.casefold() for title in self.titles.values()]
+        if len(set(titles)) < len(titles):
+            raise ValueError("outputs: two have the same title")
+        if self.answer == "token" and (
+            len(self.outputs) > 1 or not all(each.symbols() for each in self.outputs.values())
+        ):
+            raise ValueError("answer: one token is for a single output of at most 26 possible answers")
+        return self
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The name of each output in an answer."""
+        return {name: output.title or name for name, output in self.outputs.items()}
+
+    @property
+    def numbers(self) -> dict[str, Output]:
+        """The outputs that count a number, by name."""
+        return {name: output for name, output in self.outputs.items() if output.form != "text"}
+
+    @property
+    def data(self) -> set[str]:
+        """The names of the item's data that the instructions use."""
+        return {name for of_data, name in SLOTS.findall(self.instructions) if of_data}
+
+    def text(self, filled: str, letters: bool = False) -> str:
+        """Return the text for a written answer: the *filled* instructions and the form of the answer."""
+        if self.closing is not None:
+            return "\n".join(filter(None, (filled, self.closing)))
+        return "\n".join((filled, *self._form(letters)))
+
+    def label_text(self, filled: str, name: str, letters: bool = False) -> str:
+        """Return the text for one output alone, by the probabilities of its symbols."""
+        if self.answer == "token":
+            return self.text(filled, letters)
+        output = self.outputs[name]
+        meaning = f" ({output.meaning})" if output.meaning else ""
+        alone = f"Answer for {self.titles[name]} alone{meaning}."
+        return "\n".join((filled, alone, *output.symbol_lines(letters)))
+
+    def _form(self, letters: bool) -> Iterator[str]:
+        """Yield the lines that describe the form of the answer."""
+        if self.answer == "token":
+            yield from next(iter(self.outputs.values())).symbol_lines(letters)
+            return
+        is_json = self.answer == "json"
+        yield (
+            "Answer with one JSON object only, which has these keys:"
+            if is_json
+            else "Answer with these lines only, each a name, a colon and the answer:"
+        )
+        for name, title in self.titles.items():
+            output = self.outputs[name]
+            meaning = f" - {output.meaning}" if output.meaning else ""
+            yield f"{json.dumps(title, ensure_ascii=False) if is_json else title}: {output.wanted}{meaning}"
+
+    @property
+    def json_form(self) -> dict[str, Any] | None:
+        """The JSON schema of the answer; None for another form."""
+        if self.answer != "json":
+            return None
+        return {
+            "type": "object",
+            "properties": {self.titles[name]: dict(each.json_form) for name, each in self.outputs.items()},
+            "required": [*self.titles.values()],
+            "additionalProperties": False,
+        }
+
+
+class Rubric(Strict):
+    """
+    One rubric.
+
+    Attributes:
+        paper: its source.
+        score: the formula over the outputs of all calls.
+        read: by the written answers, by the expected values of the symbols' probabilities, or both, whose
+            score is that of the written answers.
+        samples: written answers of each call; the score is the mean.
+        temperature: of written answers; by default 0, and 1 if there are several samples.
+        retries: repetitions, with another seed, of an answer that does not have the form.
+    """
+
+    paper: Prompt | None = None
+    score: Annotated[str, StringConstraints(max_length=MAX_CHARACTERS)]
+    read: Literal["written", "expected", "both"] = "written"
+    samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES), WHOLE] = 1
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    retries: Annotated[int, Field(ge=0, le=1), WHOLE] = 0
+    calls: Annotated[list[RubricCall], Field(min_length=1, max_length=MAX_CALLS)]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        names = [name for call in self.calls for name in call.outputs]
+        if len(set(names)) < len(names):
+            raise ValueError("calls: two have an output of the same name")
+        if len(names) > MAX_OUTPUTS:
+            raise ValueError(f"calls: all together have at most {MAX_OUTPUTS} outputs")
+        if self.read != "written" and (
+            unread := [name for name, each in self.numbers.items() if not each.symbols()]
+        ):
+            raise ValueError(f"read: {unread[0]} has no answers of one token whose probabilities are known")
+        if self.read == "expected" and (self.samples, self.retries, self.temperature) != (1, 0, None):
+            raise ValueError("read: samples, retries and temperature are for written answers")
+        if self.samples > 1 and self.temperature == 0:
+            raise ValueError("temperature: several samples at 0 are the same answer")
+        least, largest = self.bounds  # raises for a wrong formula
+        if not least < largest:
+            raise ValueError("score: it is the same for all answers")
+        if len(self.canonical) > MAX_BYTES:
+            raise ValueError(f"a rubric has at most {MAX_BYTES} bytes")
+        return self
+
+    @cached_property
+    def outputs(self) -> Mapping[str, Output]:
+        """The outputs of all calls, by name."""
+        return {name: output for call in self.calls for name, output in call.outputs.items()}
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Output]:
+        """The outputs of all calls that count a number, by name."""
+        return {name: output for call in self.calls for name, output in call.numbers.items()}
+
+    @cached_property
+    def formula(self) -> Formula:
+        """The formula of the score."""
+        return Formula(self.score, self.numbers)
+
+    @cached_property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest score."""
+        return self.formula.range({name: output.bounds for name, output in self.numbers.items()})
+
+    @cached_property
+    def canonical(self) -> bytes:
+        """All fields as JSON, with their defaults."""
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False).encode()
+
+    @cached_property
+    def digest(self) -> str:
+        """`sha256:` and the hash of all fields.  Comments do not count; the order of outputs does."""
+        return f"sha256:{hashlib.sha256(self.canonical).hexdigest()}"
+
+    @property
+    def uses(self) -> tuple[Beside, ...]:
+        """The other images that some call gets."""
+        every = (BESIDE[name] for call in self.calls for name in call.images if name in BESIDE)
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def heat(self) -> float:
+        """The temperature of written answers."""
+        return float(self.samples > 1) if self.temperature is None else self.temperature
+
+
+def rubric_of(name: str, text: str) -> Rubric:
+    """Parse a rubric file.  Raises `ValueError` with its *name*."""
+    try:
+        if len(text.encode()) > MAX_BYTES:
+            raise ValueError(f"a rubric has at most {MAX_BYTES} bytes")
+        return Rubric.model_validate(tomllib.loads(text))
+    except (ValueError, RecursionError) as exc:  # of TOML or pydantic
+        raise ValueError(f"the rubric {name}: {exc}") from exc
+
+
+def rubrics_of(files: Iterable[Any], taken: Collection[str] = ()) -> dict[str, Rubric]:
+    """
+    Return the rubrics of TOML files, by the names of the files.
+
+    Raises:
+        ValueError: a file is no rubric, or its name is not valid or *taken*.
+    """
+    found: dict[str, Rubric] = {}
+    for file in sorted(files, key=lambda file: str(file.name)):
+        name = str(file.name).removesuffix(".toml")
+        if not NAME.fullmatch(name):
+            raise ValueError(f"the rubric {file.name}: a name must match {NAME.pattern}")
+        if name in taken:
+            raise ValueError(f"the rubric {name}: there is another one of that name")
+        found[name] = rubric_of(name, file.read_text(encoding="utf-8"))
+    return found
+
+
+def rubrics_in(folders: Iterable[Path], known: Mapping[str, Rubric]) -> dict[str, Rubric]:
+    """Return the *known* rubrics and those of folders.  Raises `ValueError` or `OSError`."""
+    found = dict(known)
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"{folder}: there is no such folder")
+        found |= rubrics_of(folder.glob("*.toml"), found)
+    return found

@@ -1,0 +1,165 @@
+"""`POST /score?stream=1`: each item's result as soon as it is there."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.support.films import film
+from tests.support.pictures import b64, item
+from tests.support.refusals import refused
+
+pytestmark = pytest.mark.anyio
+
+PATH = "/score?stream=1"
+ITEMS = [item(f"a red square {number}", id=str(number)) for number in range(5)]
+
+
+def lines_of(answer):
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+@pytest.mark.shared
+async def test_the_lines_together_are_the_answer(serve):
+    """A line for each item, as in `results`, and the last one has all else."""
+    body = {"items": [*ITEMS, item("hello")], "metrics": ["vqascore", "dsg"], "explain": True}
+    async with serve() as client:
+        whole = (await client.post("/score", json=body)).json()
+        answer = await client.post(PATH, json=body)
+
+    *results, end = lines_of(answer)
+    assert "application/x-ndjson" == answer.headers["content-type"]
+    assert "no" == answer.headers["x-accel-buffering"]
+    own = ("cache", "warnings", "warning_codes")
+    same = [
+        {name: each[name] for name in each if name not in own}
+        for each in sorted(results, key=lambda each: each["index"])
+    ]
+    assert [{name: each[name] for name in each if name != "cache"} for each in whole["results"]] == same
+    assert end["done"] is True
+    assert whole.keys() - {"results"} == end.keys() - {"done"}
+    assert [True, whole["models"], whole["provenance"]] == [
+        end[n] for n in ("partial", "models", "provenance")
+    ]
+    assert answer.headers["x-request-id"] == end["request_id"]
+
+
+async def test_a_result_is_sent_before_the_others_are_there(serve, fakes):
+    """The request's second item waits for a model that the first one does not use."""
+    door, sent = asyncio.Event(), []
+    items = [item("a cat", metrics=["vqascore"]), item("a dog", metrics=["dsg"])]
+
+    async with serve() as client:
+        app = client._transport.app
+        engine = app.state.service.engine
+        located = engine._score_input
+
+        async def held(input, work, context):
+            if input.index == 1:
+                await door.wait()
+            await located(input, work, context)
+
+        engine._score_input = held
+
+        async def send(message):
+            sent.append(message)
+            if message["type"] == "http.response.body":
+                door.set()  # the first line frees the second
+
+        await asyncio.wait_for(call(app, {"items": items}, send), 10)
+
+    bodies = [json.loads(each["body"]) for each in sent if each["type"] == "http.response.body"]
+    assert [0, 1] == [each["index"] for each in bodies[:2]]
+    assert "done" in bodies[2]
+
+
+async def call(app, body, send):
+    """Call the app as a server does; the caller stays."""
+    content, stays = json.dumps(body).encode(), asyncio.Event()
+    messages = [{"type": "http.request", "body": content, "more_body": False}]
+
+    async def receive():
+        if messages:
+            return messages.pop()
+        await stays.wait()
+
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+    scope = {"type": "http", "method": "POST", "path": "/score", "query_string": b"stream=1"}
+    await app({**scope, "headers": headers, "raw_path": b"/score", "app": app}, receive, send)
+
+
+@pytest.mark.shared
+async def test_a_line_has_the_warnings_of_its_item(serve):
+    """With its index; the last line has all of them."""
+    film_of_two = item(image=b64(film()))
+    async with serve() as client:
+        answer = await client.post(PATH, json={"items": [ITEMS[0], film_of_two]})
+
+    *results, end = lines_of(answer)
+    [warned] = [each for each in results if "warnings" in each]
+    [code] = warned["warning_codes"]
+    assert (1, 1, "frames_ignored") == (warned["index"], code["item"], code["code"])
+    assert warned["warnings"] == end["warnings"]
+
+
+@pytest.mark.parametrize("value", ["yes", "2", ""])
+async def test_another_value_of_the_parameter_is_refused(serve, value):
+    """It would be ignored otherwise."""
+    async with serve() as client:
+        answer = await client.post(f"/score?stream={value}", json={"items": ITEMS})
+
+    refused(answer, 422, "invalid")
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("value", ["0", "false"])
+async def test_it_can_be_off(serve, value):
+    """As without the parameter."""
+    async with serve() as client:
+        answer = await client.post(f"/score?stream={value}", json={"items": ITEMS})
+
+    assert 5 == len(answer.json()["results"])
+
+
+async def test_what_fails_as_a_whole_before_the_first_line_has_its_status(serve):
+    """As without a stream."""
+    async with serve() as client:
+        unknown = await client.post(PATH, json={"items": ITEMS, "metrics": ["bleu"]})
+        malformed = await client.post(PATH, content=b"{")
+
+    refused(unknown, 422, "unknown_metric")
+    refused(malformed, 400, "malformed")
+
+
+async def test_what_fails_as_a_whole_later_is_the_last_line(serve):
+    """A model that changed in the midst: the scores that were sent are of the one before."""
+    from service.core.errors import ModelChanged
+
+    async with serve() as client:
+        engine = client._transport.app.state.service.engine
+        score = engine._score_input
+
+        async def changed(input, work, context):
+            await score(input, work, context)
+            if input.index == 4:
+                input.results = {"vqascore": ModelChanged()}
+
+        engine._score_input = changed
+        answer = await client.post(PATH, json={"items": ITEMS})
+
+    *results, end = lines_of(answer)
+    assert 200 == answer.status_code
+    assert {0, 1, 2, 3} == {each["index"] for each in results}
+    assert "model_changed" == end["error"]["code"]
+    assert "done" not in end
+
+
+@pytest.mark.shared
+async def test_an_item_that_needs_no_work_has_its_line(serve):
+    """Of its videos no frame is in the part that is asked for, say, or its picture is none."""
+    async with serve() as client:
+        answer = await client.post(PATH, json={"items": [item(image="bm8="), ITEMS[0]]})
+
+    *results, end = lines_of(answer)
+    assert {0, 1} == {each["index"] for each in results}
+    assert end["partial"]

@@ -1,0 +1,168 @@
+"""`scoregate batch --filter`: the names of the rows that pass, and new shards of these samples."""
+
+import os
+import tarfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scoregate.data.datasets import Dataset
+from tests.support.pictures import png
+from tests.support.shards import pairs, tar_of
+from tests.unit.client.cli.served import Numbered, Service, metric
+
+TO_FOLDER = ("batch", "s-{0..2}.tar", "-o", "out", "-m", "vqascore")
+KEPT = ("--filter", "vqascore >= 0.5", "--kept-shards", "kept")
+
+
+@pytest.fixture
+def service():
+    """A service of two metrics."""
+    return Service("clip@1", metrics={"vqascore": metric(), "clipscore": metric()})
+
+
+def test_a_filter_writes_the_names_of_the_rows_that_pass(command, service, shards):
+    """For a folder and for a file; rows with errors are counted, and not kept."""
+    passing = [f"s-{shard}.tar/{key}" for shard in range(3) for key in ("0001", "0002")]
+    passing.remove("s-1.tar/0002")
+    wanted = ("--filter", "vqascore >= 0.5")
+    _, _, err = command(service, *TO_FOLDER, *wanted)
+    command(service, "batch", "s-{0..2}.tar", "-o", "out.jsonl", "-m", "vqascore", *wanted)
+
+    assert "5 of 6 rows are kept by vqascore >= 0.5, and 1 with errors are not: out/kept.txt\n" in err
+    for file in ("out/kept.txt", "out.jsonl.kept.txt"):
+        assert passing == Path(file).read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        ("vqascore >= 0.5", 40),
+        ("vqascore>0.5", 0),
+        ("vqascore <= 5e-1", 40),
+        ("vqascore < 0.5", 0),
+        ("vqascore > -1", 40),
+    ],
+)
+def test_a_filter_compares_as_its_sign_says(command, service, wanted, kept):
+    """With finished results, too."""
+    for _ in range(2):
+        command(service, "batch", "rows.jsonl", "-o", "out.jsonl", "-m", "vqascore", "--filter", wanted)
+
+        assert kept == len(Path("out.jsonl.kept.txt").read_text("utf-8").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ("vqascore", "'vqascore' has not the form of METRIC >= NUMBER, or >, <=, <"),
+        ("vqascore == 1", "has not the form"),
+        ("vqascore >= much", "invalid"),
+        ("vqascore >= nan", "a finite number"),
+        ("clipscore >= 1", "--filter clipscore >= 1: this metric is not scored, see --metric"),
+    ],
+)
+def test_a_filter_that_cannot_be_applied_is_wrong_before_anything_is_scored(command, service, wanted, why):
+    status, _, err = command(
+        service, "batch", "rows.jsonl", "-o", "out.jsonl", "-m", "vqascore", "--filter", wanted
+    )
+
+    assert (2, []) == (status, service.sent)
+    assert why in err
+
+
+def files_in(shard):
+    """The name, the date and the content of each file of a tar."""
+    with tarfile.open(shard) as tar:
+        return {each.name: (each.mtime, tar.extractfile(each).read()) for each in tar}
+
+
+def test_new_shards_have_the_samples_that_pass(command, tmp_path):
+    """With all their files, byte for byte; a shard without such a sample has no new one."""
+    service = Numbered("clip@1", metrics={"vqascore": metric()})
+    samples = {
+        f"{n}.{suffix}": data
+        for n in (1, 2, 3)
+        for suffix, data in (("png", png()), ("cls", b"%d" % n), ("txt", b"cat 0.%d" % (3 * n)))
+    }
+    tar_of(Path("s-0.tar"), {"README": b"", **samples, "4.txt": b"no picture 0.9"})
+    tar_of(Path("s-1.tar"), {"1.png": png(), "1.txt": b"cat 0.1"})
+    tar_of(Path("s-2.tar"), {"1.png": png(), "1.txt": b"cat 1"})
+    status, _, err = command(service, *TO_FOLDER, *KEPT)
+
+    assert 1 == status
+    assert "the samples that pass are in kept\n" in err
+    assert {"s-0.tar", "s-2.tar"} == {path.name for path in Path("kept").glob("[!.]*")}
+    known = files_in("s-0.tar")
+    assert {n: known[n] for n in known if n[0] in "23"} == files_in("kept/s-0.tar")
+    assert Path("out/kept.txt").read_text().split() == [image for image, _, _ in pairs(Dataset(Path("kept")))]
+
+
+def test_new_shards_of_parquet_have_all_columns(command, tmp_path):
+    """And the metadata of the schema, from which `datasets` makes pictures."""
+    service = Numbered("clip@1", metrics={"vqascore": metric()})
+    rows = [
+        {"image": {"bytes": png(), "path": f"{n}.png"}, "prompt": f"cat {n / 300}", "extra": {"n": [n]}}
+        for n in range(300)
+    ]
+    table = pa.Table.from_pylist(rows).replace_schema_metadata({"huggingface": "{}"})
+    Path("in").mkdir()
+    pq.write_table(table, "in/a.parquet")
+    assert 0 == command(service, "batch", "in", "-o", "out", "-m", "vqascore", *KEPT)[0]
+    found = pq.read_table("kept/a.parquet")
+
+    assert pq.read_table("in/a.parquet").slice(150).equals(found, check_metadata=True)
+    assert 2 == pq.ParquetFile("kept/a.parquet").num_row_groups
+
+
+def test_a_new_shard_is_written_once_and_again_after_its_scores_changed(command, service, shards):
+    """By the dates of both files; an interrupted one is none."""
+    command(service, *TO_FOLDER, *KEPT)
+    before = {path: path.stat().st_mtime_ns for path in Path("kept").glob("*.tar")}
+    Path("kept/s-1.tar").rename("kept/s-1.tar.new")
+    newer = before[Path("kept/s-0.tar")] + 1
+    os.utime("out/s-0.parquet", ns=(newer, newer))
+    command(service, *TO_FOLDER, *KEPT)
+    after = {path: path.stat().st_mtime_ns for path in Path("kept").glob("*.tar")}
+
+    assert {"kept/s-0.tar", "kept/s-1.tar"} == {str(path) for path in before if before[path] != after[path]}
+    assert not Path("kept/s-1.tar.new").exists()
+    assert ["0001.png", "0001.txt"] == list(files_in("kept/s-1.tar"))
+
+
+def test_a_folder_with_the_samples_of_another_filter_is_not_mixed(command, service, shards):
+    """Before anything is scored."""
+    command(service, *TO_FOLDER, *KEPT)
+    Path("out/s-0.parquet").unlink()
+    asked = len(service.sent)
+    status, _, err = command(service, *TO_FOLDER, "--filter", "vqascore >= 0.51", "--kept-shards", "kept")
+
+    assert (2, asked) == (status, len(service.sent))
+    assert "kept has the samples of vqascore >= 0.5, scores in ../out: name another folder" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (
+            ("-o", "out", "--kept-shards", "kept"),
+            "--kept-shards needs --filter, and shards with a folder as OUT",
+        ),
+        (("-o", "out.jsonl", *KEPT), "--kept-shards needs --filter, and shards with a folder as OUT"),
+        (("-o", "out", *KEPT, "--matrix"), "with --matrix, --sweep and --grid a sample has several scores"),
+        (("-o", "out", *KEPT, "--grid", "2x2"), "with --matrix, --sweep and --grid a sample has several"),
+        (("-o", "out", *KEPT[:3], "."), "the new shards would lie among others"),
+        (("-o", "out", *KEPT[:3], "out"), "the new shards would lie among others"),
+        (("-o", "out", *KEPT[:3], "s-0.tar"), "cannot be a folder of shards"),
+        (("-o", "out", *KEPT[:3], "no/kept"), "cannot be a folder of shards"),
+    ],
+)
+def test_new_shards_that_cannot_be_written_are_wrong_before_anything_is_scored(
+    command, service, shards, arguments, why
+):
+    status, _, err = command(service, "batch", "s-{0..2}.tar", "-m", "vqascore", *arguments)
+
+    assert (2, []) == (status, service.sent)
+    assert why in err

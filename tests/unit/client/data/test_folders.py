@@ -1,0 +1,82 @@
+"""Folders with a file of prompts: every picture and every prompt is a row."""
+
+import json
+
+import pytest
+
+from scoregate import read
+from scoregate.data.datasets import Dataset
+from scoregate.records import BadInput
+from tests.support.pictures import png
+from tests.support.shards import pairs
+
+PICTURE = png("red")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two pictures, one of them in a folder of its own."""
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    for name in ("a.png", "sub/b.jpg"):
+        (tmp_path / "in" / name).write_bytes(PICTURE)
+    return tmp_path / "in"
+
+
+FORMS = {
+    "prompts.json": '{"a.png": "a cat", "sub/b": "a dog"}',
+    "prompts.csv": 'image,prompt\nsub/b,a dog\na.png,"a cat"\n',
+    "prompts.jsonl": '{"image": "a", "prompt": "a cat"}\n{"image": "sub/b.jpg", "prompt": "a dog"}\n',
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_file_has_the_prompts_by_the_names_of_pictures(folder, tmp_path, name):
+    """Relative to the folder, with or without the suffix."""
+    (tmp_path / name).write_text(FORMS[name], "utf-8")
+    dataset = Dataset(folder, prompts=tmp_path / name)
+
+    assert [("a.png", "a cat", PICTURE), ("sub/b.jpg", "a dog", PICTURE)] == pairs(dataset)
+    assert ["a cat", "a dog"] == [item.prompt for item in read(folder, prompts=str(tmp_path / name))]
+
+
+def test_columns_of_a_file_of_prompts_may_have_other_names(folder, tmp_path):
+    (tmp_path / "p.csv").write_text("key,text\na,x\nsub/b,y\n", "utf-8")
+    rows = Dataset(folder, "key", "text", prompts=tmp_path / "p.csv")
+
+    assert ["x", "y"] == [row.prompt for row in rows]
+
+
+def test_a_picture_without_a_prompt_and_a_prompt_without_a_picture_are_rows(folder, tmp_path):
+    """With an error that names both; neither is dropped."""
+    prompts = {"gone.png": "a bird", "a.png": " ", "../secret": "x"}
+    (tmp_path / "p.json").write_text(json.dumps(prompts), "utf-8")
+    dataset = Dataset(folder, prompts=tmp_path / "p.json")
+    empty, unnamed, gone, outside = dataset
+
+    assert "row 1, a.png: its prompt is empty" == empty.fault
+    assert "row 2, sub/b.jpg: p.json has no prompt of it" == unnamed.fault
+    assert "row 3, gone.png: p.json names it, and there is no such picture" == gone.fault
+    assert ("../secret", b"") == (outside.image, outside.picture)
+    assert 4 == dataset.count()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("p.json", '{"a": "x", "a": "y"}', "row 2: a stands there twice"),
+        ("p.json", "[1]", "not a JSON object"),
+        ("p.json", "{", "not JSON"),
+        ("p.json", "[" * 100_000, "not JSON"),
+        ("p.csv", "name,prompt\na,x\n", "row 1: no column 'image'; there are name, prompt"),
+        ("p.jsonl", "{}\nno\n", "row 1: no column 'image'"),
+        ("p.jsonl", '{"image": 5, "prompt": "x"}', "row 1: column image is no name of a picture"),
+        ("p.jsonl", "no", "row 1: not JSON"),
+        ("p.txt", "a\tx", "the name must end in"),
+    ],
+)
+def test_a_file_that_has_no_prompts_by_name_is_refused(folder, tmp_path, name, text, why):
+    """One line, before anything is scored."""
+    (tmp_path / name).write_text(text, "utf-8")
+
+    with pytest.raises(BadInput, match=why):
+        list(Dataset(folder, prompts=tmp_path / name))

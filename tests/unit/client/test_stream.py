@@ -1,0 +1,138 @@
+"""`stream`: results of one request as they come."""
+
+import json
+
+import httpx2 as httpx
+import pytest
+
+from scoregate import (
+    BadImage,
+    ConnectionFailed,
+    Item,
+    LaneFull,
+    ModelChanged,
+    ScoregateError,
+    UnknownMetric,
+    Warned,
+)
+from tests.support.answers import problem, request_of
+from tests.support.pictures import png
+
+ITEMS = [Item(f"a square {number}", png(), id=str(number)) for number in range(3)]
+DONE = {"done": True, "request_id": "r", "partial": False, "models": {}, "provenance": {}, "timings_ms": {}}
+
+
+def line(index, metric="vqascore", **more):
+    return {"index": index, "scores": {metric: index / 10}, **more}
+
+
+def answer(*lines, pieces=1):
+    """A response of these lines, which comes in several pieces."""
+    content = b"".join(json.dumps(each).encode() + b"\n" for each in lines)
+    size = len(content) // pieces or 1
+
+    async def parts():
+        for start in range(0, len(content), size):
+            yield content[start : start + size]
+
+    return httpx.Response(200, content=parts(), headers={"X-Request-Id": "r"})
+
+
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_results_come_in_the_order_of_the_lines(answered, pieces):
+    """However the connection cuts them; each has the index of its item."""
+    seen = []
+
+    def service(request):
+        seen.append((request.url.path, request.url.query, request_of(request)["items"]))
+        return answer(line(2), line(0, id="0"), line(1), DONE, pieces=pieces)
+
+    results = list(answered(service).stream(ITEMS))
+
+    assert [(2, 0.2), (0, 0.0), (1, 0.1)] == [(each.index, each.scores["vqascore"]) for each in results]
+    assert ["r"] * 3 == [each.request_id for each in results]
+    [(path, query, items)] = seen
+    assert ("/score", b"stream=1", 3) == (path, query, len(items))
+
+
+def test_a_picture_that_cannot_be_read_is_the_first_result(answered):
+    """And the others keep their indices."""
+    items = [ITEMS[0], Item("a square", "nowhere.png", metrics=["dsg"]), ITEMS[1]]
+    results = list(answered(lambda _: answer(line(1), line(0), DONE)).stream(items))
+
+    assert [1, 2, 0] == [each.index for each in results]
+    assert isinstance(results[0].errors["dsg"], BadImage)
+
+
+def test_nothing_is_sent_where_no_picture_can_be_read(answered):
+    """There is no request without items."""
+    sent = []
+
+    assert [0] == [each.index for each in answered(sent.append).stream([("nowhere.png", "a")])]
+    assert not sent
+
+
+def test_a_warning_is_an_error_on_request(answered):
+    """Each line has its own."""
+    warned = line(0, warnings=["item 0, vqascore: it is cut"], warning_codes=[{"code": "cut", "item": 0}])
+    plain = list(answered(lambda _: answer(warned, DONE)).stream(ITEMS[:1]))
+    strict = list(answered(lambda _: answer(warned, DONE), strict=True).stream(ITEMS[:1]))
+
+    assert ["cut"] == [each.code for each in plain[0].warnings]
+    assert isinstance(strict[0].errors["vqascore"], Warned)
+
+
+def test_what_is_busy_before_the_first_line_is_tried_again(answered, monkeypatch):
+    """As any call."""
+    monkeypatch.setattr("scoregate.connection.wait_s", lambda error, attempt: 0.0)
+    script = [problem(429, "lane_full"), answer(line(0), DONE)]
+
+    assert 1 == len(list(answered(lambda _: script.pop(0)).stream(ITEMS[:1])))
+    with pytest.raises(LaneFull):
+        list(answered(lambda _: problem(429, "lane_full"), retries=0).stream(ITEMS[:1]))
+    with pytest.raises(UnknownMetric):
+        list(answered(lambda _: problem(422, "unknown_metric")).stream(ITEMS[:1]))
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind", "why"),
+    [
+        ([line(0)], ConnectionFailed, "cut off"),
+        ([line(0), {"error": {"code": "model_changed", "detail": "x"}}], ModelChanged, "x"),
+        ([line(0), DONE], ScoregateError, "no result of item 1"),
+        ([line(0), line(0)], ScoregateError, "item 0 is none, or is there twice"),
+        ([line(0), line(7)], ScoregateError, "item 7 is none"),
+        ([line(0), line(1, "dsg")], ScoregateError, "neither a number nor an error for vqascore"),
+        ([line(0), [1]], ScoregateError, "unknown shape"),
+    ],
+)
+def test_what_goes_wrong_after_a_line_is_raised_after_its_result(answered, lines, kind, why):
+    """Nothing is tried again, since some results are out."""
+    asked, found = [], []
+    client = answered(lambda request: asked.append(1) or answer(*lines))
+
+    with pytest.raises(kind, match=why):
+        found.extend(each.index for each in client.stream(ITEMS[:2]))
+    assert [0] == found
+    assert [1] == asked
+
+
+def test_who_leaves_early_closes_the_response(answered):
+    """As with `break`."""
+    closed = []
+
+    async def endless():
+        try:
+            number = 0
+            while True:
+                yield json.dumps(line(number)).encode() + b"\n"
+                number += 1
+        finally:
+            closed.append(True)
+
+    client = answered(lambda _: httpx.Response(200, content=endless()))
+    for result in client.stream(ITEMS):
+        assert 0 == result.index
+        break
+
+    assert closed
