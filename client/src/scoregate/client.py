@@ -129,7 +129,7 @@ class Client:
 
     def stream(
         self,
-        items: Iterable[Item | tuple[Picture, str]],
+        items: Iterable[Item | tuple[Picture, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
