@@ -214,6 +214,21 @@ class RewardCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class ContrastCall(Call):
+    """
+    Compare the embeddings of *image* and *prompt*, and match both.
+
+    Returns a `Reward`, whose outputs are the cosine and the logits of no match and of a match.
+    """
+
+    image: Image
+    prompt: str
+
+    def content(self) -> tuple[Any, ...]:
+        return ("contrast", self.image.digest, self.prompt)
+
+
+@dataclass(frozen=True, slots=True)
 class GenerateCall(Call):
     """
     Answer a chat of one system and one user message.  Returns a `Text`.

@@ -21,6 +21,7 @@ from models.core.calls import (
     AnswerCall,
     Call,
     ChoiceCall,
+    ContrastCall,
     DetectCall,
     EntailmentCall,
     FirstTokenCall,
@@ -227,6 +228,9 @@ def answer(call: Call) -> CallResult:
             return Detections(tuple(found(image, labels, threshold)))
         case RewardCall(image, prompt):
             return Reward((log(chance(image.digest, prompt)),))
+        case ContrastCall(image, prompt):
+            share = chance(image.digest, prompt)
+            return Reward((2 * share - 1, 0.0, log(share)))
         case GenerateCall(user=user, schema=schema):
             return Text(written(user, schema or YES_NO_QUESTIONS))
         case ImageCall(image):

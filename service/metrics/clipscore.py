@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models, cosine_demand
+from service.metrics.common.texts import prefixed
 
 FACTORS = {"hessel": 2.5, "geneval": 100}  # of max(cos, 0)
 
@@ -24,7 +25,7 @@ class ClipScoreOptions(MetricOptions):
 
     def text(self, prompt: str) -> str:
         """Return the text that CLIP gets."""
-        return f"{self.prefix.rstrip()} {prompt}" if self.prefix else prompt
+        return prefixed(self.prefix, prompt)
 
 
 class ClipScoreDetails(TypedDict):

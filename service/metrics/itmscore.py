@@ -5,7 +5,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from models.core.calls import RewardCall
+from models.core.calls import ContrastCall, RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.observability.notes import Code, Note
@@ -15,29 +15,64 @@ CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at 35 tokens of the matchi
 
 
 class ItmScoreOptions(MetricOptions):
-    """Options of `itmscore`."""
+    """
+    Options of `itmscore`.
 
-    output: Literal["probability", "logit"] = "probability"
+    Attributes:
+        output: of matching (ITM) the probability or the logit; the cosine of the embeddings (ITC); or the
+            head's output for a match plus that cosine.
+    """
+
+    output: Literal["probability", "logit", "itc", "itm_itc"] = "probability"
 
 
 class ItmScoreDetails(TypedDict):
-    """Details of `itmscore`."""
+    """
+    Details of `itmscore`.
+
+    Attributes:
+        logit: log P(match) - log P(no match).
+        match: the head's output for a match; null with the outputs of ITM alone, as is the cosine.
+        cosine: of the embeddings of image and prompt.
+    """
 
     probability: float
     logit: float
+    match: float | None
+    cosine: float | None
 
 
 async def itmscore(item: Item, models: Models, options: ItmScoreOptions) -> Score:
-    """Return P(match), the logistic function of the model's output, or that output."""
-    [found] = await models.ask(ROLE, [RewardCall(item.image, item.prompt)])
-    details: ItmScoreDetails = {"probability": 0.5 + 0.5 * tanh(found.value / 2), "logit": found.value}
-    warnings = (CUT,) if found.truncated else ()
-    return Score(details[options.output], details, warnings=warnings)
+    """
+    Return P(match), the logistic function of the model's output, or another output.
+
+    By "itm_itc" the released code of BLIP and BLIP-2 ranks for retrieval.
+    """
+    cosine = match = None
+    if options.output in ("probability", "logit"):
+        [found] = await models.ask(ROLE, [RewardCall(item.image, item.prompt)])
+        logit = found.value
+        value = probability(logit) if options.output == "probability" else logit
+    else:
+        [found] = await models.ask(ROLE, [ContrastCall(item.image, item.prompt)])
+        cosine, none, match = found.outputs
+        logit = match - none
+        value = cosine if options.output == "itc" else match + cosine
+    details: ItmScoreDetails = {
+        "probability": probability(logit),
+        "logit": logit,
+        "match": match,
+        "cosine": cosine,
+    }
+    return Score(value, details, warnings=(CUT,) if found.truncated else ())
 
 
-def range_of(options: ItmScoreOptions) -> tuple[float, float]:
-    """Return the range of an output; a logit has no bounds."""
-    return (0, 1) if options.output == "probability" else (-inf, inf)
+def probability(logit: float) -> float:
+    """Return the logistic function of *logit*."""
+    return 0.5 + 0.5 * tanh(logit / 2)
+
+
+RANGES = {"probability": (0, 1), "logit": (-inf, inf), "itc": (-1, 1), "itm_itc": (-inf, inf)}
 
 
 metric = Metric(
@@ -46,7 +81,7 @@ metric = Metric(
     options=ItmScoreOptions,
     details=ItmScoreDetails,
     roles=(ROLE,),
-    range=range_of,
+    range=lambda options: RANGES[options.output],
     formula="P(match), the softmax of the two logits of an image-text matching head",
     paper="Li et al. 2023, arXiv 2301.12597",
 )

@@ -13,14 +13,16 @@ SHOWN = "a green circle and a red square"  # in it
 
 
 def ready(service: Service, url: str) -> str:
-    """Return the metrics that *service* scores a prompt with, why others wait, and a request to *url*."""
+    """Return the metrics that score a picture and a prompt, why others wait, and a request to *url*."""
     waiting = {
         name: reason for name, each in service.engine.metrics.items() if (reason := state(service, each))
     }
     names = [
         name
         for name, each in service.engine.metrics.items()
-        if name not in waiting and (not each.style or service.runtime.handle(name, "questions"))
+        if name not in waiting
+        and not each.needs
+        and (not each.style or service.runtime.handle(name, "questions"))
     ]
     lines = [*not_yet(waiting), *unserved(service, waiting.values())]
     if not names:

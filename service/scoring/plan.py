@@ -72,6 +72,7 @@ class UnopenedItem:
     A prompt with its images.
 
     Attributes:
+        prompt: empty if it has none, which only metrics that read no prompt accept.
         frames: the images that are scored against the prompt, one or several.
         metrics: those that score it, in place of the request's.
         required: those of its metrics without which the caller cannot use it.

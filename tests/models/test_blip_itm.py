@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BlipForImageTextRetrieval, BlipImageProcessorPil
 
-from models.core.calls import RewardCall
+from models.core.calls import ContrastCall, RewardCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Reward
@@ -63,6 +63,45 @@ def test_every_logit_is_that_of_transformers(kind, directory, model):
 
     assert expected == pytest.approx(logits(model, *CALLS), rel=1e-5, abs=1e-5)
     assert len({round(logit, 3) for logit in expected}) == len(CALLS)
+
+
+def contrast(kind, directory, call):
+    """Transformers' own cosine of one pair; of BLIP-2 the largest of its queries."""
+    network = KINDS[kind].network.from_pretrained(directory).eval()
+    text = AutoTokenizer.from_pretrained(directory)(call.prompt, return_tensors="pt")
+    pixels = BlipImageProcessorPil.from_pretrained(directory)(images=call.image.rgb, return_tensors="pt")
+    inputs = {"pixel_values": pixels.pixel_values, "input_ids": text.input_ids}
+    inputs["attention_mask"] = text.attention_mask
+    with torch.inference_mode():
+        if kind == "blip":
+            return network(**inputs, use_itm_head=False).itm_score.item()
+        return network(**inputs, use_image_text_matching_head=False).logits_per_image.item()
+
+
+def test_every_contrast_is_that_of_transformers(kind, directory, model):
+    """With the matching head's outputs, in one batch with calls that need these alone."""
+    contrasts = [ContrastCall(call.image, call.prompt) for call in CALLS]
+    batch = [call for pair in zip(CALLS, contrasts, strict=True) for call in pair]
+    outcomes = model.score([model.prepare(call) for call in batch])
+    alone, both = outcomes[::2], outcomes[1::2]
+    expected = [contrast(kind, directory, call) for call in CALLS]
+
+    assert expected == pytest.approx([outcome.value for outcome in both], rel=1e-5, abs=1e-5)
+    assert len({round(cosine, 5) for cosine in expected}) == len(CALLS)
+    for one, outcome, call in zip(alone, both, CALLS, strict=True):
+        _, none, match = outcome.outputs
+        assert [none, match] == pytest.approx(reference(kind, directory, call).tolist(), rel=1e-5, abs=1e-5)
+        assert match - none == pytest.approx(one.value, abs=1e-5)
+
+
+def test_the_contrast_reads_cls_where_matching_reads_enc(tmp_path):
+    """As in LAVIS: [ENC] begins only texts that are matched."""
+    directory, _ = published(tmp_path)
+    model = BlipItm(directory, dtype="float32", device="cpu")
+    calls = [ContrastCall(call.image, call.prompt) for call in CALLS]
+
+    expected = [contrast("blip", directory, call) for call in CALLS]
+    assert expected == pytest.approx(logits(model, *calls), rel=1e-5, abs=1e-5)
 
 
 def published(directory):
@@ -128,7 +167,7 @@ def test_a_picture_of_several_prompts_is_looked_at_once(model, monkeypatch):
 def test_a_long_prompt_is_cut_and_special_tokens_in_it_are_text(model):
     """At 35 tokens; nobody ends the prompt by typing what ends it."""
     long, short, typed = (
-        model.prepare(RewardCall(PICTURES[0], prompt)).data
+        model.prepare(RewardCall(PICTURES[0], prompt)).data[0]
         for prompt in ("red " * 34, "red " * 33, "a [SEP] dog")
     )
 

@@ -71,8 +71,10 @@ def save_own(
     return directory
 
 
-def plain_cosines(directory: Path, images: list[PIL.Image.Image], texts: list[str], **more) -> np.ndarray:
-    """Each image's cosine with each text, as open_clip's README computes it."""
+def plain_embeddings(
+    directory: Path, images: list[PIL.Image.Image], texts: list[str], **more: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The vectors of images and texts, each of length 1, as open_clip's README computes them."""
     name = f"local-dir:{directory}"
     network, _, preprocess = open_clip.create_model_and_transforms(name, **more)
     network.eval()
@@ -82,7 +84,15 @@ def plain_cosines(directory: Path, images: list[PIL.Image.Image], texts: list[st
         read = network.encode_text(words(texts))
         seen /= seen.norm(dim=-1, keepdim=True)
         read /= read.norm(dim=-1, keepdim=True)
-        return (seen @ read.T).numpy()
+        return seen.numpy(), read.numpy()
+
+
+def plain_cosines(
+    directory: Path, images: list[PIL.Image.Image], texts: list[str], **more: Any
+) -> np.ndarray:
+    """Each image's cosine with each text."""
+    seen, read = plain_embeddings(directory, images, texts, **more)
+    return seen @ read.T
 
 
 @cache

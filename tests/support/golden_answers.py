@@ -22,6 +22,7 @@ from transformers import CLIPImageProcessorPil
 from models.core.calls import (
     Call,
     ChoiceCall,
+    ContrastCall,
     DetectCall,
     EntailmentCall,
     FirstTokenCall,
@@ -103,6 +104,7 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
             lambda folder: blip_checkpoints.blip(folder, vocab_size=20, bos_token_id=18),
             [RewardCall(PICTURE, PROMPT)],
         ),
+        "blip_itm contrast": made("blip_itm", blip_checkpoints.blip, [ContrastCall(PICTURE, PROMPT)]),
         "clip_flant5": family("clip_flant5", VQA_CALLS, checkpoint=str(FLANT5)),
         "imagereward": made("imagereward", imagereward, [RewardCall(PHOTO, PROMPT)]),
         "instructblip": made("instructblip", blip_checkpoints.instructblip, [LikelihoodCall(PICTURE, DOG)]),

@@ -79,7 +79,7 @@ class AsyncClient(Models, Matrices):
     async def score(
         self,
         image: Picture,
-        prompt: str,
+        prompt: str | None = None,
         metric: str = "vqascore",
         *,
         start: float | None = None,
@@ -95,6 +95,7 @@ class AsyncClient(Models, Matrices):
 
         Args:
             image: one picture, the frames of one scene as a list, or a video.
+            prompt: not needed by metrics that read none, such as `aesthetic`.
             start, end, fps: the part of a video file, in seconds, and the frames taken from each second.
             options: by metric, as in the service's API.
             explain: fill `details` with the parts of the score.
@@ -110,7 +111,7 @@ class AsyncClient(Models, Matrices):
 
     async def score_items(
         self,
-        items: Iterable[Item | tuple[Picture, str]],
+        items: Iterable[Item | tuple[Picture, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -136,7 +137,7 @@ class AsyncClient(Models, Matrices):
 
     async def stream(
         self,
-        items: Iterable[Item | tuple[Picture, str]],
+        items: Iterable[Item | tuple[Picture, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -169,7 +170,7 @@ class AsyncClient(Models, Matrices):
 
     async def score_many(
         self,
-        pairs: Iterable[Item | tuple[Picture, str]],
+        pairs: Iterable[Item | tuple[Picture, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -207,7 +208,7 @@ class AsyncClient(Models, Matrices):
 
     async def rank(
         self,
-        prompt: str,
+        prompt: str | None,
         images: Iterable[Picture],
         *,
         metric: str = "vqascore",
@@ -228,6 +229,7 @@ class AsyncClient(Models, Matrices):
         Rank pictures of one prompt, best first.
 
         Args:
+            prompt: None for metrics that read none.
             images: 1 to 64 pictures.
             top_k, threshold: the pictures to accept; all by default.
             cascade: `{"metric": "clipscore", "keep": 8}` ranks all pictures by a cheap metric first, and only
@@ -254,7 +256,7 @@ class AsyncClient(Models, Matrices):
             if unsent and not wire:
                 return None
             return given(
-                prompt=prompt,
+                prompt=prompt or None,
                 images=wire,
                 metric=metric,
                 top_k=top_k,
@@ -282,7 +284,7 @@ class AsyncClient(Models, Matrices):
         """Score *items* in one request.  Raises `ScoregateError`."""
         files, unsent = Files(allow_urls=self.allow_urls, options=params.options), dict[int, Result]()
         raw = await self._send("/score", files, filler(items, params, unsent), timeout_s)
-        shown = [(item.prompt, files.picture(item.image)) for item in items]
+        shown = [(item.prompt or "", files.picture(item.image)) for item in items]
         return report_of(raw, [*map(params.metrics_of, items)], shown, unsent, strict=self.strict)
 
     async def _report_packed(
@@ -290,7 +292,7 @@ class AsyncClient(Models, Matrices):
     ) -> Report:
         """Score items of the wire format whose pictures are in *files*."""
         raw = await self._send("/score", files, lambda _: params.request(wire), None)
-        sent = [(item["prompt"], None) for item in wire]
+        sent = [(item.get("prompt", ""), None) for item in wire]
         metrics = [item.get("metrics", params.metrics) for item in wire]
         return report_of(raw, metrics, sent, {}, strict=self.strict)
 

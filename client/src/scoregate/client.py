@@ -129,7 +129,7 @@ class Client:
 
     def stream(
         self,
-        items: Iterable[Item | tuple[Picture, str]],
+        items: Iterable[Item | tuple[Picture, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -150,7 +150,7 @@ class Client:
 
     def score_many(
         self,
-        pairs: Iterable[Item | tuple[Picture, str]],
+        pairs: Iterable[Item | tuple[Picture, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,

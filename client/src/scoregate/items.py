@@ -19,6 +19,7 @@ class Item:
     One picture and the prompt that it is judged against.
 
     Attributes:
+        prompt: None or empty for metrics that read none, such as `aesthetic`.
         image: in any form that `scoregate.images.encoded` takes; a list of them is frames of one scene, and
             a video is any that `scoregate.images.frames_of` takes.
         id: returned with the scores.
@@ -31,7 +32,7 @@ class Item:
         start, end, fps: the part of a video file, in seconds, and the frames taken from each second.
     """
 
-    prompt: str
+    prompt: str | None
     image: Picture
     id: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -44,11 +45,11 @@ class Item:
     metrics: Sequence[str] = ()
 
     @classmethod
-    def of(cls, pair: Item | tuple[Picture, str]) -> Item:
+    def of(cls, pair: Item | tuple[Picture, str | None]) -> Item:
         """Return an item, or a pair of a picture and its prompt.  Raises `TypeError` for anything else."""
         if isinstance(pair, Item):
             return pair
-        if isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str):
+        if isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str | None):
             return cls(pair[1], pair[0])
         raise TypeError("give scoregate.Item or a pair (image, prompt)")
 
@@ -77,7 +78,7 @@ class Files:
         """Return an item of a request.  Raises `BadImage`."""
         taken = max([TAKEN, *samples_in(self._options), *samples_in(item.options)])
         image = self.add(item.image, f"{place}/image", taken)
-        wire: dict[str, Any] = {"prompt": item.prompt, "image": image}
+        wire: dict[str, Any] = {"prompt": item.prompt, "image": image} if item.prompt else {"image": image}
         if item.id is not None:
             wire["id"] = item.id
         if item.metrics:

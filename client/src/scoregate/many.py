@@ -110,7 +110,7 @@ class Many:
         send: Send,
         strict: bool,
         allow_urls: bool,
-        pairs: Iterable[Item | tuple[Picture, str]],
+        pairs: Iterable[Item | tuple[Picture, str | None]],
         params: ScoreParams,
         concurrency: int,
         batch: int,

@@ -190,6 +190,8 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
         range=(math.fsum(least for least, _ in ranges), math.fsum(largest for _, largest in ranges)),
         formula=" + ".join(part.formula for part in parts.values()),
         direction="lower is better" if lower else "higher is better",
+        needs=" and ".join(metric.needs for metric in metrics if metric.needs),
+        reads_prompt=any(metric.reads_prompt for metric in metrics),
         parts=parts,
         lacks=lacks,
     )

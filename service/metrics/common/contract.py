@@ -67,6 +67,7 @@ class Item:
     One image with the prompt it is judged against.
 
     Attributes:
+        prompt: empty if it has none, which only metrics that read no prompt accept.
         references: images that it is compared with; empty unless the metric `uses` them.
         source: the image before an edit, likewise.
     """
@@ -153,8 +154,9 @@ class Metric:
         styles: of a profile, by name, which requests may choose instead.
         uses: the other images of an item that it uses; a function of the options if they select some, which
             returns all for None.
+        needs: what an item must have besides its image and prompt, in words.
         default: True for the metric of requests that name none.
-        reads_prompt: True if the score depends on the prompt.
+        reads_prompt: True if the score depends on the prompt; items without one are rejected.
         trainers: the format of trainers' own entries.
         configure: returns the metrics that a profile's settings make of it, itself among them; by default
             itself alone.
@@ -180,6 +182,7 @@ class Metric:
     style: Style | Callable[[Any], Style] | None = None
     styles: Mapping[str, Style] = field(default_factory=dict)
     uses: tuple[Beside, ...] | Callable[[Any], tuple[Beside, ...]] = ()
+    needs: str = ""
     default: bool = False
     reads_prompt: bool = True
     trainers: TrainerFormat[Any] | None = None

@@ -50,6 +50,11 @@ def words(prompt: str, scored: Sequence[tuple[str, float]]) -> list[Word]:
     return found
 
 
+def prefixed(prefix: str | None, text: str) -> str:
+    """Return *text* after *prefix* and a space, if there is a prefix."""
+    return f"{prefix.rstrip()} {text}" if prefix else text
+
+
 def typed(text: str) -> str:
     """
     Return *text* as a plain keyboard writes it, composed (NFC).

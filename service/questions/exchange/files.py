@@ -38,7 +38,7 @@ class Entry(NamedTuple):
     One entry of a file, before parsing.
 
     Attributes:
-        line: its number, from 1.
+        line: its number, from 1; 0 if the file is no file of lines.
         item: its name in the source; empty if it has none.
     """
 
@@ -76,9 +76,14 @@ def validated(kind: type[T], entry: Entry) -> T:
     try:
         return kind.model_validate_json(entry.content)
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{field}: {first['msg']}" if field else first["msg"]) from exc
+        raise ValueError(first_fault(exc)) from exc
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return the first fault of *error*, with the name of its field."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(map(str, first["loc"]))
+    return f"{field}: {first['msg']}" if field else first["msg"]
 
 
 def checked_set(
@@ -156,7 +161,7 @@ async def import_entry(
     store: Store, entry: Entry, format: Format, styles: Collection[str], done: Imported
 ) -> None:
     """Store the set of one entry, and count it."""
-    place = f"line {entry.line}" + (f", {entry.item}" if entry.item else "")
+    place = ", ".join(filter(None, [f"line {entry.line}" if entry.line else "", entry.item]))
     try:
         questions, repairs = format.parse(entry)
         if questions.style not in styles:

@@ -1,49 +1,105 @@
 """
-The JSON Lines of GenEval 2 (arXiv 2512.16853): a prompt with `[question, answer]` pairs per line.
+The JSON files of questions that Yushi-Hu/tifa publishes (`tifa_v1.0_question_answers.json`).
 
-Questions have no choices, so the score is the probability of the answer itself.
+One list holds the questions of all captions, and the `id` of a question is that of its caption.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+import orjson
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from service.core.fields import Prompt
-from service.core.text_files import lines
-from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set, validated
-from service.questions.sets import Question
+from service.core.text_files import opened
+from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set, first_fault
+from service.questions.sets import MAX_QUESTIONS, Question
 
 STYLE = "tifa"
+SOURCE = "Yushi-Hu/tifa"
+TWICE = "a question is asked twice: the second is dropped"
+SAME_CHOICES = "a question has a choice twice: the second is dropped"
 
 
 class Line(BaseModel):
-    """One prompt; other fields are ignored."""
+    """One question; other fields are ignored."""
 
     model_config = ConfigDict(strict=True)
 
-    prompt: Prompt
-    vqa_list: list[tuple[str, str]]
-    skills: list[str] = []
+    id: str | int
+    caption: Prompt
+    question: str
+    choices: list[str]
+    answer: str
+    element_type: str = ""
+    element: str = ""
+
+
+LINES = TypeAdapter(list[Line])
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """Yield one entry per line."""
-    for number, line in lines(path):
-        yield Entry(number, "", line)
+    """Yield one entry for all questions of each caption, in the order of the captions' first questions."""
+    with opened(path) as file:
+        try:
+            content = orjson.loads(file.read())
+        except orjson.JSONDecodeError as exc:
+            raise ValueError(f"{path} is not JSON: {exc}") from exc
+    if not isinstance(content, list):
+        raise ValueError(f"{path} is no list of questions")
+    found: dict[str, list[Any]] = {}
+    for number, each in enumerate(content, 1):
+        id = each.get("id") if isinstance(each, dict) else None
+        if not isinstance(id, str | int):
+            yield Entry(0, f"question {number} of the file", [each])
+            continue
+        questions = found.setdefault(str(id), [])
+        if len(questions) <= MAX_QUESTIONS:  # one more is refused
+            questions.append(each)
+    for item, questions in found.items():
+        yield Entry(0, item, questions)
 
 
 def parse(entry: Entry) -> ParsedSet:
-    """Parse the set of a line; the kind of a question is its skill, if there is one for each."""
-    line = validated(Line, entry)
-    kinds = line.skills if len(line.skills) == len(line.vqa_list) else [""] * len(line.vqa_list)
-    questions = tuple(
-        Question(number, text, kind, expected=answer)
-        for number, ((text, answer), kind) in enumerate(zip(line.vqa_list, kinds, strict=True), 1)
-    )
-    if not all(question.expected.strip() for question in questions):
-        raise ValueError("an answer is empty")
-    return ParsedSet(checked_set(line.prompt, STYLE, questions, {"source": "GenEval 2"}))
+    """Parse the questions of a caption; a repeated question or choice is dropped."""
+    try:
+        lines = LINES.validate_python(entry.content)
+    except ValidationError as exc:
+        raise ValueError(first_fault(exc)) from exc
+    if len({line.caption for line in lines}) > 1:
+        raise ValueError("its questions have different captions")
+    questions, repairs, asked = list[Question](), dict[str, None](), set[str]()
+    for number, line in enumerate(lines, 1):
+        text, choices = line.question.strip().lower(), different(line.choices, line.answer)
+        if text in asked:
+            repairs[TWICE] = None
+            continue
+        asked.add(text)
+        if len(choices) < len(line.choices):
+            repairs[SAME_CHOICES] = None
+        questions.append(
+            Question(
+                number,
+                line.question,
+                line.element_type,
+                expected=line.answer,
+                choices=choices,
+                phrase=line.element,
+            )
+        )
+    provenance = {"source": SOURCE, "item": entry.item}
+    if repairs:
+        provenance["repaired"] = "; ".join(repairs)
+    return ParsedSet(checked_set(lines[0].caption, STYLE, tuple(questions), provenance), tuple(repairs))
 
 
-format = Format("geneval2", entries, parse)
+def different(choices: list[str], answer: str) -> tuple[str, ...]:
+    """Return *choices* without those that differ in case or spaces alone; of these the *answer* is kept."""
+    kept = {choice.strip().lower(): choice for choice in reversed(choices)}
+    if answer in choices:
+        kept[answer.strip().lower()] = answer
+    return tuple(kept[choice] for choice in dict.fromkeys(each.strip().lower() for each in choices))
+
+
+format = Format(STYLE, entries, parse)

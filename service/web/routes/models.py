@@ -76,9 +76,12 @@ def described(metric: Metric, service: Service) -> MetricEntry:
         "roles": [*metric.roles],
         "may_use": [*metric.may_use],
         "uses": [*metric.uses_of()],
+        "reads_prompt": metric.reads_prompt,
         "models": list(handles),
         "ready": not (degraded or service.missing(metric)),
     }
+    if metric.needs:
+        entry["needs"] = metric.needs
     if metric.style:
         entry["style"] = metric.style_of().name
     if degraded:

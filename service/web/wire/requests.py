@@ -159,7 +159,7 @@ Count = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
 
 class WireItem(Clipped):
     """
-    One image with its prompt.
+    One image with its prompt, which metrics that read none do not need: see `reads_prompt` in `GET /models`.
 
     Its options, `metrics`, `required`, `orient`, `start`, `end` and `fps` override those of the request.
 
@@ -168,7 +168,7 @@ class WireItem(Clipped):
     """
 
     id: Id | None = None
-    prompt: Prompt
+    prompt: Prompt | None = None
     image: WireImage
     metrics: list[Name] | None = None
     required: list[Name] | None = None
@@ -183,9 +183,9 @@ OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # other fields a
 
 class ScoreRequest(Clipped):
     """
-    Body of `POST /score`: `items`, or one `prompt` with an `image` or many `images`.
+    Body of `POST /score`: `items`, or an `image` or many `images`, with one `prompt`.
 
-    A `prompt` with an `image` is one item, and may have an item's `id`, `references` and `source`.
+    An `image` with its `prompt` is one item, and may have an item's `id`, `references` and `source`.
     """
 
     options: Options = Options()  # before the items, whose own options override these
@@ -206,10 +206,10 @@ class ScoreRequest(Clipped):
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         forms = [self.items, self.image, self.images]
-        if sum(form is not None for form in forms) != 1 or (self.prompt is None) != (self.items is not None):
-            raise ValueError("give either items, or prompt with image or images")
+        if sum(form is not None for form in forms) != 1 or (self.prompt and self.items is not None):
+            raise ValueError("give either items, or image or images with prompt")
         if self.image is None and any(each is not None for each in (self.id, self.references, self.source)):
-            raise ValueError("id, references and source belong to an item, or to prompt with image")
+            raise ValueError("id, references and source belong to an item, or to an image alone")
         return self
 
     def all_items(self) -> Mapping[str, WireItem]:
@@ -219,7 +219,7 @@ class ScoreRequest(Clipped):
         if self.image is not None:
             return {"": WireItem.model_construct(**{name: getattr(self, name) for name in OF_AN_ITEM})}
         return {
-            f"/images/{index}": WireItem.model_construct(prompt=self.prompt or "", image=image)
+            f"/images/{index}": WireItem.model_construct(prompt=self.prompt, image=image)
             for index, image in enumerate(self.images or ())
         }
 
@@ -247,11 +247,12 @@ class RankRequest(Clipped):
     """
     Body of `POST /rank`: pictures for one prompt, and how to order and accept them.
 
+    Metrics that read no prompt need none.
     `on_deadline: "cheap"` needs a cascade, whose metric is not the ranking's.
     """
 
     options: Options = Options()
-    prompt: Prompt
+    prompt: Prompt | None = None
     images: list[WireImage]
     metric: Name
     top_k: Count | None = None

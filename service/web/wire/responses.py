@@ -239,8 +239,10 @@ class MetricEntry(TypedDict):
 
     Attributes:
         range: the smallest and the largest score; null where there is no bound.
+        reads_prompt: whether it needs a prompt.
         models: the configured names of the models that it may use.
         ready: whether all models that it needs are ready, and none that it may use failed.
+        needs: what an item must have besides its image and prompt.
         style: of its question sets, if it has some.
         degraded: which model failed, and how, if one did; the metric is tried all the same.
         only: what it can score, if a model that it may use is not configured.
@@ -254,8 +256,10 @@ class MetricEntry(TypedDict):
     roles: list[str]
     may_use: list[str]
     uses: list[str]
+    reads_prompt: bool
     models: list[str]
     ready: bool
+    needs: NotRequired[str]
     style: NotRequired[str]
     degraded: NotRequired[str]
     only: NotRequired[str]

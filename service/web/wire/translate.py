@@ -28,7 +28,12 @@ Parts = Mapping[str, bytes]
 OnePicture = Base64 | ImageData | ImagePart | ImageUrl
 
 
-def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: Parts) -> list[UnopenedItem]:
+def items_of(
+    request: ScoreRequest,
+    shared: Mapping[str, MetricOptions],
+    parts: Parts,
+    metrics: Mapping[str, Metric],
+) -> list[UnopenedItem]:
     """
     Return the items of a request, in order.
 
@@ -37,10 +42,11 @@ def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: 
     Args:
         shared: the options of the request by metric, those of items too, for items without options of their
             own.
+        metrics: the known ones.
 
     Raises:
-        Invalid: an image names a missing file part, or a required metric is none of the item's; every such
-            place is named.
+        Invalid: an image names a missing file part, a required metric is none of the item's, or there is no
+            prompt and a metric reads it; every such place is named.
     """
     image = "" if request.images is not None else "/image"
     pictures, items, faults = Pictures(parts), [], list[Fault]()
@@ -55,9 +61,11 @@ def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: 
         required = item.required or request.required or ()
         if required:
             faults += not_scored(item, request, place)
+        if item.prompt is None:
+            faults += without_prompt(item, request, place, metrics)
         items.append(
             UnopenedItem(
-                item.prompt,
+                item.prompt or "",
                 frames,
                 options,
                 item.id,
@@ -71,8 +79,19 @@ def items_of(request: ScoreRequest, shared: Mapping[str, MetricOptions], parts: 
             )
         )
     if faults := [*pictures.missing, *faults]:
-        raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])
+        distinct = [*dict.fromkeys(faults)]  # many images lack one prompt
+        raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=distinct[:MAX_FAULTS])
     return items
+
+
+def without_prompt(
+    item: WireItem, request: ScoreRequest, place: str, metrics: Mapping[str, Metric]
+) -> list[Fault]:
+    """Return the fault of *item*, at *place* and without a prompt, if one of its metrics reads the prompt."""
+    names = item.metrics or request.metrics
+    reading = [name for name in names if name in metrics and metrics[name].reads_prompt]
+    at = "" if request.images is not None else place  # one prompt is that of all images
+    return [Fault(f"{at}/prompt", "missing", f"is needed by {', '.join(reading)}")] if reading else []
 
 
 def not_scored(item: WireItem, request: ScoreRequest, place: str) -> list[Fault]:

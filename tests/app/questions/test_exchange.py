@@ -162,6 +162,97 @@ def test_pairs_of_question_and_answer_become_sets_that_soft_tifa_scores(question
     assert "tifa" == json.loads(line)["style"]
 
 
+DOG = {
+    "id": "coco_1",
+    "caption": "a dog on grass",
+    "question": "what animal is it?",
+    "choices": ["dog", "cat"],
+    "answer": "dog",
+    "element_type": "animal/human",
+    "element": "dog",
+    "coco_val_id": "7",
+}
+GRASS = {**DOG, "question": "is there grass?", "choices": ["yes", "no"], "answer": "yes", "element": "grass"}
+CAT = {**DOG, "id": 52, "caption": "a cat", "answer": "cat", "element": "cat"}
+
+
+def test_questions_of_tifas_file_become_a_set_for_each_caption(questions, tmp_path):
+    """Wherever they are in the list; `--only` takes the captions of one source."""
+    file, out = tmp_path / "questions.json", tmp_path / "out.jsonl"
+    file.write_text(json.dumps([DOG, CAT, GRASS]), "utf-8")
+    some = questions("import", file, "--format", "tifa", "--only", "coco", store="other")
+    done, said, status = questions("import", file, "--format", "tifa")
+    questions("export", out)
+    found = {line["prompt"]: line for line in map(json.loads, out.read_text("utf-8").splitlines())}
+
+    assert {"imported": 1, "repaired": 0, "refused": 0} == some[0]
+    assert ({"imported": 2, "repaired": 0, "refused": 0}, 0) == (done, status), said
+    assert {"a dog on grass", "a cat"} == found.keys()
+    dog = found["a dog on grass"]
+    assert ("tifa", "coco_1") == (dog["style"], dog["provenance"]["item"])
+    assert ["dog", "yes"] == [question["expected"] for question in dog["questions"]]
+    assert ["dog", "grass"] == [question["phrase"] for question in dog["questions"]]
+    assert [["dog", "cat"], ["yes", "no"]] == [question["choices"] for question in dog["questions"]]
+    assert {"animal/human"} == {question["kind"] for question in dog["questions"]}
+
+
+def test_repeated_questions_and_choices_of_tifas_file_are_dropped_with_a_message(questions, tmp_path):
+    """The answer itself is kept, however it is written."""
+    file, out = tmp_path / "questions.json", tmp_path / "out.jsonl"
+    twice = {**DOG, "question": "What animal is it? ", "answer": "cat"}
+    alike = {**GRASS, "choices": ["Yes", "yes", "no"]}
+    file.write_text(json.dumps([DOG, twice, alike]), "utf-8")
+    done, said, _ = questions("import", file, "--format", "tifa")
+    questions("export", out)
+    [line] = map(json.loads, out.read_text("utf-8").splitlines())
+
+    assert {"imported": 1, "repaired": 1, "refused": 0} == done
+    assert said.startswith("coco_1: repaired: a question is asked twice: the second is dropped")
+    assert "coco_1: repaired: a question has a choice twice" in said
+    assert [("dog", ["dog", "cat"]), ("yes", ["yes", "no"])] == [
+        (question["expected"], question["choices"]) for question in line["questions"]
+    ]
+
+
+BAD_QUESTIONS = {
+    "its questions have different captions": [DOG, {**GRASS, "caption": "a fox"}],
+    "is not among its choices": [{**DOG, "answer": "fox"}],
+    "1.answer: Input should be a valid string": [DOG, {**GRASS, "answer": 4}],
+    "needs 2 to 26 different choices": [{**DOG, "choices": ["dog"]}],
+    "65 questions; at most 64": [{**DOG, "question": f"is it {n}?"} for n in range(70)],
+}
+
+
+@pytest.mark.parametrize("reason", BAD_QUESTIONS)
+def test_a_bad_caption_of_tifas_file_is_named_and_harms_no_other(questions, tmp_path, reason):
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps([*BAD_QUESTIONS[reason], CAT]), "utf-8")
+    done, said, status = questions("import", file, "--format", "tifa")
+
+    assert ({"imported": 1, "repaired": 0, "refused": 1}, 1) == (done, status)
+    assert said.startswith("refused: coco_1: ")
+    assert reason in said
+
+
+@pytest.mark.parametrize(
+    ("content", "said_of_it"),
+    [
+        ("{", "is not JSON"),
+        ("{}", "is no list of questions"),
+        (json.dumps([{**DOG, "id": None}]), "question 1 of the file: 0.id.str: Input should be"),
+        ("[5]", "question 1 of the file: 0: Input should be"),
+    ],
+)
+def test_a_file_that_is_not_tifas_is_refused(questions, tmp_path, content, said_of_it):
+    """With the reason."""
+    file = tmp_path / "questions.json"
+    file.write_text(content, "utf-8")
+    done, said, status = questions("import", file, "--format", "tifa")
+
+    assert ({"imported": 0, "repaired": 0, "refused": 1}, 1) == (done, status)
+    assert said_of_it in said
+
+
 def test_what_is_stored_and_is_not_a_set_is_left_out_and_told(questions, tmp_path):
     """The others are exported."""
     import sqlite3

@@ -35,7 +35,12 @@ def validator(document, name):
     return jsonschema_rs.Draft202012Validator(schema)
 
 
-IN_WORDS = [{}, {**request(), "prompt": SECRET}, request(options={"vqascore": {"question": SECRET}})]
+IN_WORDS = [
+    {},
+    {"items": [{"image": b64(png())}]},  # only some metrics need the prompt
+    {**request(), "prompt": SECRET},
+    request(options={"vqascore": {"question": SECRET}}),
+]
 
 
 def is_said(body, pointer):
@@ -113,9 +118,8 @@ async def test_metrics_that_are_not_served_are_not_in_the_schema(document):
     """A request that names them would be refused."""
     names = document["components"]["schemas"]["ScoreRequest"]["properties"]["metrics"]["items"]["enum"]
 
-    assert {"vqascore", "clipscore", "dsg", "tifa", "soft_tifa", "vq2", "gecko", "skills", "judge"} == {
-        *names
-    }
+    of_questions = {"dsg", "tifa", "soft_tifa", "vq2", "gecko", "skills"}
+    assert {"vqascore", "clipscore", "refclipscore", "clip_i", "judge", *of_questions} == {*names}
 
 
 @pytest.mark.shared
@@ -171,7 +175,8 @@ async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     roles = {"picks": "clip", "prefers": "clip"}
     models = {name: {"family": "fake", "role": roles.get(name, name)} for name in fakes}
     task = {"tag": "colors", "include": [{"class": "dog", "count": 1, "color": "red"}]}
-    wanted = item('a red dog with "hi"', image, options={"geneval": task})
+    wanted = item('a red dog with "hi"', image, references=[b64(png("blue"))])
+    wanted["options"] = {"geneval": task, "refclipscore": {"reference_texts": ["a dog"]}}
     body = {"items": [wanted], "metrics": list(own()), "explain": True, "timeout_ms": 120_000}
     async with serve(models=models, metrics=tables) as client:
         answer = (await client.post("/score", json=body)).json()

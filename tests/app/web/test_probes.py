@@ -19,6 +19,7 @@ pytestmark = pytest.mark.anyio
 
 GECKO = "all questions, also those that the prompt does not entail"
 TEXT = "text as the VQA model sees it"
+OF_THE_CLIP = ("clipscore", "refclipscore", "clip_i")
 OF_THE_VQA = (
     "vqascore",
     "dsg",
@@ -48,7 +49,7 @@ async def test_models_metrics_and_limits_are_told(serve):
 
     metrics = told["metrics"]
     assert {"clip", "vqa", "questions"} == {model["role"] for model in told["models"]}
-    assert {"clipscore", *OF_THE_VQA} == metrics.keys()
+    assert {*OF_THE_CLIP, *OF_THE_VQA} == metrics.keys()
     assert '√(P("Yes")·P("</s>"|"Yes"))' == metrics["vqascore"]["formula"]
     assert (["vqa"], ["questions"]) == (metrics["dsg"]["roles"], metrics["dsg"]["may_use"])
     assert ["vqa", "questions"] == metrics["dsg"]["models"]
@@ -102,10 +103,10 @@ async def test_only_metrics_whose_models_serve_are_on_the_roster(serve, monkeypa
         states.pop("vqa")
         again = (await client.get("/health")).json()
 
-    assert {"clipscore": ["ready"]} == told["rewards"]
+    assert {key: ["ready"] for key in OF_THE_CLIP} == told["rewards"]
     assert {key: ["models.vqa: not serving"] for key in OF_THE_VQA} == told["not_ready"]
-    assert {"clipscore"} == {name for name, metric in metrics.items() if metric["ready"]}
-    assert ({"clipscore", "vqascore", "judge"}, {}) == (again["rewards"].keys(), again["not_ready"])
+    assert {*OF_THE_CLIP} == {name for name, metric in metrics.items() if metric["ready"]}
+    assert ({*OF_THE_CLIP, "vqascore", "judge"}, {}) == (again["rewards"].keys(), again["not_ready"])
     assert "the question LLM (models.questions): not serving" == again["degraded"]["dsg"]
 
 

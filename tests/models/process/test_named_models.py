@@ -199,7 +199,7 @@ def test_the_written_profile_is_the_profile(server, tmp_path, monkeypatch):
     assert (0, []) == (status, errors)
     assert served == [load_settings(file, {})]
     assert "qwen" in out
-    assert "Missing for clipscore: --model openai/clip-vit-large-patch14-336." in out
+    assert "Missing for clip_i, clipscore, refclipscore: --model openai/clip-vit-large-patch14-336." in out
 
 
 @pytest.mark.parametrize(

@@ -88,5 +88,5 @@ async def test_without_a_metric_no_request_is_shown(name, tmp_path):
     text = await last_lines(tmp_path, name)
 
     assert f"Serving {URL}, and no metric is ready yet.\n" in text
-    assert "Missing for clipscore: --model " in text
+    assert "Missing for clip_i, clipscore, refclipscore: --model " in text
     assert "curl" not in text

@@ -14,7 +14,14 @@ from service.serving.loading import load_models
 from service.web.app import create_app
 from service.wiring.bootstrap import Service
 from service.wiring.load import load_settings
-from tests.support.clip_checkpoints import noise, plain_cosines, published_cosines, save_own, save_published
+from tests.support.clip_checkpoints import (
+    noise,
+    plain_cosines,
+    plain_embeddings,
+    published_cosines,
+    save_own,
+    save_published,
+)
 from tests.support.pictures import b64, item, saved
 
 pytestmark = pytest.mark.anyio
@@ -120,6 +127,37 @@ async def test_hpsv2_is_the_cosine_of_its_own_weights(checkpoints, tmp_path):
     assert np.abs(expected - found).max() <= 2e-5
 
 
+async def test_clip_i_is_the_cosine_of_the_embeddings_of_two_pictures(checkpoints, tmp_path):
+    """As open_clip computes them, whatever the prompt."""
+    embedded, _ = plain_embeddings(checkpoints["clip"], IMAGES, PROMPTS)
+    pictures = [b64(saved(image, "PNG")) for image in IMAGES]
+    pair = item("a red circle", pictures[0], references=pictures)
+    async with served(settings(checkpoints), tmp_path) as client:
+        body = {"items": [pair], "metrics": ["clip_i"], "explain": True}
+        [result] = (await client.post("/score", json=body)).json()["results"]
+
+    expected = embedded[0] @ embedded.T
+    assert expected == pytest.approx(result["details"]["clip_i"]["cosines"], abs=2e-5)
+    assert expected.mean() == pytest.approx(result["scores"]["clip_i"], abs=2e-5)
+    assert expected[1] < 0.99
+
+
+async def test_refclipscore_is_that_of_open_clips_embeddings(checkpoints, tmp_path):
+    """With the paper's prefix before each text."""
+    texts = ["a red circle", "a blue square", "a dog"]
+    prefixed = [f"A photo depicts {text}" for text in texts]
+    [[seen], read] = plain_embeddings(checkpoints["clip"], IMAGES[:1], prefixed)
+    pair = item(texts[0], b64(saved(IMAGES[0], "PNG")))
+    options = {"refclipscore": {"reference_texts": texts[1:]}}
+    async with served(settings(checkpoints), tmp_path) as client:
+        body = {"items": [pair], "metrics": ["refclipscore"], "options": options}
+        [result] = (await client.post("/score", json=body)).json()["results"]
+
+    a, b = 2.5 * max(seen @ read[0], 0), max(0, *(read[1:] @ read[0]))
+    expected = 2 * a * b / (a + b) if a + b else 0
+    assert expected == pytest.approx(result["scores"]["refclipscore"], abs=5e-5)
+
+
 async def test_models_that_serve_different_metrics_share_no_embedding(checkpoints, tmp_path):
     """Not even where the operator gave them one name."""
     tree = settings(checkpoints, "pickscore", "hpsv2").model_dump()
@@ -143,7 +181,7 @@ async def test_no_other_clip_stands_in_for_a_metrics_own(serve, metric):
     assert (422, "unknown_metric") == (answer.status_code, answer.json()["code"])
     assert ("/metrics/1", "unknown_metric") == (fault["pointer"], fault["code"])
     assert f"metrics.{metric}.model" in fault["detail"]
-    assert "this server has: vqascore, clipscore, dsg" in fault["detail"]
+    assert "this server has: vqascore, clip_i, clipscore, dsg" in fault["detail"]
     assert metric not in offered
 
 

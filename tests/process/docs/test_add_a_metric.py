@@ -76,6 +76,7 @@ def test_the_metric_is_listed_wherever_the_page_says(client):
         "roles": [],
         "may_use": [],
         "uses": [],
+        "reads_prompt": True,
         "models": [],
         "ready": True,
     } == listed

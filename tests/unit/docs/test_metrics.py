@@ -13,7 +13,7 @@ def test_the_table_of_metrics_is_what_they_declare():
     }
     declared = {
         name: [
-            f"{metric.range_of()[0]} to {metric.range_of()[1]}".replace("-", "−"),
+            "{:.3g} to {:.3g}".format(*metric.range_of()).replace("-", "−"),
             ", ".join(f"`{role}`" for role in metric.roles),
             ", ".join(f"`{role}`" for role in metric.may_use),
             "yes" if metric.own_model else "",

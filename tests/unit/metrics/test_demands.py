@@ -27,6 +27,18 @@ def test_metrics_of_one_cosine_ask_for_an_image_and_a_text(name):
     assert {"clip": Demand(2, len(PROMPT))} == demand(name)
 
 
+def test_clip_i_asks_for_two_images_whatever_the_prompt_is():
+    """An item has one reference at least; the prompt is not sent to the model."""
+    assert {"clip": Demand(2)} == demand("clip_i")
+
+
+def test_refclipscore_asks_for_an_image_and_each_text_with_its_prefix():
+    """The prompt and two others."""
+    prefix = len("A photo depicts ")
+    expected = {"clip": Demand(4, 3 * prefix + len(PROMPT) + len("a doga cat"))}
+    assert expected == demand("refclipscore", reference_texts=["a dog", "a cat"])
+
+
 def test_dsg_asks_as_many_questions_as_were_sent_along_or_as_a_set_usually_has():
     """The question LLM is not among the models that it needs in any case."""
     template = len("{} Please answer yes or no.")

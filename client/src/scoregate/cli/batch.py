@@ -207,6 +207,7 @@ def session_with(client: scoregate.Client, arguments: argparse.Namespace, datase
         strict=arguments.strict,
         orient=arguments.orient,
     )
+    check_no_prompt(dataset, served["metrics"], plan.metrics)
     dataset = with_options(dataset, served, client)
     return Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)
 
@@ -347,6 +348,13 @@ def plan_of(
         orient,
         served.get("limits", {}).get("max_image_bytes"),
     )
+
+
+def check_no_prompt(dataset: Dataset, served: Mapping[str, Any], metrics: Sequence[str]) -> None:
+    """Raise `UsageFault` if *dataset* is read without prompts, and a metric reads them."""
+    reading = [name for name in metrics if served[name].get("reads_prompt", True)]
+    if reading and dataset.no_prompt:
+        raise UsageFault(f"--no-prompt: {', '.join(reading)} cannot score a picture without its prompt")
 
 
 def label_of(model: Mapping[str, str]) -> str:

@@ -33,6 +33,7 @@ NAMES = (  # arguments that say how a data set is read, most of them fields of `
     "any_path",
     "prompt",
     "prompts",
+    "no_prompt",
     "grid",
 )
 OPTIONAL = ("image_column", "frames_column", "prompt", "prompts", "sha256", "grid")  # texts of a data set

@@ -251,7 +251,7 @@ def lines_of(file: Path) -> Iterator[Line]:
 def take(results: Results, row: Row) -> None:
     """Add the row's line to *results*; a picture that is no longer readable keeps its scores."""
     start = results.held.get(row.key)
-    known = None if start is None or row.prompt is None else results.line(start)
+    known = None if start is None else results.line(start)
     if row.fault:
         results.add(row, unreadable(results.plan, row, row.fault))
     elif known is None:

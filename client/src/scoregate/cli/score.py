@@ -30,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-p",
         "--prompt",
         action="append",
-        required=True,
+        default=[],
         dest="prompts",
         metavar="PROMPT",
-        help="may be given several times: each picture is scored against each prompt",
+        help="may be given several times: each picture is scored against each prompt; some metrics need none",
     )
     add_metrics(parser)
     add_grid(parser)
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.grid:
         grid = grid_of(arguments.grid)
         pictures = [tile for name, data in pictures for tile in tiles_of(name, data, grid)]
-    prompts = list(dict.fromkeys(arguments.prompts))
+    prompts = list(dict.fromkeys(arguments.prompts)) or [""]
     items = [
         scoregate.Item(prompt, picture, orient=arguments.orient)
         for _, picture in pictures

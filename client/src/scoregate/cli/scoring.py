@@ -131,7 +131,7 @@ def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Ro
             why = f"{row.place}: {exc}"
         if not why and (other := no_picture(files, related) or too_large(files, related, plan)):
             why = f"{row.place}: {other}"
-        if why or row.prompt is None:
+        if why:
             results.add(row, unreadable(plan, row, why))
             progress.step(failed=True, resumed=True)
             continue

@@ -15,6 +15,9 @@ from scoregate.data.folders import captions_alone, is_generated
 from scoregate.data.rows import prompt_fault
 from scoregate.text import shown
 
+PROMPT_COLUMN = Dataset.prompt_column
+ABOUT_PROMPTS = ("--prompt", "--prompts", "--prompt-column", "--matrix")  # not with --no-prompt
+
 
 def add_dataset(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments for the data set, its columns and the concurrency."""
@@ -34,6 +37,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="of the pictures of a folder by name, in place of captions: a JSON object, or a table",
     )
+    add("--no-prompt", action="store_true", help="read no prompts, for metrics that need none")
     add("--frames-column", metavar="NAME", help="lists of frames or views, in place of one picture")
     add(
         "--option-column",
@@ -84,6 +88,9 @@ def dataset_of(path: Path, metrics: Sequence[str], given: Mapping[str, Any]) -> 
         raise UsageFault("--matrix and --frames-column: give one of them")
     if (grid := given.get("grid")) and plain.get("frames_column"):
         raise UsageFault("--grid and --frames-column: give one of them")
+    others = plain.get("matrix") or plain.get("prompt_column", PROMPT_COLUMN) != PROMPT_COLUMN
+    if plain.get("no_prompt") and (others or plain.get("prompt") is not None or plain.get("prompts")):
+        raise UsageFault(f"--no-prompt reads no prompts: leave out {', '.join(ABOUT_PROMPTS)}")
     check_prompts(path, plain.get("prompt"), plain.get("prompts"))
     renamed = dict(map(renaming, given.get("option_column", ())))
     sweeps = [sweep_of(text) for text in given.get("sweep", ())]
@@ -128,7 +135,11 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
             raise UsageFault(f"{path}: there is no folder {path.parent}")
     if page and page.resolve() == out.resolve():
         raise UsageFault(f"{page}: the page would overwrite the results")
-    if not files and dataset.prompt is None and (alone := captions_alone(dataset.path)):
+    if (
+        not (files or dataset.no_prompt)
+        and dataset.prompt is None
+        and (alone := captions_alone(dataset.path))
+    ):
         named = ", ".join(alone[:5]) + ", …" * (len(alone) > 5)
         print(
             shown(f"text files without a picture of the same name: {len(alone)} ({named})"), file=sys.stderr

@@ -36,6 +36,7 @@ class Dataset:
         texts: options that are texts, by `METRIC.OPTION`, though a cell of CSV may be `2024`.
         prompt: of all pictures of a folder, in place of captions.
         prompts: the file with the prompts of a folder by picture, in place of captions.
+        no_prompt: whether neither captions nor the column of prompts are read, for metrics that need none.
         part: whether *path* is one shard of a data set whose columns are checked.
 
     Raises:
@@ -55,6 +56,7 @@ class Dataset:
     texts: Collection[str] = ()
     prompt: str | None = None
     prompts: Path | None = None
+    no_prompt: bool = False
     part: bool = False
 
     def __iter__(self) -> Iterator[Row]:
@@ -116,7 +118,7 @@ class Dataset:
         if self.prompts:
             columns = self.image_column or "image", self.prompt_column
             return prompted(folder, self.prompts, *columns, self.any_path)
-        return captioned(folder, self.any_path, self.prompt)
+        return captioned(folder, self.any_path, self.prompt, self.no_prompt)
 
     def listed(self, table: Path) -> Iterator[Row]:
         """Yield the rows of a table."""
@@ -156,7 +158,7 @@ class Dataset:
         images = (
             (self.frames_column, "--frames-column") if self.frames_column else (self.image, "--image-column")
         )
-        wanted = [images, (self.prompt_column, "--prompt-column")]
+        wanted = [images, *([] if self.no_prompt else [(self.prompt_column, "--prompt-column")])]
         wanted += [(column, "--option-column") for column in self.option_columns.values()]
         for given, argument in wanted:
             for column in given.split(",") if self.matrix else [given]:
@@ -173,13 +175,13 @@ class Dataset:
         if record.fault:
             return Row(number, record.name, fault=f"{place}: {record.fault}", shard=shard)
         image, prompt = ("image", "prompt") if self.matrix else (self.image, self.prompt_column)
-        text, faults = values.get(prompt), []
+        text, faults = None if self.no_prompt else values.get(prompt), []
         name, frames, options = None, list[Path | bytes](), dict[str, dict[str, Any]]()
         try:
             name, frames = self.shown(values, image, folder)
         except ValueError as exc:
             faults.append(f"column {self.frames_column or image} {exc}")
-        if why := prompt_fault(text):
+        if not self.no_prompt and (why := prompt_fault(text)):
             faults.append(f"column {prompt} {why}")
         try:
             options = options_in(
@@ -241,6 +243,7 @@ def read(
     prompts: str | PathLike[str] | None = None,
     image_column: str | None = None,
     prompt_column: str = "prompt",
+    no_prompt: bool = False,
 ) -> Iterator[Item]:
     """
     Yield the rows of a data set, for `score_many`, one by one.
@@ -253,18 +256,27 @@ def read(
         metrics: those whose options are read from the columns.
         prompt: of all pictures of a folder, in place of captions.
         prompts: a file with the prompts of a folder by picture, in place of captions.
+        no_prompt: read no prompts, for metrics that need none.
 
     Raises:
         BadInput: nothing can be read from *source*, or none of its first rows has the columns.
         OSError: a table cannot be read.
     """
     by_name = None if prompts is None else Path(prompts)
-    columns = image_column, prompt_column
-    for row in Dataset(Path(source), *columns, metrics=metrics, prompt=prompt, prompts=by_name):
+    dataset = Dataset(
+        Path(source),
+        image_column,
+        prompt_column,
+        metrics=metrics,
+        prompt=prompt,
+        prompts=by_name,
+        no_prompt=no_prompt,
+    )
+    for row in dataset:
         try:
             if row.fault:
                 raise ValueError(row.fault)
             picture: Any = row.read()
         except (OSError, ValueError) as exc:
             picture = Unreadable(row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}")
-        yield Item(row.prompt or "", picture, id=row.image or row.place, options=row.options)
+        yield Item(row.prompt, picture, id=row.image or row.place, options=row.options)

@@ -14,20 +14,25 @@ METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Fac
 SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 
 
-def captioned(folder: Path, any_path: bool, of_all: str | None = None) -> Iterator[Row]:
-    """Yield the pictures and videos below *folder*; the prompt is *of_all*, or each one's text file."""
+def captioned(folder: Path, any_path: bool, of_all: str | None, no_prompt: bool) -> Iterator[Row]:
+    """
+    Yield the pictures and videos below *folder*.
+
+    The prompt is *of_all*, or each one's text file; or there is none, by *no_prompt*.
+    """
     files = sorted(pictures(folder))
     if not files:
         raise BadInput(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
     for number, file in enumerate(files, 1):
         name = file.relative_to(folder).as_posix()
         try:
-            prompt = caption_of(file, folder, any_path) if of_all is None else of_all
+            own = of_all is None and not no_prompt
+            prompt = caption_of(file, folder, any_path) if own else of_all
         except (OSError, ValueError) as exc:
             why = exc.strerror if isinstance(exc, OSError) else exc
             yield Row(number, name, fault=f"row {number}, {name}: its caption {file.stem}.txt: {why}")
         else:
-            fault = prompt_fault(prompt)
+            fault = "" if no_prompt else prompt_fault(prompt)
             yield Row(
                 number,
                 name,

@@ -70,6 +70,7 @@ class Row:
     One picture and its prompt.  With a *fault*, which names the row and the column, it can't be scored.
 
     Attributes:
+        prompt: None if the data set is read without prompts, or with a fault.
         number: counts from 1; in JSON Lines the line.
         image: the picture's name, for people and for finding the row again.
         picture: its file or its bytes; with *frames* the first of these.

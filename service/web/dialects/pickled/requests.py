@@ -185,11 +185,11 @@ def format_in(request: Pickled, metric: Metric) -> TrainerFormat[Any] | None:
 
 
 def without_prompts(dialects: Dialects) -> list[str]:
-    """Return the served metrics that read no prompt."""
+    """Return the served metrics that need the picture alone."""
     return [
         name
         for name, metric in dialects.known.items()
-        if not metric.reads_prompt and not dialects.absent(name)
+        if not metric.reads_prompt and not metric.uses_of() and not dialects.absent(name)
     ]
 
 

@@ -133,7 +133,8 @@ def test_health_is_ready_with_its_models(scoregate):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("score",), "required: IMAGE, -p/--prompt"),
+        (("score",), "required: IMAGE"),
+        (("score", "pictures/red.png"), "/items/0/prompt: is needed by vqascore"),
         (("score", "none.png", *PROMPT), "scoregate: none.png: No such file or directory"),
         (("score", "empty.png", *PROMPT), "scoregate: empty.png: the file is empty"),
         (("score", "pictures/red.png", "-p", " "), "prompt: is empty"),

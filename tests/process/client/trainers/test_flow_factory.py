@@ -79,7 +79,7 @@ def test_every_setting_but_the_key_may_stand_in_the_yaml(model):
 
 def test_a_metric_that_is_not_served_ends_the_start(model):
     """And not the first step."""
-    with pytest.raises(UnknownMetric, match="no metric 'hpsv9', but clipscore"):
+    with pytest.raises(UnknownMetric, match="no metric 'hpsv9', but clip_i, clipscore"):
         model(metric="hpsv9")
 
 

@@ -1,11 +1,13 @@
 """What the values of a pickled request ask for, and where they are wrong."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from service.core.errors import Invalid
 from service.core.fields import MAX_PROMPT
+from service.metrics.common.registry import own
 from service.web.dialects.pickled.opcodes import LongText
 from service.web.dialects.pickled.requests import no_prompts, request_of
 
@@ -114,11 +116,12 @@ SEND = 'send {"images": [bytes, …], "prompts": [str, …]}'
     ],
 )
 def test_whoever_sends_pictures_alone_is_told_what_to_send_and_where_else(served, advice):
-    """Metrics that are configured and look at pictures alone are named."""
-    vqascore = SimpleNamespace(name="vqascore", reads_prompt=True)
-    free = {name: SimpleNamespace(name=name, reads_prompt=False) for name in ("aesthetic", "beauty")}
+    """Metrics that are configured and need the picture alone are named; `clip_i` needs references."""
+    metrics = own()
+    known = {"vqascore": metrics["vqascore"], "clip_i": metrics["clip_i"]}
+    known |= {name: replace(metrics["aesthetic"], name=name) for name in ("aesthetic", "beauty")}
     dialects = SimpleNamespace(
-        known={"vqascore": vqascore, **free}, absent=lambda name: "" if name in served else "no model"
+        known=known, absent=lambda name: "" if name in [*served, "clip_i"] else "no model"
     )
 
-    assert NEEDED + SEND + advice == no_prompts(vqascore, dialects).detail
+    assert NEEDED + SEND + advice == no_prompts(metrics["vqascore"], dialects).detail
