@@ -115,6 +115,9 @@ def test_the_page_needs_no_other_file_and_has_cautions_and_worst_pictures(run, f
     assert 2 == len(values) < len(lines)
     assert values == sorted(values, reverse=True)
     assert "<dt>wanted</dt>" in sections["oneig_text"]
+    [line, _] = lines_of(files / "report" / "results" / "geneval2" / "geneval2-A.jsonl")
+    [asked] = line["details"]["soft_tifa"]["questions"]
+    assert f"<dt>Is there a cup?</dt><dd>{asked['score']:.4f}</dd>" in sections["geneval2"]
     assert "img" not in sections["unigen"]
 
 
@@ -145,7 +148,7 @@ def test_latex_has_all_tables_and_cautions_as_comments(run, files):
     assert "% caution of A: 2 of 1065 prompts" in text
 
 
-def test_the_manifest_has_digests_models_and_no_key(run, files, monkeypatch):
+def test_the_manifest_has_digests_and_models(run, files):
     """Of data, of further files, and of pictures."""
     run(*COMMAND)
     manifest = content_of(files / "report" / "manifest.json")

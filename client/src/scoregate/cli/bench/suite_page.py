@@ -1,23 +1,23 @@
 """The page of a suite of benchmarks, with the worst pictures, and its tables as LaTeX."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from heapq import nsmallest
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
-from scoregate.answers import is_number
 from scoregate.cli.bench.answers import Answers, Item
 from scoregate.cli.bench.benchmark import pictures_of, rows_of
 from scoregate.cli.bench.oneig_text import DISTANCE
 from scoregate.cli.bench.suite import Entry
 from scoregate.cli.formats import cell, is_table, printed, spread_columns
-from scoregate.cli.lines import Line, key
+from scoregate.cli.lines import Key, Line, key
 from scoregate.cli.reproduce import flat
 from scoregate.cli.results import lines_of
 from scoregate.cli.sheet import bytes_of, data_uri
 from scoregate.cli.warnings import kinds_of
+from scoregate.data.rows import Row as Picture
 from scoregate.report.html import section, table
 from scoregate.report.page import STYLE
 from scoregate.report.pictures import figure
@@ -104,51 +104,61 @@ def worst(entry: Entry, most: int) -> str:
     items = {item.id: item for item in entry.benchmark.items(own)}
     for name, path in own.generators:
         file = own.out / f"{entry.benchmark.name}-{name}.jsonl"
-        if file.exists():
+        if file.exists() and (placed := pictures_of(path, [*items.values()], name)):
             found += "".join(bad(f"{name}: {each}") for each in kinds_of(lines_of(file)))
-            found += gallery(entry, items, name, path, most)
+            chosen = nsmallest(most, valued(entry, items, file), key=lambda each: each.rank)
+            wanted = {each.item.id: each.item for each in chosen}
+            rows, _ = rows_of(entry.benchmark, own, [*wanted.values()], placed)
+            of_key = {row.key: row for row in rows}  # none for the line of a picture that is gone
+            figures = "".join(card(each, name, of_key[each.key]) for each in chosen if each.key in of_key)
+            found += f'<h3>The worst pictures of {safe(name)}</h3>\n<div class="gallery">\n{figures}</div>\n'
     return found
 
 
-def gallery(entry: Entry, items: Mapping[str, Item], name: str, path: Path, most: int) -> str:
-    """Return the worst pictures of a generator."""
-    own, benchmark = entry.arguments, entry.benchmark
-    valued: list[tuple[float, float, str, Line, Answers]] = []
-    for line in lines_of(own.out / f"{benchmark.name}-{name}.jsonl"):
-        if line["errors"] or (item := items.get(line["columns"]["item"])) is None:
+class Valued(NamedTuple):
+    """A line of results about an item, with the value of its picture; a lower *rank* is worse."""
+
+    rank: float
+    value: float
+    figure: str
+    line: Line
+    item: Item
+    answers: Answers
+
+    @property
+    def key(self) -> Key:
+        return key(self.line)
+
+
+def valued(entry: Entry, items: Mapping[str, Item], file: Path) -> Iterator[Valued]:
+    """Yield the lines that have all scores and a value."""
+    for line in lines_of(file):
+        item = items.get(line.get("columns", {}).get("item"))
+        if line["errors"] or item is None:
             continue
-        answers = benchmark.reading.answers(item, line)
-        for head, values in [*benchmark.values(own, item, [answers]).items()][:1]:
+        answers = entry.benchmark.reading.answers(item, line)
+        for head, values in [*entry.benchmark.values(entry.arguments, item, [answers]).items()][:1]:
             value = fmean(values)
-            valued.append((-value if head == DISTANCE else value, value, head, line, answers))
-    chosen = nsmallest(most, valued, key=lambda each: each[0])
-    wanted = {line["columns"]["item"] for *_, line, _ in chosen}
-    placed = pictures_of(path, [*items.values()], name)
-    rows, _ = (
-        rows_of(benchmark, own, [items[id] for id in items if id in wanted], placed) if placed else ([], 0)
-    )
-    pictures = {row.key: row for row in rows}
-    figures = ""
-    for _, value, head, line, answers in chosen:
-        if row := pictures.get(key(line)):  # none for the line of a picture that is gone
-            item = items[line["columns"]["item"]]
-            said, questions = explained(item, answers)
-            of = Row(line["row"], line["image"], item.prompt, model=name)
-            figures += figure(of, {head: number(value), **said}, data_uri(bytes_of(row)), questions)
-    heading = f"<h3>The worst pictures of {safe(name)}</h3>\n"
-    return f'{heading}<div class="gallery">\n{figures}</div>\n' if figures else ""
+            yield Valued(-value if head == DISTANCE else value, value, head, line, item, answers)
+
+
+def card(valued: Valued, generator: str, row: Picture) -> str:
+    """Return a picture with its value and the answers about it."""
+    said, details = explained(valued.item, valued.answers)
+    of = Row(valued.line["row"], valued.line["image"], valued.item.prompt, model=generator)
+    return figure(of, {valued.figure: number(valued.value), **said}, data_uri(bytes_of(row)), details)
 
 
 def explained(item: Item, answers: Answers) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return what was read and wanted, and the questions with a wrong answer, as details of a metric."""
+    """Return the numbers and the text that was read, and the wrong verdicts as details of a metric."""
     said, questions = dict[str, str](), []
     for id, question in item.questions.items():
         text, answer = question.text, answers.get(id)
         if isinstance(answer, bool):
             right = answer == (question.expected.strip().lower() != "no")
             questions.append({"text": text, "score": float(right), "answer": "yes" if answer else "no"})
-        elif is_number(answer):
-            questions.append({"text": text, "score": answer})
+        elif isinstance(answer, int | float):
+            said[text] = number(answer)
         else:
             said |= {"wanted": question.expected, "read": str(answer)}
     return said, {"questions": questions}
