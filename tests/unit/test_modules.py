@@ -60,7 +60,7 @@ SINGLE_IMPORTERS: Mapping[str, set[str]] = {
         "service.web.server.multipart",
     },
     "parts of one topic, together more than 400 lines": {
-        *(f"scoregate.report.{name}" for name in ("comparisons", "means", "pictures")),
+        *(f"scoregate.report.{name}" for name in ("comparisons", "means")),
         *(f"scoregate.trainers.{name}" for name in ("figures", "pictures", "sending")),
         *(f"service.web.dialects.pickled.{name}" for name in ("calls", "reader", "requests")),
     },

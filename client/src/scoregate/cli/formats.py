@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scoregate.cli.arguments import UsageFault
@@ -160,8 +160,19 @@ def printed(content: Content, form: str, only: str | None) -> str:
 
 
 def spread(rows: Sequence[Mapping[str, Any]], form: str) -> str:
-    """Return one table; a cell with several values becomes a column for each of them."""
-    upper = str.upper if form == "text" else str
+    """Return one table, of the columns of `spread_columns`."""
+    heads, body = spread_columns(rows, str.upper if form == "text" else str)
+    if form != "text":
+        return laid_out(heads, body, form)
+    cells = zip(heads, zip(*body, strict=True), strict=True)
+    right = [head for head, column in cells if all(isinstance(each, int | float | None) for each in column)]
+    return table(heads, [list(map(cell, line)) for line in body], right)
+
+
+def spread_columns(
+    rows: Sequence[Mapping[str, Any]], upper: Callable[[str], str] = str
+) -> tuple[list[str], list[list[Any]]]:
+    """Return the heads and cells; a cell with several values becomes a column for each of them."""
     lines: list[dict[str, Any]] = []
     for row in rows:
         line: dict[str, Any] = {}
@@ -174,9 +185,4 @@ def spread(rows: Sequence[Mapping[str, Any]], form: str) -> str:
             else:
                 line |= {f"{head} {upper(each.replace('_', ' '))}": one for each, one in value.items()}
         lines.append(line)
-    heads, body = columns(lines)
-    if form != "text":
-        return laid_out(heads, body, form)
-    cells = zip(heads, zip(*body, strict=True), strict=True)
-    right = [head for head, column in cells if all(isinstance(each, int | float | None) for each in column)]
-    return table(heads, [list(map(cell, line)) for line in body], right)
+    return columns(lines)

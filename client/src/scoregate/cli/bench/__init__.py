@@ -30,17 +30,22 @@ GENERATORS = {
     "unigen": "UniGenBench++: generators by dimension and test point, from given grades",
 }
 BENCHMARKS = METRICS | GENERATORS
+RUN = "run"
+SUITES = {RUN: "run a suite of benchmarks of generators: one page with all tables, LaTeX and a manifest"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the benchmarks."""
-    add_commands(parser, "benchmark", BENCHMARKS, declare)
+    add_commands(parser, "benchmark", BENCHMARKS | SUITES, declare)
 
 
 def declare(name: str, parser: argparse.ArgumentParser) -> None:
     """Import a benchmark and declare its arguments."""
     module = import_module(f"scoregate.cli.bench.{name}")
     module.add_arguments(parser)
+    if name == RUN:
+        parser.set_defaults(run=module.run)
+        return
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--format", choices=FORMATS, help="print tables for a paper")
     parser.add_argument("--table", metavar="NAME", help="print this table only (csv: default the first)")

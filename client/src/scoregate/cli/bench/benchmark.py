@@ -186,7 +186,7 @@ def answers_of(
         raise UsageFault(f"{wrong[0]}: the name of a generator is part of the name of a file")
     found: dict[str, Found] = {}
     with ExitStack() as stack:
-        client = None
+        client = vars(arguments).get("client")  # of a suite, for all of its benchmarks
         for name, path in names.items():
             if (own := benchmark.released(path, items)) is not None:
                 found[name] = own
