@@ -25,8 +25,9 @@ from scoregate.cli.arguments import (
     connected,
     count,
     finite,
+    say,
 )
-from scoregate.cli.batch import TIMEOUT_S, plan_of, say
+from scoregate.cli.batch import TIMEOUT_S, plan_of
 from scoregate.cli.bench.data import json_of
 from scoregate.cli.bench.suite import BUILT_IN, Content, Entry, checked, entries_of, source_of, suite_in
 from scoregate.cli.bench.suite_page import latex_of, page, worst
