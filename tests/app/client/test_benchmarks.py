@@ -245,3 +245,54 @@ def test_an_expected_no_is_right_for_tiif(run, tmp_path):
     said = [each["answer"] for each in found["questions"]]
 
     assert ((said[0] == "yes") + (said[1] == "no")) / 2 == row["mean"]["overall short"]
+
+
+@pytest.fixture
+def gedit(tmp_path):
+    """One edit of GEdit, and a folder with its picture before and after."""
+    row = {"task_type": "t", "key": "k", "instruction": "make it red", "instruction_language": "en"}
+    jsonl(tmp_path / "data.jsonl", row)
+    folder = tmp_path / "out" / "fullset" / "t" / "en"
+    folder.mkdir(parents=True)
+    for name, colour in (("k", "red"), ("k_SRCIMG", "white")):
+        (folder / f"{name}.png").write_bytes(png(colour))
+    return folder
+
+
+def test_an_edit_is_graded_with_the_picture_before_it(run, gedit, tmp_path):
+    """By the rubric, whose outputs give the figures; the picture before the edit is none of the generator."""
+    [row] = table(run, "gedit", "data.jsonl", "a=out")[0]["generators"]
+    [line] = lines_of(tmp_path / "out" / "gedit-a.jsonl")
+    grades = {name: each["value"] for name, each in line["details"]["judge"]["outputs"].items()}
+
+    assert min(grades["success"], grades["restraint"]) == row["mean"]["G_SC"]
+    assert min(grades["nature"], grades["clean"]) == row["mean"]["G_PQ"]
+    assert line["scores"]["judge"] == pytest.approx(row["mean"]["G_O"])
+    assert "the questions' words are those of the rubric gedit" in row["caution"]
+    assert "pictures of no prompt" not in row["caution"]
+
+
+def test_pictures_before_edits_may_be_in_a_folder_of_their_own(run, gedit, tmp_path):
+    """For several generators; without one an edit is not graded."""
+    (tmp_path / "before" / "fullset" / "t" / "en").mkdir(parents=True)
+    (gedit / "k_SRCIMG.png").rename(tmp_path / "before" / "fullset" / "t" / "en" / "k_SRCIMG.png")
+    done = run("bench", "gedit", "data.jsonl", "a=out")
+    [row] = table(run, "gedit", "data.jsonl", "a=out", "--sources", "before")[0]["generators"]
+
+    assert (2, True) == (done.returncode, "column source: " in done.stderr)
+    assert 1 == row["pictures"]
+
+
+def test_a_rubric_on_another_scale_is_refused(run, gedit, tmp_path, monkeypatch):
+    """Its outputs have the names of the benchmark's, and grades outside of its range."""
+    (tmp_path / "rubrics").mkdir()
+    outputs = "".join(
+        f"[calls.outputs.{name}]\nrange = [60, 90]\n" for name in ("success", "restraint", "nature", "clean")
+    )
+    text = f"score = 'success'\n[[calls]]\ninstructions = 'x'\nimages = ['source', 'candidate']\n{outputs}"
+    (tmp_path / "rubrics" / "mine.toml").write_text(text, "utf-8")
+    monkeypatch.setenv("SCOREGATE_JUDGE__RUBRICS", json.dumps([str(tmp_path / "rubrics")]))
+    done = run("bench", "gedit", "data.jsonl", "a=out", "--rubric", "mine")
+
+    assert (2, True) == (done.returncode, "item t/en/k, rubric mine: " in done.stderr)
+    assert "is not from 0 to 10" in done.stderr

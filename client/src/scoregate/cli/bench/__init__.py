@@ -28,6 +28,7 @@ GENERATORS = {
     "compbench": "T2I-CompBench, attributes: generators by category, from given answers",
     "tiif": "TIIF-Bench: generators by attribute, for short and long prompts",
     "unigen": "UniGenBench++: generators by dimension and test point, from given grades",
+    "gedit": "GEdit-Bench: editors by task, by a judge of the edit and of the picture",
 }
 BENCHMARKS = METRICS | GENERATORS
 

@@ -164,6 +164,7 @@ def write_prompts(benchmark: Benchmark, arguments: argparse.Namespace) -> int:
             "prompt": item.prompt,
             "files": [f"{each}.png" for each in files],
         }
+        line |= {"source": str(item.source)} if item.source else {}
         line["seeds"] = [*range(sheet.tiles if sheet else several)]
         print(json.dumps(line | ({"grid": arguments.grid} if sheet else {}), ensure_ascii=False))
     return OK
@@ -246,6 +247,8 @@ def rows_of(
                 path,
                 fault=fault and f"item {item.id}: its prompt {fault}",
                 folder=placed.folder,
+                any_path=item.source is not None and item.source.is_absolute(),
+                related={"source": str(item.source)} if item.source else {},
                 options=options,
             )
             for each in tiles(row, sheet) if sheet else [row]:
@@ -288,6 +291,7 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
         BadInput: two files are the same picture, or none is of an item.
     """
     known = {without_zeros(Path(item.file.replace(GENERATOR, name))): item.id for item in items}
+    sources = {folder / item.source for item in items if item.source}
     found: dict[str, dict[int, Path]] = defaultdict(dict)
     others = 0
     for path in sorted(pictures(folder)):
@@ -296,7 +300,7 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
         if stem not in known and (parts := NUMBERED.fullmatch(stem)):
             stem, number = without_zeros(Path(parts[1])), int(parts[2])
         if stem not in known:
-            others += 1
+            others += path not in sources
             continue
         id = known[stem]
         if number in found[id]:

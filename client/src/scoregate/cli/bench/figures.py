@@ -12,6 +12,7 @@ import numpy as np
 from scoregate.cli.arguments import options_of
 from scoregate.cli.bench.answers import Found, Item
 from scoregate.cli.bench.benchmark import Benchmark, Figures, Values, answers_of
+from scoregate.cli.bench.grades import JUDGE
 from scoregate.cli.evaluate.outcome import caution, compared, interval_of
 from scoregate.evaluation.bootstrap import Sample, means, together
 from scoregate.records import BadInput
@@ -163,7 +164,8 @@ def cautions(
     metric = benchmark.reading.metrics[0]
     if found.models and not benchmark.wording:
         own = options_of(arguments).get(metric, {}).get("question")
-        yield f"questions as {own!r}" if own else f"the questions' words are those of {metric}"
+        words = f"the rubric {arguments.rubric}" if metric == JUDGE else metric
+        yield f"questions as {own!r}" if own else f"the questions' words are those of {words}"
     yield from (*found.notes, *benchmark.notes, *caution(len(values), "prompt").values())
 
 

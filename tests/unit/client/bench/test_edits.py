@@ -1,0 +1,141 @@
+"""`scoregate bench gedit`: means by task of edits, from given grades."""
+
+import json
+from math import sqrt
+from random import Random
+from statistics import fmean
+
+import pytest
+
+from scoregate.cli.main import main
+
+TASKS = ("color_alter", "style_change", "subject-add")
+GRADES = ("success", "restraint", "nature", "clean")
+
+
+@pytest.fixture
+def gedit(written):
+    """The data in both languages, in which some edits count for the intersection; grades of all in English."""
+    random, rows, grades = Random(7), [], {}
+    for number in range(14):
+        for language in ("en", "cn"):
+            task, key = TASKS[number * number % 3], f"k{number}{language}"
+            rows.append({"task_type": task, "key": key, "instruction": f"edit {number}"})
+            rows[-1] |= {"instruction_language": language, "Intersection_exist": bool(number % 4)}
+            if language == "en":
+                grades[task, key] = [random.randint(0, 10) for _ in GRADES]
+    return written(rows, "gedit.jsonl"), grades
+
+
+def answered(grades):
+    """A row for each grade."""
+    return [
+        {"item": f"{task}/en/{key}", "question": name, "answer": grade}
+        for (task, key), each in grades.items()
+        for name, grade in zip(GRADES, each, strict=True)
+    ]
+
+
+def combined(grades):
+    """The authors' combined table, which has the smaller grades, and those of the other language."""
+    return [
+        {
+            "edited_image": f"/r/a/fullset/{task}/{language}/{key}.png",
+            "instruction": "x",
+            "sementics_score": min(a, b),
+            "quality_score": float(min(c, d)),
+            "instruction_language": language,
+        }
+        for (task, key), (a, b, c, d) in grades.items()
+        for language in ("en", "cn")
+    ]
+
+
+def shown(found):
+    """The figures, and those of tasks, of the generator *a*."""
+    of_tasks = {
+        table: {row["figure"]: row["mean"]["a"] for row in found[table]} for table in ("SC", "PQ", "O")
+    }
+    return found["generators"][0]["mean"], of_tasks
+
+
+def expected(grades):
+    """The same, by the authors' formula."""
+    triples = {}
+    for (task, _), (a, b, c, d) in grades.items():
+        triples.setdefault(task, []).append((min(a, b), min(c, d), sqrt(min(a, b) * min(c, d))))
+    of_tasks = {
+        table: {task: fmean(each[place] for each in of) for task, of in triples.items()}
+        for place, table in enumerate(("SC", "PQ", "O"))
+    }
+    return {f"G_{table}": fmean(of.values()) for table, of in of_tasks.items()}, of_tasks
+
+
+@pytest.mark.parametrize("form", [answered, combined])
+def test_an_edit_has_the_root_of_the_smaller_grades(bench, gedit, written, form):
+    """A task has the mean over its edits, and a figure the mean over tasks."""
+    data, grades = gedit
+    found = bench("gedit", data, f"a={written(form(grades), 'a.csv')}", "--bootstrap", 10)
+    (mean, of_tasks), (figures, tasks) = shown(found), expected(grades)
+
+    assert figures == pytest.approx(mean, abs=1e-6)
+    assert tasks == {table: pytest.approx(each, abs=1e-6) for table, each in of_tasks.items()}
+    assert {"G_SC", "G_PQ", "G_O"} == found["generators"][0]["interval"].keys()
+    caution = found["generators"][0]["caution"]
+    assert ("14 of 606 prompts" in caution, form is combined) == (
+        True,
+        "scores of other edits: 14" in caution,
+    )
+
+
+def test_the_intersection_has_the_edits_that_all_generators_made(bench, gedit, written):
+    """By a column of the data."""
+    data, grades = gedit
+    kept = {key: each for key, each in grades.items() if int(key[1][1:-2]) % 4}
+    file = written(combined(grades), "a.csv")
+    mean, _ = shown(bench("gedit", data, f"a={file}", "--intersection", "--bootstrap", 0))
+
+    assert expected(kept)[0] == pytest.approx(mean, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"answer": 11}, "11' is not from 0 to 10"),
+        ({"answer": "good"}, "good"),
+        ({"question": "sc"}, "has no question sc"),
+    ],
+)
+def test_grades_that_are_none_are_refused(refused, gedit, written, change, line):
+    """Outside the range, in words, or of no output."""
+    data, grades = gedit
+    rows = answered(grades)
+    rows[2] |= change
+
+    assert line in refused("bench", "gedit", data, f"a={written(rows, 'a.csv')}")
+
+
+def test_data_of_no_use_are_refused(refused, written):
+    """Without the language, with one edit twice, or with a truth value that is none."""
+    row = {"task_type": "t", "key": "k", "instruction": "x", "instruction_language": "en"}
+    one, two = written([row | {"Intersection_exist": "so"}], "one.csv"), written([row, row], "two.csv")
+
+    assert "no edit has the language cn" in refused("bench", "gedit", one, "a=a.csv", "--language", "cn")
+    assert "two edits are t/en/k" in refused("bench", "gedit", two, "a=a.csv")
+    assert "'so' is not true or false" in refused("bench", "gedit", one, "a=a.csv", "--intersection")
+
+
+def test_a_generator_gets_the_edit_and_its_picture(capsys, gedit):
+    """In the authors' folders; the rubric is named by an argument, and not by an option of the metric."""
+    assert 0 == main(["bench", "gedit", gedit[0], "--prompts", "--language", "cn"])
+    line = json.loads(capsys.readouterr().out.splitlines()[0])
+
+    assert {
+        "id": "color_alter/cn/k0cn",
+        "prompt": "edit 0",
+        "files": ["fullset/color_alter/cn/k0cn.png"],
+        "source": "fullset/color_alter/cn/k0cn_SRCIMG.png",
+        "seeds": [0],
+    } == line
+    assert 2 == main(["bench", "gedit", gedit[0], "a=b", "--option", "judge.rubric=mine"])
+    assert "name the rubric by --rubric" in capsys.readouterr().err
