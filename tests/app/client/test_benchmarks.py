@@ -296,3 +296,24 @@ def test_a_rubric_on_another_scale_is_refused(run, gedit, tmp_path, monkeypatch)
 
     assert (2, True) == (done.returncode, "item t/en/k, rubric mine: " in done.stderr)
     assert "is not from 0 to 10" in done.stderr
+
+
+def test_an_edit_is_graded_by_the_points_of_its_type(run, tmp_path):
+    """They are texts of the item; `{type}` in the name of a rubric stands for the type."""
+    edit = {"id": "x/1.png", "prompt": "as a comic", "edit_type": "style"}
+    jsonl(tmp_path / "data.json", {"9": edit})
+    for name in ("before/x/1", "out/9"):
+        (tmp_path / f"{name}.png").parent.mkdir(parents=True)
+        (tmp_path / f"{name}.png").write_bytes(png())
+    given = ("imgedit", "data.json", "a=out", "--sources", "before")
+    [row] = table(run, *given)[0]["generators"]
+    [line] = lines_of(tmp_path / "out" / "imgedit-a.jsonl")
+    done = run("bench", *given, "--rubric", "mine_{type}", "--out", "other")
+    [other] = lines_of(tmp_path / "other" / "imgedit-a.jsonl")
+
+    assert row["mean"]["overall"] == round(line["scores"]["judge"], 2)
+    assert (
+        "compliance: the whole picture has the wanted style."
+        in line["details"]["judge"]["calls"][0]["question"]
+    )
+    assert (2, "mine_style") == (done.returncode, other["own_options"]["judge"]["rubric"])

@@ -1,4 +1,4 @@
-"""`scoregate bench gedit`: means by task of edits, from given grades."""
+"""`scoregate bench gedit` and `imgedit`: means by task or type of edits, from given grades."""
 
 import json
 from math import sqrt
@@ -15,7 +15,7 @@ GRADES = ("success", "restraint", "nature", "clean")
 
 @pytest.fixture
 def gedit(written):
-    """The data in both languages, in which some edits count for the intersection; grades of all in English."""
+    """The data in both languages, with edits that are not in the intersection; grades of all in English."""
     random, rows, grades = Random(7), [], {}
     for number in range(14):
         for language in ("en", "cn"):
@@ -139,3 +139,84 @@ def test_a_generator_gets_the_edit_and_its_picture(capsys, gedit):
     } == line
     assert 2 == main(["bench", "gedit", gedit[0], "a=b", "--option", "judge.rubric=mine"])
     assert "name the rubric by --rubric" in capsys.readouterr().err
+
+
+TYPES = ("add", "style", "extract")
+LINES = "Brief reasoning: it is: so\nPrompt Compliance: {}\nVisual & Fine Detail: {}\n Quality: {} "
+
+
+@pytest.fixture
+def imgedit(tmp_path):
+    """The data, and grades of all edits."""
+    random, edits, grades = Random(8), {}, {}
+    for number in range(20):
+        edits[f"{number}"] = {"id": f"d/{number}.jpg", "prompt": "p", "edit_type": TYPES[number * number % 3]}
+        grades[f"{number}"] = [random.randint(1, 5) for _ in range(3)]
+    file = tmp_path / "basic_edit.json"
+    file.write_text(json.dumps(edits), "utf-8")
+    return str(file), edits, grades
+
+
+def by_type(edits, grades, digits):
+    """The means of types over the rounded means of edits."""
+    found = {}
+    for key, each in grades.items():
+        found.setdefault(edits[key]["edit_type"], []).append(round(sum(each) / len(each), digits))
+    return {name: sum(each) / len(each) for name, each in found.items()}
+
+
+@pytest.mark.parametrize(("given", "digits"), [([], 2), (["--exact"], 12)])
+def test_a_type_has_the_mean_of_its_edits_whose_means_are_rounded(bench, imgedit, written, given, digits):
+    """From a table; the whole is the mean over types."""
+    data, edits, grades = imgedit
+    names = ("compliance", "appearance", "detail")
+    rows = [
+        {"item": key, "question": name, "answer": grade}
+        for key, each in grades.items()
+        for name, grade in zip(names, each, strict=True)
+    ]
+    found = bench("imgedit", data, f"a={written(rows, 'a.csv')}", "--bootstrap", 0, *given)
+    of_types = by_type(edits, grades, digits)
+
+    assert of_types == pytest.approx({row["figure"]: row["mean"]["a"] for row in found["types"]}, abs=1e-6)
+    [row] = found["generators"]
+    assert fmean(of_types.values()) == pytest.approx(row["mean"]["overall"], abs=1e-6)
+
+
+def test_the_authors_answers_are_read_line_by_line(bench, imgedit, tmp_path):
+    """One without three grades is without answers, and a caution counts it."""
+    data, edits, grades = imgedit
+    texts = {key: LINES.format(*each) for key, each in grades.items()}
+    texts |= {"1": "A: 4\nB: 5", "2": {"error": "none"}, "3": "A: 4\nB: 5\nC: 6", "x": "A: 1"}
+    (tmp_path / "result.json").write_text(json.dumps(texts), "utf-8")
+    found = bench("imgedit", data, f"a={tmp_path}/result.json", "--bootstrap", 0)
+    kept = {key: each for key, each in grades.items() if key not in ("1", "2", "3")}
+
+    assert by_type(edits, kept, 2) == pytest.approx(
+        {row["figure"]: row["mean"]["a"] for row in found["types"]}
+    )
+    for part in ("17 of 737 prompts", "left out without all answers: 3", "grades of other edits: 1"):
+        assert part in found["generators"][0]["caution"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "line"),
+    [
+        ({"edit_type": "morph", "id": "a.jpg"}, "edit 7: no id, prompt and known edit_type ('morph')"),
+        ({"edit_type": "add"}, "edit 7: no id, prompt and known edit_type ('id')"),
+        ({"edit_type": "add", "id": "../a.jpg"}, "'../a.jpg' is no path below the folder of the pictures"),
+        ({"edit_type": "add", "id": "/a.jpg"}, "'/a.jpg' is no path below the folder of the pictures"),
+    ],
+)
+def test_edits_that_cannot_be_made_are_refused(refused, tmp_path, edit, line):
+    """Of an unknown type, without a picture, or with one that is elsewhere."""
+    (tmp_path / "data.json").write_text(json.dumps({"7": {"prompt": "p", **edit}}), "utf-8")
+
+    assert line in refused("bench", "imgedit", f"{tmp_path}/data.json", "a=a.csv")
+
+
+def test_data_without_edits_are_refused(refused, tmp_path):
+    """A list of edits has no keys."""
+    (tmp_path / "data.json").write_text("[]", "utf-8")
+
+    assert "not an object of edits" in refused("bench", "imgedit", f"{tmp_path}/data.json", "a=a.csv")

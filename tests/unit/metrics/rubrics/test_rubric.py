@@ -18,8 +18,11 @@ from tests.support.rubrics import TWO_CALLS
 
 GOLDEN_CALLS = json.loads((GOLDEN / "rubrics.json").read_text("utf-8"))
 COLOURS = ("red", "blue", "green", "white")
-BENCHMARKS = {"gedit": (0, 10)}  # rubrics with written answers, by their least and largest score
-DATA = {"explanation": "it is a {prompt}"}
+BENCHMARKS = {  # rubrics with written answers, by their least and largest score
+    "gedit": (0, 10),
+    "imgedit": (1, 5),
+}
+DATA = {name: f"{name} of {{prompt}}" for name in ("compliance", "appearance", "detail")}
 
 GOOD = """
 paper = "A 2024, arXiv 2401.00001"

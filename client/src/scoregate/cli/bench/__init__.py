@@ -29,6 +29,7 @@ GENERATORS = {
     "tiif": "TIIF-Bench: generators by attribute, for short and long prompts",
     "unigen": "UniGenBench++: generators by dimension and test point, from given grades",
     "gedit": "GEdit-Bench: editors by task, by a judge of the edit and of the picture",
+    "imgedit": "ImgEdit-Bench: editors by type of edit, by a judge",
 }
 BENCHMARKS = METRICS | GENERATORS
 
