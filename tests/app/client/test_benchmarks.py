@@ -317,3 +317,17 @@ def test_an_edit_is_graded_by_the_points_of_its_type(run, tmp_path):
         in line["details"]["judge"]["calls"][0]["question"]
     )
     assert (2, "mine_style") == (done.returncode, other["own_options"]["judge"]["rubric"])
+
+
+@pytest.mark.parametrize("name", ["wise", "wise_verified"])
+def test_a_picture_is_graded_by_what_its_prompt_stands_for(run, tmp_path, name):
+    """The explanation of the data is a text of the item; the figure is the rubric's formula."""
+    prompt = {"prompt_id": 7, "Prompt": "the feast", "Explanation": "eggs", "Category": "time"}
+    jsonl(tmp_path / "data.json", [prompt])
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "7.png").write_bytes(png())
+    [row] = table(run, name, "data.json", "a=out")[0]["generators"]
+    [line] = lines_of(tmp_path / "out" / f"{name}-a.jsonl")
+
+    assert line["scores"]["judge"] == pytest.approx(row["mean"]["time"])
+    assert 'What it stands for: "eggs"' in line["details"]["judge"]["calls"][0]["question"]

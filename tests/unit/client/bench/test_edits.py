@@ -88,6 +88,19 @@ def test_an_edit_has_the_root_of_the_smaller_grades(bench, gedit, written, form)
     )
 
 
+def test_a_task_of_one_edit_counts_in_the_interval_of_the_mean(bench, written):
+    """When that edit is drawn: the interval would be that of other tasks otherwise."""
+    grades = {("a", f"{number}"): [10] * 4 for number in range(9)} | {("b", "9"): [0] * 4}
+    rows = [
+        {"task_type": task, "key": key, "instruction": "x", "instruction_language": "en"}
+        for task, key in grades
+    ]
+    files = written(rows, "d.jsonl"), f"a={written(answered(grades), 'a.csv')}"
+    [row] = bench("gedit", *files, "--bootstrap", 100)["generators"]
+
+    assert (5, [5, 10]) == (row["mean"]["G_O"], row["interval"]["G_O"])
+
+
 def test_the_intersection_has_the_edits_that_all_generators_made(bench, gedit, written):
     """By a column of the data."""
     data, grades = gedit

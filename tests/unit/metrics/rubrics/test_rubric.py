@@ -21,8 +21,10 @@ COLOURS = ("red", "blue", "green", "white")
 BENCHMARKS = {  # rubrics with written answers, by their least and largest score
     "gedit": (0, 10),
     "imgedit": (1, 5),
+    "wise": (0, 1),
+    "wise_verified": (0, 1),
 }
-DATA = {name: f"{name} of {{prompt}}" for name in ("compliance", "appearance", "detail")}
+DATA = {name: f"{name} of {{prompt}}" for name in ("compliance", "appearance", "detail", "explanation")}
 
 GOOD = """
 paper = "A 2024, arXiv 2401.00001"

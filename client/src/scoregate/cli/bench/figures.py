@@ -126,9 +126,13 @@ def sample_of(
         means({name: columns[name] for name in columns if name not in shares}, len(values)),
     )
 
+    # Figures of a single item have no interval, and belong to derived ones when the item is drawn.
+    single = {name: (of[0], fmean(each)) for name, (of, each) in columns.items() if len(set(of)) == 1}
+
     def figures(times: Any) -> dict[str, float]:
         drawn = found.figures(times)
-        return dict(chosen({**drawn, **benchmark.derived(arguments, drawn)}))
+        every = drawn | {name: value for name, (unit, value) in single.items() if times[unit]}
+        return dict(chosen({**drawn, **benchmark.derived(arguments, every)}))
 
     return Sample(found.units, figures, found.shares)
 
