@@ -331,3 +331,27 @@ def test_a_picture_is_graded_by_what_its_prompt_stands_for(run, tmp_path, name):
 
     assert line["scores"]["judge"] == pytest.approx(row["mean"]["time"])
     assert 'What it stands for: "eggs"' in line["details"]["judge"]["calls"][0]["question"]
+
+
+@pytest.mark.parametrize(
+    ("category", "given", "rubric", "said"),
+    [
+        ("color_change", "1.png", "kris_edit", "Picture 1 was edited into picture 2"),
+        ("physics", "1.png", "kris_knowledge", 'know for it: "it falls"'),
+        ("viewpoint_change", "1.png", "kris_view", "Picture 2 shows the right result"),
+        ("temporal_prediction", ["1.png", "2.png"], "kris_series", "Pictures 1 to 2 are given"),
+    ],
+)
+def test_edits_are_graded_with_the_pictures_of_their_category(run, tmp_path, category, given, rubric, said):
+    """The picture before, the right result, or a series; the figure is the mean of the grades' points."""
+    edit = {"ori_img": given, "gt_img": "gt.png", "ins_en": "next", "explain_en": "it falls"}
+    jsonl(tmp_path / "data" / category / "annotation.json", {"7": edit})
+    (tmp_path / "out" / category).mkdir(parents=True)
+    for name in (f"out/{category}/7", *(f"data/{category}/{each}" for each in ("1", "2", "gt"))):
+        (tmp_path / f"{name}.png").write_bytes(png())
+    [row] = table(run, "kris", "data", "a=out")[0]["generators"]
+    [line] = lines_of(tmp_path / "out" / "kris-a.jsonl")
+
+    assert rubric == line["details"]["judge"]["rubric"]
+    assert (line["scores"]["judge"] - 1) * 25 == pytest.approx(row["mean"]["overall"])
+    assert said in line["details"]["judge"]["calls"][0]["question"]

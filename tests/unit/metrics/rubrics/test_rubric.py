@@ -21,6 +21,7 @@ COLOURS = ("red", "blue", "green", "white")
 BENCHMARKS = {  # rubrics with written answers, by their least and largest score
     "gedit": (0, 10),
     "imgedit": (1, 5),
+    **{f"kris_{kind}": (1, 5) for kind in ("edit", "knowledge", "view", "series")},
     "wise": (0, 1),
     "wise_verified": (0, 1),
 }
@@ -115,7 +116,7 @@ def test_the_rubrics_of_benchmarks_send_what_they_have_always_sent(name):
     """Every character, the schema and the pictures of each call: figures of papers need them."""
     image, *others = (Image.of(PIL.Image.new("RGB", (8, 8)), colour) for colour in COLOURS)
     rating = Rating(RUBRICS[name], name, False, DATA)
-    item = Item(image, "a {dog} {prompt}", source=others[2])
+    item = Item(image, "a {dog} {prompt}", references=tuple(others[:2]), source=others[2])
     sent = [Prompt.of(call, item, rating).written(rating, 0) for call in rating.rubric.calls]
 
     assert GOLDEN_CALLS[name] == [

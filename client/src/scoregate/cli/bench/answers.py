@@ -52,6 +52,7 @@ class Item:
         questions: by number.
         group: a part of the benchmark that it belongs to.
         source: the picture before the edit; one with a relative path is in the folder of the pictures.
+        references: pictures for the judge; without a *source* also for the generator.
         options: of the metrics, by metric.
     """
 
@@ -61,6 +62,7 @@ class Item:
     questions: Mapping[int, Question] = field(default_factory=dict)
     group: str = ""
     source: Path | None = None
+    references: Sequence[Path] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

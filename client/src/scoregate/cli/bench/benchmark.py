@@ -164,7 +164,10 @@ def write_prompts(benchmark: Benchmark, arguments: argparse.Namespace) -> int:
             "prompt": item.prompt,
             "files": [f"{each}.png" for each in files],
         }
-        line |= {"source": str(item.source)} if item.source else {}
+        if item.source:
+            line["source"] = str(item.source)
+        elif item.references:  # those of an item with a source show what its picture should be
+            line["references"] = [str(path) for path in item.references]
         line["seeds"] = [*range(sheet.tiles if sheet else several)]
         print(json.dumps(line | ({"grid": arguments.grid} if sheet else {}), ensure_ascii=False))
     return OK
@@ -239,6 +242,7 @@ def rows_of(
     for item in items:
         options, number = benchmark.reading.options(item), count()
         fault = prompt_fault(item.prompt)
+        beside = {"source": [item.source] if item.source else [], "references": item.references}
         for path in placed.of_item.get(item.id, ()):
             row = Row(
                 0,
@@ -247,8 +251,8 @@ def rows_of(
                 path,
                 fault=fault and f"item {item.id}: its prompt {fault}",
                 folder=placed.folder,
-                any_path=item.source is not None and item.source.is_absolute(),
-                related={"source": str(item.source)} if item.source else {},
+                any_path=any(path.is_absolute() for each in beside.values() for path in each),
+                related={name: [str(path) for path in each] for name, each in beside.items() if each},
                 options=options,
             )
             for each in tiles(row, sheet) if sheet else [row]:

@@ -11,7 +11,7 @@ from scoregate.cli.bench.answers import Answers, Entry, Found, Item, in_rows
 from scoregate.cli.bench.benchmark import Benchmark, Figures, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import rows_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
-from scoregate.cli.bench.grades import add_rubric, add_sources, graded, grades_from, questions_of, source_of
+from scoregate.cli.bench.grades import add_rubric, add_sources, graded, grades_from, picture_in, questions_of
 from scoregate.records import BadInput, kind
 
 FOLDER = "fullset"  # of the authors' folder of pictures
@@ -49,7 +49,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
             f"{FOLDER}/{id}",
             questions_of(*GRADES),
             task,
-            source=source_of(arguments, f"{FOLDER}/{id}_SRCIMG.png"),
+            source=picture_in(arguments.sources, f"{FOLDER}/{id}_SRCIMG.png"),
             options=graded(arguments),
         )
     if not found:

@@ -43,12 +43,12 @@ def graded(arguments: argparse.Namespace, group: str = "", **data: str) -> dict[
     return {JUDGE: {"rubric": rubric} | ({"data": data} if data else {})}
 
 
-def source_of(arguments: argparse.Namespace, name: str) -> Path:
-    """Return the path of the picture before the edit.  Raises `BadInput` if it is in no folder of these."""
+def picture_in(folder: Path | None, name: str) -> Path:
+    """Return the path of a picture below *folder*, if there is one.  Raises `BadInput` for another path."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
-        raise BadInput(f"{arguments.data}: {name!r} is no path below the folder of the pictures")
-    return arguments.sources.absolute() / path if arguments.sources else Path(path)
+        raise BadInput(f"{name!r} is no path below the folder of the pictures")
+    return folder.absolute() / path if folder else Path(path)
 
 
 def grades_from(low: float, high: float) -> Reading:

@@ -11,7 +11,7 @@ from scoregate.cli.bench.answers import Answers, Entry, Found, Item, in_rows
 from scoregate.cli.bench.benchmark import Benchmark, Figures, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import json_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
-from scoregate.cli.bench.grades import add_rubric, add_sources, graded, grades_from, questions_of, source_of
+from scoregate.cli.bench.grades import add_rubric, add_sources, graded, grades_from, picture_in, questions_of
 from scoregate.records import BadInput, kind
 
 GRADES = ("compliance", "appearance", "detail")
@@ -27,7 +27,7 @@ POINTS = {
     "replace": ("the old thing is gone, and the wanted one is in its place", SEAMS, POSSIBLE),
     "remove": (
         "all of what was to go is gone, and nothing else is",
-        "the gap is filled in such a way that nobody would find it",
+        "the gap is filled in such a way that it cannot be found",
         "what is now seen behind it is possible, and nothing else was damaged",
     ),
     "background": (
@@ -84,7 +84,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
                 key,
                 questions_of(*GRADES),
                 group,
-                source=source_of(arguments, picture),
+                source=picture_in(arguments.sources, picture),
                 options=graded(arguments, group, **data),
             )
         )
