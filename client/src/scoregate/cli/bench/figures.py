@@ -131,7 +131,7 @@ def sample_of(
 
     def figures(times: Any) -> dict[str, float]:
         drawn = found.figures(times)
-        every = drawn | {name: value for name, (unit, value) in single.items() if times[unit]}
+        every = {**drawn, **{name: value for name, (unit, value) in single.items() if times[unit]}}
         return dict(chosen({**drawn, **benchmark.derived(arguments, every)}))
 
     return Sample(found.units, figures, found.shares)

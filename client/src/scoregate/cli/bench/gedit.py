@@ -94,9 +94,9 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     if kind(path) != ".csv" or not (table := rows_of(path)).has("sementics_score"):
         return None
     of_id, rows, others = {item.id: item for item in items}, list[Entry](), 0
-    columns = [table.names("edited_image")]
-    columns += [table.each(name, READING.parse) for name in ("sementics_score", "quality_score")]
-    for record, image, edit, picture in zip(table.records, *columns, strict=True):
+    scores = [table.each(name, READING.parse) for name in ("sementics_score", "quality_score")]
+    images = table.names("edited_image")
+    for record, image, edit, picture in zip(table.records, images, *scores, strict=True):
         file = PurePosixPath(image)
         if (item := of_id.get("/".join([*file.parts[-3:-1], file.stem]))) is None:
             others += 1
