@@ -242,7 +242,7 @@ def output_metric(name: str, options: type[JudgeOptions]) -> OutputMetric:
 
 def configured(settings: Settings) -> Sequence[Metric]:
     """
-    Return the metric with the rubrics of the settings, and one for each output of a rubric with several.
+    Return the metric with the rubrics of the settings, and one for each output of theirs if it has several.
 
     Raises:
         SettingsError: a folder cannot be read, or a file in it is no rubric.
@@ -255,7 +255,8 @@ def configured(settings: Settings) -> Sequence[Metric]:
     except (OSError, ValueError) as exc:
         raise SettingsError(f"judge.rubrics: {exc}") from exc
     outputs: dict[str, str] = {}
-    for rubric_name, rubric in rubrics.items():
+    own = {name: rubric for name, rubric in rubrics.items() if name not in RUBRICS}
+    for rubric_name, rubric in own.items():
         for name in rubric.numbers if len(rubric.numbers) > 1 else ():
             outputs.setdefault(name, rubric_name)
     whole = replace(metric, options=options_with(rubrics, given.allow_inline, JudgeOptions().name))

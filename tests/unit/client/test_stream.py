@@ -1,6 +1,7 @@
 """`stream`: results of one request as they come."""
 
 import json
+from itertools import count
 
 import httpx2 as httpx
 import pytest
@@ -117,22 +118,24 @@ def test_what_goes_wrong_after_a_line_is_raised_after_its_result(answered, lines
     assert [1] == asked
 
 
+class Endless(httpx.AsyncByteStream):
+    """The content of a response that ends when it is closed."""
+
+    closed = False
+
+    async def __aiter__(self):
+        for number in count():
+            yield json.dumps(line(number)).encode() + b"\n"
+
+    async def aclose(self):
+        self.closed = True
+
+
 def test_who_leaves_early_closes_the_response(answered):
     """As with `break`."""
-    closed = []
-
-    async def endless():
-        try:
-            number = 0
-            while True:
-                yield json.dumps(line(number)).encode() + b"\n"
-                number += 1
-        finally:
-            closed.append(True)
-
-    client = answered(lambda _: httpx.Response(200, content=endless()))
-    for result in client.stream(ITEMS):
+    content = Endless()
+    for result in answered(lambda _: httpx.Response(200, stream=content)).stream(ITEMS):
         assert 0 == result.index
         break
 
-    assert closed
+    assert content.closed

@@ -1,6 +1,7 @@
 """Rubric files: what they may hold, and what a model reads of them."""
 
 import json
+import re
 import tomllib
 
 import PIL.Image
@@ -17,6 +18,14 @@ from tests.support.rubrics import TWO_CALLS
 
 GOLDEN_CALLS = json.loads((GOLDEN / "rubrics.json").read_text("utf-8"))
 COLOURS = ("red", "blue", "green", "white")
+BENCHMARKS = {  # rubrics with written answers, by their least and largest score
+    "gedit": (0, 10),
+    "imgedit": (1, 5),
+    **{f"kris_{kind}": (1, 5) for kind in ("edit", "knowledge", "view", "series")},
+    "wise": (0, 1),
+    "wise_verified": (0, 1),
+}
+DATA = {name: f"{name} of {{prompt}}" for name in ("compliance", "appearance", "detail", "explanation")}
 
 GOOD = """
 paper = "A 2024, arXiv 2401.00001"
@@ -93,16 +102,36 @@ def test_a_rubric_has_at_most_sixteen_outputs():
 
 @pytest.mark.parametrize("name", RUBRICS)
 def test_each_rubric_of_the_service_names_its_paper(name):
-    """By authors, year and number; its score is a grade from 1 to 5."""
-    assert RUBRICS[name].paper in {
-        "Ku et al. 2023, arXiv 2312.14867",
-        "Eldesokey et al. 2026, arXiv 2605.13223",
-    }
-    assert (1, 5) == RUBRICS[name].bounds
+    """By authors, year and number; its score is a grade from 1 to 5, or on the scale of a benchmark."""
+    written = RUBRICS[name].read == "written"
+    papers = {"Ku et al. 2023, arXiv 2312.14867", "Eldesokey et al. 2026, arXiv 2605.13223"}
+
+    assert (RUBRICS[name].paper in papers) is not written
+    assert re.search(r"et al\. 20\d\d, arXiv \d{4}\.\d{5}", RUBRICS[name].paper)
+    assert (BENCHMARKS[name] if written else (1, 5)) == RUBRICS[name].bounds
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_rubrics_of_benchmarks_send_what_they_have_always_sent(name):
+    """Every character, the schema and the pictures of each call: figures of papers need them."""
+    image, *others = (Image.of(PIL.Image.new("RGB", (8, 8)), colour) for colour in COLOURS)
+    rating = Rating(RUBRICS[name], name, False, DATA)
+    item = Item(image, "a {dog} {prompt}", references=tuple(others[:2]), source=others[2])
+    sent = [Prompt.of(call, item, rating).written(rating, 0) for call in rating.rubric.calls]
+
+    assert GOLDEN_CALLS[name] == [
+        {
+            "question": call.question,
+            "schema": call.schema,
+            "before": [each if isinstance(each, str) else each.digest for each in call.before],
+        }
+        for call in sent
+    ]
+    assert all(call.image is image for call in sent)
 
 
 @pytest.mark.parametrize("labels", ["1-5", "A-E"])
-@pytest.mark.parametrize("name", RUBRICS)
+@pytest.mark.parametrize("name", [name for name in RUBRICS if name not in BENCHMARKS])
 def test_the_rubrics_of_the_service_send_what_they_have_always_sent(name, labels):
     """Every character, the labels in their order, and the pictures with their captions: scores need them."""
     image, *others = (Image.of(PIL.Image.new("RGB", (8, 8)), colour) for colour in COLOURS)

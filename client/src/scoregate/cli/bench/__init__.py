@@ -28,6 +28,11 @@ GENERATORS = {
     "compbench": "T2I-CompBench, attributes: generators by category, from given answers",
     "tiif": "TIIF-Bench: generators by attribute, for short and long prompts",
     "unigen": "UniGenBench++: generators by dimension and test point, from given grades",
+    "gedit": "GEdit-Bench: editors by task, by a judge of the edit and of the picture",
+    "imgedit": "ImgEdit-Bench: editors by type of edit, by a judge",
+    "kris": "KRIS-Bench: editors by dimension of knowledge, by a judge",
+    "wise": "WISE: generators by category of world knowledge, by a judge",
+    "wise_verified": "WISE_Verified: the same by the authors' update, with one grade",
 }
 BENCHMARKS = METRICS | GENERATORS
 RUN = "run"

@@ -51,6 +51,9 @@ class Item:
         file: of its picture in the folder, without a suffix; `{generator}` stands for the generator's name.
         questions: by number.
         group: a part of the benchmark that it belongs to.
+        source: the picture before the edit; one with a relative path is in the folder of the pictures.
+        references: pictures for the judge; without a *source* also for the generator.
+        options: of the metrics, by metric.
     """
 
     id: str
@@ -58,6 +61,9 @@ class Item:
     file: str
     questions: Mapping[int, Question] = field(default_factory=dict)
     group: str = ""
+    source: Path | None = None
+    references: Sequence[Path] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,10 @@ def write_prompts(benchmark: Benchmark, arguments: argparse.Namespace) -> int:
             "prompt": item.prompt,
             "files": [f"{each}.png" for each in files],
         }
+        if item.source:
+            line["source"] = str(item.source)
+        elif item.references:  # those of an item with a source show what its picture should be
+            line["references"] = [str(path) for path in item.references]
         line["seeds"] = [*range(sheet.tiles if sheet else several)]
         print(json.dumps(line | ({"grid": arguments.grid} if sheet else {}), ensure_ascii=False))
     return OK
@@ -238,6 +242,7 @@ def rows_of(
     for item in items:
         options, number = benchmark.reading.options(item), count()
         fault = prompt_fault(item.prompt)
+        beside = {"source": [item.source] if item.source else [], "references": item.references}
         for path in placed.of_item.get(item.id, ()):
             row = Row(
                 0,
@@ -246,6 +251,8 @@ def rows_of(
                 path,
                 fault=fault and f"item {item.id}: its prompt {fault}",
                 folder=placed.folder,
+                any_path=any(path.is_absolute() for each in beside.values() for path in each),
+                related={name: [str(path) for path in each] for name, each in beside.items() if each},
                 options=options,
             )
             for each in tiles(row, sheet) if sheet else [row]:
@@ -288,6 +295,7 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
         BadInput: two files are the same picture, or none is of an item.
     """
     known = {without_zeros(Path(item.file.replace(GENERATOR, name))): item.id for item in items}
+    sources = {folder / item.source for item in items if item.source}
     found: dict[str, dict[int, Path]] = defaultdict(dict)
     others = 0
     for path in sorted(pictures(folder)):
@@ -296,7 +304,7 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
         if stem not in known and (parts := NUMBERED.fullmatch(stem)):
             stem, number = without_zeros(Path(parts[1])), int(parts[2])
         if stem not in known:
-            others += 1
+            others += path not in sources
             continue
         id = known[stem]
         if number in found[id]:

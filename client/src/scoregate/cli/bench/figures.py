@@ -12,6 +12,7 @@ import numpy as np
 from scoregate.cli.arguments import options_of
 from scoregate.cli.bench.answers import Found, Item
 from scoregate.cli.bench.benchmark import Benchmark, Figures, Values, answers_of
+from scoregate.cli.bench.grades import JUDGE
 from scoregate.cli.evaluate.outcome import caution, compared, interval_of
 from scoregate.evaluation.bootstrap import Sample, means, together
 from scoregate.records import BadInput
@@ -125,9 +126,13 @@ def sample_of(
         means({name: columns[name] for name in columns if name not in shares}, len(values)),
     )
 
+    # Figures of a single item have no interval, and belong to derived ones when the item is drawn.
+    single = {name: (of[0], fmean(each)) for name, (of, each) in columns.items() if len(set(of)) == 1}
+
     def figures(times: Any) -> dict[str, float]:
         drawn = found.figures(times)
-        return dict(chosen({**drawn, **benchmark.derived(arguments, drawn)}))
+        every = {**drawn, **{name: value for name, (unit, value) in single.items() if times[unit]}}
+        return dict(chosen({**drawn, **benchmark.derived(arguments, every)}))
 
     return Sample(found.units, figures, found.shares)
 
@@ -163,7 +168,8 @@ def cautions(
     metric = benchmark.reading.metrics[0]
     if found.models and not benchmark.wording:
         own = options_of(arguments).get(metric, {}).get("question")
-        yield f"questions as {own!r}" if own else f"the questions' words are those of {metric}"
+        words = f"the rubric {arguments.rubric}" if metric == JUDGE else metric
+        yield f"questions as {own!r}" if own else f"the questions' words are those of {words}"
     yield from (*found.notes, *benchmark.notes, *caution(len(values), "prompt").values())
 
 

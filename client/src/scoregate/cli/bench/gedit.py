@@ -1,0 +1,114 @@
+"""`scoregate bench gedit`: GEdit-Bench (Liu et al. 2025), edits by task."""
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from math import sqrt
+from pathlib import Path, PurePosixPath
+from statistics import fmean
+
+from scoregate.cli.bench.answers import Answers, Entry, Found, Item, in_rows
+from scoregate.cli.bench.benchmark import Benchmark, Figures, Paper, Values, add_benchmark
+from scoregate.cli.bench.data import rows_of
+from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.cli.bench.grades import add_rubric, add_sources, graded, grades_from, picture_in, questions_of
+from scoregate.records import BadInput, kind
+
+FOLDER = "fullset"  # of the authors' folder of pictures
+LANGUAGES = ("en", "cn")
+GRADES = ("success", "restraint", "nature", "clean")  # of the edit, and of the picture
+FIGURES = {"G_SC": "SC", "G_PQ": "PQ", "G_O": "O"}  # the mean over tasks, and its table of tasks
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_benchmark(parser, GEDIT, "the columns task_type, key, instruction and instruction_language")
+    add = parser.add_argument
+    add("--language", choices=LANGUAGES, default=LANGUAGES[0], help="default %(default)s")
+    what = "only the edits that each of the paper's generators made (column Intersection_exist)"
+    add("--intersection", action="store_true", help=what)
+    add_sources(parser)
+    add_rubric(parser, "gedit")
+
+
+def items(arguments: argparse.Namespace) -> list[Item]:
+    """Return the items TASK/LANGUAGE/KEY of one language.  Raises `BadInput`."""
+    table = rows_of(arguments.data)
+    columns = [table.names(name) for name in ("task_type", "instruction_language", "key", "instruction")]
+    common = table.each("Intersection_exist", is_true) if arguments.intersection else [True] * len(columns[0])
+    found: dict[str, Item] = {}
+    for task, language, key, text, counts in zip(*columns, common, strict=True):
+        if language != arguments.language or not counts:
+            continue
+        id = f"{task}/{language}/{key}"
+        if id in found:
+            raise BadInput(f"{arguments.data}: two edits are {id}")
+        found[id] = Item(
+            id,
+            text,
+            f"{FOLDER}/{id}",
+            questions_of(*GRADES),
+            task,
+            source=picture_in(arguments.sources, f"{FOLDER}/{id}_SRCIMG.png"),
+            options=graded(arguments),
+        )
+    if not found:
+        raise BadInput(f"{arguments.data}: no edit has the language {arguments.language}")
+    return [*found.values()]
+
+
+def is_true(cell: object) -> bool:
+    """Return a truth value, also one written as text.  Raises `ValueError`."""
+    if str(cell).lower() not in ("true", "false"):
+        raise ValueError(f"{cell!r} is not true or false")
+    return str(cell).lower() == "true"
+
+
+def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the smaller grade of the edit, that of the picture, and the root of their product, by task."""
+    found: dict[str, list[float]] = {}
+    for answers in pictures:
+        success, restraint, nature, clean = (float(answers[id]) for id in item.questions)
+        edit, picture = min(success, restraint), min(nature, clean)
+        for name, value in zip(FIGURES.values(), (edit, picture, sqrt(edit * picture)), strict=True):
+            found.setdefault(f"{name}{PART}{item.group}", []).append(value)
+    return found
+
+
+def derived(arguments: argparse.Namespace, figures: Figures) -> Figures:
+    """Return the means over tasks."""
+    found = {}
+    for name, table in FIGURES.items():
+        if tasks := [mean for task, mean in figures.items() if task.startswith(f"{table}{PART}")]:
+            found[name] = fmean(tasks)
+    return found
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """
+    Return the scores in the authors' combined CSV, which has the smaller grade of each two.
+
+    Raises:
+        BadInput: a score is none from 0 to 10, or an edit is there twice.
+    """
+    if kind(path) != ".csv" or not (table := rows_of(path)).has("sementics_score"):
+        return None
+    of_id, rows, others = {item.id: item for item in items}, list[Entry](), 0
+    scores = [table.each(name, READING.parse) for name in ("sementics_score", "quality_score")]
+    images = table.names("edited_image")
+    for record, image, edit, picture in zip(table.records, images, *scores, strict=True):
+        file = PurePosixPath(image)
+        if (item := of_id.get("/".join([*file.parts[-3:-1], file.stem]))) is None:
+            others += 1
+            continue
+        grades = zip(item.questions, (edit, edit, picture, picture), strict=True)
+        place = f"{path}, row {record.number}"
+        rows += [Entry(place, item, "", str(id), grade) for id, grade in grades]
+    found = in_rows(rows)
+    found.notes += [f"scores of other edits: {others}"] if others else []
+    return found
+
+
+READING = grades_from(0, 10)
+GEDIT = Benchmark("gedit", Paper("GPT-4.1", prompts=606), items, READING, values, derived, released)
+tables = partial(benchmark_tables, GEDIT)
