@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -164,9 +165,10 @@ class AsyncClient(Models, Matrices):
             return
         places = [place for place in range(len(every)) if place not in unsent]
         own = [params.metrics_of(every[place]) for place in places]
-        async for result in streamed(self._connection.lines("/score?stream=1", *body), own):
-            found = replace(result, index=places[result.index])
-            yield without_warned(found) if self.strict else found
+        async with aclosing(streamed(self._connection.lines("/score?stream=1", *body), own)) as results:
+            async for result in results:
+                found = replace(result, index=places[result.index])
+                yield without_warned(found) if self.strict else found
 
     async def score_many(
         self,

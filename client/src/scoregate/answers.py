@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -75,8 +76,8 @@ def result_of(
 
 
 async def streamed(
-    lines: AsyncIterator[tuple[str, bytes]], metrics: Sequence[Sequence[str]]
-) -> AsyncIterator[Result]:
+    lines: AsyncGenerator[tuple[str, bytes], None], metrics: Sequence[Sequence[str]]
+) -> AsyncGenerator[Result, None]:
     """
     Yield the results in the lines of `POST /score?stream=1`, given the *metrics* of each item.
 
@@ -88,19 +89,20 @@ async def streamed(
         ScoregateError: the last line is an error, or a line has another form.
     """
     missing = dict(enumerate(metrics))
-    async for request_id, line in lines:
-        raw = understood(partial(object_in, line))
-        if error := raw.get("error"):
-            raise error_of(error, request_id=request_id)
-        if raw.get("done"):
-            if missing:
-                raise wrong(f"there is no result of item {min(missing)}", raw)
-            return
-        raw["request_id"] = request_id
-        if (index := raw.get("index")) not in missing:
-            raise wrong(f"item {index} is none, or is there twice", raw)
-        own = missing.pop(index)
-        yield understood(partial(streamed_result, raw, own))
+    async with aclosing(lines):
+        async for request_id, line in lines:
+            raw = understood(partial(object_in, line))
+            if error := raw.get("error"):
+                raise error_of(error, request_id=request_id)
+            if raw.get("done"):
+                if missing:
+                    raise wrong(f"there is no result of item {min(missing)}", raw)
+                return
+            raw["request_id"] = request_id
+            if (index := raw.get("index")) not in missing:
+                raise wrong(f"item {index} is none, or is there twice", raw)
+            own = missing.pop(index)
+            yield understood(partial(streamed_result, raw, own))
     raise ConnectionFailed("the service's answer was cut off")
 
 

@@ -8,7 +8,7 @@ import os
 import random
 import re
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -88,7 +88,7 @@ class Connection:
 
     async def lines(
         self, path: str, timeout_s: float, content_type: str, content: bytes
-    ) -> AsyncIterator[tuple[str, bytes]]:
+    ) -> AsyncGenerator[tuple[str, bytes], None]:
         """
         POST, and yield each line of the response when it is there, with the request's id.
 
