@@ -6,7 +6,7 @@ and end on the device.  Weights are random, so each model is put together withou
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from benchmarks.gpu.geometry import CLIP_H, CLIP_L, DETECTOR, IMAGEREWARD, ITM, 
 from benchmarks.gpu.results import Row
 from benchmarks.gpu.steps import Step
 from models.core.contract import Prepared
-from models.families.blip_itm.model import BlipItm, blip_2
+from models.families.blip_itm.model import KINDS, BlipItm, blip_2
 from models.families.clip.model import Clip
 from models.families.clip.towers import Input
 from models.families.clip.transformers_layout import open_clip_config
@@ -151,6 +151,12 @@ def pair(side: int, number: int) -> Prepared:
     return Prepared(1, PictureAndText(str(number), bytes_of(side), ids, truncated=False, unknown=0.0))
 
 
+def match(side: int, number: int) -> Prepared:
+    """Return a picture with a prompt as a model of matches takes it, without the cosine."""
+    prepared = pair(side, number)
+    return replace(prepared, data=(prepared.data, False))
+
+
 def clip(bench: Bench, config: Config) -> Encoder:
     """Return a CLIP of open_clip, beside the same of transformers."""
     known = CLIPConfig(**config)
@@ -209,13 +215,13 @@ def itm(bench: Bench, config: Config) -> Encoder:
     network.vision_model.to(bench.torch_dtype)
     side = known.vision_config.image_size
     pixels = ProcessorPixels(BlipImageProcessorPil(), Path())
-    model = bare(bench, BlipItm, network=network, _logits=blip_2, _pixels=pixels)
+    model = bare(bench, BlipItm, network=network, _kind=KINDS["blip-2"], _first=None, _pixels=pixels)
 
     def own(pixels: torch.Tensor) -> object:
         seen = network.vision_model(pixel_values=pixels).last_hidden_state.float()
         return blip_2(network, seen, *prompts(bench, len(pixels)))
 
-    return Encoder(model.score, partial(pair, side), {"its network": own}, side)
+    return Encoder(model.score, partial(match, side), {"its network": own}, side)
 
 
 def detector(bench: Bench, config: Config) -> Encoder:

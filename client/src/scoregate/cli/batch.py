@@ -207,6 +207,7 @@ def session_with(client: scoregate.Client, arguments: argparse.Namespace, datase
         strict=arguments.strict,
         orient=arguments.orient,
     )
+    plan = replace(plan, mixed=dataset.metrics_column is not None)
     check_no_prompt(dataset, served["metrics"], plan.metrics)
     dataset = with_options(dataset, served, client)
     return Session(client, served, plan, dataset, given_in(arguments), arguments.concurrency)

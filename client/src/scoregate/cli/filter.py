@@ -37,7 +37,8 @@ class Filter:
 
     def passes(self, line: Line) -> bool:
         """Return True if the row's score passes; one with an error never does, whatever has the error."""
-        return not line["errors"] and SIGNS[self.sign](line["scores"][self.metric], self.number)
+        score = line["scores"].get(self.metric)  # a row with metrics of its own may lack it
+        return not line["errors"] and score is not None and SIGNS[self.sign](score, self.number)
 
     def __str__(self) -> str:
         return f"{self.metric} {self.sign} {str(self.number).removesuffix('.0')}"

@@ -16,7 +16,7 @@ Line = dict[str, Any]
 Key = tuple[str | None, str | None, str]
 FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
 OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
-LISTS = ("warnings", "lower_is_better")
+LISTS = ("warnings", "lower_is_better", "own_metrics")
 UNREADABLE = "unreadable_row"
 ANY_MODELS = "--allow-model-change"
 
@@ -33,6 +33,7 @@ class Plan:
         strict: do not reuse lines with warnings.
         orient: how pictures are rotated; None: as the service is set.
         max_bytes: of a file that the service takes; None if it does not say.
+        mixed: rows may have metrics of their own, so that an answer has the models of some.
     """
 
     metrics: Sequence[str]
@@ -45,14 +46,16 @@ class Plan:
     strict: bool = False
     orient: str | None = None
     max_bytes: int | None = None
+    mixed: bool = False
 
     def check(self, line: Line, place: str) -> None:
         """Raise `UsageFault` if *line*, at *place*, is of another plan: its scores are not comparable."""
         found: Line = {"metrics": sorted({*line["scores"], *line["errors"]})}
-        wanted: Line = {"metrics": sorted(self.metrics)}
+        own = [name for name in line.get("own_metrics", ()) if name in self.metrics]
+        wanted: Line = {"metrics": sorted(own or self.metrics)}
         found["options"], wanted["options"] = line.get("options", {}), dict(self.options)
         found["orient"], wanted["orient"] = line.get("orient"), self.orient
-        if line["scores"] and not self.any_models:
+        if line["scores"] and not self.any_models and self.has_others(line.get("models", {})):
             found["models"], wanted["models"] = line.get("models", {}), dict(self.models)
         for what in found:
             if found[what] != wanted[what]:
@@ -61,6 +64,12 @@ class Plan:
                     f"{place} was scored with the {what} {held}, now they are {now}: name another file"
                     + f", or give {ANY_MODELS}" * (what == "models")
                 )
+
+    def has_others(self, models: Mapping[str, str]) -> bool:
+        """Return True if *models*, of an answer, are not those of the plan."""
+        if not self.mixed:
+            return models != self.models
+        return any(self.models.get(name) != label for name, label in models.items())
 
     def covers(self, line: Line) -> bool:
         """Return True if *line* has all that the plan requires."""
@@ -95,6 +104,7 @@ def line(
     more = {
         "options": dict(plan.options),
         "own_options": dict(row.options),
+        "own_metrics": list(row.metrics),
         "question_sets": dict(question_sets or {}),
         "columns": finite(row.columns),
         "details": dict(details or {}),
@@ -122,7 +132,7 @@ def unreadable(plan: Plan, row: Row, why: str) -> Line:
 def without_scores(plan: Plan, row: Row, code: str, detail: str) -> Line:
     """Return a line with the same error under every metric."""
     error = {"code": code, "detail": detail}
-    return line(plan, row, None, {}, dict.fromkeys(plan.metrics, error))
+    return line(plan, row, None, {}, dict.fromkeys(row.metrics or plan.metrics, error))
 
 
 def is_unreadable(line: Line) -> bool:

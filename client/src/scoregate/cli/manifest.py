@@ -33,10 +33,19 @@ NAMES = (  # arguments that say how a data set is read, most of them fields of `
     "any_path",
     "prompt",
     "prompts",
+    "metrics_column",
     "no_prompt",
     "grid",
 )
-OPTIONAL = ("image_column", "frames_column", "prompt", "prompts", "sha256", "grid")  # texts of a data set
+OPTIONAL = (
+    "image_column",
+    "frames_column",
+    "prompt",
+    "prompts",
+    "metrics_column",
+    "sha256",
+    "grid",
+)  # texts of a data set
 BLOCK = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
 OF_A_MODEL = ("recipe", "dtype", "device", "hardware")

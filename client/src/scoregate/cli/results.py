@@ -204,20 +204,22 @@ def existing(
 def plan_in(file: Path) -> Plan:
     """Return the plan of the run that wrote *file*, with the models of its first line with a score."""
     check_kind(file)
-    first: Line = {}
+    first, mixed = dict[str, Any](), False
+    metrics, models = dict[str, None](), dict[str, str]()
     for each in lines_of(file):
-        first = first or each
-        if each["scores"]:
-            first = each
-            break
+        mixed |= "own_metrics" in each
+        metrics |= dict.fromkeys([*each["scores"], *each["errors"]])
+        models = {**each.get("models", {}), **models}
+        first = first if first.get("scores") else each if each["scores"] else first or each
     if not first:
         raise UsageFault(f"{file}: there is no result")
     return Plan(
-        [*first["scores"], *first["errors"]],
-        first.get("models", {}),
+        [*metrics] if mixed else [*first["scores"], *first["errors"]],
+        models if mixed else first.get("models", {}),
         first.get("options", {}),
         lower=first.get("lower_is_better", ()),
         orient=first.get("orient"),
+        mixed=mixed,
     )
 
 

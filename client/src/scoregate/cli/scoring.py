@@ -138,7 +138,8 @@ def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Ro
         references, source = related.get("references", []), related.get("source", [])
         sha256 = digest(*files, *references, *source)
         known = results.earlier(row, sha256)
-        if known and plan.covers(known):
+        wanted = {*(row.metrics or plan.metrics)}
+        if known and plan.covers(known) and wanted == known["scores"].keys():
             results.keep(row, known)
             progress.step(resumed=True)
             continue
@@ -146,6 +147,7 @@ def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Ro
             row.prompt,
             files if row.frames else files[0],
             options=row.options,
+            metrics=row.metrics,
             references=references,
             source=next(iter(source), None),
             orient=plan.orient,
@@ -181,13 +183,14 @@ def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> N
         UsageFault: the models are not those of the plan, which does not allow for others.
     """
     plan, models = results.plan, dict(answer.models)
-    if answer.scores and models != plan.models and not plan.any_models:
+    if answer.scores and plan.has_others(models) and not plan.any_models:
         raise UsageFault(
             f"the service has other models now: {change_of(plan.models, models)}. Name another file and"
             f" start anew, or give {ANY_MODELS}: each line then says which models gave its scores"
         )
     known = results.earlier(row, sha256) or {}
-    if plan.refuses(known) or (answer.scores and known.get("models", {}) != models):
+    other = known.get("own_metrics", []) != list(row.metrics)
+    if other or plan.refuses(known) or (answer.scores and known.get("models", {}) != models):
         known = {}
     scores = known.get("scores", {}) | dict(answer.scores)
     errors = {

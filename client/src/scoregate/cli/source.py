@@ -40,6 +40,11 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     add("--no-prompt", action="store_true", help="read no prompts, for metrics that need none")
     add("--frames-column", metavar="NAME", help="lists of frames or views, in place of one picture")
     add(
+        "--metrics-column",
+        metavar="NAME",
+        help="the metrics of each row, a list or names with commas, of those that are given",
+    )
+    add(
         "--option-column",
         action="append",
         default=[],

@@ -21,6 +21,7 @@ TEXTS = (
     "models",
     "options",
     "own_options",
+    "own_metrics",
     "question_sets",
     "details",
     "warnings",

@@ -85,6 +85,12 @@ def options_in(
     return found
 
 
+def names_in(cell: Any) -> list[str]:
+    """Return the names in a cell: a list, or a text with commas."""
+    names = cell if isinstance(cell, list) else str(cell or "").split(",")
+    return list(dict.fromkeys(name for each in names if (name := str(each).strip())))
+
+
 def option_of(cell: Any, *, is_text: bool) -> Any:
     """Return the value of an option in a cell of CSV: JSON, or else a text; always a text if it *is_text*."""
     value = json_or_text(cell) if isinstance(cell, str) else cell

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from scoregate.data.columns import Sweep, in_json, is_column, matrix, options_in, swept
+from scoregate.data.columns import Sweep, in_json, is_column, matrix, names_in, options_in, swept
 from scoregate.data.folders import METADATA, captioned, generated, is_generated, pictures, prompted, samples
 from scoregate.data.rows import RELATED, Row, picture_of, prompt_fault
 from scoregate.data.shards import samples_of, shards_of
@@ -37,6 +37,7 @@ class Dataset:
         prompt: of all pictures of a folder, in place of captions.
         prompts: the file with the prompts of a folder by picture, in place of captions.
         no_prompt: whether neither captions nor the column of prompts are read, for metrics that need none.
+        metrics_column: names the metrics of each row, in place of all.
         part: whether *path* is one shard of a data set whose columns are checked.
 
     Raises:
@@ -57,6 +58,7 @@ class Dataset:
     prompt: str | None = None
     prompts: Path | None = None
     no_prompt: bool = False
+    metrics_column: str | None = None
     part: bool = False
 
     def __iter__(self) -> Iterator[Row]:
@@ -189,6 +191,9 @@ class Dataset:
             )
         except ValueError as exc:
             faults.append(str(exc))
+        metrics = names_in(values.get(self.metrics_column)) if self.metrics_column else []
+        if unknown := [name for name in metrics if name not in self.metrics]:
+            faults.append(f"column {self.metrics_column} has {unknown[0]!r}, which is not scored")
         return Row(
             number,
             name,
@@ -206,6 +211,7 @@ class Dataset:
             frames if self.frames_column else (),
             options,
             shard,
+            metrics,
         )
 
     def shown(self, values: Mapping[str, Any], image: str, folder: Path) -> tuple[str, list[Path | bytes]]:

@@ -80,6 +80,7 @@ class Row:
         any_path: also read files elsewhere.
         frames: the views of one scene, if the data set has lists of them.
         options: of this row alone, by metric.
+        metrics: those that score it, in place of those of the run.
         shard: the name of its file, unless *image* has it.
     """
 
@@ -95,6 +96,7 @@ class Row:
     frames: Sequence[Path | bytes] = ()
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     shard: str = ""
+    metrics: Sequence[str] = ()
 
     @property
     def place(self) -> str:

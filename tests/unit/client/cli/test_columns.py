@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from scoregate.cli.results import lines_of
 from tests.support.pictures import png
 from tests.unit.client.cli.served import Service, lines, metric
 
@@ -266,3 +267,69 @@ def test_an_output_of_a_rubric_is_a_metric_with_options_of_its_own(batch, servic
     assert 0 == status
     options = {"judge.sc1": {"rubric": "poster", "data": "x"}, "judge": {"rubric": "editing"}}
     assert options == item["options"]
+
+
+MIXED = [
+    ROW | {"image": "a.png", "kind": ["ocr"]},
+    ROW | {"image": "b.png", "kind": "geneval, vqascore"},
+    ROW | {"image": "c.png", "kind": ""},
+]
+COLUMN = "-m", "ocr", "-m", "geneval", "-m", "vqascore", "--metrics-column", "kind"
+WANTED = [["ocr"], ["geneval", "vqascore"], ["geneval", "ocr", "vqascore"]]
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.png").write_bytes(png())
+
+
+@pytest.mark.usefixtures("mixed")
+def test_a_column_has_the_metrics_of_each_row(batch, service):
+    """A list, or names with commas; a row without any has all that are given."""
+    status, _, found = batch(MIXED, *COLUMN)
+
+    assert 0 == status
+    assert [["ocr"], ["geneval", "vqascore"], None] == [item.get("metrics") for item in items(service)]
+    assert WANTED == [sorted(line["scores"]) for line in found]
+    assert [["ocr"], ["geneval", "vqascore"], None] == [line.get("own_metrics") for line in found]
+
+
+@pytest.mark.usefixtures("mixed")
+def test_the_next_run_scores_rows_whose_metrics_changed(batch, service):
+    """And no others, though the answers had the models of some metrics alone."""
+    batch(MIXED, *COLUMN)
+    service.sent.clear()
+    assert not batch(MIXED, *COLUMN)[0]
+    assert not service.sent
+
+    _, _, found = batch([MIXED[0] | {"kind": "ocr, vqascore"}, *MIXED[1:]], *COLUMN)
+    assert [["ocr", "vqascore"]] == [item["metrics"] for item in items(service)]
+    assert [["ocr", "vqascore"], *WANTED[1:]] == [sorted(line["scores"]) for line in found]
+
+
+@pytest.mark.usefixtures("mixed")
+def test_a_metric_that_is_not_given_is_the_error_of_its_row(batch, service):
+    """With its name; the others are scored."""
+    status, err, found = batch([MIXED[0] | {"kind": "orc"}, *MIXED[1:]], *COLUMN)
+
+    assert 1 == status
+    assert "row 1, column kind has 'orc', which is not scored" in err
+    assert [False, True, True] == [bool(line["scores"]) for line in found]
+
+
+@pytest.mark.usefixtures("mixed")
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.jsonl"])
+def test_rows_with_metrics_of_their_own_are_in_every_form_of_results(
+    command, service, written, tmp_path, out
+):
+    """A filter keeps no row that lacks its metric, and a page of the results has them all."""
+    data = written(MIXED)
+    given = "-o", out, *COLUMN, "--filter", "ocr >= 0.1"
+    assert 0 == command(service, "batch", data, *given)[0]
+
+    assert WANTED == [sorted(line["scores"]) for line in lines_of(tmp_path / out)]
+    assert ["a.png", "c.png"] == (tmp_path / f"{out}.kept.txt").read_text("utf-8").split()
+    page = "report", data, "--results", out, "--offline", *COLUMN, "-o", "page.html"
+    status, _, err = command(service, *page)
+    assert 0 == status, err
