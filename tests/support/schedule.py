@@ -20,6 +20,7 @@ ORDER = (
 SHARED = {
     "demo_service": (
         "tests/process/client/cli/test_page.py",
+        "tests/process/client/cli/test_suite.py",
         "tests/process/client/cli/test_verify.py",
         "tests/process/client/test_load.py",
         "tests/process/docs/guides/test_surprising_scores.py",

@@ -69,7 +69,7 @@ async function offer() {
   }
   byId("upright").checked ||= limits.orient === "exif";
   const names = Object.keys(metrics);
-  const whole = names.filter((name) => metrics[name].ready && !metrics[name].only);
+  const whole = names.filter((name) => metrics[name].ready && !metrics[name].only && !metrics[name].needs);
   const before = chosen();
   const first = before.length ? before : whole.slice(0, CHOSEN_AT_FIRST);
   byId("metrics").replaceChildren(...names.map((name) => pill(name, first.includes(name))));
