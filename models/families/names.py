@@ -69,6 +69,7 @@ BY_MODEL_TYPE = {
 BY_ARCHITECTURE = {
     "ForImageTextRetrieval": ("itm", "blip_itm"),
     "Blip2ForConditionalGeneration": ("vqa", "instructblip"),
+    "BlipForQuestionAnswering": ("vqa", "blip_vqa"),
     "ForSequenceClassification": ("nli", "transformers_nli"),
     "ForCausalLM": ("questions", "transformers"),
 }

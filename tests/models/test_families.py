@@ -90,6 +90,7 @@ def instructblip(folder):
 MADE = {
     "aesthetic": lambda folder: clip_checkpoints.save_published(folder),
     "blip_itm": blip_checkpoints.blip,
+    "blip_vqa": blip_checkpoints.blip_vqa,
     "clip_flant5": lambda folder: shutil.copytree(DEMOS / "clip_flant5", folder, dirs_exist_ok=True),
     "imagereward": imagereward,
     "instructblip": instructblip,

@@ -32,6 +32,7 @@ def rewards(text):
 
 CASES = {
     "blip_itm": (blip_checkpoints.blip, rewards),
+    "blip_vqa": (blip_checkpoints.blip_vqa, asks),
     "clip_flant5": (lambda folder: GOLDEN / "clip_flant5", asks),
     "imagereward": (imagereward, rewards),
     "instructblip": (blip_checkpoints.instructblip, asks),

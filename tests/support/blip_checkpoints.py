@@ -12,6 +12,7 @@ from transformers import (
     Blip2ForImageTextRetrieval,
     BlipConfig,
     BlipForImageTextRetrieval,
+    BlipForQuestionAnswering,
     BlipImageProcessorPil,
     InstructBlipConfig,
     InstructBlipForConditionalGeneration,
@@ -70,6 +71,18 @@ def blip(directory: Path, **text: int) -> Path:
     return saved(directory, spread(BlipForImageTextRetrieval(config)))
 
 
+ANSWERS = ("yes", "no", "?")
+DEC = len(SPECIAL) + len(WORDS) + len(ANSWERS)  # [ENC] is the next one
+
+
+def blip_vqa(directory: Path, **text: int) -> Path:
+    """BLIP that answers questions, as Salesforce's: [DEC] and [ENC] have rows behind those of the words."""
+    torch.manual_seed(5)
+    text = {**TEXT, "vocab_size": DEC + 2, "bos_token_id": DEC, "sep_token_id": 3, **text}
+    config = BlipConfig(vision_config=TOWER, text_config=text)
+    return saved(directory, spread(BlipForQuestionAnswering(config)), *ANSWERS)
+
+
 def blip_2(directory: Path) -> Path:
     """BLIP-2 of the first stage: no language model."""
     torch.manual_seed(2)
@@ -110,11 +123,11 @@ def spread(network: Any) -> Any:
     return network
 
 
-def saved(directory: Path, network: Any) -> Path:
-    """Save a network, its tokenizer and its image processor."""
+def saved(directory: Path, network: Any, *more: str) -> Path:
+    """Save a network, its tokenizer, with *more* words, and its image processor."""
     network.save_pretrained(directory)
     words = directory / "vocab.txt"
-    words.write_text("\n".join((*SPECIAL, *WORDS)))
+    words.write_text("\n".join((*SPECIAL, *WORDS, *more)))
     BertTokenizerFast(str(words)).save_pretrained(directory)
     BlipImageProcessorPil(size={"height": SIDE, "width": SIDE}).save_pretrained(directory)
     return directory

@@ -105,6 +105,7 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
             [RewardCall(PICTURE, PROMPT)],
         ),
         "blip_itm contrast": made("blip_itm", blip_checkpoints.blip, [ContrastCall(PICTURE, PROMPT)]),
+        "blip_vqa": made("blip_vqa", blip_checkpoints.blip_vqa, VQA_CALLS),
         "clip_flant5": family("clip_flant5", VQA_CALLS, checkpoint=str(FLANT5)),
         "imagereward": made("imagereward", imagereward, [RewardCall(PHOTO, PROMPT)]),
         "instructblip": made("instructblip", blip_checkpoints.instructblip, [LikelihoodCall(PICTURE, DOG)]),

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from math import isfinite
+from typing import Protocol
 
 import torch
 
+from models.checkpoints.pretrained import Unknown
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import NOT_FINITE, ModelError
 from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood
-from models.families.clip_flant5.layout import CONTEXT_LENGTH, Tokenizer
+from models.families.clip_flant5.layout import CONTEXT_LENGTH
 
 VqaCall = AnswerCall | LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
 
@@ -38,10 +40,26 @@ class AnswerQuery:
         return sum(map(len, self.answers))
 
 
+class AnswerTokenizer(Protocol):
+    """
+    A tokenizer of answers.
+
+    Attributes:
+        space: the token of a space alone, before a word without a token of its own; None without one.
+    """
+
+    unknown: Unknown
+    space: int | None
+
+    def encode(self, text: str) -> list[int]:
+        """Return ids of *text*, with the one that ends an answer."""
+        ...
+
+
 class AnswerEncoder:
     """Translates calls into tokens of a *tokenizer*; *words* are the model's own for yes and no."""
 
-    def __init__(self, tokenizer: Tokenizer, words: tuple[str, str] = ("Yes", "No")) -> None:
+    def __init__(self, tokenizer: AnswerTokenizer, words: tuple[str, str] = ("Yes", "No")) -> None:
         self._tokenizer = tokenizer
         self._yes, self._no = (tokenizer.encode(word)[0] for word in words)
 

@@ -69,7 +69,7 @@ class Tokenizer:
         if self._pieces.unk_id() in first or first[0] == first[1]:
             raise CheckpointError(f'{path}: the tokens "Yes" and "No" begin with the same piece')
         self._encoded = lru_cache(KEPT)(self._pieces.encode)  # many pictures have the same prompt
-        self.space: int = self._pieces.piece_to_id(
+        self.space: int | None = self._pieces.piece_to_id(
             "\u2581"
         )  # alone, before a word without a piece of its own
         self.unknown = Unknown(self._pieces.unk_id(), frozenset((PAD, EOS)))

@@ -2,6 +2,7 @@
 
 import io
 import json
+from math import prod
 
 import PIL.Image
 import pytest
@@ -245,6 +246,34 @@ def test_an_expected_no_is_right_for_tiif(run, tmp_path):
     said = [each["answer"] for each in found["questions"]]
 
     assert ((said[0] == "yes") + (said[1] == "no")) / 2 == row["mean"]["overall short"]
+
+
+def test_phrases_of_compbench_are_questions_by_themselves(run, tmp_path):
+    """A picture has the product of P(yes) among yes and no; other words are a caution."""
+    prompt, phrases = "a red cup and a blue bench.", ("a red cup", "a blue bench")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "color_val.txt").write_text(prompt, "utf-8")
+    jsonl(tmp_path / "phrases.jsonl", *({"item": "color/0", "phrase": each} for each in phrases))
+    folder = tmp_path / "out" / "color" / "samples"
+    folder.mkdir(parents=True)
+    for number, colour in enumerate(("red", "blue")):
+        (folder / f"{prompt}_{number:06}.png").write_bytes(png(colour))
+    given = ("compbench", "data", "a=out", "--phrases", "phrases.jsonl")
+    [row] = table(run, *given)[0]["generators"]
+    lines = list(lines_of(tmp_path / "out" / "compbench-a.jsonl"))
+    [worded] = table(run, *given, "--out", "other", "--option", "dsg.question={} Yes or no?")[0]["generators"]
+    [other, _] = lines_of(tmp_path / "other" / "compbench-a.jsonl")
+
+    asked = [line["details"]["dsg"]["questions"] for line in lines]
+    products = [prod(round(each["probability"], 4) for each in questions) for questions in asked]
+    assert [[f"{each}?" for each in phrases]] * 2 == [[each["text"] for each in of] for of in asked]
+    assert sum(round(each, 4) for each in products) / 2 == pytest.approx(row["mean"]["color"], abs=1e-6)
+    assert "{}" == lines[0]["own_options"]["dsg"]["question"]
+    assert "question" not in other["own_options"]["dsg"]
+    assert f"answered by {row['models']}, in the paper by BLIP-VQA" in row["caution"]
+    assert "question" not in row["caution"]
+    assert "questions as '{} Yes or no?'" in worded["caution"]
+    assert row["mean"] != worded["mean"]
 
 
 @pytest.fixture

@@ -87,13 +87,15 @@ def test_weights_of_another_activation_are_refused_before_a_download(name, other
     [
         (("blip-2", "Blip2ForConditionalGeneration", "t5"), ("vqa", "instructblip")),
         (("blip-2", "Blip2ForImageTextRetrieval", "bert"), ("itm", "blip_itm")),
+        (("blip", "BlipForQuestionAnswering", "blip_text_model"), ("vqa", "blip_vqa")),
+        (("blip", "BlipForImageTextRetrieval", "blip_text_model"), ("itm", "blip_itm")),
         (("instructblip", "InstructBlipForConditionalGeneration", "t5"), ("vqa", "instructblip")),
         (("blip-2", "Blip2ForConditionalGeneration", "opt"), "must be a T5, not 'opt'"),
         (("instructblip", "InstructBlipForConditionalGeneration", "llama"), "must be a T5, not 'llama'"),
     ],
 )
-def test_a_blip_with_a_flan_t5_answers_questions(config, expected, tmp_path):
-    """Two kinds have the model_type `blip-2`; with another language model it is refused before a download."""
+def test_a_blip_with_a_decoder_or_a_flan_t5_answers_questions(config, expected, tmp_path):
+    """Two kinds have the model_type `blip-2`, and two `blip`; other language models are refused at once."""
     kind, architecture, language = config
     text = {
         "model_type": kind,

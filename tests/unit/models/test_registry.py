@@ -55,6 +55,7 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "openai_embedding": "embedding",
         "blip_itm": "itm",
         "instructblip": "vqa",
+        "blip_vqa": "vqa",
         "imagereward": "imagereward",
         "aesthetic": "aesthetic",
         "pal4vst": "artifact",

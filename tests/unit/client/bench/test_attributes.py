@@ -1,10 +1,14 @@
 """`scoregate bench compbench`, `tiif` and `unigen`: means by attribute, from given answers."""
 
 import json
+import sys
 from random import Random
 from statistics import fmean
+from types import SimpleNamespace
 
 import pytest
+
+from scoregate.cli.main import main
 
 CATEGORIES = ("color", "shape", "texture")
 
@@ -39,12 +43,12 @@ def compbench(tmp_path, written):
 
 @pytest.mark.parametrize(("given", "digits"), [([], 4), (["--exact"], 7)])
 def test_a_picture_has_the_product_over_its_phrases_rounded(bench, compbench, given, digits):
-    """Of the first eight that name a thing; the mean of a category is over pictures."""
+    """Of the first eight that name a thing, rounded likewise; the mean of a category is over pictures."""
     arguments, answers = compbench
     products = {}
     for each in answers:
         key = each["item"], each["tile"]
-        products[key] = products.get(key, 1) * each["answer"]
+        products[key] = products.get(key, 1) * round(each["answer"], digits)
     of_category = {}
     for (item, _), product in products.items():
         of_category.setdefault(item.partition("/")[0], []).append(round(product, digits))
@@ -54,13 +58,58 @@ def test_a_picture_has_the_product_over_its_phrases_rounded(bench, compbench, gi
     assert "3 of 10 pictures of a prompt" in row["caution"]
 
 
-def test_pictures_of_a_benchmark_without_a_metric_are_refused(refused, compbench, tmp_path):
-    """Its answers are given in a file."""
+def test_phrases_of_another_prompt_are_refused(refused, compbench, written):
+    """With the file and the item."""
     arguments, _ = compbench
+    phrases = written([{"item": "color/2", "phrase": "a cup"}], "other.csv")
 
-    assert "no metric scores these pictures" in refused(
-        "bench", "compbench", arguments[0], f"a={tmp_path}", *arguments[2:]
+    assert "other.csv: the benchmark has no item color/2" in refused(
+        "bench", "compbench", *arguments[:3], phrases
     )
+
+
+@pytest.fixture
+def cup(tmp_path, written):
+    """A folder of one prompt, and the answer about one of its phrases."""
+    (tmp_path / "color_val.txt").write_text("the left of a cup\n", "utf-8")
+    return tmp_path, f"a={written([{'item': 'color/0', 'question': 'a cup?', 'answer': 0.5}], 'a.csv')}"
+
+
+def test_phrases_are_those_of_spacy_where_no_file_has_them(bench, cup, monkeypatch):
+    """Its noun chunks of each prompt by the authors' model, without those that name no thing."""
+    document = SimpleNamespace(noun_chunks=[SimpleNamespace(text=text) for text in ("the left", "a cup")])
+    parsed, loaded = [], []
+    parser = SimpleNamespace(pipe=lambda texts: [parsed.append(text) or document for text in texts])
+    fake = SimpleNamespace(load=lambda name: loaded.append(name) or parser)
+    monkeypatch.setitem(sys.modules, "spacy", fake)
+    [row] = bench("compbench", *cup, "--bootstrap", 0)["generators"]
+
+    assert ({"color": 0.5}, ["en_core_web_sm"]) == (row["mean"], loaded)
+    assert ["the left of a cup"] == parsed
+
+
+def absent(name):
+    raise OSError(f"[E050] Can't find model {name!r}.")
+
+
+@pytest.mark.parametrize("spacy", [None, SimpleNamespace(load=absent)], ids=["package", "model"])
+def test_without_spacy_the_phrases_are_to_be_given(refused, cup, monkeypatch, capsys, spacy):
+    """The line names the option and the installation; the prompts are printed without phrases."""
+    monkeypatch.setitem(sys.modules, "spacy", spacy)
+    line = refused("bench", "compbench", *cup)
+
+    assert "name the phrases by --phrases FILE, or install spaCy: pip install spacy" in line
+    assert "python -m spacy download en_core_web_sm" in line
+    assert 0 == main(["bench", "compbench", str(cup[0]), "--prompts"])
+    assert "the left of a cup" == json.loads(capsys.readouterr().out)["prompt"]
+
+
+def test_pictures_of_a_benchmark_without_a_metric_are_refused(refused, written, tmp_path):
+    """Its answers are given in a file."""
+    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
+    data = written([{"index": 0, "prompt_en": "p", "sub_dims_en": sub_dims}], "d.csv")
+
+    assert "no metric scores these pictures" in refused("bench", "unigen", data, f"a={tmp_path}")
 
 
 ATTRIBUTES = ("shape+color", "color+texture", "action+2d", "numeracy", "text", "numeracy+color", "real_world")

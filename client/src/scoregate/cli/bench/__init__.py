@@ -25,7 +25,7 @@ GENERATORS = {
     "oneig_text": "OneIG-Bench, text: edit distance, pictures with all text, and words",
     "longtext": "LongText-Bench: words, or Chinese characters, that pictures show",
     "cvtg2k": "CVTG-2K: words, edit distance and CLIPScore of pictures with several texts",
-    "compbench": "T2I-CompBench, attributes: generators by category, from given answers",
+    "compbench": "T2I-CompBench, attributes: generators by category, by P(yes) about noun phrases",
     "tiif": "TIIF-Bench: generators by attribute, for short and long prompts",
     "unigen": "UniGenBench++: generators by dimension and test point, from given grades",
     "gedit": "GEdit-Bench: editors by task, by a judge of the edit and of the picture",

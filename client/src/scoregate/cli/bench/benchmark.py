@@ -9,7 +9,7 @@ import argparse
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -288,9 +288,6 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
     """
     Return the pictures in *folder* by their names.
 
-    One of several has `_` and its number in its name, before the first full stop.  Leading zeros of names
-    do not count.
-
     Raises:
         BadInput: two files are the same picture, or none is of an item.
     """
@@ -299,10 +296,7 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
     found: dict[str, dict[int, Path]] = defaultdict(dict)
     others = 0
     for path in sorted(pictures(folder)):
-        own = path.relative_to(folder)
-        stem, number = without_zeros(own.parent / own.name.partition(".")[0]), 0
-        if stem not in known and (parts := NUMBERED.fullmatch(stem)):
-            stem, number = without_zeros(Path(parts[1])), int(parts[2])
+        stem, number = place_of(path.relative_to(folder), known)
         if stem not in known:
             others += path not in sources
             continue
@@ -315,6 +309,22 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
     shared = any(GENERATOR in item.file for item in items)  # with the pictures of other generators
     of_item = {id: [each[key] for key in sorted(each)] for id, each in found.items()}
     return Placed(folder, of_item, 0 if shared else others)
+
+
+def place_of(path: Path, known: Collection[str]) -> tuple[str, int]:
+    """
+    Return the name of a picture's item, up to its first full stop, and the number of the picture.
+
+    One of several has `_` and its number in its name, before that full stop or at the end, as behind a prompt
+    with a full stop.  Leading zeros do not count.
+    """
+    first = without_zeros(path.parent / path.name.partition(".")[0])
+    last = NUMBERED.fullmatch(path.stem)
+    if last and "." in last[1] and first in known:
+        return first, int(last[2])
+    if first not in known and (parts := NUMBERED.fullmatch(first)):
+        return without_zeros(Path(parts[1])), int(parts[2])
+    return first, 0
 
 
 def without_zeros(path: Path) -> str:

@@ -1,14 +1,17 @@
-"""`scoregate bench compbench`: the attributes of T2I-CompBench (Huang et al. 2023), by BLIP-VQA's answers."""
+"""`scoregate bench compbench`: the attributes of T2I-CompBench (Huang et al. 2023), by BLIP-VQA's P(yes)."""
 
 import argparse
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from scoregate.cli.bench.answers import PROBABILITY, Answers, Item, Question
+from scoregate.cli.arguments import UsageFault, options_of
+from scoregate.cli.bench.answers import Answers, Item, Question, Reading, in_details, share, yes_no_set
 from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import rows_of
 from scoregate.cli.bench.figures import benchmark_tables
@@ -17,65 +20,121 @@ from scoregate.records import BadInput
 CATEGORIES = ("color", "shape", "texture")
 SKIPPED = ("top", "the side", "the left", "the right")  # phrases that name no thing
 PHRASES = 8
-DIGITS = 4  # of a picture's score
+DIGITS = 4  # of a probability, and of a picture's score
+METRIC = "dsg"  # its details have P(yes) among yes and no
+PARSER = "en_core_web_sm"  # the authors', of spaCy
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_benchmark(parser, COMPBENCH, "a folder with color_val.txt, shape_val.txt and texture_val.txt")
     add = parser.add_argument
-    what = "the noun phrases of each prompt: a table with item and phrase, in their order"
+    what = "the noun phrases of each prompt: a table with item and phrase, in their order (default: by spaCy)"
     add("--phrases", type=Path, metavar="FILE", help=what)
     what = f"use phrases such as {SKIPPED[1]!r}, too, and more than {PHRASES} of a prompt"
     add("--all-phrases", action="store_true", help=what)
-    what = f"do not round a picture's score to {DIGITS} digits"
+    what = f"do not round probabilities and scores of pictures to {DIGITS} digits"
     add("--exact", action="store_true", help=what)
 
 
 def items(arguments: argparse.Namespace) -> list[Item]:
-    """Return the items, CATEGORY/N with N from 0, and a question for each phrase."""
-    phrases = phrases_of(arguments.phrases, all_phrases=arguments.all_phrases) if arguments.phrases else {}
+    """
+    Return the items, CATEGORY/N with N from 0, and a question for each phrase; `--prompts` needs none.
+
+    Raises:
+        UsageFault: phrases are not given, and spaCy is not installed.
+        BadInput: there are no prompts, or phrases of another one.
+    """
+    prompts = prompts_in(arguments.data)
+    phrases: Mapping[str, Sequence[str]] = {}
+    if arguments.phrases:
+        phrases = phrases_in(arguments.phrases, prompts)
+    elif arguments.generators:
+        phrases = noun_chunks(prompts)
+    worded = "question" in options_of(arguments).get(METRIC, {})
+    options = {METRIC: {} if worded else {"question": "{}"}}
     found = []
-    files = {name: arguments.data / f"{name}_val.txt" for name in CATEGORIES}
-    if not any(path.is_file() for path in files.values()):
-        raise BadInput(f"{arguments.data}: there is no {files[CATEGORIES[0]].name}, and no other category")
-    for name, path in files.items():
-        lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ()
-        for number, prompt in enumerate(filter(None, map(str.strip, lines))):
-            id = f"{name}/{number}"
-            texts = phrases.pop(id, [])
-            questions = {place: Question(f"{text}?") for place, text in enumerate(texts, 1)}
-            found.append(Item(id, prompt, f"{name}/samples/{prompt.partition('.')[0]}", questions, name))
-    if phrases:
-        raise BadInput(f"{arguments.phrases}: the benchmark has no item {next(iter(phrases))}")
+    for id, prompt in prompts.items():
+        category, texts = id.partition("/")[0], phrases.get(id, ())
+        if not arguments.all_phrases:
+            texts = [text for text in texts if text not in SKIPPED][:PHRASES]
+        questions = {place: Question(f"{text}?") for place, text in enumerate(texts, 1)}
+        place = f"{category}/samples/{prompt.partition('.')[0]}"
+        found.append(Item(id, prompt, place, questions, category, options=options))
     return found
 
 
-def phrases_of(path: Path, *, all_phrases: bool) -> dict[str, list[str]]:
-    """Return the phrases of each item that the authors' code uses."""
+def prompts_in(folder: Path) -> dict[str, str]:
+    """Return the prompts of all categories by id.  Raises `BadInput` if there is no category."""
+    files = {name: folder / f"{name}_val.txt" for name in CATEGORIES}
+    if not any(path.is_file() for path in files.values()):
+        raise BadInput(f"{folder}: there is no {files[CATEGORIES[0]].name}, and no other category")
+    return {
+        f"{name}/{number}": prompt
+        for name, path in files.items()
+        if path.is_file()
+        for number, prompt in enumerate(
+            filter(None, map(str.strip, path.read_text("utf-8", errors="replace").splitlines()))
+        )
+    }
+
+
+def phrases_in(path: Path, prompts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the phrases in a table, by item.  Raises `BadInput` if the benchmark has no such item."""
     table = rows_of(path)
     found: dict[str, list[str]] = defaultdict(list)
     for item, phrase in zip(table.names("item"), table.names("phrase"), strict=True):
-        if all_phrases or (phrase not in SKIPPED and len(found[item]) < PHRASES):
-            found[item].append(phrase)
+        if item not in prompts:
+            raise BadInput(f"{path}: the benchmark has no item {item}")
+        found[item].append(phrase)
     return found
+
+
+def noun_chunks(prompts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return spaCy's noun chunks of each prompt.  Raises `UsageFault` if it is not installed."""
+    try:
+        parsed = import_module("spacy").load(PARSER).pipe(prompts.values())
+    except (ImportError, OSError) as exc:  # without the package, and without its model
+        raise UsageFault(
+            "name the phrases by --phrases FILE, or install spaCy: pip install spacy,"
+            f" then python -m spacy download {PARSER} ({exc})"
+        ) from None
+    return {
+        id: [chunk.text for chunk in document.noun_chunks]
+        for id, document in zip(prompts, parsed, strict=True)
+    }
+
+
+def options(item: Item) -> dict[str, Any]:
+    """Return the options of the metric: a set of the phrases alone, unless the user has other words."""
+    return {METRIC: {**item.options[METRIC], "question_set": yes_no_set(item)}}
+
+
+def probabilities(item: Item, line: Mapping[str, Any]) -> Answers:
+    """Return P(yes) among yes and no for each phrase.  Raises `TypeError` for written answers."""
+    found = in_details(METRIC, item, line, "probability")
+    return {id: float(probability) for id, probability in found.items()}
 
 
 def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the product over the phrases for each picture, in the authors' precision."""
-    products = [
-        float(np.multiply.reduce([np.float32(each) for each in answers.values()], dtype=np.float32))
-        for answers in pictures
-    ]
-    return {item.group: products if arguments.exact else [float(f"{each:.{DIGITS}f}") for each in products]}
+
+    def rounded(value: np.float32) -> float:
+        return float(value) if arguments.exact else float(f"{value:.{DIGITS}f}")
+
+    products = []
+    for answers in pictures:
+        each = [np.float32(rounded(np.float32(answer))) for answer in answers.values()]
+        products.append(rounded(np.multiply.reduce(each, dtype=np.float32)))
+    return {item.group: products}
 
 
 COMPBENCH = Benchmark(
     "compbench",
     Paper("BLIP-VQA", prompts=900, pictures=10),
     items,
-    PROBABILITY,
+    Reading((METRIC,), options, probabilities, share),
     values,
-    scored=False,
+    wording=True,
 )
 tables = partial(benchmark_tables, COMPBENCH)

@@ -166,10 +166,12 @@ def cautions(
     if models := sorted(each for each in found.models if plain(paper.model) not in plain(each)):
         yield f"answered by {', '.join(models)}, in the paper by {paper.model}"
     metric = benchmark.reading.metrics[0]
-    if found.models and not benchmark.wording:
-        own = options_of(arguments).get(metric, {}).get("question")
+    if found.models:
         words = f"the rubric {arguments.rubric}" if metric == JUDGE else metric
-        yield f"questions as {own!r}" if own else f"the questions' words are those of {words}"
+        if own := options_of(arguments).get(metric, {}).get("question"):
+            yield f"questions as {own!r}"
+        elif not benchmark.wording:
+            yield f"the questions' words are those of {words}"
     yield from (*found.notes, *benchmark.notes, *caution(len(values), "prompt").values())
 
 
