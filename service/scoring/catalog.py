@@ -1,6 +1,6 @@
 """The metrics that are served, with their models and question styles."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from service.core.errors import UnknownMetric
 from service.metrics.common.contract import Metric, MetricOptions
@@ -29,6 +29,7 @@ class MetricCatalog:
         models: the handle of each role's model, by metric.
         defaults: the default options of each metric.
         configured: metrics whose models are all configured, by name.
+        used: the handles of the models that each of these may use.
     """
 
     def __init__(self, known: Mapping[str, Metric], runtime: Runtime) -> None:
@@ -43,7 +44,7 @@ class MetricCatalog:
             for name, metric in known.items()
             if all(self.models[part.name].get(role) for part in self._parts(name) for role in part.roles)
         }
-        self._handles = {
+        self.used = {
             name: [
                 handle
                 for part in self._parts(name)
@@ -120,11 +121,7 @@ class MetricCatalog:
         for name in metrics:
             if name not in served:
                 raise UnknownMetric(self.absent(name))
-        return self.handles_of(metrics)
-
-    def handles_of(self, metrics: Iterable[str]) -> dict[str, Handle]:
-        """Return the handles of the models that configured *metrics* may use, by name."""
-        return {handle.name: handle for name in metrics for handle in self._handles[name]}
+        return {handle.name: handle for name in metrics for handle in self.used[name]}
 
     def style(self, name: str, options: Mapping[str, MetricOptions]) -> tuple[Style, Handle | None]:
         """

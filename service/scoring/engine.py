@@ -163,7 +163,8 @@ class Engine:
         """Return the report of a scored item."""
         item, inputs = plan.items[index], plan.by_metric[index]
         results = {name: folded(name, each) for name, each in inputs.items()}
-        models = [infos[name] for name in self.catalog.handles_of(inputs) if infos[name].vocabulary]
+        used = dict.fromkeys(handle.name for name in inputs for handle in self.catalog.used[name])
+        models = [infos[name] for name in used if infos[name].vocabulary]
         return ItemReport(item, results, unknown_words(item.prompt, models) if models else ())
 
     async def _finish(self, input: Input, plan: Plan, context: Context, finished: Finished) -> None:

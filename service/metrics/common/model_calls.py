@@ -33,12 +33,12 @@ class Vqa(ModelClient):
     @property
     def question(self) -> str:
         """The model's template of the question if a text is visible, `{}`."""
-        return self._handle.info.question
+        return self._handle.backend.info.question
 
     @property
     def choice_question(self) -> str:
         """The model's template for a question, `{}`, that has choices."""
-        return self._handle.info.choice_question
+        return self._handle.backend.info.choice_question
 
     async def ask(self, image: Image, questions: Sequence[str], answer: str) -> list[Likelihood]:
         """Return how likely *answer* is to each question.  Raises the first error, after all calls ended."""
@@ -71,12 +71,12 @@ class Detector(ModelClient):
     @property
     def labels(self) -> Sequence[str]:
         """The only objects that it finds; empty for an open-vocabulary detector."""
-        return self._handle.info.labels
+        return self._handle.backend.info.labels
 
     @property
     def masks(self) -> bool:
         """True if it returns a mask of each object."""
-        return self._handle.info.masks
+        return self._handle.backend.info.masks
 
     async def find(self, image: Image, labels: Sequence[str], threshold: float) -> Detections:
         """Return objects that score above *threshold*: of its own labels, or of *labels* if it has none."""
@@ -99,7 +99,7 @@ class Clip(ModelClient):
     @property
     def logit_scale(self) -> float:
         """The factor of cosines in the checkpoint's training.  Raises `ModelFault` if it is unknown."""
-        scale = self._handle.info.logit_scale
+        scale = self._handle.backend.info.logit_scale
         if scale is None:
             raise ModelFault(f"the model {self._handle.name} has no logit scale")
         return scale
