@@ -23,12 +23,11 @@ unexport PYTHONDONTWRITEBYTECODE
 watched = while sleep $(TICK_S) >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \
 	echo "  $(1): $$(du -sh $(1) | cut -f1) so far"; done & trap "kill $$!" EXIT;
 
-# $(call installed,FOLDER,WHAT) installs in the environment FOLDER with uv, which takes a sixth of pip's work, from the index that
-# pip is set to; with pip if that fails.
+# $(call installed,FOLDER,WHAT) installs in the environment FOLDER with uv, which takes a sixth of pip's work; with pip if that
+# fails, or if pip is set to an index, which uv would not read.
 UV := uv==0.13.9
-installed = { $(1)/bin/pip install --quiet --disable-pip-version-check $(UV) \
-	&& UV_DEFAULT_INDEX="$${PIP_INDEX_URL:-$$($(1)/bin/pip config get global.index-url 2>/dev/null || true)}" \
-	&& { [ -n "$$UV_DEFAULT_INDEX" ] && export UV_DEFAULT_INDEX || unset UV_DEFAULT_INDEX; } \
+installed = { ! $(1)/bin/pip config list | grep -q index \
+	&& $(1)/bin/pip install --quiet --disable-pip-version-check $(UV) \
 	&& $(1)/bin/uv pip install --python $(1)/bin/python $(2); } \
 	|| $(1)/bin/pip install --disable-pip-version-check $(2)
 
