@@ -69,8 +69,7 @@ class FairThreads:
                 raise RuntimeError("the threads have ended")
             who = CALLER.get().who
             if not self._turns.callers and self._has_thread(who):
-                self._running[who] += 1
-                self._handed.put((who, (future, work, args)))
+                self._start(who, (future, work, args))
             else:
                 self._turns.add((future, work, args))
                 self._hand_out()  # a spare thread may be free for another caller
@@ -87,9 +86,7 @@ class FairThreads:
     def _hand_out(self) -> None:
         """Start the tasks that may run now; end the threads if the pool is closed and idle."""
         while self._turns.callers and self._has_thread(self._turns.first(self._running)[0]):
-            who, task = self._turns.take(self._running)
-            self._running[who] += 1
-            self._handed.put((who, task))
+            self._start(*self._turns.take(self._running))
         if self._closed and not self._running:
             for _ in self._threads:
                 self._handed.put(None)
@@ -110,6 +107,10 @@ class FairThreads:
         """Return True if a thread is free for a task of *who*; start one if needed, see `_grow`."""
         running, spare = self._running.total(), 0 if who in self._running else self._spare
         return running < self._workers + spare and (running < len(self._threads) or self._grow())
+
+    def _start(self, who: object, task: Task) -> None:
+        self._running[who] += 1
+        self._handed.put((who, task))
 
     def _run(self) -> None:
         try:
