@@ -143,6 +143,13 @@ class Clipped(Strict):
         return end
 
 
+def shared(default: BaseModel) -> Any:
+    """Return a field whose default is *default* itself.  Pydantic copies a default that cannot be hashed."""
+    return Field(
+        default_factory=lambda: default, json_schema_extra={"default": default.model_dump(mode="json")}
+    )
+
+
 def different(names: list[str]) -> list[str]:
     """Refuse duplicate names."""
     if len(set(names)) < len(names):
@@ -332,8 +339,9 @@ class Requests:
         styles: tuple[str, ...],
         max_items: int,
     ) -> None:
-        fields: dict[str, Any] = {name: (options, options()) for name, options in by_metric}
+        fields: dict[str, Any] = {name: (options, shared(options())) for name, options in by_metric}
         options: Any = create_model("Options", __base__=Options, __doc__=Options.__doc__, **fields)
+        every = shared(options())
         own = Annotated[options, BeforeValidator(over_the_requests)] | None
         names = Annotated[
             list[Name],
@@ -353,7 +361,7 @@ class Requests:
             "ScoreRequest",
             __base__=ScoreRequest,
             __doc__=ScoreRequest.__doc__,
-            options=(Annotated[options, AfterValidator(of_the_request)], options()),
+            options=(Annotated[options, AfterValidator(of_the_request)], every),
             items=(listed(item, max_items) | None, None),
             images=(listed(WireImage, max_items) | None, None),
             metrics=(names, [*default]),
@@ -363,7 +371,7 @@ class Requests:
             "RankRequest",
             __base__=RankRequest,
             __doc__=RankRequest.__doc__,
-            options=(options, options()),
+            options=(options, every),
             images=(listed(WireImage, min(max_items, MAX_RANKED)), ...),
             metric=(Name, default[0]),
         )
@@ -374,7 +382,7 @@ class Requests:
             __doc__=QuestionsRequest.__doc__,
             prompts=(listed(Prompt, max_items), ...),
             style=(style, styles[0]),
-            options=(options, options()),
+            options=(options, every),
         )
 
 
