@@ -74,7 +74,7 @@ def is_video(source: Source) -> bool:
         case Base64():
             start = source.text.find(",", 0, MAX_HEAD) + 1 if source.text.startswith("data:") else 0
             with suppress(binascii.Error, ValueError):
-                return MP4.begins(pybase64.b64decode(source.text[start : start + HEAD_CHARACTERS]))
+                return MP4.begins(binascii.a2b_base64(source.text[start : start + HEAD_CHARACTERS]))
             return False
     return MP4.begins(source)
 
