@@ -27,6 +27,7 @@ class Trace:
     def __init__(self, path: Path, ours: tuple[str, ...]) -> None:
         self._path, self._ours, self._on = path, ours, False
         self._calls: list[tuple[str, str]] = []
+        self._all = 0  # calls of any function, those of libraries too
 
     def start(self) -> None:
         """Take the two signals, and see the calls of this thread and of those to come."""
@@ -36,24 +37,30 @@ class Trace:
         sys.setprofile(self._called)
 
     def _called(self, frame: FrameType, event: str, arg: Any) -> None:
+        if not self._on or event != "call":
+            return
+        self._all += 1
         code = frame.f_code
         if (
-            self._on
-            and event == "call"
-            and code.co_filename.startswith(self._ours)
+            code.co_filename.startswith(self._ours)
             and not code.co_filename.startswith(AROUND)
             and code.co_name[0] != "<"
         ):
             self._calls.append((code.co_filename, code.co_qualname))
 
     def begin(self, *_: Any) -> None:
-        self._calls, self._on = [], True
+        self._calls, self._all, self._on = [], 0, True
 
     def end(self, *_: Any) -> None:
         self._on = False
         files = [file for file, _ in self._calls]
         changes = 1 + sum(file != last for last, file in itertools.pairwise(files))
-        counts = {"functions": len({*self._calls}), "files": len({*files}), "changes": changes}
+        counts = {
+            "functions": len({*self._calls}),
+            "files": len({*files}),
+            "changes": changes,
+            "calls": self._all,
+        }
         whole = self._path.with_suffix(".part")
         whole.write_text(json.dumps(counts), "utf-8")
         whole.rename(self._path)

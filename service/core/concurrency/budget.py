@@ -262,6 +262,7 @@ class ByteBudget:
         self.total, self.held = total, 0
 
 
+@dataclass(eq=False, slots=True)
 class Share:
     """
     The bytes that one request or download has of a budget, none at first; on exit all are given back.
@@ -270,8 +271,8 @@ class Share:
         size: bytes.
     """
 
-    def __init__(self, budget: ByteBudget) -> None:
-        self._budget, self.size = budget, 0
+    _budget: ByteBudget
+    size: int = 0
 
     def __enter__(self) -> Self:
         return self

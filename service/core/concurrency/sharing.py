@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -10,13 +11,13 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
+@dataclass(eq=False, slots=True)
 class Shared(Generic[T]):
     """A context that is entered for its first holder and exited after its last one."""
 
-    def __init__(self) -> None:
-        self._entering = asyncio.Lock()
-        self._holders = 0  # including those that wait for it to be entered
-        self._entered: tuple[AbstractAsyncContextManager[T], T] | None = None
+    _entering: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _holders: int = 0  # including those that wait for it to be entered
+    _entered: tuple[AbstractAsyncContextManager[T], T] | None = None
 
     @asynccontextmanager
     async def hold(self, enter: Callable[[], AbstractAsyncContextManager[T]]) -> AsyncIterator[T]:

@@ -1,6 +1,7 @@
 """The models of one request, as a metric calls them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,12 @@ from service.serving.handle import Handle
 CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at CLIP's context length, or at <|endoftext|> in it")
 
 
+@dataclass(frozen=True, slots=True)
 class ModelClient:
     """A model on behalf of one request."""
 
-    def __init__(self, handle: Handle, context: Context) -> None:
-        self._handle, self._context = handle, context
+    _handle: Handle
+    _context: Context
 
 
 class Vqa(ModelClient):
@@ -110,6 +112,7 @@ def cosine_demand(prompt: str, options: Any) -> Mapping[str, Demand]:
     return {"clip": Demand(2, len(prompt))}
 
 
+@dataclass(frozen=True, slots=True)
 class Questions:
     """
     Question sets on behalf of one request.
@@ -118,10 +121,10 @@ class Questions:
         style: that the request's options select; None for a metric without question sets.
     """
 
-    def __init__(
-        self, writer: QuestionWriter, llm: Handle | None, context: Context, style: Style | None
-    ) -> None:
-        self._writer, self._llm, self._context, self.style = writer, llm, context, style
+    _writer: QuestionWriter
+    _llm: Handle | None
+    _context: Context
+    style: Style | None
 
     async def of(self, prompt: str, style: Style) -> tuple[QuestionSet, CacheStatus]:
         """Return the set for *prompt* and its cache status."""
@@ -132,29 +135,23 @@ class Questions:
         return await self._writer.pinned(id)
 
 
+@dataclass(frozen=True, slots=True)
 class Models:
     """
     The models of one metric of one request, by role.
 
-    Args:
-        lookup: returns the model of a role, or None if none is configured.
-        style: of the metric's question sets, if it uses any.
-
     Attributes:
+        _lookup: returns the model of a role, or None if none is configured.
         score: returns the results of other metrics for the same item, by name, given their options.  For
             composites.
+        _style: of the metric's question sets, if it uses any.
     """
 
-    def __init__(
-        self,
-        lookup: Callable[[str], Handle | None],
-        writer: QuestionWriter,
-        context: Context,
-        score: Callable[..., Awaitable[dict[str, Any]]],
-        style: Style | None = None,
-    ) -> None:
-        self._lookup, self._writer, self._context, self.score = lookup, writer, context, score
-        self._style = style
+    _lookup: Callable[[str], Handle | None]
+    _writer: QuestionWriter
+    _context: Context
+    score: Callable[..., Awaitable[dict[str, Any]]]
+    _style: Style | None = None
 
     def has(self, role: str) -> bool:
         """Return True if a model is configured for *role*."""

@@ -1,7 +1,7 @@
 """Translation of wire types into the engine's inputs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from service.core.errors import Fault, Invalid, UnknownMetric
@@ -114,18 +114,18 @@ def clip_of(item: WireItem, request: ScoreRequest) -> Clip:
     )
 
 
+@dataclass(eq=False, slots=True)
 class Pictures:
     """
-    The pictures of one request; equal URLs and equal names of file *parts* share theirs.
+    The pictures of one request; equal URLs and equal names of file parts share theirs.
 
     Attributes:
         missing: places that name a missing file part.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._shared: dict[tuple[ImagePart | ImageUrl, Orient | None], ImageRef] = {}
-        self.missing: list[Fault] = []
+    _parts: Parts
+    _shared: dict[tuple[ImagePart | ImageUrl, Orient | None], ImageRef] = field(default_factory=dict)
+    missing: list[Fault] = field(default_factory=list)
 
     def of(
         self, image: WireImage | Sequence[OnePicture], place: str, orient: Orient | None = None
