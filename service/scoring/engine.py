@@ -234,7 +234,7 @@ class Engine:
         style = metric.style_of(options) if metric.style else None
         models = Models(self.catalog.models[name].get, self._writer, context, parts, style)
         score = metric.score(item, models, options)
-        if metric.all_roles:
+        if not metric.computes:
             return score
         context.stage = "decode"
         return self._cpu[context.lane].run(run_to_end, score)

@@ -46,19 +46,28 @@ def rgb(encoded: bytes, header: Header) -> PIL.Image.Image:
         ImageError: the picture is broken, or larger than its header.  Pillow's own error would hold a
             reference to the pixels.
     """
+    pixels = converted(encoded, header)
+    if pixels is None:
+        raise ImageError(f"the {header.format} image is broken or truncated")
+    return pixels
+
+
+def converted(encoded: bytes, header: Header) -> PIL.Image.Image | None:
+    """Decode to RGB; return None if that is not possible.  An error raised here would keep the picture."""
     with (
         suppress(Exception),  # Pillow's plugins raise many kinds for a broken file
         PIL.Image.open(io.BytesIO(encoded), formats=[header.format]) as picture,
     ):
-        if picture.width * picture.height <= header.width * header.height:
-            if isinstance(picture, PIL.TiffImagePlugin.TiffImageFile):
-                picture.load_end = lambda: None  # type: ignore[method-assign]  # it would turn the picture
-            picture.load()
-            if picture.mode == "RGB":
-                return PIL.Image.Image()._new(picture.im)  # the pixels alone; `convert` would copy them
-            picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
-            return picture.convert("RGB")
-    raise ImageError(f"the {header.format} image is broken or truncated")
+        if picture.width * picture.height > header.width * header.height:
+            return None
+        if isinstance(picture, PIL.TiffImagePlugin.TiffImageFile):
+            picture.load_end = lambda: None  # type: ignore[method-assign]  # it would turn the picture
+        picture.load()
+        if picture.mode == "RGB":
+            return PIL.Image.Image()._new(picture.im)  # the pixels alone; `convert` would copy them
+        picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
+        return picture.convert("RGB")
+    return None
 
 
 def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.Image.Image]:

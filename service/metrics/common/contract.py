@@ -216,6 +216,11 @@ class Metric:
         """True if smaller scores are better."""
         return self.direction.startswith("lower")
 
+    @property
+    def computes(self) -> bool:
+        """True if it uses no model, so that it would block the event loop."""
+        return not self.all_roles
+
     def demand(self, prompt: str, options: MetricOptions) -> Mapping[str, Demand]:
         """Return its calls for an image, by role of a required model."""
         if self.demand_of:

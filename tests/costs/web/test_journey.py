@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from functools import partial
-from statistics import median
 from typing import NamedTuple
 
 import httpx
@@ -22,7 +21,7 @@ TRACED = (sys.executable, "-m", "tests.support.traced")
 
 
 class Way(NamedTuple):
-    """What one request passes: distinct functions and files of ours, changes of file, and calls of any function."""
+    """What a request passes: distinct functions and files of ours, changes of file, calls of any function."""
 
     functions: int
     files: int
@@ -31,7 +30,7 @@ class Way(NamedTuple):
 
 
 # A little above what was measured; the aims are (220, 45, 200) for vqascore and (280, 55, 350) for dsg.
-MOST = {"vqascore": Way(268, 51, 256, 1700), "dsg": Way(303, 62, 338, 2400)}
+MOST = {"vqascore": Way(268, 51, 245, 1700), "dsg": Way(304, 62, 328, 2400)}
 MOST_OF_A_BENCHMARK = Way(
     60, 12, 4800, 33_000
 )  # rows of its file change from one to another, again and again
@@ -44,7 +43,7 @@ def has(log, request_id):
 
 @pytest.fixture(scope="module")
 def ways(tmp_path_factory):
-    """The median of three requests for each metric, the caches of prompts empty."""
+    """The least of three requests for each metric, the caches of prompts empty; a slow machine only adds."""
     folder, port = tmp_path_factory.mktemp("journey"), free_port(0)
     path, log, ways = folder / "trace.json", folder / "stderr", {}
     command = (*TRACED, str(path), "serve", "--config", str(PROFILE))
@@ -66,7 +65,7 @@ def ways(tmp_path_factory):
                 until(path.exists)
                 seen.append(Way(**json.loads(path.read_text("utf-8"))))
                 path.unlink()
-            ways[metric] = Way(*map(median, zip(*seen[3:], strict=True)))  # the first ones import and connect
+            ways[metric] = Way(*map(min, zip(*seen[3:], strict=True)))  # the first ones import and connect
     print("\n", *(f"{metric}: {way}\n" for metric, way in ways.items()))
     return ways
 
