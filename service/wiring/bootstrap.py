@@ -26,6 +26,7 @@ from service.scoring.engine import Engine
 from service.serving.batcher.device import compute_on_one_core
 from service.serving.lifecycle import Lifecycle
 from service.serving.local import LocalRuntime
+from service.serving.outbox import Outbox
 from service.serving.runtime import Runtime
 
 log = logging.getLogger("scoregate.service")
@@ -58,6 +59,7 @@ class Service:
     Attributes:
         metrics: every metric, including the profile's composites.
         memory: the budget of the bytes that all requests hold.
+        outbox: scores that trainers fetch later.
         parser: a thread that parses large bodies.
 
     Raises:
@@ -97,6 +99,7 @@ class Service:
         self.instruments.request_budget.set(self.memory.total)
         self.instruments.requests_held.set_function(lambda: self.memory.held)
         self.pictures = ImageLoader(settings.images, self.cpu, self.memory)
+        self.outbox = Outbox(self.memory)
         self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
         self.instruments.pixels_held.set_function(lambda: self.pictures.pixels.held)
         scores = self.redis.get("scores")
@@ -138,6 +141,7 @@ class Service:
                 self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
             )
             self.asker = Asker(self.runtime, self.pictures, self.questions)
+            starting.push_async_callback(self.outbox.aclose)
             self.lifecycle = Lifecycle(self.runtime, self.instruments)
             starting.push_async_callback(self.lifecycle.aclose)  # first: no change may follow
             self._stack = starting.pop_all()

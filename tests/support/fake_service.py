@@ -16,7 +16,7 @@ from tests.support.service import until
 PROFILE = ROOT / "loadtest" / "fake.toml"
 MODELS = {"clip", "vqa", "questions", "detector"}
 COMMAND = (*SERVICE, "--config", str(PROFILE))
-DIALECTS = ["flow_factory", "unirl", "rerank", "decisions", "chat_judge"]
+DIALECTS = ["flow_factory", "unirl", "rerank", "decisions", "chat_judge", "cosmos_rl", "openrlhf", "slime"]
 KEY, QUOTA = "a key of the tests", 60  # pairs of an item and a metric a minute
 
 

@@ -38,7 +38,8 @@ SINGLE_IMPORTERS: Mapping[str, set[str]] = {
         f"models.images.formats.{name}" for name in ("bmp", "gif", "jpeg", "png", "webp")
     },
     "a dialect": {
-        *(f"service.web.dialects.{name}" for name in ("chat_judge", "flow_factory", "rerank", "unirl")),
+        *(f"service.web.dialects.{name}" for name in ("chat_judge", "cosmos_rl", "flow_factory", "openrlhf")),
+        *(f"service.web.dialects.{name}" for name in ("rerank", "slime", "unirl")),
         *(f"service.web.dialects.decisions.{name}" for name in ("openai", "sglang", "systemone")),
         "models.families.decisions.bodies",
     },

@@ -7,7 +7,9 @@ from pydantic import Field, field_validator, model_validator
 from models.core.settings import Section
 from service.core.settings import Given
 
-Dialect = Literal["flow_factory", "unirl", "rerank", "decisions", "chat_judge"]
+Dialect = Literal[
+    "flow_factory", "unirl", "cosmos_rl", "openrlhf", "slime", "rerank", "decisions", "chat_judge"
+]
 MOST_S = 600  # as of any request
 MOST_PICTURES = 4096  # that any setting allows
 
@@ -21,6 +23,11 @@ class Timeouts(Section):
 
     flow_factory: float = Field(55, gt=0, le=MOST_S, description="Of `/compute`; its client waits 60 s.")
     unirl: float = Field(115, gt=0, le=MOST_S, description="Of `/unirl/score`; its trainer waits 300 s.")
+    cosmos_rl: float = Field(
+        300, gt=0, le=MOST_S, description="From `/api/reward/enqueue` until what has no score is an error."
+    )
+    openrlhf: float = Field(170, gt=0, le=MOST_S, description="Of `/get_reward`; its trainer waits 180 s.")
+    slime: float = Field(115, gt=0, le=MOST_S, description="Of `/remote_rm`; its trainer waits 120 s.")
     rerank: float = Field(30, gt=0, le=MOST_S, description="Of rerankers' paths, such as `/v1/rerank`.")
     decisions: float = Field(30, gt=0, le=MOST_S, description="Of `/v1/decisions` and `/v1/systemone`.")
     chat_judge: float = Field(

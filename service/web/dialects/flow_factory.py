@@ -13,8 +13,7 @@ from pydantic import Field
 
 from service.core.errors import Invalid, NotReady, ScoregateError
 from service.core.settings.dialects import MOST_PICTURES
-from service.metrics.common.contract import Score
-from service.web.dialects.scoring import Wanted, answer_to, is_temporary, raise_most_telling
+from service.web.dialects.scoring import Wanted, answer_to, is_temporary, values_of
 from service.web.dialects.wire import Loose, Prompts, dialects_of, read_body
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
@@ -89,6 +88,4 @@ async def rewards(request: Request, metric: str) -> list[float]:
     ]
     timeout_s = service_of(request).settings.dialects.timeouts_s.flow_factory
     outcomes = await dialects_of(request).scored(request, wanted, timeout_s, in_windows=True)
-    raise_most_telling((f"image {number}", found) for number, found in enumerate(outcomes))
-    scores = [found[metric] for found in outcomes]
-    return [score.value for score in scores if isinstance(score, Score)]
+    return values_of(outcomes, metric, "image")

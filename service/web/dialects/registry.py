@@ -4,15 +4,18 @@ from collections.abc import Iterable, Iterator
 
 from fastapi import APIRouter
 
-from service.web.dialects import chat_judge, flow_factory, rerank, unirl
+from service.web.dialects import chat_judge, cosmos_rl, flow_factory, openrlhf, rerank, slime, unirl
 from service.web.dialects.decisions import routes as decisions
 
-# Flow-Factory comes last, since its paths may begin with any metric.
+# Those whose paths may begin with any metric come last.
 ROUTERS = {
     "unirl": unirl.router,
+    "cosmos_rl": cosmos_rl.router,
     "rerank": rerank.router,
     "decisions": decisions.router,
     "chat_judge": chat_judge.router,
+    "openrlhf": openrlhf.router,
+    "slime": slime.router,
     "flow_factory": flow_factory.router,
 }
 ON_OWN_PORT = {"rerank": rerank.on_own_port}  # routes that the public API uses

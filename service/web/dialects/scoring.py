@@ -16,11 +16,19 @@ from itertools import chain
 from starlette.requests import Request
 
 from service.core.concurrency.tasks import side_by_side, while_connected
-from service.core.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, ScoregateError, bare
+from service.core.errors import (
+    DeadlineExceeded,
+    Invalid,
+    NotFound,
+    Overloaded,
+    ScoregateError,
+    UnknownMetric,
+    bare,
+)
 from service.core.lanes import BULK
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Source, Url
-from service.metrics.common.contract import Metric, MetricOptions
+from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.metrics.common.registry import rewards
 from service.observability.notes import Code
 from service.scoring.engine import Engine
@@ -50,12 +58,14 @@ class Wanted:
 
     Attributes:
         options: by metric, instead of those of the settings.
+        more: the other frames, if the picture is the first one of a video.
     """
 
     prompt: str
     picture: Source
     metrics: tuple[str, ...]
     options: Mapping[str, MetricOptions] = field(default_factory=dict)
+    more: Sequence[Source] = ()
 
 
 class Dialects:
@@ -93,6 +103,10 @@ class Dialects:
     def absent(self, metric: str) -> str:
         """Return why *metric* is not served; empty if it is."""
         return self._service.engine.catalog.absent(metric)
+
+    def unserved(self, metrics: Iterable[str]) -> dict[str, UnknownMetric]:
+        """Return the errors of those *metrics* that are not served."""
+        return {name: UnknownMetric(why) for name in metrics if (why := self.absent(name))}
 
     def options(self, metric: Metric) -> MetricOptions:
         """Return the options of the settings."""
@@ -135,13 +149,19 @@ class Dialects:
         """
         if not in_windows:
             self.check_number(len(wanted))
+        context = self.context(request, len(wanted), timeout_s)
+        return await while_connected(request.receive, self.in_windows(wanted, context))
+
+    def context(self, request: Request, items: int, timeout_s: float) -> Context:
+        """Build the context of a request in the bulk lane.  Args and errors as of `scored`."""
+        request.state.items = items
         timeout_ms = header_timeout(request) or round(timeout_s * 1000)
-        context = context_of(self._service, request, timeout_ms, BULK)
-        request.state.items = len(wanted)
-        work = side_by_side(
-            (self._window(each, context) for each in self._windows(wanted)), lambda: WINDOWS_AT_ONCE
-        )
-        return [*chain.from_iterable(await while_connected(request.receive, work))]
+        return context_of(self._service, request, timeout_ms, BULK)
+
+    async def in_windows(self, wanted: Sequence[Wanted], context: Context) -> Sequence[Outcomes]:
+        """Score each of *wanted*, and return the outcomes in order, whether or not the caller waits."""
+        works = (self._window(each, context) for each in self._windows(wanted))
+        return [*chain.from_iterable(await side_by_side(works, lambda: WINDOWS_AT_ONCE))]
 
     def _windows(self, wanted: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
         size = self._service.settings.server.max_items
@@ -151,7 +171,11 @@ class Dialects:
         """Score one window.  If there is no room to wait, that error is each outcome."""
         pictures = shared(each.picture for each in wanted)
         items = [
-            UnopenedItem(each.prompt, [picture], {**self._rewards.options, **each.options})
+            UnopenedItem(
+                each.prompt,
+                [picture, *map(ImageRef, each.more)],
+                {**self._rewards.options, **each.options},
+            )
             for each, picture in zip(wanted, pictures, strict=True)
         ]
         try:
@@ -257,12 +281,15 @@ def shared(sources: Iterable[Source]) -> list[ImageRef]:
 
 
 def size_of(wanted: Wanted) -> int:
-    """Return the bytes that a picture holds while it waits."""
-    match wanted.picture:
-        case Base64(text) | Url(text):
-            return len(text)
-        case encoded:
-            return len(encoded)
+    """Return the bytes that a picture or a video holds while it waits."""
+    size = 0
+    for source in (wanted.picture, *wanted.more):
+        match source:
+            case Base64(text) | Url(text):
+                size += len(text)
+            case encoded:
+                size += len(encoded)
+    return size
 
 
 def is_temporary(outcome: MetricResult) -> bool:
@@ -293,3 +320,14 @@ def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, MetricResult]]
     ]
     if errors:
         raise most_telling(errors)
+
+
+def values_of(outcomes: Sequence[Outcomes], metric: str, named: str) -> list[float]:
+    """
+    Return the score of each picture by *metric*.  Raises the most important error if one has none.
+
+    Args:
+        named: what the format calls an entry, for errors.
+    """
+    raise_most_telling((f"{named} {n}", {metric: each[metric]}) for n, each in enumerate(outcomes))
+    return [score.value for each in outcomes if isinstance(score := each[metric], Score)]

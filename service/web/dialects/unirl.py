@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from service.core.errors import Invalid, ScoregateError, UnknownMetric
+from service.core.errors import Invalid, ScoregateError
 from service.core.fields import WHOLE, Name, Prompt
 from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, most_telling
-from service.web.dialects.scoring import Dialects, Outcomes, Wanted, answer_to, is_temporary
-from service.web.dialects.wire import LISTED, Loose, dialects_of, read_body
+from service.web.dialects.scoring import Dialects, Outcomes, Wanted, is_temporary
+from service.web.dialects.wire import LISTED, Loose, dialects_of, failed, read_body
 from service.web.endpoints import charge_of, json_response, service_of
 from service.web.problems import errors_in
 from service.web.routes.health import health
@@ -89,12 +89,6 @@ async def rewards(request: Request) -> Response:
     return json_response({"rewards": list(service_of(request).engine.metrics)})
 
 
-def failed(error: ScoregateError, request_id: str) -> Response:
-    """Build the response to an error of the whole request."""
-    status, headers = answer_to(error)
-    return json_response({"detail": error.detail, "code": error.code}, status, headers)
-
-
 @router.post("/score")
 @errors_in(failed)
 async def score(request: Request) -> Response:
@@ -159,8 +153,7 @@ async def of_all(request: Request, samples: Sequence[Sample]) -> list[Outcomes]:
 
 def unserved(samples: Sequence[Sample], dialects: Dialects) -> list[dict[str, MetricResult]]:
     """Return the errors of rewards that are not served, for each picture."""
-    names = {name for sample in samples for name in sample.required_rewards}
-    unknown = {name: UnknownMetric(why) for name in names if (why := dialects.absent(name))}
+    unknown = dialects.unserved({name for sample in samples for name in sample.required_rewards})
     return [
         {name: unknown[name] for name in sample.required_rewards if name in unknown} for sample in samples
     ]

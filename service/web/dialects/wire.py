@@ -7,20 +7,24 @@ Texts and pictures have the formats of Jina, Cohere, vLLM and TEI.
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, TypeGuard, TypeVar
+from urllib.parse import parse_qs
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.requests import Request
+from starlette.responses import Response
 
-from service.core.errors import Invalid
+from service.core.errors import Invalid, ScoregateError
 from service.core.fields import Prompt
 from service.core.settings.dialects import MOST_PICTURES
 from service.images.sources import Base64, Url
-from service.web.dialects.scoring import Dialects
-from service.web.endpoints import service_of
+from service.web.dialects.scoring import Dialects, answer_to
+from service.web.endpoints import json_response, service_of
 from service.web.server import body
 from service.web.server.body import B
 
 T = TypeVar("T")
+
+MAX_FORM = 4096  # bytes
 
 
 class Loose(BaseModel):
@@ -51,6 +55,18 @@ async def read_as(request: Request, wire: type[B], convert: Callable[[B], T]) ->
     """Return what *convert* makes of the JSON body.  Raises as `service.web.server.body.read_as`."""
     converted, _ = await body.read_as(request, wire, service_of(request).settings.server, convert)
     return converted
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Return the first value of each field of a small form.  Raises as `service.web.server.body.feed`."""
+    text = bytes(await body.whole(request))[:MAX_FORM].decode("utf-8", "replace")
+    return {name: values[0] for name, values in parse_qs(text).items()}
+
+
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error of a whole request, with its `detail`."""
+    status, headers = answer_to(error)
+    return json_response({"detail": error.detail, "code": error.code}, status, headers)
 
 
 Picture = Base64 | Url

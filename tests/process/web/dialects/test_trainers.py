@@ -1,6 +1,7 @@
 """The service on real sockets, called as the trainers call it."""
 
 import base64
+import io
 import json
 import pickle
 import signal
@@ -9,13 +10,18 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+import numpy as np
+import PIL.Image
 import pytest
 
 from demo.process import free_port, url
 from loadtest.workloads import Spec, plan
+from service.images.arrays import bmp
 from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
-from tests.process.web.dialects.trainers import OVER_HTTP, PICKLED, Failed
+from tests.process.web.dialects.trainers import OVER_HTTP, PICKLED, Failed, cosmos_rl, npy
 from tests.support.double import faulty
+from tests.support.films import mp4
+from tests.support.pictures import b64
 from tests.support.raw import calling
 from tests.support.service import until
 
@@ -75,6 +81,23 @@ def test_what_is_wrong_with_a_picture_is_what_the_trainer_tells(fake_service, tr
 def test_trainers_that_read_no_texts_get_no_numbers_and_do_not_wait(fake_service, trainer):
     with pytest.raises(Exception, match=r"outputs|precision|recall|422"):
         ask(fake_service, trainer, [(BROKEN, "a")])
+
+
+def test_cosmos_rl_has_scores_of_pictures_and_of_videos(fake_service):
+    """Arrays of pixels, and an MP4 file; each has the scores that the service gives the same pixels."""
+    array = np.stack([np.asarray(PIL.Image.open(io.BytesIO(picture)).convert("RGB")) for picture in PICTURES])
+    film = mp4()
+    files = [*map(bmp, array), film]
+    items = [
+        {"prompt": prompt, "image": b64(file)} for prompt, file in zip([*PROMPTS, "a"], files, strict=True)
+    ]
+    expected_scores = expected(fake_service, json.dumps({"items": items}))
+    port = fake_service.private
+
+    assert expected_scores[:4] == cosmos_rl(port, npy(array), PROMPTS)
+    assert expected_scores[4:] == cosmos_rl(port, film, ["a"], kind="video")
+    with pytest.raises(Failed, match="decoder"):
+        cosmos_rl(port, npy(np.zeros((1, 16, 2, 4, 4), np.float16)), ["a"], kind="latent")
 
 
 def test_the_ports_are_bound_to_this_machine_alone(fake_service):

@@ -2,11 +2,15 @@
 Clients that call as the trainers do: their libraries, retries, timeouts and ways of reading an answer.
 
 What they pickle was compared with what these send, byte by byte: flow_grpo's functions at ac4c86e,
-reward-server's test of GenEval at 92ac29f, and deepgen_rl's `create_payload` at c4d5dc2.
+reward-server's test of GenEval at 92ac29f, and deepgen_rl's `create_payload` at c4d5dc2.  Bodies are
+those of cosmos-rl at 89f2e5b, of OpenRLHF at 3c3be62, and of slime at 624b824.
 """
 
 import asyncio
+import io
+import json
 import pickle
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -206,5 +210,83 @@ def reranker(port: int, pairs: Sequence[Pair]) -> list[float]:
     return [entry["score"] for entry in answer.json()["data"]]
 
 
+QUESTION = "Describe the picture: "
+
+
+def openrlhf(port: int, pairs: Sequence[Pair]) -> list[float]:
+    """One sample a request, all at once; five tries whatever the error is."""
+    bodies = [
+        {"query": [f"{QUESTION}{prompt}</s>"], "prompts": [QUESTION], "labels": [uri(picture)]}
+        for picture, prompt in pairs
+    ]
+    found = asyncio.run(posted(f"{url(port)}/get_reward", bodies, timeout_s=180, tries=5))
+    return [each["rewards"][0] for each in found]
+
+
+def slime(port: int, pairs: Sequence[Pair]) -> list[float]:
+    """One sample a request, over at most 64 connections; ten tries, and the body is the reward."""
+    bodies = [{"prompt": QUESTION, "response": prompt, "label": uri(picture)} for picture, prompt in pairs]
+    return asyncio.run(posted(f"{url(port)}/remote_rm", bodies, timeout_s=120, tries=10))
+
+
+def uri(picture: bytes) -> str:
+    """A picture as a label of a dataset holds it."""
+    return f"data:image/png;base64,{b64(picture)}"
+
+
+async def posted(address: str, bodies: Sequence[dict[str, Any]], timeout_s: float, tries: int) -> list[Any]:
+    """The JSON of each answer.  Raises `Failed` after the last try."""
+    connector, timeout = aiohttp.TCPConnector(limit=64), aiohttp.ClientTimeout(total=timeout_s)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+
+        async def one(body: dict[str, Any]) -> Any:
+            for attempt in range(tries):
+                async with session.post(address, json=body) as answer:
+                    if answer.ok:
+                        return await answer.json()
+                    text = await answer.text()
+                await asyncio.sleep(min(2**attempt, 30))
+            raise Failed(text)
+
+        return await asyncio.gather(*map(one, bodies))
+
+
+def cosmos_rl(
+    port: int, media: bytes, prompts: Sequence[str], *, kind: str = "image", reward: str = "vqascore"
+) -> list[float]:
+    """Enqueues once, and pulls until the status is 200; anything but lists of scores is an error."""
+    task = {"media_type": kind, "prompts": list(prompts), "reward_fn": {reward: 1.0}}
+    headers = {"Authorization": "Bearer "}
+    with requests.Session() as session:
+        session.trust_env = False
+        body = json.dumps(task).encode("utf-8") + b"\n" + media
+        octets = headers | {"Content-Type": "application/octet-stream"}
+        answer = session.post(f"{url(port)}/api/reward/enqueue", data=body, headers=octets, timeout=60)
+        answer.raise_for_status()
+        form = {"uuid": answer.json()["uuid"], "type": reward}
+        for _ in range(600):
+            answer = session.post(f"{url(port)}/api/reward/pull", data=form, headers=headers, timeout=10)
+            if answer.status_code == 200:
+                break
+            time.sleep(0.05)
+    found = answer.json()
+    if not isinstance(found.get("scores"), dict):
+        raise Failed(str(found))
+    return list(found["scores"][reward])
+
+
+def npy(array: np.ndarray[Any, Any]) -> bytes:
+    """A file as `numpy.save` writes it."""
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
 PICKLED = {"flow_grpo": flow_grpo, "ddpo": ddpo, "deepgen_rl": deepgen_rl, "verl_omni": verl_omni}
-OVER_HTTP = {"flow_factory": flow_factory, "unirl": unirl, "rerank": reranker}
+OVER_HTTP = {
+    "flow_factory": flow_factory,
+    "unirl": unirl,
+    "openrlhf": openrlhf,
+    "slime": slime,
+    "rerank": reranker,
+}

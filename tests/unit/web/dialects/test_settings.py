@@ -43,7 +43,7 @@ def test_nothing_is_enabled_by_default():
 def test_timeouts_are_shorter_than_the_clients_wait():
     """Who gives up first sends the same body again."""
     timeouts = load_settings(None, {}).dialects.timeouts_s
-    waits = {"flow_factory": 60, "unirl": 300, "pickle": 120}
+    waits = {"flow_factory": 60, "unirl": 300, "pickle": 120, "openrlhf": 180, "slime": 120}
 
     assert all(0.9 * wait < getattr(timeouts, name) < wait for name, wait in waits.items() if name != "unirl")
     assert timeouts.unirl < waits["unirl"]

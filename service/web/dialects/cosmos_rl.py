@@ -1,0 +1,120 @@
+"""
+cosmos-rl's reward service: `POST /api/reward/enqueue`, then `/api/reward/pull` for each reward.
+
+Errors are 200 with `"scores": null`, as in its own service: after others clients retry, or take zeros.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+
+from service.core.concurrency.cpu_threads import on_thread
+from service.core.errors import Invalid, Malformed, NotFound, ScoregateError
+from service.core.fields import Name
+from service.images.arrays import frames_of
+from service.scoring.plan import VIDEO_FRAMES
+from service.serving.context import Context
+from service.serving.outbox import Parts
+from service.web.dialects.scoring import Dialects, Outcomes, Wanted, values_of
+from service.web.dialects.wire import Loose, Prompts, dialects_of, failed, form_of
+from service.web.endpoints import json_response, service_of
+from service.web.keys import ANYONE
+from service.web.problems import errors_in
+from service.web.server.body import Raw, parse, parsed, whole
+
+router = APIRouter(prefix="/api/reward", include_in_schema=False)
+ALL = ""  # the part that every reward has, if the request is wrong as a whole
+
+
+class Task(Loose):
+    """The line of JSON: rewards are metrics, and their weights are applied by the trainer."""
+
+    prompts: Prompts
+    reward_fn: Annotated[dict[Name, float], Field(min_length=1, max_length=64)]
+    media_type: str = "latent"
+
+    def wanted(self, media: memoryview, metrics: tuple[str, ...]) -> list[Wanted]:
+        """Return the pictures or videos with their prompts.  Raises `Invalid`."""
+        found = frames_of(self.media_type.lower(), media, VIDEO_FRAMES)
+        if len(found) != len(self.prompts):
+            raise Invalid(f"prompts: {len(self.prompts)} for {len(found)} pictures or videos")
+        pairs = zip(self.prompts, found, strict=True)
+        return [Wanted(prompt, first, metrics, more=more) for prompt, (first, *more) in pairs]
+
+
+def task_of(body: Raw) -> tuple[Task | Invalid, memoryview]:
+    """Return the task of a body, or what is wrong with it, and the bytes after it.  Raises `Malformed`."""
+    if (end := body.find(b"\n")) < 0:
+        raise Malformed("the body is not a line of JSON with the bytes of pictures after it")
+    media = memoryview(body)[end + 1 :]
+    try:
+        return parse(bytes(body[:end]), Task), media
+    except Invalid as error:
+        return error, media
+
+
+def result(reward: str, outcomes: Sequence[Outcomes], seconds: float) -> dict[str, Any]:
+    """Return the answer to a pull of *reward*."""
+    try:
+        scores = {reward: values_of(outcomes, reward, "picture")}
+        return {"scores": scores, "type": reward, "duration": f"{seconds:.2f}"}
+    except ScoregateError as error:
+        return unscored(error)
+
+
+def unscored(error: ScoregateError) -> dict[str, Any]:
+    """Return the answer to a pull of a reward without scores."""
+    return {"scores": None, "error": f"{error.code}: {error.detail}"}
+
+
+async def results(dialects: Dialects, task: Task | Invalid, media: memoryview, context: Context) -> Parts:
+    """Score what was enqueued, and return the answer for each reward with a positive weight."""
+    try:
+        if isinstance(task, Invalid):
+            raise task
+        dialects.check_shard(len(task.prompts))
+        names = [name for name, weight in task.reward_fn.items() if weight > 0]
+        absent = dialects.unserved(names)
+        served = tuple(name for name in names if name not in absent)
+        wanted = await on_thread(task.wanted, media, served)
+        scored = await dialects.in_windows(wanted, context) if served else [{}] * len(wanted)
+    except ScoregateError as error:
+        return {ALL: unscored(error)}
+    return {name: result(name, [{**absent, **each} for each in scored], context.elapsed()) for name in names}
+
+
+@router.post("/ping")
+@errors_in(failed)
+async def ping(request: Request) -> Response:
+    """Return the text that its clients print."""
+    return json_response({"message": "Ping request received"})
+
+
+@router.post("/enqueue")
+@errors_in(failed)
+async def enqueue(request: Request) -> Response:
+    """Return the id of scores that are there later.  Errors of the content are those of its pulls."""
+    service, dialects, body = service_of(request), dialects_of(request), await whole(request)
+    task, media = await parsed(request, task_of, body)
+    pictures = 0 if isinstance(task, Invalid) else len(task.prompts)
+    context = dialects.context(request, pictures, service.settings.dialects.timeouts_s.cosmos_rl)
+    work = partial(results, dialects, task, media, context)
+    return json_response({"uuid": service.outbox.post(context.caller, work, 2 * len(body))})
+
+
+@router.post("/pull")
+@errors_in(failed)
+async def pull(request: Request) -> Response:
+    """Return the scores of one reward, or 400 while they are not there."""
+    form, caller = await form_of(request), getattr(request.state, "caller", ANYONE).name or None
+    try:
+        parts = service_of(request).outbox.get(caller, form.get("uuid", ""))
+    except ScoregateError as error:
+        return json_response(unscored(error))
+    if parts is None:
+        return json_response({"message": "the scores are not there yet"}, 400)
+    none = unscored(NotFound("the request has no such reward with a positive weight"))
+    return json_response(parts.get(form.get("type", ""), parts.get(ALL, none)))

@@ -1,0 +1,68 @@
+"""
+OpenRLHF's remote reward model: `POST /get_reward`.
+
+The format has no errors of single samples: a request is scored completely or fails.  Its trainer sends a
+request five times whatever the error is, and logs it.
+"""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+
+from service.core.errors import Invalid
+from service.core.settings.dialects import MOST_PICTURES
+from service.web.dialects.samples import pair, response_in
+from service.web.dialects.scoring import Wanted, values_of
+from service.web.dialects.wire import LISTED, Loose, Picture, dialects_of, failed, read_as
+from service.web.endpoints import json_response, service_of
+from service.web.problems import errors_in
+
+router = APIRouter(include_in_schema=False)
+
+Labels = Annotated[list[Any], Field(max_length=MOST_PICTURES)]
+
+
+class RewardRequest(Loose):
+    """The body: each query is a prompt with the response, as the tokenizer decodes both."""
+
+    query: Annotated[list[str], LISTED]
+    prompts: Annotated[list[str], LISTED]
+    labels: Labels | None = None
+
+    def pairs(self) -> list[tuple[str, Picture]]:
+        """Return the text and the picture of each sample.  Raises `Invalid`."""
+        labels = self.labels or [None] * len(self.query)
+        if not len(self.query) == len(self.prompts) == len(labels):
+            given = f"{len(self.query)} queries, {len(self.prompts)} prompts and {len(labels)} labels"
+            raise Invalid(f"{given}; send one of each for a sample")
+        found = []
+        for number, (query, prompt, label) in enumerate(zip(self.query, self.prompts, labels, strict=True)):
+            place = f"sample {number}"
+            found.append(pair(prompt, response_in(query, prompt, place), label, place))
+        return found
+
+
+@router.post("/get_reward")
+@errors_in(failed)
+async def get_reward(request: Request) -> Response:
+    """Return the reward of each sample, by the metric of the settings."""
+    return await answered(request, dialects_of(request).metric(None))
+
+
+@router.post("/{metric}/get_reward")
+@errors_in(failed)
+async def get_reward_by(request: Request) -> Response:
+    """Return rewards by the metric in the path."""
+    return await answered(request, dialects_of(request).metric_of_path(request.path_params["metric"]))
+
+
+async def answered(request: Request, metric: str) -> Response:
+    """Score the samples by *metric*.  Raises the most important error if one has no score."""
+    pairs = await read_as(request, RewardRequest, RewardRequest.pairs)
+    dialects_of(request).check_shard(len(pairs))
+    wanted = [Wanted(text, picture, (metric,)) for text, picture in pairs]
+    timeout_s = service_of(request).settings.dialects.timeouts_s.openrlhf
+    outcomes = await dialects_of(request).scored(request, wanted, timeout_s, in_windows=True)
+    scores = values_of(outcomes, metric, "sample")
+    return json_response({"rewards": scores, "scores": scores, "extra_logs": {metric: scores}})

@@ -1,0 +1,79 @@
+"""
+Samples of trainers of language models: prompt, response and label, one of which has a picture.
+
+The picture is scored with the response.  If the response is the picture, its text is the label or the prompt.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from service.core.errors import Invalid
+from service.web.dialects.wire import ADDRESS, Picture, is_picture, picture, text
+
+# A placeholder of a picture, which processors repeat, and tokens that end a turn.
+PLACEHOLDER = r"<\|[^<>|]{1,64}\|>|<image>|<img>|<image_soft_token>|<IMG_CONTEXT>|\[IMG\]"
+REPEATED = re.compile(rf"({PLACEHOLDER})(?:\1)+")
+LEADING = re.compile(rf"(?:{PLACEHOLDER}|<s>|<bos>|\s)*")
+LAST = re.compile(r"(?:<\|[^<>|]{1,64}\|>|</s>|<eos>|<end_of_turn>)\Z")
+LONGEST = 68  # characters of a token
+
+
+def pair(prompt: Any, response: Any, label: Any, place: str) -> tuple[str, Picture]:
+    """
+    Return the text and the picture of a sample.
+
+    Args:
+        prompt: a text, or a list of messages, whose contents may have parts.
+        label: a text or a picture, which may be an address.
+        place: of the sample, for errors.
+
+    Raises:
+        Invalid: there is no picture or no text, or there are several pictures.
+    """
+    given = [*parts(prompt)]
+    if is_picture(response):
+        texts = [each for each in (*given, label) if each and not is_picture(each)]
+        if not texts:
+            raise Invalid(f"{place}: the response is a picture, and neither label nor prompt is a text")
+        return text(texts[-1], place), picture(response, place)
+    found = [each for each in given if is_picture(each)]
+    if is_picture(label) or (isinstance(label, str) and ADDRESS.match(label)):
+        found.append(label)
+    if len(found) != 1:
+        raise Invalid(f"{place}: has {len(found)} pictures in its prompt and its label; one is scored")
+    return text(response, place), picture(found[0], place)
+
+
+def parts(prompt: Any) -> Iterator[Any]:
+    """Yield the parts of all messages of a prompt, or a prompt that is a text."""
+    for message in prompt if isinstance(prompt, list) else [prompt]:
+        content = message.get("content", message) if isinstance(message, dict) else message
+        yield from content if isinstance(content, list) else [content]
+
+
+def response_in(query: str, prompt: str, place: str) -> str:
+    """
+    Return what follows *prompt* in *query*, without the tokens that end a turn.
+
+    Raises:
+        Invalid: the query does not begin with the prompt, apart from the number of a picture's placeholders.
+    """
+    query, prompt = REPEATED.sub(r"\1", query), REPEATED.sub(r"\1", prompt)
+    start = query.find(prompt)
+    if start < 0 or not LEADING.fullmatch(query, 0, start):
+        raise Invalid(f"{place}: the query does not begin with its prompt")
+    return ended(query[start + len(prompt) :])
+
+
+def ended(said: str) -> str:
+    """Return a text without the white space and the tokens at its end."""
+    end = len(said)
+    while end:
+        if said[end - 1].isspace():
+            end -= 1
+        elif last := LAST.search(said, max(0, end - LONGEST), end):
+            end = last.start()
+        else:
+            break
+    return said[:end]
