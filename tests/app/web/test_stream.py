@@ -73,6 +73,39 @@ async def test_a_result_is_sent_before_the_others_are_there(serve, fakes):
     assert "done" in bodies[2]
 
 
+async def test_a_caller_who_does_not_read_gets_no_further_line(serve):
+    """The next line is sent when the connection has taken the one before, and none is lost."""
+    goes_on, sent = asyncio.Event(), []
+
+    async def send(message):
+        sent.append(message)
+        if message["type"] == "http.response.body":
+            await goes_on.wait()
+
+    async with serve() as client:
+        app = client._transport.app
+        engine = app.state.service.engine
+        located, scored = engine._score_input, []
+
+        async def counted(input, work, context):
+            await located(input, work, context)
+            scored.append(input.index)
+
+        engine._score_input = counted
+        calling = asyncio.ensure_future(call(app, {"items": ITEMS}, send))
+        async with asyncio.timeout(10):
+            while len(scored) < 5:
+                await asyncio.sleep(0)
+        held = sum(each["type"] == "http.response.body" for each in sent)
+        goes_on.set()
+        await asyncio.wait_for(calling, 10)
+
+    bodies = [json.loads(each["body"]) for each in sent if each["type"] == "http.response.body"]
+    assert held <= 1
+    assert {0, 1, 2, 3, 4} == {each["index"] for each in bodies[:-1]}
+    assert bodies[-1]["done"]
+
+
 async def call(app, body, send):
     """Call the app as a server does; the caller stays."""
     content, stays = json.dumps(body).encode(), asyncio.Event()
