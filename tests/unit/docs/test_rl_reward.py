@@ -1,0 +1,61 @@
+"""docs/guides/rl-reward.md: its first table has every trainer, and what is copied from it leads somewhere."""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from service.web.dialects.registry import routers
+from service.wiring.load import load_settings
+from tests.support.pages import page, rows
+
+PAGE = "guides/rl-reward.md"
+TABLE = [cells for cells in rows(page(PAGE).split("\nRules:", 1)[0]) if cells[0] != "trainer"]
+NO_TRAINERS = {"README", "comfyui", "diffusers"}  # pages of pipelines
+TRAINERS = ["unirl", "cosmos_rl", "openrlhf", "slime"]  # dialects that have no adapter
+PORTS = {8001: TRAINERS, 18086: []}
+
+
+def settings_of(cells):
+    """What is copied, without its quotes."""
+    return re.findall(r"`([^`]+)`", cells[2])
+
+
+def test_every_trainer_has_a_row():
+    """Those with a page, and the dialects of the others."""
+    linked = " ".join(cells[0] for cells in TABLE)
+    pages = {path.stem for path in (Path(__file__).parents[3] / "docs/trainers").glob("*.md")} - NO_TRAINERS
+
+    assert all(f"../trainers/{name}.md" in linked for name in pages)
+    assert all(f"../dialects.md#{name}" in linked for name in ("unirl", "cosmos-rl", "openrlhf-and-slime"))
+
+
+@pytest.mark.parametrize("cells", TABLE, ids=lambda cells: cells[0])
+def test_the_profile_of_a_row_is_one_for_such_a_card(cells):
+    """It is shipped, and its memory is less than the card's."""
+    size, profile = re.search(r"one of (\d+) GB: `([\w-]+)`", cells[1]).groups()
+    memory = {each[0].strip("`"): each[2] for each in rows(page("profiles.md")) if len(each) == 4}
+
+    assert load_settings(Path(profile), {}).models
+    assert float(memory[profile]) < int(size)
+
+
+@pytest.mark.parametrize("cells", TABLE, ids=lambda cells: cells[0])
+def test_what_is_copied_from_a_row_is_there(cells):
+    """A name of our package, or addresses of routes of the dialects."""
+    for setting in settings_of(cells):
+        if name := re.search(r"scoregate\.trainers[\w.]*", setting):
+            module, _, attribute = name[0].rpartition(".")
+            if imported := re.search(r" import (\w+)", setting):
+                module, attribute = name[0], imported[1]
+            elif "pkg://" in setting:
+                module, attribute = name[0], "compute_score"
+            source = Path(find_spec(module).origin).read_text("utf-8")  # may import its trainer
+            assert re.search(rf"^ *(?:async )?(?:def|class|) *{attribute}\b", source, re.MULTILINE)
+            continue
+        address = urlsplit(re.search(r"http://\S+", setting)[0])
+        routed = {route.path for router in routers(PORTS[address.port]) for route in router.routes}
+        paths = {address.path, f"{address.path}/score"}  # UniRL's client adds the last part
+        assert paths & routed or address.port == 18086
