@@ -20,6 +20,11 @@ BEFORE = 256  # bytes before the pixels that NumPy writes, the header among them
 READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 FILE, BITMAP = struct.Struct("<2sIxxxxI"), struct.Struct("<IiiHHIIiiII")  # the headers of a BMP
 
+SHAPES = {  # the number of dimensions, that of the channels, and their names
+    "image": (4, 3, "(pictures, height, width, 3)"),
+    "video": (5, 1, "(videos, 3, frames, height, width)"),
+}
+
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
@@ -56,28 +61,37 @@ def bmp(pixels: Bytes) -> bytes:
     return head + BITMAP.pack(BITMAP.size, width, height, 1, 24, 0, rows.nbytes, 0, 0, 0, 0) + rows.tobytes()
 
 
-def frames_of(kind: str, file: memoryview, most: int) -> list[list[bytes]]:
+def frames_of(kind: str, file: memoryview, count: int, most: int) -> list[list[bytes]]:
     """
     Return the pictures or videos of a file as lists of files, one or at most so many frames for each.
 
     Args:
         kind: "image" for pixels of shape (pictures, height, width, 3); "video" for those of shape (videos, 3,
             frames, height, width), of which frames spread evenly are taken, or for an MP4, which is returned.
+        count: of pictures or videos that there must be.
+        most: frames of a video.
 
     Raises:
-        Invalid: another kind, another shape, or as `pixels_of`.
+        Invalid: another kind, shape or number, or as `pixels_of`.
     """
-    if kind == "video" and MP4.begins(bytes(file[:64])):
-        return [[bytes(file)]]
     if kind not in ("image", "video"):
         raise Invalid(f"{kind[:40]!r} needs the decoder of its trainer; send image or video")
-    pixels, expected = pixels_of(file), "(pictures, height, width, 3)"
-    if kind == "image" and pixels.ndim == 4 and pixels.shape[3] == 3:
+    if kind == "video" and MP4.begins(bytes(file[:64])):
+        check_number(1, count)
+        return [[bytes(file)]]
+    pixels = pixels_of(file)
+    sides, channels, expected = SHAPES[kind]
+    if pixels.ndim != sides or pixels.shape[channels] != 3:
+        raise Invalid(f"the array has the shape {pixels.shape}; send {expected}")
+    check_number(len(pixels), count)
+    if kind == "image":
         return [[bmp(each)] for each in pixels]
-    if kind == "video":
-        expected = "(videos, 3, frames, height, width)"
-        if pixels.ndim == 5 and pixels.shape[1] == 3:
-            count = min(most, frames := pixels.shape[2])
-            chosen = [(2 * n + 1) * frames // (2 * count) for n in range(count)]
-            return [[bmp(each[:, n].transpose(1, 2, 0)) for n in chosen] for each in pixels]
-    raise Invalid(f"the array has the shape {pixels.shape}; send {expected}")
+    taken = min(most, frames := pixels.shape[2])
+    chosen = [(2 * n + 1) * frames // (2 * taken) for n in range(taken)]
+    return [[bmp(each[:, n].transpose(1, 2, 0)) for n in chosen] for each in pixels]
+
+
+def check_number(found: int, count: int) -> None:
+    """Raise `Invalid` for another number than *count*: an array may have millions of tiny pictures."""
+    if found != count:
+        raise Invalid(f"there are {found} pictures or videos; {count} are needed, one for each prompt")

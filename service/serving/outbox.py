@@ -67,7 +67,9 @@ class Outbox:
             Overloaded: the caller has too much work running.
             MemoryFull: requests hold too many bytes together.
         """
-        own = self._of(caller)
+        own, now = self._of(caller), self._now()
+        for late in [name for name, entry in own.items() if entry.until <= now]:
+            del own[late]
         if sum(entry.until == inf for entry in own.values()) >= MAX_RUNNING:
             raise Overloaded(f"{MAX_RUNNING} requests of this key run already", retry_after_s=AGAIN_S)
         share = Share(self._memory)
@@ -86,7 +88,7 @@ class Outbox:
             ScoregateError: the work failed.
         """
         entry = self._of(caller).get(identity)
-        if entry is None:
+        if entry is None or entry.until <= self._now():
             raise NotFound(
                 f"there is no such result of this key; results are dropped after {KEEP_S:.0f} s, when "
                 f"those of the key take more than {MAX_SIZE >> 20} MiB, and when the service ends"
@@ -104,10 +106,7 @@ class Outbox:
 
     def _of(self, caller: str | None) -> OrderedDict[str, Entry]:
         """Return the results of a caller, finished ones in the order in which they are dropped."""
-        own, now = self._entries.setdefault(caller, OrderedDict()), self._now()
-        for identity in [name for name, entry in own.items() if entry.until <= now]:
-            del own[identity]
-        return own
+        return self._entries.setdefault(caller, OrderedDict())
 
     async def _run(
         self, caller: str | None, identity: str, work: Callable[[], Coroutine[Any, Any, Parts]], share: Share

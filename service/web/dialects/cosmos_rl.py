@@ -38,9 +38,7 @@ class Task(Loose):
 
     def wanted(self, media: memoryview, metrics: tuple[str, ...]) -> list[Wanted]:
         """Return the pictures or videos with their prompts.  Raises `Invalid`."""
-        found = frames_of(self.media_type.lower(), media, VIDEO_FRAMES)
-        if len(found) != len(self.prompts):
-            raise Invalid(f"prompts: {len(self.prompts)} for {len(found)} pictures or videos")
+        found = frames_of(self.media_type.lower(), media, len(self.prompts), VIDEO_FRAMES)
         pairs = zip(self.prompts, found, strict=True)
         return [Wanted(prompt, first, metrics, more=more) for prompt, (first, *more) in pairs]
 
@@ -90,6 +88,7 @@ async def results(dialects: Dialects, task: Task | Invalid, media: memoryview, c
 @errors_in(failed)
 async def ping(request: Request) -> Response:
     """Return the text that its clients print."""
+    await form_of(request)
     return json_response({"message": "Ping request received"})
 
 

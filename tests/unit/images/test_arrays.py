@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from service.core.errors import Invalid
+from service.images import arrays
 from service.images.arrays import MAX_HEADER, bmp, frames_of, pixels_of
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, 5, 7, 3), np.uint8)
@@ -43,7 +44,7 @@ def test_a_bmp_has_the_pixels():
 
 
 def test_pictures_of_a_file_are_in_its_order():
-    files = frames_of("image", memoryview(saved(PIXELS)), 16)
+    files = frames_of("image", memoryview(saved(PIXELS)), 2, 16)
 
     assert [1, 1] == [len(each) for each in files]
     assert all(
@@ -55,8 +56,8 @@ def test_pictures_of_a_file_are_in_its_order():
 def test_frames_of_a_video_are_spread_over_it():
     """At most so many as are asked for, each in the middle of its part."""
     video = np.zeros((1, 3, 32, 4, 4), np.uint8) + np.arange(32, dtype=np.uint8).reshape(1, 1, 32, 1, 1)
-    [frames] = frames_of("video", memoryview(saved(video)), 4)
-    [every] = frames_of("video", memoryview(saved(video[:, :, :3])), 4)
+    [frames] = frames_of("video", memoryview(saved(video)), 1, 4)
+    [every] = frames_of("video", memoryview(saved(video[:, :, :3])), 1, 4)
 
     shown = [int(np.asarray(Image.open(BytesIO(each)))[0, 0, 0]) for each in frames]
     assert [4, 12, 20, 28] == shown
@@ -66,7 +67,7 @@ def test_frames_of_a_video_are_spread_over_it():
 def test_an_mp4_is_one_video():
     file = b"\0\0\0\x18ftypisom" + bytes(64)
 
-    assert [[file]] == frames_of("video", memoryview(file), 16)
+    assert [[file]] == frames_of("video", memoryview(file), 1, 16)
 
 
 class Harmful:
@@ -106,6 +107,12 @@ WRONG = {
     "latents": ("latent", PIXELS, "decoder"),
     "pictures as videos": ("video", PIXELS, r"send \(videos, 3, frames"),
     "a single picture": ("image", PIXELS[0], r"send \(pictures, height"),
+    "another number of pictures": ("image", PIXELS[:1], "there are 1"),
+    "another number of videos": (
+        "video",
+        PIXELS.transpose(3, 0, 1, 2)[None].repeat(3, 0)[:, :, :1],
+        "there are 3",
+    ),
     "channels first": ("image", PIXELS.transpose(0, 3, 1, 2), r"\(2, 3, 5, 7\)"),
 }
 
@@ -114,4 +121,17 @@ WRONG = {
 def test_another_shape_is_refused_with_the_expected_one(name):
     kind, array, said = WRONG[name]
     with pytest.raises(Invalid, match=said):
-        frames_of(kind, memoryview(saved(array)), 16)
+        frames_of(kind, memoryview(saved(array)), 2, 16)
+
+
+def test_an_mp4_is_no_batch():
+    with pytest.raises(Invalid, match="there are 1"):
+        frames_of("video", memoryview(b"\0\0\0\x18ftypisom" + bytes(64)), 2, 16)
+
+
+def test_millions_of_tiny_pictures_are_refused_before_any_is_made(monkeypatch):
+    """Each would take a hundred times its bytes."""
+    monkeypatch.setattr(arrays, "bmp", lambda pixels: pytest.fail("a picture was made"))
+    file = saved(np.zeros((100_000, 1, 1, 3), np.uint8))
+    with pytest.raises(Invalid, match="there are 100000"):
+        frames_of("image", memoryview(file), 4, 16)

@@ -129,7 +129,7 @@ async def test_a_video_of_pixels_has_the_mean_of_its_frames(dialects):
 
 
 UNSCORED = {
-    "a picture too few": (body_of(pixels()[:3]), "4 for 3 pictures"),
+    "a picture too few": (body_of(pixels()[:3]), "there are 3 pictures"),
     "a prompt that is empty": (body_of(pixels(), prompts=[*PROMPTS[:3], ""]), "/prompts/3"),
     "a metric that is not served": (body_of(pixels(), reward_fn={"hpsv2": 1.0}), "hpsv2"),
     "latents": (body_of(pixels(), media_type="latent"), "decoder"),
