@@ -8,15 +8,19 @@ function raises, or does not prefer the right prompts.
 """
 
 import asyncio
+import base64
 import importlib
+import io
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
+from queue import Queue
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -197,6 +201,113 @@ def flow_factory(folder: Path, ports: Ports) -> Iterator[Check]:
     yield "RemotePointwiseRewardModel", finalized
 
 
+def cosmos_rl(folder: Path, ports: Ports) -> Iterator[Check]:
+    """
+    Its calculator of remote rewards, which enqueues and pulls.  It sends videos as latents.
+
+    Its packages are imported without their `__init__`, which import every engine of inference and training.
+    """
+    for name in ("", ".dispatcher", ".dispatcher.data", ".dispatcher.data.packer", ".policy", ".reward"):
+        package = ModuleType(f"cosmos_rl{name}")
+        package.__path__ = [str(folder.joinpath("cosmos_rl", *name.split(".")))]
+        sys.modules[package.__name__] = package
+    package = sys.modules["cosmos_rl.dispatcher.data.packer"]
+    package.__dict__["BaseDataPacker"] = object  # the type of an argument that is not used
+    sys.modules["cosmos_rl.policy.model"] = None  # type: ignore[assignment]  # of the VAE, which it may lack
+    for name in ("enqueue", "fetch"):
+        path = "pull" if name == "fetch" else name
+        os.environ[f"REMOTE_REWARD_{name.upper()}_URL"] = f"{url(ports.dialects)}/api/reward/{path}"
+    calculators, config, schema = (
+        importlib.import_module(f"cosmos_rl.{name}")
+        for name in ("reward.remote_calculator", "policy.config", "dispatcher.data.schema")
+    )
+    reward = config.RewardFunctionConfig(name="vqascore", weight=1.0, score_key="vqascore")
+    remote = SimpleNamespace(remote_reward=config.RemoteRewardConfig(reward_fns=[reward]))
+    calculator = calculators.RemoteRewardCalculator()
+    calculator.setup(SimpleNamespace(train=SimpleNamespace(train_policy=remote), validation=remote))
+
+    def compute(samples: list[dict[str, Any]], prompts: list[str]) -> Scores:
+        payloads = [
+            schema.RLPayload(
+                prompt={"prompt": prompt}, prompt_idx=number, completions=image[None], extra_info={}
+            )
+            for number, (image, prompt) in enumerate(zip(tensor(samples), prompts, strict=True))
+        ]
+        uuids: Queue[str] = Queue()
+        uuids.put(calculator.compute_rewards(payloads, False, 0))
+        return [payload.rewards[0] for payload in calculator.get_results(uuids)[0]]
+
+    yield "RemoteRewardCalculator", compute
+
+
+def labels(samples: Sequence[dict[str, Any]]) -> list[str]:
+    """Pictures as data URIs, as the labels of a dataset hold them."""
+    found = []
+    for image in pictures(samples):
+        image.save(file := io.BytesIO(), "PNG")
+        found.append(f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}")
+    return found
+
+
+class Letters:
+    """A tokenizer and an engine for OpenRLHF's executor: a token is a character, and *said* is generated."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+    def __call__(self, text: str, **_: Any) -> dict[str, torch.Tensor]:
+        return {"input_ids": torch.tensor([[ord(letter) for letter in text]])}
+
+    def decode(self, tokens: list[int], **_: Any) -> str:
+        """The text of the tokens."""
+        return "".join(map(chr, tokens))
+
+    async def generate(self, *_: Any, **__: Any) -> Any:
+        """What vLLM returns."""
+        tokens = [ord(letter) for letter in self.said]
+        return SimpleNamespace(
+            outputs=[SimpleNamespace(token_ids=tokens, finish_reason="stop", logprobs=None)]
+        )
+
+
+def openrlhf(folder: Path, ports: Ports) -> Iterator[Check]:
+    """Its executor of a single turn, with a tokenizer and an engine of ours; the caption is the response."""
+    sys.path.insert(0, str(folder))
+    agent = importlib.import_module("openrlhf.utils.agent")
+    executor = agent.SingleTurnAgentExecutor(f"{url(ports.dialects)}/get_reward")
+    parameters = SimpleNamespace(max_tokens=1000, logprobs=None)
+
+    async def score(samples: list[dict[str, Any]], prompts: list[str]) -> Scores:
+        runs = []
+        for prompt, label in zip(prompts, labels(samples), strict=True):
+            letters = Letters(prompt)
+            runs.append(executor.execute("Describe it: ", label, parameters, 2000, letters, letters))
+        return [run["reward"][0] for run in await asyncio.gather(*runs)]
+
+    yield "SingleTurnAgentExecutor", lambda s, p: asyncio.run(score(s, p))
+
+
+def slime(folder: Path, ports: Ports) -> Iterator[Check]:
+    """Its remote reward model; the caption is the response."""
+    sys.path.insert(0, str(folder))
+    hub = importlib.import_module("slime.rollout.rm_hub")
+    kinds = importlib.import_module("slime.utils.types")
+    args = SimpleNamespace(
+        rm_type="remote_rm", rm_url=f"{url(ports.dialects)}/remote_rm", custom_rm_path=None
+    )
+
+    async def score(samples: list[dict[str, Any]], prompts: list[str]) -> Scores:
+        given = [
+            kinds.Sample(prompt="Describe it: ", response=prompt, label=label)
+            for prompt, label in zip(prompts, labels(samples), strict=True)
+        ]
+        found: Scores = await hub.batched_async_rm(args, given)
+        await hub._get_shared_session().close()
+        return found
+
+    yield "remote_rm", lambda s, p: asyncio.run(score(s, p))
+
+
 TRAINERS = {
     "flow_grpo": flow_grpo,
     "DiffusionNFT": diffusion_nft,
@@ -205,6 +316,9 @@ TRAINERS = {
     "verl-omni": verl_omni,
     "UniRL": unirl,
     "Flow-Factory": flow_factory,
+    "cosmos-rl": cosmos_rl,
+    "OpenRLHF": openrlhf,
+    "slime": slime,
 }
 
 
@@ -235,7 +349,7 @@ def main(folder: Path) -> int:
             "SCOREGATE_MODELS__AESTHETIC__FAMILY": "fake",  # no demo model judges pictures alone
             "SCOREGATE_MODELS__AESTHETIC__ROLE": "aesthetic",
             "SCOREGATE_METRICS__AESTHETIC__AESTHETIC": "aesthetic",
-            "SCOREGATE_DIALECTS__ENABLED": '["flow_factory", "unirl", "rerank"]',
+            "SCOREGATE_DIALECTS__ENABLED": '["flow_factory", "unirl", "cosmos_rl", "openrlhf", "slime"]',
             "SCOREGATE_DIALECTS__PORT": str(ports.dialects),
             "SCOREGATE_DIALECTS__PICKLE_PORT": str(ports.pickles),
         }
@@ -245,13 +359,13 @@ def main(folder: Path) -> int:
                 if not (folder / name).is_dir():
                     print(f"{name:14} not in {folder}")
                     continue
-                command = ["git", "-C", str(folder / name), "log", "-1", "--format=%h"]
+                command = ["git", "-C", str(folder / name), "log", "-1", "--format=%h %cs"]
                 commit = subprocess.run(command, capture_output=True, text=True).stdout.strip()
                 for check in checks(folder / name, ports):
                     well, words = outcome(check, samples)
                     failed += not well
                     print(
-                        f"{name:14} {commit:9} {check[0]:28} {'' if well else 'FAILED '}{words}", flush=True
+                        f"{name:14} {commit:21} {check[0]:28} {'' if well else 'FAILED '}{words}", flush=True
                     )
     return 1 if failed else 0
 
