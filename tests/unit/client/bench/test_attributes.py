@@ -1,4 +1,4 @@
-"""`scoregate bench compbench`, `tiif` and `unigen`: means by attribute, from given answers."""
+"""`scoregate bench compbench`, `tiif` and `unigen`: means by attribute, and names of pictures."""
 
 import json
 import sys
@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from scoregate.cli.bench.answers import Item
+from scoregate.cli.bench.benchmark import pictures_in
 from scoregate.cli.main import main
 
 CATEGORIES = ("color", "shape", "texture")
@@ -104,12 +106,22 @@ def test_without_spacy_the_phrases_are_to_be_given(refused, cup, monkeypatch, ca
     assert "the left of a cup" == json.loads(capsys.readouterr().out)["prompt"]
 
 
-def test_pictures_of_a_benchmark_without_a_metric_are_refused(refused, written, tmp_path):
-    """Its answers are given in a file."""
-    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
-    data = written([{"index": 0, "prompt_en": "p", "sub_dims_en": sub_dims}], "d.csv")
+def test_pictures_of_compbench_are_numbered_on_from_prompt_to_prompt(tmp_path, capsys):
+    """With six digits and the whole prompt, as by the authors; a full stop alone tells two prompts apart."""
+    (tmp_path / "shape_val.txt").write_text("a round bagel\na round bagel.\n", "utf-8")
+    assert 0 == main(["bench", "compbench", str(tmp_path), "--prompts"])
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    for name in (*first["files"], *second["files"]):
+        path = tmp_path / "out" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    items = [Item(line["id"], line["prompt"], f"shape/samples/{line['prompt']}") for line in (first, second)]
+    placed = pictures_in(tmp_path / "out", items, "a")
 
-    assert "no metric scores these pictures" in refused("bench", "unigen", data, f"a={tmp_path}")
+    assert "shape/samples/a round bagel_000009.png" == first["files"][-1]
+    assert "shape/samples/a round bagel._000010.png" == second["files"][0]
+    assert [10, 10, 0] == [*map(len, placed.of_item.values()), placed.others]
+    assert "a round bagel._000010.png" == placed.of_item["shape/1"][0].name
 
 
 ATTRIBUTES = ("shape+color", "color+texture", "action+2d", "numeracy", "text", "numeracy+color", "real_world")
@@ -282,3 +294,15 @@ def test_grades_of_other_test_points_are_refused(refused, written):
 
     assert "not a grade for each test point of item 0, Style" in refused("bench", "unigen", file, answers)
     assert "b.csv, row 1, column sub_dims_en: no lists" in refused("bench", "unigen", broken, answers)
+
+
+def test_a_row_that_cannot_be_read_is_left_out_where_it_is_wanted(bench, written):
+    """The caution has the number of prompts."""
+    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
+    rows = [{"index": number, "prompt_en": "p", "sub_dims_en": sub_dims} for number in range(2)]
+    file = written([rows[0], rows[1] | {"sub_dims_en": sub_dims[:-1]}], "d.csv")
+    answers = written([{"item": 0, "tile": 0, "answer": 1}], "a.csv")
+    found = bench("unigen", file, f"a={answers}", "--skip-broken", "--bootstrap", 0)
+
+    assert 1 == found["prompts"]
+    assert "1 of 600 prompts" in found["generators"][0]["caution"]

@@ -185,8 +185,6 @@ def usable(
     for name, path in sources.items():
         if path is None:
             report.leave_out(entry, "no folder of pictures, and no file of answers", name)
-        elif path.is_dir() and not entry.benchmark.scored:
-            report.leave_out(entry, "no metric scores the pictures, and there is no file of answers", name)
         elif path.is_dir() and missing:
             report.leave_out(entry, f"not served: {', '.join(missing)}", name)
         else:
