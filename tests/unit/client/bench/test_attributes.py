@@ -162,14 +162,16 @@ def tiif(tmp_path):
     return (str(tmp_path), f"a={tmp_path / 'a'}"), right
 
 
-def test_groups_are_means_over_attributes_and_the_whole_over_groups(bench, tiif):
-    """Of short and of long prompts; the expected answer may be no."""
+@pytest.mark.parametrize(("given", "digits"), [([], 4), (["--exact"], 17)])
+def test_groups_are_means_over_attributes_and_the_whole_over_groups(bench, tiif, given, digits):
+    """Of short and of long prompts; shares are rounded before, and the expected answer may be no."""
     arguments, right = tiif
-    found = bench("tiif", *arguments, "--bootstrap", 5)
+    found = bench("tiif", *arguments, *given, "--bootstrap", 5)
     shares = {key: fmean(each) for key, each in right.items()}
     tables = {t: {row["figure"]: row["mean"]["a"] for row in found[t]} for t in ("attributes", "groups")}
 
     assert {" ".join(key): share for key, share in shares.items()} == pytest.approx(tables["attributes"])
+    shares = {key: round(share, digits) for key, share in shares.items()}
     for length in ("short", "long"):
         nine = {name: fmean(shares[each, length] for each in of) for name, of in NINE.items()}
         of_length = {
@@ -178,11 +180,11 @@ def test_groups_are_means_over_attributes_and_the_whole_over_groups(bench, tiif)
             if name.endswith(length)
         }
         basic = [shares[each, length] for name, of in NINE.items() if name.startswith("Basic") for each in of]
-        assert fmean(basic) == pytest.approx(of_length.pop("Basic"), abs=1e-6)
+        assert fmean(basic) == pytest.approx(of_length.pop("Basic"), abs=1e-9)
         assert (shares["text", length] + shares["numeracy+color", length]) / 2 == of_length.pop("Advanced")
-        assert nine == pytest.approx(of_length, abs=1e-6)
+        assert nine == pytest.approx(of_length, abs=1e-9)
         overall = found["generators"][0]["mean"][f"overall {length}"]
-        assert fmean(nine.values()) == pytest.approx(overall, abs=1e-6)
+        assert fmean(nine.values()) == pytest.approx(overall, abs=1e-9)
 
 
 def test_the_authors_answers_have_questions_of_their_own(bench, tiif, tmp_path):
