@@ -238,6 +238,16 @@ def test_a_benchmark_that_fails_leaves_the_others(run, files):
     assert "no picture has the name of an item" in (files / "report" / "index.html").read_text("utf-8")
 
 
+def test_a_report_without_a_name_has_that_of_the_suite(run, files):
+    """In the current folder, where the data of a built-in suite are by default, too."""
+    shutil.copy(files / "data" / "geneval2.jsonl", files / "geneval2_data.jsonl")
+    done = run("bench", "run", "A", "--suite", "t2i", "--bootstrap", "0")
+
+    assert 0 == done.returncode, done.stderr
+    assert ["geneval2"] == list(content_of(files / "report-t2i" / "tables.json"))
+    assert "--out report-t2i" in content_of(files / "report-t2i" / "manifest.json")["command"]
+
+
 def test_answers_alone_need_no_service(run, files, monkeypatch):
     """Two generators are compared; one without answers is named."""
     monkeypatch.setenv("SCOREGATE_LOCAL", "no-such-model")
@@ -323,7 +333,6 @@ def test_a_suite_that_is_not_valid_is_refused(run, files, suite, line):
         (("--suite", "t3i", "A", "--out", "x"), "--suite t3i: no such file, and the built-in suites are t2i"),
         (("--suite", "t2i", "--out", "x"), "name a generator"),
         (("--suite", "t2i", "A", "A", "--out", "x"), "two generators have one name"),
-        (("--suite", "t2i", "A"), "--out REPORT"),
         (("--suite", "t2i", "B", "--out", "x"), "B: not FOLDER or NAME=FOLDER"),
         (("--suite", "t2i", "a/b=A", "--out", "x"), "a/b=A: not FOLDER or NAME=FOLDER"),
         (("--again", "data/geneval2_scores.json"), "this is no manifest of `scoregate bench run`"),
