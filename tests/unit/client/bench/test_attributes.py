@@ -238,7 +238,7 @@ POINTS = ("Style", "Action - Hand (Character/Anthropomorphic)", "Action - State"
     ],
 )
 def test_test_points_are_counted_over_pictures_by_dimension(bench, written, column, keys):
-    """A grade of 1 is right; a picture without grades drops its prompt."""
+    """A grade of 1 is right; a picture without grades is left out alone, as in the released script."""
     random, rows, results = Random(6), [], []
     for index in range(6):
         points = random.sample(POINTS, 3)
@@ -258,7 +258,7 @@ def test_test_points_are_counted_over_pictures_by_dimension(bench, written, colu
     found = bench("unigen", written(rows, "d.csv"), f"a={written(results, 'r.csv')}", "--bootstrap", 0)
     right = {}
     for each in results:
-        if each["index"] < 5:
+        if each["result_json"]:
             content = eval(each["result_json"])
             for point, score in zip(content["testpoint"], content["score"], strict=True):
                 for name in {point, point.split("-")[0].strip()}:
@@ -266,7 +266,22 @@ def test_test_points_are_counted_over_pictures_by_dimension(bench, written, colu
     mean = found["generators"][0]["mean"] | {row["figure"]: row["mean"]["a"] for row in found["points"]}
 
     assert {name: fmean(each) for name, each in right.items()} == pytest.approx(mean, abs=1e-6)
-    assert "left out without all answers: 1" in found["generators"][0]["caution"]
+    [row] = found["generators"]
+    assert 23 == row["pictures"]
+    assert "pictures left out without all answers: 1; 3 to 4 of 4 pictures" in row["caution"]
+
+
+def test_a_picture_without_grades_is_an_error_where_all_are_wanted(refused, written):
+    """By `--complete`, with the item."""
+    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
+    data = written([{"index": 0, "prompt_en": "p", "sub_dims_en": sub_dims}], "d.csv")
+    cells = {"0_0.png": "{'score': [1]}", "0_1.png": ""}
+    results = written(
+        [{"index": 0, "img_path": name, "result_json": cell} for name, cell in cells.items()], "r.csv"
+    )
+
+    line = refused("bench", "unigen", data, f"a={results}", "--complete")
+    assert "item 0 has not all answers about its pictures" in line
 
 
 @pytest.mark.parametrize(

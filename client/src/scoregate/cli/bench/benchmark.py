@@ -101,6 +101,7 @@ class Benchmark:
         derived: further figures, from those that are means of values.
         released: the answers in the authors' own file or folder; None if the path is no such one.
         wording: whether the metric has the words of the paper's questions, or none.
+        partial: whether a picture without answers is left out alone, and not all of its prompt.
         skip_black: whether a black tile stands for no picture, by the arguments.
         notes: cautions of every row.
     """
@@ -113,6 +114,7 @@ class Benchmark:
     derived: Callable[[argparse.Namespace, Figures], Figures] = no_more
     released: Callable[[Path, Sequence[Item]], Found | None] = not_released
     wording: bool = False
+    partial: bool = False
     skip_black: Callable[[argparse.Namespace], bool] = lambda arguments: False
     notes: Sequence[str] = ()
 
