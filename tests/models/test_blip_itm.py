@@ -11,16 +11,13 @@ from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Reward
 from models.families.blip_itm.model import KINDS, LENGTH, BlipItm
-from models.families.registry import families
-from models.images.image import Image
 from tests.support.blip_checkpoints import SPECIAL, WORDS, blip, blip_2
+from tests.support.blip_models import PICTURES, outcomes, table
 from tests.support.dry_run import dry_run
-from tests.support.pictures import png
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 MAKERS = {"blip": blip, "blip-2": blip_2}
 PROMPTS = ["a red circle", "the blue square left of a green dog on the cat", "A DOG", "zebra"]
-PICTURES = [Image(png(colour, size=size)) for colour, size in (("red", (40, 30)), ("blue", (17, 50)))]
 CALLS = [RewardCall(picture, prompt) for picture in PICTURES for prompt in PROMPTS]
 
 
@@ -41,7 +38,7 @@ def model(directory):
 
 
 def logits(model, *calls):
-    return [outcome.value for outcome in model.score([model.prepare(call) for call in calls])]
+    return [outcome.value for outcome in outcomes(model, *calls)]
 
 
 def reference(kind, directory, call):
@@ -82,8 +79,8 @@ def test_every_contrast_is_that_of_transformers(kind, directory, model):
     """With the matching head's outputs, in one batch with calls that need these alone."""
     contrasts = [ContrastCall(call.image, call.prompt) for call in CALLS]
     batch = [call for pair in zip(CALLS, contrasts, strict=True) for call in pair]
-    outcomes = model.score([model.prepare(call) for call in batch])
-    alone, both = outcomes[::2], outcomes[1::2]
+    found = outcomes(model, *batch)
+    alone, both = found[::2], found[1::2]
     expected = [contrast(kind, directory, call) for call in CALLS]
 
     assert expected == pytest.approx([outcome.value for outcome in both], rel=1e-5, abs=1e-5)
@@ -190,21 +187,16 @@ def test_an_output_that_is_not_finite_is_an_error(directory):
     model = BlipItm(directory, dtype="float32", device="cpu")
     with torch.no_grad():
         model.network.itm_head.bias.fill_(torch.nan)
-    [outcome] = model.score([model.prepare(model.example())])
+    [outcome] = outcomes(model, model.example())
 
     assert isinstance(outcome, ModelError)
 
 
-def table(directory, **more):
-    family = families()["blip_itm"]
-    return family, family.settings(family="blip_itm", role="itm", checkpoint=str(directory), **more)
-
-
 def test_a_table_loads_the_checkpoint_with_its_label(directory):
     """And the model answers its own example."""
-    family, settings = table(directory, id="ours", revision="7")
+    family, settings = table("blip_itm", "itm", directory, id="ours", revision="7")
     model = family.load("left", settings)
-    [outcome] = model.score([model.prepare(model.example())])
+    [outcome] = outcomes(model, model.example())
 
     assert ("ours@7", "itm") == (model.info.label, model.info.role)
     assert isinstance(outcome, Reward)
@@ -212,7 +204,7 @@ def test_a_table_loads_the_checkpoint_with_its_label(directory):
 
 def test_a_plan_counts_the_numbers(directory, model):
     """Those of its tensors, none of which is loaded."""
-    family, settings = table(directory)
+    family, settings = table("blip_itm", "itm", directory)
     count = sum(weight.numel() for weight in model.network.parameters())
 
     assert Plan(directory.name, str(directory), count) == family.plan("ours", settings)

@@ -6,26 +6,26 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BlipForQuestionAnswering, BlipImageProcessorPil
 
-from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.calls import AnswerCall, LabelCall, LikelihoodCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Likelihood
 from models.families.blip_vqa.model import LENGTH, BlipVqa
-from models.families.registry import families
-from models.images.image import Image
 from tests.support.blip_checkpoints import DEC, blip, blip_vqa
+from tests.support.blip_models import (
+    ANSWERS,
+    PICTURES,
+    are_of_one_distribution,
+    likelihoods,
+    numbers,
+    outcomes,
+    table,
+)
 from tests.support.dry_run import dry_run
-from tests.support.pictures import png
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 QUESTIONS = ["a red dog?", "the blue circle left of the green square on a cat?", "dog?"]
-ANSWERS = ["yes", "no", "a blue dog"]
-PICTURES = [Image(png(colour, size=size)) for colour, size in (("red", (40, 30)), ("blue", (17, 50)))]
-CALLS = [
-    LikelihoodCall(picture, question, answer)
-    for picture in PICTURES
-    for question, answer in zip(QUESTIONS, ANSWERS, strict=True)
-]
+CALLS = likelihoods(QUESTIONS)
 PAIRS = [LikelihoodCall(picture, question, "yes") for picture in PICTURES for question in QUESTIONS]
 
 
@@ -38,14 +38,6 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(directory):
     return BlipVqa(directory, dtype="float32", device="cpu")
-
-
-def outcomes(model, *calls):
-    return model.score([model.prepare(call) for call in calls])
-
-
-def numbers(found):
-    return [*found.log_probs, found.log_p_yes, found.log_p_no]
 
 
 @pytest.fixture(scope="module")
@@ -123,20 +115,7 @@ def test_punctuation_of_a_question_is_dropped(model):
 
 def test_choices_labels_and_first_tokens_are_of_the_same_distribution(model):
     """Each answer of a choice is as likely as by itself; its first token as a label."""
-    picture, question = PICTURES[0], QUESTIONS[0]
-    alone = outcomes(model, *(LikelihoodCall(picture, question, answer) for answer in ANSWERS))
-    choices, labels, first = outcomes(
-        model,
-        ChoiceCall(picture, question, tuple(ANSWERS)),
-        LabelCall(picture, question, ("yes", "no")),
-        FirstTokenCall(picture, question, ("yes", "no")),
-    )
-
-    for found, of_choice in zip(alone, choices.log_probs, strict=True):
-        assert found.log_probs == pytest.approx(of_choice, abs=1e-5)
-    expected = [alone[0].log_p_yes, alone[0].log_p_no]
-    assert expected == pytest.approx([log_prob for [log_prob] in labels.log_probs], abs=1e-5)
-    assert expected == pytest.approx(first.log_probs, abs=1e-5)
+    are_of_one_distribution(model, QUESTIONS[0])
 
 
 def test_a_picture_and_a_question_are_encoded_once(model, monkeypatch):
@@ -198,14 +177,9 @@ def test_in_bfloat16_only_the_vision_tower_is_rounded(directory, model):
         assert numbers(exact) == pytest.approx(numbers(found), abs=1)
 
 
-def table(directory, **more):
-    family = families()["blip_vqa"]
-    return family, family.settings(family="blip_vqa", role="vqa", checkpoint=str(directory), **more)
-
-
 def test_a_table_loads_the_checkpoint_with_its_label(directory):
     """A question with choices is sent alone; the model answers its own example."""
-    family, settings = table(directory, id="ours", revision="7")
+    family, settings = table("blip_vqa", "vqa", directory, id="ours", revision="7")
     model = family.load("left", settings)
 
     assert ("ours@7", "vqa", "{}") == (model.info.label, model.info.role, model.info.choice_question)
@@ -214,7 +188,7 @@ def test_a_table_loads_the_checkpoint_with_its_label(directory):
 
 def test_a_plan_counts_the_numbers(directory, model):
     """Those of its tensors, none of which is loaded."""
-    family, settings = table(directory)
+    family, settings = table("blip_vqa", "vqa", directory)
     count = sum(weight.numel() for weight in model.network.parameters())
 
     assert Plan(directory.name, str(directory), count) == family.plan("ours", settings)

@@ -6,28 +6,28 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BlipImageProcessorPil
 
-from models.core.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.calls import LikelihoodCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Likelihood
 from models.families.clip_flant5.layout import Tokenizer
 from models.families.instructblip.model import KINDS, LENGTH, InstructBlip
-from models.families.registry import families
-from models.images.image import Image
 from tests.support.blip_checkpoints import PIECES, blip_2, blip_2_t5, instructblip
+from tests.support.blip_models import (
+    ANSWERS,
+    PICTURES,
+    are_of_one_distribution,
+    likelihoods,
+    numbers,
+    outcomes,
+    table,
+)
 from tests.support.dry_run import dry_run
-from tests.support.pictures import png
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 MAKERS = {"instructblip": instructblip, "blip-2": blip_2_t5}
 QUESTIONS = ["Question: a red dog ?", "is there a blue circle left of the square ?", "dog"]
-ANSWERS = ["yes", "no", "a blue dog"]
-PICTURES = [Image(png(colour, size=size)) for colour, size in (("red", (40, 30)), ("blue", (17, 50)))]
-CALLS = [
-    LikelihoodCall(picture, question, answer)
-    for picture in PICTURES
-    for question, answer in zip(QUESTIONS, ANSWERS, strict=True)
-]
+CALLS = likelihoods(QUESTIONS)
 WORDS = Tokenizer(PIECES)
 
 
@@ -45,14 +45,6 @@ def directory(kind, tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(directory):
     return InstructBlip(directory, dtype="float32", device="cpu")
-
-
-def outcomes(model, *calls):
-    return model.score([model.prepare(call) for call in calls])
-
-
-def numbers(found):
-    return [*found.log_probs, found.log_p_yes, found.log_p_no]
 
 
 @pytest.fixture(scope="module")
@@ -95,20 +87,7 @@ def test_company_changes_nothing(model):
 
 def test_choices_labels_and_first_tokens_are_of_the_same_distribution(model):
     """Each answer of a choice is as likely as by itself; its first token as a label."""
-    picture, question = PICTURES[0], QUESTIONS[0]
-    alone = outcomes(model, *(LikelihoodCall(picture, question, answer) for answer in ANSWERS))
-    choices, labels, first = outcomes(
-        model,
-        ChoiceCall(picture, question, tuple(ANSWERS)),
-        LabelCall(picture, question, ("yes", "no")),
-        FirstTokenCall(picture, question, ("yes", "no")),
-    )
-
-    for found, of_choice in zip(alone, choices.log_probs, strict=True):
-        assert found.log_probs == pytest.approx(of_choice, abs=1e-5)
-    expected = [alone[0].log_p_yes, alone[0].log_p_no]
-    assert expected == pytest.approx([log_prob for [log_prob] in labels.log_probs], abs=1e-5)
-    assert expected == pytest.approx(first.log_probs, abs=1e-5)
+    are_of_one_distribution(model, QUESTIONS[0])
 
 
 def test_a_picture_and_a_question_are_encoded_once(model, monkeypatch):
@@ -155,14 +134,9 @@ def test_bfloat16_is_near(directory, model):
         assert numbers(exact) == pytest.approx(numbers(found), abs=2)
 
 
-def table(directory, **more):
-    family = families()["instructblip"]
-    return family, family.settings(family="instructblip", role="vqa", checkpoint=str(directory), **more)
-
-
 def test_a_table_loads_the_checkpoint_with_its_label_and_questions(directory):
     """Those of LAVIS; the model answers its own example."""
-    family, settings = table(directory, id="ours", revision="7")
+    family, settings = table("instructblip", "vqa", directory, id="ours", revision="7")
     model = family.load("left", settings)
 
     assert ("ours@7", "vqa") == (model.info.label, model.info.role)
@@ -172,7 +146,7 @@ def test_a_table_loads_the_checkpoint_with_its_label_and_questions(directory):
 
 def test_a_plan_counts_the_numbers(directory, model):
     """Those of its tensors, none of which is loaded."""
-    family, settings = table(directory)
+    family, settings = table("instructblip", "vqa", directory)
     count = sum(weight.numel() for weight in model.network.whole.parameters())
 
     assert Plan(directory.name, str(directory), count) == family.plan("ours", settings)

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -191,6 +192,20 @@ def json_or_text(value: str) -> Any:
         return strict_json(value)
     except (ValueError, RecursionError):
         return value
+
+
+def toml_of(path: Path) -> dict[str, Any]:
+    """Return the table in a TOML file.  Raises `BadInput`, `OSError`."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    check_regular(path)
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise BadInput(f"{path}: not TOML ({exc})") from None
 
 
 def strict_json(text: str) -> Any:

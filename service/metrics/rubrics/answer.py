@@ -75,8 +75,8 @@ def object_in(text: str) -> dict[str, Any]:
         found, end = decoder.raw_decode(text)
     except (ValueError, RecursionError):
         refuse(Misread.NOT_JSON, "it is not JSON")
-    if rest := text[end:].strip(" \t\r\n,;"):
-        if rest.startswith(("{", "[")):
+    if rest := text[end:]:
+        if rest.lstrip(" \t\r\n,;").startswith(("{", "[")):
             refuse(Misread.SEVERAL_OBJECTS, "it has more than one JSON object")
         refuse(Misread.TRAILING_TEXT, "there is text after the JSON object")
     if not isinstance(found, dict):

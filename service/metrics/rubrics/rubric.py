@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
 from service.core.fields import WHOLE, Prompt, Strict, filled
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside
@@ -214,8 +214,11 @@ class Rubric(Strict):
 
     @cached_property
     def formula(self) -> Formula:
-        """The formula of the score."""
-        return Formula(self.score, self.numbers)
+        """The formula of the score.  Raises `ValueError` with the name of the field."""
+        try:
+            return Formula(self.score, self.numbers)
+        except ValueError as exc:
+            raise ValueError(f"score: {exc}") from None
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
@@ -245,12 +248,17 @@ class Rubric(Strict):
 
 
 def rubric_of(name: str, text: str) -> Rubric:
-    """Parse a rubric file.  Raises `ValueError` with its *name*."""
+    """Parse a rubric file.  Raises `ValueError` with its *name* and the field or the line, as one line."""
     try:
         if len(text.encode()) > MAX_BYTES:
             raise ValueError(f"a rubric has at most {MAX_BYTES} bytes")
         return Rubric.model_validate(tomllib.loads(text))
-    except (ValueError, RecursionError) as exc:  # of TOML or pydantic
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        said = first["msg"].removeprefix("Value error, ")
+        raise ValueError(": ".join(filter(None, (f"the rubric {name}", place, said)))) from exc
+    except (ValueError, RecursionError) as exc:  # of TOML, which has the line
         raise ValueError(f"the rubric {name}: {exc}") from exc
 
 

@@ -39,9 +39,10 @@ PICTURES = {
     "longtext/0000_1.png": png("white"),
     "cvtg2k/CVTG/2/0.png": png("red"),
     "tiif/numeracy/A/short_description/0.png": png("red"),
+    "unigen/0_0.png": png("red"),
 }
-ANSWERS = {"compbench.csv": "compbench_answers.csv", "unigen.csv": "unigen_grades.csv"}
-SCORED = SUITE.keys() - {"compbench", "unigen"}
+ANSWERS = {"compbench.csv": "compbench_answers.csv"}
+SCORED = SUITE.keys() - {"compbench"}
 
 
 def put(path, content):
@@ -118,7 +119,7 @@ def test_the_page_needs_no_other_file_and_has_cautions_and_worst_pictures(run, f
     [line, _] = lines_of(files / "report" / "results" / "geneval2" / "geneval2-A.jsonl")
     [asked] = line["details"]["soft_tifa"]["questions"]
     assert f"<dt>Is there a cup?</dt><dd>{asked['score']:.4f}</dd>" in sections["geneval2"]
-    assert "img" not in sections["unigen"]
+    assert "img" not in sections["compbench"]
 
 
 def test_a_question_of_tiif_is_wrong_by_the_expected_answer(run, files):
@@ -203,24 +204,21 @@ def test_a_second_report_in_the_folder_of_a_first_one_is_refused(run, files):
 
 
 def test_what_cannot_be_scored_is_named(run, files, monkeypatch):
-    """Data or pictures that are missing, metrics that are not served, and answers that are not given."""
+    """Data or pictures that are missing, and metrics that are not served."""
     (files / "few.toml").write_text(MODELS.replace('[models.ocr]\nfamily = "fake"\n', ""), "utf-8")
     monkeypatch.setenv("SCOREGATE_LOCAL", str(files / "few.toml"))
     shutil.rmtree(files / "data" / "Q_D")
     shutil.rmtree(files / "A" / "geneval2")
-    (files / "A" / "unigen.csv").unlink()
-    (files / "A" / "unigen").mkdir()
     done = run(*COMMAND)
     html = (files / "report" / "index.html").read_text("utf-8")
 
     assert 0 == done.returncode
-    assert ["dpg", "compbench", "tiif"] == list(content_of(files / "report" / "tables.json"))
+    assert ["dpg", "compbench", "tiif", "unigen"] == list(content_of(files / "report" / "tables.json"))
     for name, why in {
         "oneig, all": "no data: ",
         "geneval2, A": "no folder of pictures, and no file of answers",
         "longtext, A": "not served: ocr",
         "cvtg2k, A": "not served: ocr",
-        "unigen, A": "no metric scores the pictures",
     }.items():
         assert f"{name}: left out: {why}" in done.stderr
         assert f'<th scope="row">{name.partition(",")[0]}</th>' in html.partition("</header>")[0]
@@ -238,6 +236,16 @@ def test_a_benchmark_that_fails_leaves_the_others(run, files):
     assert SUITE.keys() - {"dpg", "longtext"} == content_of(files / "report" / "tables.json").keys()
     assert re.search("dpg, all: left out: failed: .*dpg_bench.csv, row 1: no column", done.stderr)
     assert "no picture has the name of an item" in (files / "report" / "index.html").read_text("utf-8")
+
+
+def test_a_report_without_a_name_has_that_of_the_suite(run, files):
+    """In the current folder, where the data of a built-in suite are by default, too."""
+    shutil.copy(files / "data" / "geneval2.jsonl", files / "geneval2_data.jsonl")
+    done = run("bench", "run", "A", "--suite", "t2i", "--bootstrap", "0")
+
+    assert 0 == done.returncode, done.stderr
+    assert ["geneval2"] == list(content_of(files / "report-t2i" / "tables.json"))
+    assert "--out report-t2i" in content_of(files / "report-t2i" / "manifest.json")["command"]
 
 
 def test_answers_alone_need_no_service(run, files, monkeypatch):
@@ -284,13 +292,14 @@ def test_the_commands_of_the_page_run(run, files):
 
 
 def test_the_built_in_suite_has_benchmarks_that_exist(run, files):
-    """Without their data all are named, and nothing is scored."""
+    """Without their data all are named, and nothing is scored; one is there with long prompts, too."""
     (files / "empty").mkdir()
     done = run("bench", "run", "A", "--suite", "t2i", "--data", "empty", "--out", "report")
     names = re.findall(r"^(\w+), all: left out: no data: .*/empty/", done.stderr, re.MULTILINE)
 
     assert 1 == done.returncode
-    assert {"dpg", "geneval2", "oneig", "tiif"} <= {*names} <= GENERATORS.keys()
+    assert {"dpg", "geneval2", "oneig", "tiif", "unigen_long"} <= {*names}
+    assert {*names} - {"unigen_long"} <= GENERATORS.keys()
 
 
 @pytest.mark.parametrize(
@@ -324,7 +333,6 @@ def test_a_suite_that_is_not_valid_is_refused(run, files, suite, line):
         (("--suite", "t3i", "A", "--out", "x"), "--suite t3i: no such file, and the built-in suites are t2i"),
         (("--suite", "t2i", "--out", "x"), "name a generator"),
         (("--suite", "t2i", "A", "A", "--out", "x"), "two generators have one name"),
-        (("--suite", "t2i", "A"), "--out REPORT"),
         (("--suite", "t2i", "B", "--out", "x"), "B: not FOLDER or NAME=FOLDER"),
         (("--suite", "t2i", "a/b=A", "--out", "x"), "a/b=A: not FOLDER or NAME=FOLDER"),
         (("--again", "data/geneval2_scores.json"), "this is no manifest of `scoregate bench run`"),

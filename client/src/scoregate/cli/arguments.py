@@ -1,6 +1,7 @@
 """What commands share: exit codes and the errors that lead to them, arguments, and the client."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from typing import Any, NoReturn
 import scoregate
 from scoregate.local import NOT_LOADED
 from scoregate.many import Progress
-from scoregate.records import json_or_text, number, strict_json
+from scoregate.records import BadInput, json_or_text, number, strict_json, toml_of
 from scoregate.text import shown
 
 OK = 0
@@ -177,7 +178,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="METRIC.OPTION=VALUE",
-        help="an option of a metric, such as vqascore.output=logit",
+        help="an option of a metric, such as vqascore.output=logit; @FILE.toml is the table in a file",
     )
     parser.add_argument(
         "--options",
@@ -266,15 +267,26 @@ def json_object(text: str) -> dict[str, dict[str, Any]]:
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Return the options of both forms, by metric; a value that is not JSON is a text."""
+    """Return the options of both forms, by metric.  Raises `UsageFault`, `BadInput`, `OSError`."""
     options = {metric: dict(values) for metric, values in arguments.options.items()}
     for text in arguments.option:
         name, equals, value = text.partition("=")
         metric, dot, option = name.rpartition(".")  # the metric may be an output: METRIC.OUTPUT
         if not (equals and dot and metric and option):
             raise UsageFault(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
-        options.setdefault(metric, {})[option] = json_or_text(value)
+        options.setdefault(metric, {})[option] = option_value(value)
     return options
+
+
+def option_value(text: str) -> Any:
+    """Return the table in the file `@FILE.toml`; another value that is not JSON is a text."""
+    if not (text.startswith("@") and text.endswith(".toml")):
+        return json_or_text(text)
+    table = toml_of(Path(text[1:]))
+    try:
+        return strict_json(json.dumps(table))
+    except (TypeError, ValueError) as exc:
+        raise BadInput(f"{text[1:]}: a value is none of JSON ({exc})") from None
 
 
 def metrics_of(arguments: argparse.Namespace) -> list[str]:

@@ -24,6 +24,7 @@ SUITE = {
     "oneig_text": {"data": "text_content.csv", "grid": "1x1"},
     "longtext": {"data": "text_prompts.jsonl"},
     "cvtg2k": {"data": "CVTG-2K"},
+    "compbench": {"data": "compbench", "phrases": "phrases.csv", "option": ["dsg.question=Is there {}"]},
     "tiif": {"data": "tiif"},
 }
 HEADLINES = {
@@ -33,6 +34,7 @@ HEADLINES = {
     "oneig_text": "WAC",
     "longtext": "text",
     "cvtg2k": "word accuracy",
+    "compbench": "color",
     "tiif": "overall short",
 }
 
@@ -84,6 +86,10 @@ DATA = {
     "text_content.csv": table_of({"id": "000", "prompt_en": "a sign", "text_content": WORDS}),
     "text_prompts.jsonl": lines_of({"prompt_id": 0, "category": "sign", "prompt": "a sign", "text": [WORDS]}),
     "CVTG-2K/CVTG/2.json": json.dumps({"data_list": [{"index": 0, "prompt": f"a sign '{WORDS}'"}]}),
+    "compbench/color_val.txt": PROMPT,
+    "phrases.csv": table_of(
+        *({"item": "color/0", "phrase": each} for each in ("a green circle", "a red square"))
+    ),
     "tiif/testmini_prompts/numeracy_prompts.jsonl": lines_of(
         {"type": "numeracy", "short_description": PROMPT, "long_description": PROMPT}
     ),
@@ -102,6 +108,7 @@ def pictures(name, shown, words):
         f"oneig_text/text/{name}/000.png": saved(text(words), "PNG"),
         "longtext/0000_1.png": saved(text(words), "PNG"),
         "cvtg2k/CVTG/2/0.png": saved(text(words), "PNG"),
+        f"compbench/color/samples/{PROMPT}_000000.png": saved(shown, "PNG"),
         f"tiif/numeracy/{name}/short_description/0.png": saved(shown, "PNG"),
     }
 

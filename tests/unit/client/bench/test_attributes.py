@@ -1,4 +1,4 @@
-"""`scoregate bench compbench`, `tiif` and `unigen`: means by attribute, from given answers."""
+"""`scoregate bench compbench`, `tiif` and `unigen`: means by attribute, and names of pictures."""
 
 import json
 import sys
@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from scoregate.cli.bench.answers import Item
+from scoregate.cli.bench.benchmark import pictures_in
 from scoregate.cli.main import main
 
 CATEGORIES = ("color", "shape", "texture")
@@ -104,12 +106,22 @@ def test_without_spacy_the_phrases_are_to_be_given(refused, cup, monkeypatch, ca
     assert "the left of a cup" == json.loads(capsys.readouterr().out)["prompt"]
 
 
-def test_pictures_of_a_benchmark_without_a_metric_are_refused(refused, written, tmp_path):
-    """Its answers are given in a file."""
-    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
-    data = written([{"index": 0, "prompt_en": "p", "sub_dims_en": sub_dims}], "d.csv")
+def test_pictures_of_compbench_are_numbered_on_from_prompt_to_prompt(tmp_path, capsys):
+    """With six digits and the whole prompt, as by the authors; a full stop alone tells two prompts apart."""
+    (tmp_path / "shape_val.txt").write_text("a round bagel\na round bagel.\n", "utf-8")
+    assert 0 == main(["bench", "compbench", str(tmp_path), "--prompts"])
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    for name in (*first["files"], *second["files"]):
+        path = tmp_path / "out" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    items = [Item(line["id"], line["prompt"], f"shape/samples/{line['prompt']}") for line in (first, second)]
+    placed = pictures_in(tmp_path / "out", items, "a")
 
-    assert "no metric scores these pictures" in refused("bench", "unigen", data, f"a={tmp_path}")
+    assert "shape/samples/a round bagel_000009.png" == first["files"][-1]
+    assert "shape/samples/a round bagel._000010.png" == second["files"][0]
+    assert [10, 10, 0] == [*map(len, placed.of_item.values()), placed.others]
+    assert "a round bagel._000010.png" == placed.of_item["shape/1"][0].name
 
 
 ATTRIBUTES = ("shape+color", "color+texture", "action+2d", "numeracy", "text", "numeracy+color", "real_world")
@@ -150,14 +162,16 @@ def tiif(tmp_path):
     return (str(tmp_path), f"a={tmp_path / 'a'}"), right
 
 
-def test_groups_are_means_over_attributes_and_the_whole_over_groups(bench, tiif):
-    """Of short and of long prompts; the expected answer may be no."""
+@pytest.mark.parametrize(("given", "digits"), [([], 4), (["--exact"], 17)])
+def test_groups_are_means_over_attributes_and_the_whole_over_groups(bench, tiif, given, digits):
+    """Of short and of long prompts; shares are rounded before, and the expected answer may be no."""
     arguments, right = tiif
-    found = bench("tiif", *arguments, "--bootstrap", 5)
+    found = bench("tiif", *arguments, *given, "--bootstrap", 5)
     shares = {key: fmean(each) for key, each in right.items()}
     tables = {t: {row["figure"]: row["mean"]["a"] for row in found[t]} for t in ("attributes", "groups")}
 
     assert {" ".join(key): share for key, share in shares.items()} == pytest.approx(tables["attributes"])
+    shares = {key: round(share, digits) for key, share in shares.items()}
     for length in ("short", "long"):
         nine = {name: fmean(shares[each, length] for each in of) for name, of in NINE.items()}
         of_length = {
@@ -166,11 +180,11 @@ def test_groups_are_means_over_attributes_and_the_whole_over_groups(bench, tiif)
             if name.endswith(length)
         }
         basic = [shares[each, length] for name, of in NINE.items() if name.startswith("Basic") for each in of]
-        assert fmean(basic) == pytest.approx(of_length.pop("Basic"), abs=1e-6)
+        assert fmean(basic) == pytest.approx(of_length.pop("Basic"), abs=1e-9)
         assert (shares["text", length] + shares["numeracy+color", length]) / 2 == of_length.pop("Advanced")
-        assert nine == pytest.approx(of_length, abs=1e-6)
+        assert nine == pytest.approx(of_length, abs=1e-9)
         overall = found["generators"][0]["mean"][f"overall {length}"]
-        assert fmean(nine.values()) == pytest.approx(overall, abs=1e-6)
+        assert fmean(nine.values()) == pytest.approx(overall, abs=1e-9)
 
 
 def test_the_authors_answers_have_questions_of_their_own(bench, tiif, tmp_path):
@@ -224,7 +238,7 @@ POINTS = ("Style", "Action - Hand (Character/Anthropomorphic)", "Action - State"
     ],
 )
 def test_test_points_are_counted_over_pictures_by_dimension(bench, written, column, keys):
-    """A grade of 1 is right; a picture without grades drops its prompt."""
+    """A grade of 1 is right; a picture without grades is left out alone, as in the released script."""
     random, rows, results = Random(6), [], []
     for index in range(6):
         points = random.sample(POINTS, 3)
@@ -244,7 +258,7 @@ def test_test_points_are_counted_over_pictures_by_dimension(bench, written, colu
     found = bench("unigen", written(rows, "d.csv"), f"a={written(results, 'r.csv')}", "--bootstrap", 0)
     right = {}
     for each in results:
-        if each["index"] < 5:
+        if each["result_json"]:
             content = eval(each["result_json"])
             for point, score in zip(content["testpoint"], content["score"], strict=True):
                 for name in {point, point.split("-")[0].strip()}:
@@ -252,7 +266,22 @@ def test_test_points_are_counted_over_pictures_by_dimension(bench, written, colu
     mean = found["generators"][0]["mean"] | {row["figure"]: row["mean"]["a"] for row in found["points"]}
 
     assert {name: fmean(each) for name, each in right.items()} == pytest.approx(mean, abs=1e-6)
-    assert "left out without all answers: 1" in found["generators"][0]["caution"]
+    [row] = found["generators"]
+    assert 23 == row["pictures"]
+    assert "pictures left out without all answers: 1; 3 to 4 of 4 pictures" in row["caution"]
+
+
+def test_a_picture_without_grades_is_an_error_where_all_are_wanted(refused, written):
+    """By `--complete`, with the item."""
+    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
+    data = written([{"index": 0, "prompt_en": "p", "sub_dims_en": sub_dims}], "d.csv")
+    cells = {"0_0.png": "{'score': [1]}", "0_1.png": ""}
+    results = written(
+        [{"index": 0, "img_path": name, "result_json": cell} for name, cell in cells.items()], "r.csv"
+    )
+
+    line = refused("bench", "unigen", data, f"a={results}", "--complete")
+    assert "item 0 has not all answers about its pictures" in line
 
 
 @pytest.mark.parametrize(
@@ -282,3 +311,15 @@ def test_grades_of_other_test_points_are_refused(refused, written):
 
     assert "not a grade for each test point of item 0, Style" in refused("bench", "unigen", file, answers)
     assert "b.csv, row 1, column sub_dims_en: no lists" in refused("bench", "unigen", broken, answers)
+
+
+def test_a_row_that_cannot_be_read_is_left_out_where_it_is_wanted(bench, written):
+    """The caution has the number of prompts."""
+    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
+    rows = [{"index": number, "prompt_en": "p", "sub_dims_en": sub_dims} for number in range(2)]
+    file = written([rows[0], rows[1] | {"sub_dims_en": sub_dims[:-1]}], "d.csv")
+    answers = written([{"item": 0, "tile": 0, "answer": 1}], "a.csv")
+    found = bench("unigen", file, f"a={answers}", "--skip-broken", "--bootstrap", 0)
+
+    assert 1 == found["prompts"]
+    assert "1 of 600 prompts" in found["generators"][0]["caution"]

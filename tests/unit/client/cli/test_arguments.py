@@ -66,6 +66,33 @@ def test_an_option_of_an_output_is_not_one_of_its_metric(command, service):
     assert {"judge.sc1": {"rubric": "mine"}, "judge": {"labels": "A-E"}} == service.sent[0]["options"]
 
 
+def test_an_option_may_be_the_table_in_a_file(command, service, tmp_path):
+    """Such as a rubric; a text that only begins with @ stays one."""
+    (tmp_path / "mine.toml").write_text('score = "a"\n[[calls]]\ninstructions = "x"\n', "utf-8")
+    options = ("--option", f"judge.rubric=@{tmp_path}/mine.toml", "--option", "ocr.text=@x")
+
+    assert 0 == command(service, "score", "p.png", "-p", "x", *options)[0]
+    rubric = {"score": "a", "calls": [{"instructions": "x"}]}
+    assert {"judge": {"rubric": rubric}, "ocr": {"text": "@x"}} == service.sent[0]["options"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("x", "not TOML"), ("x = 2026-11-27", "a value is none of JSON"), (None, "No such file")],
+)
+def test_a_file_that_is_no_table_of_json_is_refused(command, service, tmp_path, text, said):
+    """Before anything is sent, with the name of the file."""
+    if text:
+        (tmp_path / "mine.toml").write_text(text, "utf-8")
+    status, _, err = command(
+        service, "score", "p.png", "-p", "x", "--option", f"judge.rubric=@{tmp_path}/mine.toml"
+    )
+
+    assert (2, []) == (status, service.sent)
+    assert said in err
+    assert "mine.toml" in err
+
+
 def test_the_next_call_in_the_same_process_may_have_the_argument(command, service):
     """A parser counts within one call."""
     for _ in range(2):

@@ -27,7 +27,7 @@ GENERATORS = {
     "cvtg2k": "CVTG-2K: words, edit distance and CLIPScore of pictures with several texts",
     "compbench": "T2I-CompBench, attributes: generators by category, by P(yes) about noun phrases",
     "tiif": "TIIF-Bench: generators by attribute, for short and long prompts",
-    "unigen": "UniGenBench++: generators by dimension and test point, from given grades",
+    "unigen": "UniGenBench++: generators by dimension and test point",
     "gedit": "GEdit-Bench: editors by task, by a judge of the edit and of the picture",
     "imgedit": "ImgEdit-Bench: editors by type of edit, by a judge",
     "kris": "KRIS-Bench: editors by dimension of knowledge, by a judge",

@@ -54,6 +54,7 @@ class Item:
         source: the picture before the edit; one with a relative path is in the folder of the pictures.
         references: pictures for the judge; without a *source* also for the generator.
         options: of the metrics, by metric.
+        number: in the name of the first of several pictures, after `_`.
     """
 
     id: str
@@ -64,6 +65,12 @@ class Item:
     source: Path | None = None
     references: Sequence[Path] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    number: str = "0"
+
+    def names(self, pictures: int) -> list[str]:
+        """Return the names of several pictures, numbered with as many digits as the first one."""
+        first, digits = int(self.number), len(self.number)
+        return [f"{self.file}_{first + each:0{digits}}" for each in range(pictures)]
 
 
 @dataclass(frozen=True)

@@ -100,8 +100,8 @@ class Benchmark:
         values: of an item, from the answers about its pictures, in order; none if the item is dropped.
         derived: further figures, from those that are means of values.
         released: the answers in the authors' own file or folder; None if the path is no such one.
-        scored: whether a metric gives the answers, and not a program of the authors alone.
         wording: whether the metric has the words of the paper's questions, or none.
+        partial: whether a picture without answers is left out alone, and not all of its prompt.
         skip_black: whether a black tile stands for no picture, by the arguments.
         notes: cautions of every row.
     """
@@ -113,8 +113,8 @@ class Benchmark:
     values: Callable[[argparse.Namespace, Item, Sequence[Answers]], Values]
     derived: Callable[[argparse.Namespace, Figures], Figures] = no_more
     released: Callable[[Path, Sequence[Item]], Found | None] = not_released
-    scored: bool = True
     wording: bool = False
+    partial: bool = False
     skip_black: Callable[[argparse.Namespace], bool] = lambda arguments: False
     notes: Sequence[str] = ()
 
@@ -137,12 +137,11 @@ def add_benchmark(
         add("--resolution", type=whole, metavar="PIXELS", help=what)
     else:
         parser.set_defaults(grid=None, resolution=None)
-    if benchmark.scored:
-        what = "the folder of the results of scoring (default: that of the pictures)"
-        add("-o", "--out", type=Path, metavar="FOLDER", help=what)
-        add_options(parser)
-        add_concurrency(parser)
-        add_service(parser)
+    what = "the folder of the results of scoring (default: that of the pictures)"
+    add("-o", "--out", type=Path, metavar="FOLDER", help=what)
+    add_options(parser)
+    add_concurrency(parser)
+    add_service(parser)
     what = "a prompt without pictures, or without all answers about them, is an error, and not left out"
     add("--complete", action="store_true", help=what)
     add_drawings(parser)
@@ -158,7 +157,7 @@ def write_prompts(benchmark: Benchmark, arguments: argparse.Namespace) -> int:
     sheet, several = sheet_of(arguments), benchmark.paper.pictures
     for item in benchmark.items(arguments):
         one = sheet or several == 1
-        files = [item.file] if one else [f"{item.file}_{number}" for number in range(several)]
+        files = [item.file] if one else item.names(several)
         line: dict[str, Any] = {
             "id": item.id,
             "prompt": item.prompt,
@@ -194,8 +193,6 @@ def answers_of(
         for name, path in names.items():
             if (own := benchmark.released(path, items)) is not None:
                 found[name] = own
-            elif path.is_dir() and not benchmark.scored:
-                raise UsageFault(f"{path}: no metric scores these pictures; name a file of answers")
             elif placed := pictures_of(path, items, name):
                 client = client or stack.enter_context(connected(arguments, TIMEOUT_S))
                 found[name] = scored(benchmark, arguments, items, name, placed, client)
@@ -313,17 +310,18 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
 
 def place_of(path: Path, known: Collection[str]) -> tuple[str, int]:
     """
-    Return the name of a picture's item, up to its first full stop, and the number of the picture.
+    Return the name of a picture's item, and the number of the picture.
 
-    One of several has `_` and its number in its name, before that full stop or at the end, as behind a prompt
-    with a full stop.  Leading zeros do not count.
+    One of several has `_` and its number at the end of its name.  A name that is not known ends at its first
+    full stop.  Leading zeros do not count.
     """
-    first = without_zeros(path.parent / path.name.partition(".")[0])
-    last = NUMBERED.fullmatch(path.stem)
-    if last and "." in last[1] and first in known:
-        return first, int(last[2])
-    if first not in known and (parts := NUMBERED.fullmatch(first)):
-        return without_zeros(Path(parts[1])), int(parts[2])
+    first = ""
+    for name in (path.stem, path.name.partition(".")[0]):
+        first, parts = without_zeros(path.parent / name), NUMBERED.fullmatch(name)
+        if first in known:
+            return first, 0
+        if parts and (of_several := without_zeros(path.parent / parts[1])) in known:
+            return of_several, int(parts[2])
     return first, 0
 
 

@@ -20,6 +20,7 @@ from scoregate.records import BadInput
 CATEGORIES = ("color", "shape", "texture")
 SKIPPED = ("top", "the side", "the left", "the right")  # phrases that name no thing
 PHRASES = 8
+PICTURES = 10  # of a prompt; their numbers go on from prompt to prompt
 DIGITS = 4  # of a probability, and of a picture's score
 METRIC = "dsg"  # its details have P(yes) among yes and no
 PARSER = "en_core_web_sm"  # the authors', of spaCy
@@ -55,12 +56,13 @@ def items(arguments: argparse.Namespace) -> list[Item]:
     options = {METRIC: {} if worded else {"question": "{}"}}
     found = []
     for id, prompt in prompts.items():
-        category, texts = id.partition("/")[0], phrases.get(id, ())
+        category, _, place = id.partition("/")
+        texts = phrases.get(id, ())
         if not arguments.all_phrases:
             texts = [text for text in texts if text not in SKIPPED][:PHRASES]
-        questions = {place: Question(f"{text}?") for place, text in enumerate(texts, 1)}
-        place = f"{category}/samples/{prompt.partition('.')[0]}"
-        found.append(Item(id, prompt, place, questions, category, options=options))
+        questions = {each: Question(f"{text}?") for each, text in enumerate(texts, 1)}
+        file, number = f"{category}/samples/{prompt}", f"{int(place) * PICTURES:06}"
+        found.append(Item(id, prompt, file, questions, category, options=options, number=number))
     return found
 
 
@@ -131,7 +133,7 @@ def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers
 
 COMPBENCH = Benchmark(
     "compbench",
-    Paper("BLIP-VQA", prompts=900, pictures=10),
+    Paper("BLIP-VQA", prompts=900, pictures=PICTURES),
     items,
     Reading((METRIC,), options, probabilities, share),
     values,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scoregate.cli.arguments import options_of
-from scoregate.cli.bench.answers import Found, Item
+from scoregate.cli.bench.answers import Answers, Found, Item
 from scoregate.cli.bench.benchmark import Benchmark, Figures, Values, answers_of
 from scoregate.cli.bench.grades import JUDGE
 from scoregate.cli.evaluate.outcome import caution, compared, interval_of
@@ -39,7 +39,7 @@ def benchmark_tables(benchmark: Benchmark, arguments: argparse.Namespace) -> dic
     content |= {"seed": arguments.seed, "cluster": "prompt"} if arguments.bootstrap else {}
     content["generators"] = [
         {"generator": name, "mean": first(figures[name])}
-        | {"pictures": sum(len(each.pictures[id]) for id in values[name])}
+        | {"pictures": sum(len(answered(each, id)) for id in values[name])}
         | {"models": ", ".join(sorted(each.models)) or None}
         | below("interval", first(ends[name]))
         | {"caution": "; ".join(cautions(benchmark, arguments, items, each, values[name])) or None}
@@ -79,22 +79,27 @@ def values_of(
     benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item], found: Found
 ) -> OfItems:
     """
-    Return the values of each item whose pictures all have answers.
+    Return the values of each item whose pictures all have answers; some of them, if the benchmark allows it.
 
     Raises:
         BadInput: there is none, or by `--complete` not for each item.
     """
     values: dict[str, Values] = {}
     for item in found.items or items:
-        tiles = found.pictures.get(item.id, ())
-        whole = [answers for answers in tiles if answers is not None]
-        if whole and len(whole) == len(tiles) and (of_item := benchmark.values(arguments, item, whole)):
+        whole, partial = answered(found, item.id), benchmark.partial and not arguments.complete
+        enough = partial or len(whole) == len(found.pictures.get(item.id, ()))
+        if whole and enough and (of_item := benchmark.values(arguments, item, whole)):
             values[item.id] = of_item
         elif arguments.complete:
             raise BadInput(f"{benchmark.name}: item {item.id} has not all answers about its pictures")
     if not values:
         raise BadInput(f"{benchmark.name}: no prompt has pictures with all answers")
     return values
+
+
+def answered(found: Found, id: str) -> list[Answers]:
+    """Return the answers about the pictures of an item that have all."""
+    return [answers for answers in found.pictures.get(id, ()) if answers is not None]
 
 
 def figures_of(benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems) -> Figures:
@@ -159,7 +164,9 @@ def cautions(
         yield f"with other questions than those of DATA: {others}"
     if dropped := len(found.pictures) - len(values):
         yield f"left out without all answers: {dropped}"
-    counts = sorted({len(found.pictures[id]) for id in values})
+    if lost := sum(found.pictures[id].count(None) for id in values):
+        yield f"pictures left out without all answers: {lost}"
+    counts = sorted({len(answered(found, id)) for id in values})
     if counts != [paper.pictures]:
         several = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         yield f"{several} of {paper.pictures} pictures of a prompt"

@@ -38,7 +38,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
             raise BadInput(f"{arguments.data}, row {record.number}, column text: not a list of texts")
         wanted = {1: Question("", " ".join(texts))}
         group, prompt = str(record.values.get("category") or ""), str(record.values.get("prompt") or "")
-        found.append(Item(id, prompt, id.zfill(4), wanted, group))
+        found.append(Item(id, prompt, id.zfill(4), wanted, group, number="1"))
     arguments.characters = any(is_chinese(each.questions[1].expected) for each in found)
     return found
 

@@ -56,7 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--again", type=Path, metavar="MANIFEST", help=what)
     what = "the folder of data (default: that of the suite's file; of a built-in suite the current one)"
     add("--data", type=Path, metavar="FOLDER", help=what)
-    what = "the folder of the report, which the same command continues; not required by --again"
+    what = (
+        "the folder of the report, which the same command continues (default report-SUITE; with --again none)"
+    )
     add("-o", "--out", type=Path, metavar="REPORT", help=what)
     what = "pictures on the page of each generator and benchmark (default %(default)s)"
     add("--worst", type=count, default=WORST, metavar="N", help=what)
@@ -109,8 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
     names = [name for name, _ in arguments.generators]
     if not names or len(set(names)) < len(names):
         raise UsageFault("two generators have one name" if names else "name a generator: [NAME=]FOLDER")
-    if not (arguments.out or then):
-        raise UsageFault("name the folder of the report: --out REPORT")
+    if not then:
+        arguments.out = arguments.out or Path(f"report-{Path(arguments.suite).stem}")
     if then and arguments.out and (arguments.out / MANIFEST).exists():
         raise UsageFault(f"--out {arguments.out}: --again scores anew, and there is a report already")
     given = vars(arguments)
@@ -185,8 +187,6 @@ def usable(
     for name, path in sources.items():
         if path is None:
             report.leave_out(entry, "no folder of pictures, and no file of answers", name)
-        elif path.is_dir() and not entry.benchmark.scored:
-            report.leave_out(entry, "no metric scores the pictures, and there is no file of answers", name)
         elif path.is_dir() and missing:
             report.leave_out(entry, f"not served: {', '.join(missing)}", name)
         else:

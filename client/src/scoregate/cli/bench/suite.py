@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from glob import escape
@@ -13,12 +12,7 @@ from typing import Any
 from scoregate.cli.arguments import Parser, UsageFault
 from scoregate.cli.bench import GENERATORS
 from scoregate.cli.bench.benchmark import Benchmark
-from scoregate.records import BadInput, check_regular
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from scoregate.records import BadInput, toml_of
 
 BUILT_IN = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
 # Arguments of `scoregate bench NAME` that are given once, for all benchmarks.
@@ -52,12 +46,7 @@ class Entry:
 
 def suite_in(path: Path) -> Content:
     """Return the entries of a suite's file.  Raises `BadInput` if it is no TOML with a table for each."""
-    check_regular(path)
-    try:
-        content = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
-        raise BadInput(f"{path}: not TOML ({exc})") from None
-    return checked(content, str(path))
+    return checked(toml_of(path), str(path))
 
 
 def checked(content: Any, place: str) -> Content:

@@ -15,6 +15,7 @@ from scoregate.records import BadInput
 
 SETS = ("testmini", "test")
 LENGTHS = ("short", "long")
+DIGITS = 4  # of an attribute's share, in the table from which the released script has its means
 QUESTIONS = "_eval_prompts.jsonl"  # of an attribute; PROMPTS are in the same order
 PROMPTS = "_prompts.jsonl"
 ATTRIBUTE, GROUP, OVERALL = f"attributes{PART}", f"groups{PART}", "overall"
@@ -52,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_benchmark(parser, TIIF, "the authors' folder data, with testmini_prompts and testmini_eval_prompts")
     add = parser.add_argument
     add("--set", choices=SETS, default=SETS[0], help="of prompts (default %(default)s)")
+    what = f"do not round the shares of attributes to {DIGITS} digits before the means over them"
+    add("--exact", action="store_true", help=what)
 
 
 def items(arguments: argparse.Namespace) -> list[Item]:
@@ -105,10 +108,11 @@ def said(answer: Any) -> str:
 
 def derived(arguments: argparse.Namespace, figures: Mapping[str, float]) -> Figures:
     """Return the means of groups over their attributes, and the overall means over the nine groups."""
+    shares = figures if arguments.exact else {name: round(each, DIGITS) for name, each in figures.items()}
     found: dict[str, float] = {}
     for length in LENGTHS:
-        means = {name: mean_of(figures, attributes, length) for name, attributes in GROUPS.items()}
-        whole = {name: mean_of(figures, attributes, length) for name, attributes in WHOLE.items()}
+        means = {name: mean_of(shares, attributes, length) for name, attributes in GROUPS.items()}
+        whole = {name: mean_of(shares, attributes, length) for name, attributes in WHOLE.items()}
         known = {name: mean for name, mean in {**means, **whole}.items() if mean is not None}
         found |= {f"{GROUP}{name} {length}": mean for name, mean in known.items()}
         if nine := [mean for name, mean in known.items() if name in GROUPS]:

@@ -5,11 +5,24 @@ import json
 import re
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.bench.answers import PROBABILITY, Answers, Entry, Found, Item, Question, in_rows
+from scoregate.cli.arguments import options_of
+from scoregate.cli.bench.answers import (
+    Answers,
+    Entry,
+    Found,
+    Item,
+    Question,
+    Reading,
+    in_details,
+    in_rows,
+    share,
+    yes_no_set,
+)
 from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import first_of, rows_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
@@ -21,11 +34,18 @@ LANGUAGES = {
     "prompt_zh": ("sub_dims_zh", "考点", "考点对应描述"),
 }
 PICTURE = re.compile(r"\d+_(\d+)\..*")
+METRIC = "dsg"
+WORDS = (
+    'This picture was generated from the prompt "{prompt}". Is it right in this point: {}?'
+    " Please answer yes or no."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_benchmark(parser, UNIGEN, "test_prompts_en.csv, or another file of prompts")
+    what = "leave out a row of DATA whose test points cannot be read, in place of an error"
+    parser.add_argument("--skip-broken", action="store_true", help=what)
 
 
 def items(arguments: argparse.Namespace) -> list[Item]:
@@ -33,6 +53,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
     table = rows_of(arguments.data)
     prompt = first_of(table, *LANGUAGES)
     column, points, descriptions = LANGUAGES[prompt]
+    worded = "question" in options_of(arguments).get(METRIC, {})
     found = []
     rows = zip(table.names("index"), table.names(prompt), table.names(column), table.records, strict=True)
     for id, text, cell, record in rows:
@@ -41,10 +62,29 @@ def items(arguments: argparse.Namespace) -> list[Item]:
             pairs = enumerate(zip(entry[points], entry[descriptions], strict=True), 1)
             questions = {number: Question(str(what), "1", tag=str(point)) for number, (point, what) in pairs}
         except (KeyError, TypeError, ValueError) as exc:
+            if arguments.skip_broken:
+                continue
             place = f"{arguments.data}, row {record.number}, column {column}"
             raise BadInput(f"{place}: no lists {points} and {descriptions} ({exc})") from None
-        found.append(Item(id, text, id, questions))
+        options = {METRIC: {} if worded else {"question": WORDS.replace("{prompt}", text)}}
+        found.append(Item(id, text, id, questions, options=options))
     return found
+
+
+def with_points(item: Item) -> Item:
+    """Return an item whose questions also name their test points: one text may belong to several."""
+    named = {id: each._replace(text=f'{each.tag}, "{each.text}"') for id, each in item.questions.items()}
+    return replace(item, questions=named)
+
+
+def options(item: Item) -> dict[str, Any]:
+    """Return the options of the metric: a set with a yes-no question for each test point."""
+    return {METRIC: {**item.options[METRIC], "question_set": yes_no_set(with_points(item))}}
+
+
+def answers(item: Item, line: Mapping[str, Any]) -> Answers:
+    """Return whether each test point is answered with yes."""
+    return {id: each == "yes" for id, each in in_details(METRIC, with_points(item), line, "answer").items()}
 
 
 def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
@@ -107,9 +147,9 @@ UNIGEN = Benchmark(
     "unigen",
     Paper("Gemini 2.5 Pro", prompts=600, pictures=4),
     items,
-    PROBABILITY,
+    Reading((METRIC,), options, answers, share),
     values,
     released=released,
-    scored=False,
+    partial=True,
 )
 tables = partial(benchmark_tables, UNIGEN)
