@@ -63,7 +63,7 @@ SINGLE_IMPORTERS: Mapping[str, set[str]] = {
     },
     "parts of one topic, together more than 400 lines": {
         *(f"scoregate.report.{name}" for name in ("comparisons", "means")),
-        *(f"scoregate.trainers.{name}" for name in ("figures", "pictures", "sending")),
+        "scoregate.trainers.watch.step",
         *(f"service.web.dialects.pickled.{name}" for name in ("calls", "reader", "requests")),
     },
     "pure functions, tested without torch": {"models.families.clip_flant5.groups"},

@@ -33,6 +33,8 @@ from scoregate.trainers.outcomes import (
 )
 from scoregate.trainers.pictures import check_encode, in_batches, items_of
 from scoregate.trainers.sending import Sender, better, passing, pause_s
+from scoregate.trainers.watch.settings import Watch
+from scoregate.trainers.watch.work import Watcher
 
 __all__ = ["NoScore", "Outcome", "Reward"]
 
@@ -57,6 +59,8 @@ class Reward:
             Each call then names the domain of each picture.
         required: the metrics without which a picture has no reward; by default all of them.  The reward of a
             picture without another score is the weighted mean of the rest, times the sum of the weights.
+        watch: a `scoregate.trainers.watch.Watch`, its attributes as a mapping, or its metrics: they score a
+            sample of the pictures in the background, for `statistics`.
         logit: log-odds in place of the probability of `vqascore`; *options* have precedence.
         encode: how pixels travel: `raw` and `png` without loss, `jpeg` with quality 95.  Files are sent
             unchanged.
@@ -93,6 +97,7 @@ class Reward:
     client: Client | None = None
     by_domain: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     required: Sequence[str] | None = None
+    watch: Watch | Mapping[str, Any] | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         check_encode(self.encode)
@@ -110,6 +115,7 @@ class Reward:
         self._warned: Counter[str] = Counter()
         self._lower: bool | None = None  # until the first request
         self._recent: deque[tuple[str, Outcome]] = deque(maxlen=RECENT)
+        self._watcher = Watcher(Watch.of(self.watch), self._warned) if self.watch else None
 
     @property
     def names(self) -> list[str]:
@@ -137,14 +143,20 @@ class Reward:
         """
         Return figures of this process's pictures since the last such call, and of the newest 8,192 at most.
 
-        Their groups are the prompts (`scoregate.trainers.figures.statistics`).
+        Their groups are the prompts (`scoregate.trainers.figures.statistics`).  Those of the watch are of an
+        earlier step.
         """
         recent, self._recent = list(self._recent), deque(maxlen=RECENT)
-        return statistics([outcome for _, outcome in recent], [prompt for prompt, _ in recent])
+        figures = statistics([outcome for _, outcome in recent], [prompt for prompt, _ in recent])
+        return figures | (self._watcher.figures() if self._watcher else {})
 
-    def _noted(self, prompts: Sequence[str], outcomes: list[Outcome]) -> list[Outcome]:
-        """Return *outcomes*, kept for `statistics`."""
+    def _noted(
+        self, prompts: Sequence[str], items: Sequence[Item | ScoregateError], outcomes: list[Outcome]
+    ) -> list[Outcome]:
+        """Return *outcomes*, kept for `statistics` and watched."""
         self._recent.extend(zip(map(str, prompts), outcomes, strict=True))
+        if self._watcher:
+            self._watcher.observe(items, outcomes, self._sender(), self._here())
         return outcomes
 
     def __getstate__(self) -> dict[str, Any]:
@@ -197,7 +209,7 @@ class Reward:
         """Return for each picture its reward, a float with `parts`, or its error."""
         sums = self._sums_of(domains, len(prompts))
         items = items_of(images, prompts, channels, references, self.encode)
-        return self._noted(prompts, self._here().run(self._outcomes(items, sums)))
+        return self._noted(prompts, items, self._here().run(self._outcomes(items, sums)))
 
     async def outcomes_soon(
         self, images: Any, prompts: Sequence[str], domains: Sequence[str] | None = None
@@ -206,7 +218,7 @@ class Reward:
         sums = self._sums_of(domains, len(prompts))
         items = await asyncio.to_thread(items_of, images, prompts, None, encode=self.encode)
         outcomes = asyncio.wrap_future(self._here().submit(self._outcomes(items, sums)))
-        return self._noted(prompts, await outcomes)
+        return self._noted(prompts, items, await outcomes)
 
     def check(self) -> dict[str, Mapping[str, Any]]:
         """
@@ -287,7 +299,9 @@ class Reward:
         return understood(lambda: {str(name): dict(entry) for name, entry in models["metrics"].items()})
 
     def close(self) -> None:
-        """Close this process's connections.  A later call opens new ones."""
+        """Close this process's connections, and stop its watch.  A later call opens new ones."""
+        if self._watcher:
+            self._watcher.close()
         self._portals.close()
 
     def _sender(self) -> Sender:

@@ -14,6 +14,7 @@ from typing import Any
 from scoregate.errors import ScoregateError
 from scoregate.trainers.outcomes import weights_of
 from scoregate.trainers.reward import Reward
+from scoregate.trainers.watch import Watch
 
 reward = cache(Reward)  # one for each set of settings; it opens connections per process and event loop
 
@@ -29,6 +30,8 @@ async def compute_score(
     metrics: Sequence[str] = (),
     weights: Mapping[str, float] | Sequence[float] | None = None,
     encode: str = "raw",
+    watch: Sequence[str] = (),
+    watch_every: int = 2000,
     **_: Any,
 ) -> dict[str, float]:
     """
@@ -42,6 +45,7 @@ async def compute_score(
         timeout_s: for this sample, with all that is tried again and the wait for a connection.
         strict: whether a score that the service warns about is an error.
         metrics, weights: several metrics in place of *metric*; `score` is their weighted sum.
+        watch, watch_every: the metrics of a `scoregate.trainers.watch.Watch`, and its `every`.
 
     Raises:
         ScoregateError: there is no score.  With `required=true` verl-omni stops; without, it counts a 0.
@@ -56,6 +60,7 @@ async def compute_score(
         base_url=server_url,
         timeout_s=timeout_s,
         strict=strict,
+        watch=Watch(tuple(watch), every=watch_every) if watch else None,
     )
     [outcome] = await scorer.outcomes_soon([picture], [ground_truth])
     if isinstance(outcome, ScoregateError):

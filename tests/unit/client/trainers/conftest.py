@@ -10,6 +10,12 @@ from scoregate.trainers.reward import Reward
 from tests.unit.client.trainers.scripted import Scripted
 
 
+def settle(reward: Reward) -> None:
+    """Wait for the work of the reward's watch."""
+    for each in list(reward._watcher._here()._workers.values()):
+        each.result(60)
+
+
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Reward, Scripted]]]:
     """A reward and the service behind it, which does what it is told; nobody waits."""

@@ -1,0 +1,317 @@
+"""The work of a watch, in the background of a reward, which it neither delays nor fails nor changes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from logging import getLogger
+from statistics import StatisticsError, correlation, fmean
+from typing import Any
+
+from scoregate.aio import AsyncClient
+from scoregate.answers import lower_is_better, understood
+from scoregate.errors import NoText, ScoregateError, UnknownMetric, reason_of
+from scoregate.items import Item
+from scoregate.portal import Portal
+from scoregate.results import Result
+from scoregate.trainers.figures import PREFIX, log
+from scoregate.trainers.outcomes import Outcome, Scored
+from scoregate.trainers.pictures import size_of
+from scoregate.trainers.sending import Sender
+from scoregate.trainers.watch.divergence import STEPS
+from scoregate.trainers.watch.settings import Watch
+from scoregate.trainers.watch.step import Step, compared, sample, saturated, thumbnail
+
+LOGGER = getLogger("scoregate.watch")
+NAME = f"{PREFIX}watch/"
+AT_ONCE = 4  # pictures under way
+MAX_WAITING = 256  # pictures in the queue
+MAX_WAITING_BYTES = 256 * 2**20
+PAIRS = 500  # the newest watched pictures, whose rewards and scores are correlated
+
+
+@dataclass(frozen=True)
+class Watched:
+    """
+    A picture of the sample.
+
+    Attributes:
+        scored: whether by the metrics of the watch.
+        compared: whether with the other pictures of its prompt.
+    """
+
+    step: Step
+    item: Item
+    outcome: Outcome
+    scored: bool
+    compared: bool
+
+
+class Watching:
+    """
+    The watch of a reward in one process.
+
+    Pictures wait in a queue of limited size for a few tasks, which end when it is empty.  A step that is over
+    is judged when none of its pictures waits.
+    """
+
+    def __init__(self, watch: Watch, warned: Counter[str]) -> None:
+        self._watch, self._tests, self._warned = watch, watch.tests(), warned
+        self._lock = threading.RLock()
+        self._number, self._sample = count(), sample(watch.share, watch.seed)
+        self._next = next(self._sample)
+        self._steps: deque[Step] = deque([Step(0)])
+        self._pictures = 0  # of the newest step
+        self._queue: deque[Watched] = deque()
+        self._bytes = 0
+        self._workers: dict[int, Future[None]] = {}
+        self._worker = count()
+        self._entries: Mapping[str, Mapping[str, Any]] = {}
+        self._pairs: dict[str, deque[tuple[float, float]]] = {}
+        self._judged: dict[str, float] = {}
+        self._logged: set[str] = set()
+
+    def observe(
+        self,
+        items: Sequence[Item | ScoregateError],
+        outcomes: Sequence[Outcome],
+        sender: Sender,
+        portal: Portal,
+    ) -> None:
+        """Put a sample of the pictures of a call into the queue."""
+        with self._lock:
+            step = self._steps[-1]
+            step.rewards.extend(float(one) for one in outcomes if isinstance(one, Scored))
+            for item, outcome in zip(items, outcomes, strict=True):
+                self._offer(step, item, outcome)
+            self._pictures += len(items)
+            if self._watch.every and self._pictures >= self._watch.every:
+                self._end()
+            for _ in range(min(AT_ONCE - len(self._workers), len(self._queue))):
+                worker = next(self._worker)
+                self._workers[worker] = portal.submit(self._work(worker, sender))
+                self._workers[worker].add_done_callback(partial(self._stopped, worker))
+
+    def figures(self) -> dict[str, float]:
+        """
+        Return the figures of the steps that were judged since the last such call; of several, the newest.
+
+        Without `every` this ends the present step.
+        """
+        with self._lock:
+            if not self._watch.every:
+                self._end()
+            judged, self._judged = self._judged, {}
+        return judged
+
+    def close(self) -> None:
+        """Stop all work, and drop what waits."""
+        with self._lock:
+            self._drop()
+            for work in list(self._workers.values()):
+                work.cancel()
+
+    def _offer(self, step: Step, item: Item | ScoregateError, outcome: Outcome) -> None:
+        """Put a picture into the queue if it is in the sample, or note that there is no room."""
+        scored = next(self._number) == self._next
+        if scored:
+            self._next = next(self._sample)
+        if not isinstance(item, Item):
+            return
+        alike = compared(str(item.prompt), step.number, self._watch.share, self._watch.seed)
+        if not (scored or alike):
+            return
+        size = size_of(item)
+        if len(self._queue) == MAX_WAITING or self._bytes + size > MAX_WAITING_BYTES:
+            step.skipped += 1
+            return
+        self._queue.append(Watched(step, item, outcome, scored, alike))
+        self._bytes += size
+        step.waiting += 1
+
+    def _take(self, worker: int) -> Watched | None:
+        """Return the next picture; without one, the worker is none any more."""
+        with self._lock:
+            if not self._queue:
+                self._workers.pop(worker, None)
+                return None
+            self._bytes -= size_of(self._queue[0].item)
+            return self._queue.popleft()
+
+    def _drop(self) -> None:
+        """Drop the queue."""
+        for each in self._queue:
+            each.step.waiting -= 1
+            each.step.skipped += 1
+        self._queue.clear()
+        self._bytes = 0
+
+    def _stopped(self, worker: int, work: Future[None]) -> None:
+        with self._lock:
+            self._workers.pop(worker, None)
+            if work.cancelled():  # the connections are closed
+                self._drop()
+
+    async def _work(self, worker: int, sender: Sender) -> None:
+        """Watch one picture after another until the queue is empty."""
+        while each := self._take(worker):
+            try:
+                await self._watch_one(each, sender)
+            finally:
+                with self._lock:
+                    each.step.waiting -= 1
+                    self._judge()
+
+    async def _watch_one(self, each: Watched, sender: Sender) -> None:
+        if each.compared:
+            try:
+                shown = await asyncio.to_thread(thumbnail, first_of(each.item.image))
+                each.step.compare(str(each.item.prompt), shown)
+            except Exception as error:
+                self._log_once("a picture cannot be compared", error)
+        if each.scored:
+            result = await self._result(each.item, sender)
+            with self._lock:
+                self._record(each, result, sender.options)
+
+    async def _result(self, item: Item, sender: Sender) -> Result:
+        """Return the scores of an item, or errors in their place."""
+        names = self._watch.names
+        try:
+            result = await self._scored(item, sender.client)
+        except Exception as exc:
+            failed = exc if isinstance(exc, ScoregateError) else ScoregateError(reason_of(exc))
+            result = Result.failed(0, None, names, failed)
+        for metric, error in result.errors.items():
+            if not isinstance(error, NoText):
+                self._log_once(f"{metric} has no score", error)
+        return result
+
+    async def _scored(self, item: Item, client: AsyncClient) -> Result:
+        """Return the scores of an item by the metrics that the service has, and errors for others."""
+        if not self._entries.keys() >= {*self._watch.names}:
+            models = await client.models()
+            self._entries = understood(lambda: {name: dict(of) for name, of in models["metrics"].items()})
+        unknown = [name for name in self._watch.names if name not in self._entries]
+        errors = {name: UnknownMetric(f"the service has no metric {name!r}") for name in unknown}
+        served = [name for name in self._watch.names if name not in errors]
+        if not served:
+            raise errors[unknown[0]]
+        options = {name: each for name, each in self._watch.options.items() if name in served}
+        [result] = await client.score_items(
+            [item], served, options=options or None, priority="bulk", timeout_s=self._watch.timeout_s
+        )
+        return replace(result, errors={**result.errors, **errors})
+
+    def _log_once(self, what: str, error: Exception) -> None:
+        """Log the first error of its kind."""
+        kind = f"{what}: {getattr(error, 'code', type(error).__name__)}"
+        if kind not in self._logged:
+            self._logged.add(kind)
+            LOGGER.warning("the watch goes on without it: %s: %s", kind, reason_of(error))
+
+    def _record(self, each: Watched, result: Result, options: Mapping[str, Mapping[str, Any]]) -> None:
+        each.step.add(each.outcome, result)
+        if not isinstance(each.outcome, Scored):
+            return
+        for metric, score in each.outcome.parts.items():
+            ends = saturated(score, self._entries.get(metric, {}), options.get(metric, {}))
+            each.step.saturated.extend([] if ends is None else [ends])
+        for metric, score in result.scores.items():
+            self._pairs.setdefault(metric, deque(maxlen=PAIRS)).append((float(each.outcome), score))
+
+    def _end(self) -> None:
+        """End the present step if it has pictures."""
+        if self._pictures:
+            self._steps.append(Step(self._steps[-1].number + 1))
+            self._pictures = 0
+            self._judge()
+
+    def _judge(self) -> None:
+        """Judge the steps that are over, in order."""
+        while len(self._steps) > 1 and not self._steps[0].waiting:
+            step = self._steps.popleft()
+            figures = step.figures()
+            for metric, pairs in self._pairs.items():
+                if (value := correlated(pairs)) is not None:
+                    figures[f"{metric}/correlation"] = value
+            for metric, scores in step.scores.items():
+                if step.rewards:
+                    figures[f"{metric}/divergence"] = self._tested(metric, fmean(step.rewards), fmean(scores))
+            named = {NAME + name: value for name, value in figures.items()}
+            self._judged |= named
+            if self._watch.every:
+                log(named, step.number, LOGGER)
+
+    def _tested(self, metric: str, reward: float, watched: float) -> float:
+        """Return how close the test of *metric* is to its alarm, and warn at the first one."""
+        worse = lower_is_better(self._entries.get(metric, {}))
+        closeness = self._tests[metric].add(reward, -watched if worse else watched)
+        kind = f"watch: {metric}"
+        if closeness >= 1 and not self._warned[kind]:
+            self._warned[kind] += 1
+            LOGGER.warning(
+                "the reward rises while %s gets worse: it may be hacked.  At most the share %.3g of clean"
+                " runs of %d steps has such an alarm of some metric.",
+                metric,
+                self._watch.alarms,
+                STEPS,
+            )
+        return closeness
+
+
+class Watcher:
+    """The watch of a reward, in each process that uses it."""
+
+    def __init__(self, watch: Watch, warned: Counter[str]) -> None:
+        self._watch, self._warned = watch, warned
+        self._by_process: dict[int, Watching] = {}
+
+    def observe(
+        self,
+        items: Sequence[Item | ScoregateError],
+        outcomes: Sequence[Outcome],
+        sender: Sender,
+        portal: Portal,
+    ) -> None:
+        """Watch a sample of the pictures of a call; an exception is logged and not raised."""
+        try:
+            self._here().observe(items, outcomes, sender, portal)
+        except Exception:
+            LOGGER.exception("the watch has a fault")
+
+    def figures(self) -> dict[str, float]:
+        """Return the new figures; an exception is logged and not raised."""
+        try:
+            return self._here().figures()
+        except Exception:
+            LOGGER.exception("the watch has a fault")
+            return {}
+
+    def close(self) -> None:
+        """Stop the work in this process."""
+        self._here().close()
+
+    def _here(self) -> Watching:
+        made = self._by_process.get(os.getpid())
+        return made or self._by_process.setdefault(os.getpid(), Watching(self._watch, self._warned))
+
+
+def correlated(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Return the correlation of two scores; None while there is no variance."""
+    try:
+        return correlation(*zip(*pairs, strict=True))
+    except (StatisticsError, TypeError):
+        return None
+
+
+def first_of(image: Any) -> Any:
+    """Return a picture, or the first frame of several."""
+    return image[0] if isinstance(image, list) else image
