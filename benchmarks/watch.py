@@ -22,7 +22,7 @@ import matplotlib.figure
 from scoregate.trainers.watch.divergence import SCALES, STEPS, THRESHOLDS, Blocks, Divergence, largest
 
 Curve = list[float]
-RUNS = 4000  # of a calibration, for each kind of noise
+RUNS = 5000  # of a calibration, for each kind of noise
 CALIBRATION = 0  # the seeds from here to `FRESH` are those of the calibration
 FRESH = 1_000_000
 
@@ -30,7 +30,7 @@ FRESH = 1_000_000
 @dataclass(frozen=True)
 class Noise:
     """
-    Noise of a step's mean, stationary and with a standard deviation of 1.
+    Noise of a step's mean, stationary and with a standard deviation of 1; a random walk if *memory* is 1.
 
     Attributes:
         memory: the autocorrelation of its slow part from one step to the next.
@@ -42,7 +42,7 @@ class Noise:
 
     def draw(self, dice: random.Random) -> Iterator[float]:
         """Yield the noise of one step after another."""
-        slow, fresh = dice.gauss(0, 1), math.sqrt(1 - self.memory**2)
+        slow, fresh = dice.gauss(0, 1), math.sqrt(1 - self.memory**2) or 1.0
         while True:
             white = math.sqrt(self.white) * dice.gauss(0, 1) if self.white else 0.0
             yield math.sqrt(1 - self.white) * slow + white
@@ -58,6 +58,7 @@ NOISES = {
     "AR(1) 0.9 + white": Noise(0.9, 0.5),
     "AR(1) 0.98 + white": Noise(0.98, 0.7),
 }
+WALK = Noise(1.0)  # it has no level, and is not calibrated for
 USUAL = Noise(0.5)
 SLOPES = (0.3, 0.5)  # standard deviations that a hacked run's metric loses in a step
 Trend = Callable[[int], float]
@@ -148,7 +149,8 @@ def print_thresholds() -> None:
     """Print the calibrated thresholds of each kind of noise, and the largest."""
     with ProcessPoolExecutor() as pool:
         found = {name: calibrated(noise, pool, RUNS) for name, noise in NOISES.items()}
-    for name, falls in found.items():
+        walk = calibrated(WALK, pool, RUNS)
+    for name, falls in {**found, "random walk, not in the worst": walk}.items():
         print(name, {rate: round(fall, 2) for rate, fall in falls.items()})
     print("worst", {rate: max(round(falls[rate], 2) for falls in found.values()) for rate in THRESHOLDS})
 

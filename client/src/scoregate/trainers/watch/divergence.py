@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-from math import sqrt
+from math import inf, sqrt
 
 RECENT, GAP, BEFORE = 10, 5, 10  # values: of the last mean, between, and of the mean that it is compared with
 OVERLAP = RECENT + GAP  # the newest changes; they share values with the last one
 PAST = 200  # earlier changes, whose deviation is the unit
 LEAST = 80  # values before the first size
 SCALES = (1, 3, 9)  # steps that are one value
-RISE = 2.0  # standard deviations that the reward must rise
 STEPS = 1000  # of a run, to which the rates refer
 # The fall that is exceeded in a share of runs of a metric that does not fall; for the worst kind of noise.
-THRESHOLDS = {0.1: 4.2, 0.05: 4.6, 0.02: 5.2, 0.01: 5.7, 0.005: 6.2, 0.002: 7.0}
+THRESHOLDS = {0.1: 4.2, 0.05: 4.6, 0.02: 5.3, 0.01: 5.7, 0.005: 6.5, 0.002: 7.2}
 
 
 class Change:
@@ -87,8 +86,8 @@ class Divergence:
     """
     The test of one watched metric against the reward.
 
-    In at most the share *alarms* of runs of 1,000 steps in which the metric does not fall, there is an alarm,
-    whatever the reward does.
+    The reward rises if the mean of its last steps is the highest so far.  Of runs of 1,000 steps in which the
+    metric does not fall, at most the share *alarms* has an alarm, whatever the reward does.
 
     Raises:
         ValueError: *alarms* is not between the lowest and the highest rate of `THRESHOLDS`.
@@ -96,20 +95,27 @@ class Divergence:
 
     def __init__(self, alarms: float = 0.05) -> None:
         self.threshold = threshold_for(alarms)
-        self._rises, self._falls = ([Blocks(steps) for steps in SCALES] for _ in range(2))
+        self._rewards: deque[float] = deque(maxlen=RECENT)
+        self._highest = -inf
+        self._scales = [Blocks(steps) for steps in SCALES]
 
     def add(self, reward: float, watched: float) -> float:
         """
-        Return how close the test is to an alarm, after the means of another step; 1 or more is an alarm.
+        Return how far the metric falls after the means of another step, as a share of the threshold.
 
-        It is the fall of the metric as a share of the threshold, or the rise of the reward as a share of
-        `RISE`, whichever is lower.  A steady metric is about 0, and a rising one is negative.
+        1 or more is an alarm.  It is negative while the metric rises, and 0 while the reward does not.
         """
-        for blocks in self._rises:
-            blocks.add(reward)
-        for blocks in self._falls:
+        for blocks in self._scales:
             blocks.add(-watched)
-        return min(largest(self._falls) / self.threshold, largest(self._rises) / RISE)
+        return largest(self._scales) / self.threshold if self._rises(reward) else 0.0
+
+    def _rises(self, reward: float) -> bool:
+        self._rewards.append(reward)
+        if len(self._rewards) < RECENT:
+            return False
+        mean = sum(self._rewards) / RECENT
+        rises, self._highest = mean > self._highest, max(mean, self._highest)
+        return rises
 
 
 def largest(scales: list[Blocks]) -> float:

@@ -12,9 +12,10 @@ import httpx2 as httpx
 import pytest
 
 from benchmarks.watch import FRESH, USUAL, hacked
-from scoregate.trainers import Reward
+from scoregate.trainers import Reward, flow_grpo
 from scoregate.trainers.trl import reward_function
 from scoregate.trainers.watch import Watch, work
+from tests.support.pages import page
 from tests.support.pictures import png
 from tests.unit.client.trainers.conftest import settle
 
@@ -307,6 +308,16 @@ def test_a_trainer_of_trl_gets_the_figures_in_its_log():
 
     assert (1.5, -1.5) == (logged["scoregate/watch/reward"], logged[f"scoregate/watch/{WATCHED}/mean"])
     function.args[0].close()
+
+
+def test_the_rewards_of_flow_grpo_have_the_figures_of_their_watch():
+    """Where the page says that they are."""
+    made = flow_grpo.factory(watch=WATCHED), flow_grpo.multi_score("cuda", {"vqascore": 1.0}, watch=WATCHED)
+
+    assert [{}, {}] == [made[0].reward.statistics(), made[1].args[0].statistics()]
+    text = page("trainers/flow-grpo.md")
+    assert "`made.reward.statistics()`" in text
+    assert "`reward_fn.args[0].statistics()`" in text
 
 
 def test_a_watch_is_pickled_with_its_reward():
