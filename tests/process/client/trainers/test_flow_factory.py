@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import logging
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import torch
 from scoregate.errors import UnknownMetric
 from scoregate.trainers.reward import NoScore, Reward
 from tests.process.client.trainers.standins import RewardArguments, flow_factory, pointwise_rewards
+from tests.unit.client.trainers.conftest import settle
 
 PATH = "scoregate.trainers.flow_factory.ScoregateRewardModel"
 ACCELERATOR = SimpleNamespace(device=torch.device("cpu"))
@@ -128,3 +130,16 @@ def test_condition_images_are_refused_where_nobody_looks_at_them(model):
     with pytest.raises(NoScore, match="references"):
         pointwise_rewards(model(metric="judge"), edited(2, 1))
     assert 2 == len(pointwise_rewards(model(), edited(2, 0)))
+
+
+def test_the_watch_of_a_yaml_logs_its_figures(model, caplog):
+    """A mapping, which ends its steps by itself; the rewards are those without it."""
+    rank = samples(20)
+    plain = pointwise_rewards(model(), rank)
+    watched = model(watch={"metrics": ["clipscore"], "every": 20})
+    with caplog.at_level(logging.INFO, "scoregate.watch"):
+        assert (plain == pointwise_rewards(watched, rank)).all()
+        settle(watched.reward)
+
+    assert "step 0: scoregate/watch/reward " in caplog.text
+    assert "scoregate/watch/clipscore/mean " in caplog.text
