@@ -106,6 +106,7 @@ def test_the_page_states_the_constants():
     assert "over {1} and over {2} steps".format(*divergence.SCALES) in text
     assert f"mean reward of the last {divergence.RECENT} steps is the highest" in text
     assert f"the threshold {divergence.THRESHOLDS[0.05]} of them" in text
+    assert f"{divergence.COMMON} of each {divergence.RECENT} must be on their side" in text
     assert f"The first {divergence.LEAST} steps have no alarm" in text
     assert f"At most {100 * Watch('x').alarms:g} % of runs of {divergence.STEPS:,} steps" in text
     assert f"the newest {work.PAIRS} watched pictures" in text

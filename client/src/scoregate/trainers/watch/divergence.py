@@ -4,7 +4,7 @@ The test for reward hacking: an alarm when the reward of a run rises while a wat
 A series of step means changes by the mean of its last steps minus that of steps before.  A change is measured
 in standard deviations of the earlier changes of its series.  So neither the scale of a score nor the
 autocorrelation of its noise must be given, and a steady rise is no noise.  The test follows single steps and
-means over more of them, since a run is hacked within twenty steps or within a thousand.
+means over more of them, since a run is hacked within twenty steps or within two hundred.
 
 The thresholds are calibrated by `python -m benchmarks.watch calibrate`.
 """
@@ -12,11 +12,13 @@ The thresholds are calibrated by `python -m benchmarks.watch calibrate`.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 from math import inf, sqrt
 
 RECENT, GAP, BEFORE = 10, 5, 10  # values: of the last mean, between, and of the mean that it is compared with
 OVERLAP = RECENT + GAP  # the newest changes; they share values with the last one
+COMMON = 8  # values of each mean that are on its side of the other one, so that rare values are no change
 PAST = 200  # earlier changes, whose deviation is the unit
 LEAST = 80  # values before the first size
 SCALES = (1, 3, 9)  # steps that are one value
@@ -39,22 +41,28 @@ class Change:
         """
         Return the size of the change that ends with *value*, in standard deviations; negative for a fall.
 
-        It is 0 while there are too few values, and while all earlier changes are equal.
+        It is 0 while there are too few values, while all earlier changes are equal, and if the change is that
+        of a few values.
         """
         self._values.append(value)
         self._count += 1
         if self._count < RECENT + GAP + BEFORE:
             return 0.0
-        recent = sum(islice(self._values, BEFORE + GAP, None)) / RECENT
-        change = recent - sum(islice(self._values, BEFORE)) / BEFORE
+        before, recent = list(islice(self._values, BEFORE)), list(islice(self._values, BEFORE + GAP, None))
+        old, new = sum(before) / BEFORE, sum(recent) / RECENT
+        self._keep(new - old)
+        unit = self._deviation() if self._count >= LEAST else 0.0
+        common = min(beyond(old, new, recent), beyond(new, old, before)) >= COMMON
+        return (new - old) / unit if unit and common else 0.0
+
+    def _keep(self, change: float) -> None:
+        """Count a change among the earlier ones when it does not overlap with the last one any more."""
         self._newest.append(change)
         if len(self._newest) > OVERLAP:
             self._earlier.append(self._newest.popleft())
             self._account(self._earlier[-1], 1)
         if len(self._earlier) > PAST:
             self._account(self._earlier.popleft(), -1)
-        unit = self._deviation() if self._count >= LEAST else 0.0
-        return change / unit if unit else 0.0
 
     def _account(self, change: float, sign: int) -> None:
         self._sum += sign * change
@@ -65,6 +73,11 @@ class Change:
         count = len(self._earlier)
         squares = self._squares - self._sum * self._sum / count
         return sqrt(max(0.0, squares) / (count - OVERLAP))
+
+
+def beyond(mean: float, other: float, values: Sequence[float]) -> int:
+    """Return the number of *values* that are on the side of *mean* on which *other* is."""
+    return sum((value - mean) * (other - mean) > 0 for value in values)
 
 
 class Blocks:

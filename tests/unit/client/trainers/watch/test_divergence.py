@@ -125,6 +125,20 @@ def test_the_unit_is_that_of_the_newest_changes():
     assert calm[-100:] == pytest.approx(expected[-100:])
 
 
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.99, 0.999])
+def test_rare_scores_of_a_few_pictures_are_no_change(share):
+    """The mean of 16 scores of 0 or 1 with nearly all of them equal; 9 is the bound of 60 runs, as above."""
+
+    def clean(seed):
+        dice = random.Random(seed)
+        return [sum(dice.random() < share for _ in range(16)) / 16 for _ in range(500)]
+
+    rising = [float(step) for step in range(500)]
+    found = [alarm((rising, clean(FRESH + number))) for number in range(60)]
+
+    assert sum(step is not None for step in found) <= 9
+
+
 def test_a_score_that_never_changes_has_no_size():
     """There is no unit; what follows is measured when the first changes have one."""
     change = Change()
