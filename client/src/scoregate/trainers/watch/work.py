@@ -158,6 +158,8 @@ class Watching:
             self._workers.pop(worker, None)
             if work.cancelled():  # the connections are closed
                 self._drop()
+            elif fault := work.exception():
+                LOGGER.error("the watch has a fault", exc_info=fault)
 
     async def _work(self, worker: int, sender: Sender) -> None:
         """Watch one picture after another until the queue is empty."""
@@ -258,10 +260,10 @@ class Watching:
         if closeness >= 1 and not self._warned[kind]:
             self._warned[kind] += 1
             LOGGER.warning(
-                "the reward rises while %s gets worse: it may be hacked.  At most the share %.3g of clean"
-                " runs of %d steps has such an alarm of some metric.",
+                "the reward rises while %s gets worse: it may be hacked (at most %.3g %% of clean runs of %d"
+                " steps have such an alarm)",
                 metric,
-                self._watch.alarms,
+                100 * self._watch.alarms,
                 STEPS,
             )
         return closeness

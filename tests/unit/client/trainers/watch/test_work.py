@@ -241,6 +241,7 @@ def test_a_hacked_run_is_warned_about_once(made, caplog, direction, sign):
     assert 100 < first <= 120
     [message] = caplog.messages
     assert f"the reward rises while {WATCHED} gets worse" in message
+    assert "(at most 5 % of clean runs of 1000 steps" in message
     assert {f"watch: {WATCHED}": 1} == reward.warned
 
 
