@@ -150,8 +150,11 @@ class Images(Section):
     max_pixels: int = Field(
         50_000_000, ge=1, description="Most pixels of an image or of one frame, by the header."
     )
+    max_frame_pixels: int = Field(
+        960 * 540, ge=1, description="Pixels of a scored frame; larger frames of a file are scaled down."
+    )
     max_video_pixels: int = Field(
-        2_000_000_000, ge=1, description="Most pixels of a video's frames up to the last one that is scored."
+        4_000_000_000, ge=1, description="Most pixels of a video's frames up to the last one that is scored."
     )
     max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
     max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
