@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -33,9 +34,9 @@ class FrameStack(Image):
             raise ImageError(f"the {self.header.format} file has only {self.header.frames} frames")
         return Frame(self, number)
 
-    def keep(self, numbers: Sequence[int]) -> None:
-        """Decode only the frames *numbers* from now on, in ascending order; all by default."""
-        self.header = self.header.keeping(numbers)
+    def keep(self, numbers: Sequence[int], most: int = 0) -> None:
+        """Decode only the frames *numbers* from now on, ascending, each scaled down to *most* pixels."""
+        self.header = self.header.keeping(numbers, most)
 
     def _decoded(self) -> dict[int, PIL.Image.Image]:
         decoded = decode_film(self.encoded, self.header)
@@ -52,7 +53,10 @@ class Frame(Image):
     """
 
     def __init__(self, film: FrameStack, number: int) -> None:
-        super().__init__(b"", hashlib.sha256(f"frame {number} of {film.digest}".encode()).hexdigest())
+        header = film.header
+        scaled = "" if header.frame_size == (header.width, header.height) else f" of {header.most} pixels"
+        content = f"frame {number} of {film.digest}{scaled}"
+        super().__init__(b"", hashlib.sha256(content.encode()).hexdigest())
         self._film, self._number = film, number
 
     @property
@@ -67,8 +71,9 @@ class Frame(Image):
 
     @lazily
     def header(self) -> Header:
-        """Return the header of the film, with its canvas and memory."""
-        return self._film.header
+        """Return the header of the film, with its memory and the size of its frames."""
+        width, height = self._film.header.frame_size
+        return replace(self._film.header, width=width, height=height)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:

@@ -32,7 +32,7 @@ def opened(
         if image.header.format not in limits.formats:
             raise ImageUndecodable("the bytes are no image of a supported format")
         if isinstance(image, FrameStack):
-            image.keep(kept)
+            image.keep(kept, limits.max_frame_pixels)
         check(image.header, limits, kind)
         image.is_bound = True
         upright = image.upright()  # reads the EXIF orientation here, not on the event loop

@@ -62,7 +62,7 @@ class ImageRef:
         """Decode only these frames of a film."""
         self.kept = sorted(numbers)
         if isinstance(self.image, FrameStack):
-            self.image.keep(self.kept)
+            self.image.keep(self.kept, self.image.header.most)
 
     def forget(self) -> None:
         """Drop an opened image; an error is kept."""

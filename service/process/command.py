@@ -75,6 +75,7 @@ def add_named_models(parser: argparse.ArgumentParser) -> None:
     """Add the address, and the arguments that stand in place of a profile."""
     parser.add_argument("--host", help="address to listen on, in place of server.host")
     parser.add_argument("--port", type=int, help="in place of server.port; 0 picks a free one")
+    parser.add_argument("--uds", metavar="PATH", help="Unix socket, in place of a host and a port")
     group = parser.add_argument_group("models by name, in place of a profile")
     group.add_argument("--model", action="append", metavar="NAME", help=ACCEPTED)
     group.add_argument("--devices", help='"all", or names with commas, such as cuda:0,cuda:1')
@@ -93,7 +94,7 @@ def devices_in(arguments: argparse.Namespace) -> list[str]:
 
 def address_of(arguments: argparse.Namespace) -> Tree:
     """Return the settings of the section `server` that the arguments have."""
-    given = {key: getattr(arguments, key, None) for key in ("host", "port")}
+    given = {key: getattr(arguments, key, None) for key in ("host", "port", "uds")}
     return {key: value for key, value in given.items() if value is not None}
 
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from models.core.family import Loaded
 from service.core.errors import Draining
 from service.core.settings.tree import Settings
-from service.process.ports import AT_ONCE, BACKLOG, Port, all_bound, most_connections
+from service.process.ports import AT_ONCE, BACKLOG, Place, all_bound, most_connections
 from service.questions.stores.opening import check_store
 from service.web.app import App, create_app, operator_app
 from service.web.dialects.ports import ports
@@ -69,7 +69,7 @@ def serve(
 
 
 def serve_on(
-    held: Mapping[str, Port],
+    held: Mapping[str, Place],
     settings: Settings,
     models: Mapping[str, Loaded],
     on_ready: OnReady = lambda service, url: None,
@@ -119,7 +119,7 @@ def serve_on(
 
 
 async def run(
-    service: Service, app: App, public: "Server", held: Mapping[str, Port], private: Mapping[str, "Private"]
+    service: Service, app: App, public: "Server", held: Mapping[str, Place], private: Mapping[str, "Private"]
 ) -> None:
     """Open the service, then the ports; close them in reverse."""
     async with service:
@@ -211,8 +211,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         for listening in sockets or []:
             listening.listen(BACKLOG)
-            host, port, *_ = listening.getsockname()
-            self._on_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            self._on_ready(url_of(listening))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more, and let running requests finish."""
@@ -229,6 +228,14 @@ class Server(uvicorn.Server):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def url_of(listening: socket.socket) -> str:
+    """Return the address of a socket, as the client takes it."""
+    if listening.family == socket.AF_UNIX:
+        return f"unix:{listening.getsockname()}"
+    host, port, *_ = listening.getsockname()
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class Private(Server):

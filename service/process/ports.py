@@ -1,12 +1,16 @@
 """Ports of the service: bound before its models are loaded, opened when they serve; and their connections."""
 
 import errno
+import fcntl
+import os
 import resource
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from service.core.settings import NotYet, SettingsError
 from service.core.settings.tree import Settings
@@ -17,6 +21,7 @@ MOST_FILES = 65_536  # open files of the process
 UNSENT = 2**17  # bytes of one connection that wait in the kernel for the caller to read
 # Errors that may pass: another process may end, and a network may come up.
 PASSING = {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
+UNIX_MODE = 0o660  # of a Unix socket: who may write to it may connect
 
 
 class Listener(socket.socket):
@@ -43,12 +48,22 @@ class Listener(socket.socket):
             raise
 
 
+class Place(Protocol):
+    """Where one server listens; *address* is for people."""
+
+    @property
+    def address(self) -> str: ...
+
+    def open(self) -> socket.socket:
+        """Listen, and return the socket.  Raises `NotYet` if another socket listens."""
+
+
 @dataclass(frozen=True, slots=True)
 class Port:
     """A port of ours, named by its *setting*, and the socket that is bound to it."""
 
     setting: str
-    address: tuple[str, int]
+    address: str
     held: socket.socket
 
     def open(self) -> socket.socket:
@@ -60,24 +75,107 @@ class Port:
         return self.held
 
 
+class UnixSocket:
+    """
+    A Unix socket, of which there is no file before it is opened: until then its models are loaded.
+
+    Its owner and their group may connect.
+
+    Args:
+        setting: names the file.
+
+    Raises:
+        NotYet: another process listens.
+        SettingsError: the file is no socket, or its folder is missing or not writable.
+    """
+
+    def __init__(self, setting: str, path: Path) -> None:
+        self.address = f"unix:{path}"
+        self._setting, self._path = setting, path
+        self._made: tuple[int, int] | None = None
+        self._check()
+        self._held = Listener(socket.AF_UNIX, socket.SOCK_STREAM)
+
+    def __enter__(self) -> "UnixSocket":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close, and remove the file if it is still the own one."""
+        self._held.close()
+        if self._made and self._path.exists() and self._made == identity(self._path):
+            self._path.unlink()
+
+    def open(self) -> socket.socket:
+        """Replace a file that a killed process left, and listen.  Raises as the constructor."""
+        try:
+            with locked(self._path.parent):  # of processes that open at the same time, one is refused
+                self._check()
+                self._path.unlink(missing_ok=True)
+                self._held.bind(str(self._path))
+                self._path.chmod(UNIX_MODE)  # before anyone can connect
+                self._held.listen(BACKLOG)
+                self._made = identity(self._path)
+        except OSError as exc:
+            raise taken(self._setting, self.address, exc) from exc
+        return self._held
+
+    def _check(self) -> None:
+        """Raise what the constructor raises."""
+        try:
+            if not os.access(self._path.parent, os.W_OK | os.X_OK):
+                raise OSError(errno.EACCES, f"no folder {self._path.parent} that this user may write to")
+            if self._path.exists() and not stat.S_ISSOCK(self._path.stat().st_mode):
+                raise OSError(errno.EEXIST, "there is a file that is no socket")
+            with socket.socket(socket.AF_UNIX) as other:
+                other.setblocking(False)
+                code = other.connect_ex(str(self._path))
+            if code in (0, errno.EAGAIN):  # a full backlog is a listener too
+                code = errno.EADDRINUSE
+            if code not in (errno.ENOENT, errno.ECONNREFUSED):
+                raise OSError(code, os.strerror(code))
+        except OSError as exc:
+            raise taken(self._setting, self.address, exc) from exc
+
+
 @contextmanager
-def all_bound(settings: Settings) -> Iterator[dict[str, Port]]:
+def locked(folder: Path) -> Iterator[None]:
+    """Lock a folder against other processes that lock it."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
+
+
+def identity(file: Path) -> tuple[int, int]:
+    """Return the device and inode of *file*, which differ from those of a later file of its name."""
+    found = file.lstat()
+    return found.st_dev, found.st_ino
+
+
+@contextmanager
+def all_bound(settings: Settings) -> Iterator[dict[str, Place]]:
     """
     Bind all ports that *settings* name, by setting, while the context is open.
 
+    A Unix socket stands for `server.port`.
+
     Raises:
-        NotYet: see `bound`.
+        NotYet: see `bound` and `UnixSocket`.
         SettingsError: likewise, or two settings name the same port.
     """
     server, dialects = settings.server, settings.dialects
     wanted = {
-        "server.port": (server.host, server.port),
+        "server.port": (server.host, None if server.uds else server.port),
         "server.metrics_port": (server.host, server.metrics_port),
         "dialects.port": (dialects.host, dialects.port),
         "dialects.pickle_port": (dialects.host, dialects.pickle_port),
     }
-    ports: dict[str, Port] = {}
+    ports: dict[str, Place] = {}
     with ExitStack() as held:
+        if server.uds:
+            ports["server.port"] = held.enter_context(UnixSocket("server.uds", server.uds))
         for setting, (host, port) in wanted.items():
             if twin := next((each for each in ports if port and wanted[each] == (host, port)), None):
                 raise SettingsError(f"{setting}: cannot listen on {host}:{port}: {twin} is the same port")
@@ -105,15 +203,14 @@ def bound(setting: str, host: str, port: int) -> Iterator[Port]:
         try:
             held.bind((host, port))
         except OSError as exc:
-            raise taken(setting, (host, port), exc) from exc
-        yield Port(setting, (host, port), held)
+            raise taken(setting, f"{host}:{port}", exc) from exc
+        yield Port(setting, f"{host}:{port}", held)
 
 
-def taken(setting: str, address: tuple[str, int], exc: OSError) -> SettingsError:
-    """Build the error of a port that cannot be listened on."""
-    host, port = address
+def taken(setting: str, address: str, exc: OSError) -> SettingsError:
+    """Build the error of an address that cannot be listened on."""
     kind = NotYet if exc.errno in PASSING else SettingsError
-    return kind(f"{setting}: cannot listen on {host}:{port}: {exc.strerror}")
+    return kind(f"{setting}: cannot listen on {address}: {exc.strerror}")
 
 
 def most_connections() -> int:

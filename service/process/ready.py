@@ -9,6 +9,7 @@ from service.process.needs import lacking
 from service.wiring.bootstrap import READY, Service
 
 SAMPLE = Path(__file__).parents[2] / "demo" / "samples" / "binding.png"  # only a checkout has it
+UNIX = "unix:"
 SHOWN = "a green circle and a red square"  # in it
 
 
@@ -28,7 +29,8 @@ def ready(service: Service, url: str) -> str:
     if not names:
         more = [*lines, *lacking(service.settings)]
         return "\n".join(["", f"Serving {url}, and no metric is ready yet.", *more, ""])
-    ways = f"Open {url}/ in a browser, or paste this into another shell; Ctrl-C here stops it."
+    where = f"Serving {url}: paste" if url.startswith(UNIX) else f"Open {url}/ in a browser, or paste"
+    ways = f"{where} this into another shell; Ctrl-C here stops it."
     return "\n".join(
         ["", f"Ready: {', '.join(names)}. {ways}", *lines, "", curl(service, url, names[:2]), ""]
     )
@@ -59,4 +61,6 @@ def curl(service: Service, url: str, metrics: Iterable[str]) -> str:
     parts = [f"image=@{picture}", f"prompt={prompt}", f"metrics={','.join(metrics)}"]
     form = " ".join(f"-F {shlex.quote(part)}" for part in parts)
     key = ' -H "Authorization: Bearer $SCOREGATE_API_KEY"' if service.settings.server.api_keys_file else ""
+    if url.startswith(UNIX):
+        url = f"--unix-socket {shlex.quote(url.removeprefix(UNIX))} http://localhost"
     return f"curl -sS {url}/score {form}{key}"

@@ -12,6 +12,7 @@ from os import PathLike
 from time import perf_counter
 from typing import Any
 
+from scoregate.addresses import addresses_of
 from scoregate.answers import (
     ranking_of,
     report_of,
@@ -21,7 +22,7 @@ from scoregate.answers import (
     warned,
     without_warned,
 )
-from scoregate.connection import Connection, api_key_of, base_url_of, form
+from scoregate.connection import Connection, api_key_of, form
 from scoregate.images import Picture
 from scoregate.items import Files, Item, ScoreParams, given, names_of, packed
 from scoregate.many import Many, Matrices
@@ -40,7 +41,7 @@ class AsyncClient(Models, Matrices):
 
     def __init__(
         self,
-        base_url: str | None = None,
+        base_url: Sequence[str] | str | None = None,
         *,
         api_key: str | None = None,
         timeout_s: float = 60.0,
@@ -56,12 +57,12 @@ class AsyncClient(Models, Matrices):
         if hasattr(transport, "connection"):  # a service of this process
             self._connection = transport.connection(retries)
         else:
-            address, key = base_url_of(base_url), api_key_of(api_key)
-            self._connection = Connection(address, key, retries, max_connections, transport)
+            urls, key = addresses_of(base_url), api_key_of(api_key)
+            self._connection = Connection(urls, key, retries, max_connections, transport)
 
     @property
     def base_url(self) -> str:
-        """The service's address."""
+        """The service's address; several with commas between them."""
         return self._connection.base_url
 
     def __repr__(self) -> str:

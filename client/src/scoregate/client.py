@@ -41,11 +41,12 @@ class Client:
     Client of one service, for any number of threads and forked processes.
 
     Pictures may be bytes, paths, open files, PIL images, NumPy arrays and tensors
-    (`scoregate.images.encoded`).  A call is retried if the service is busy (429, 503) or unreachable, at the
-    earliest after the time in `Retry-After`.
+    (`scoregate.images.encoded`).  A call is retried if the service is busy (429, 503) or unreachable: at once
+    at another address, at the same one not before the time in `Retry-After`.
 
     Args:
-        base_url: default `SCOREGATE_BASE_URL` of the environment, else `http://127.0.0.1:8000`.
+        base_url: one address, `http://…`, `https://…` or `unix:/path`, or several of services of the same
+            models; default `SCOREGATE_BASE_URL` of the environment, else `http://127.0.0.1:8000`.
         api_key: default `SCOREGATE_API_KEY` of the environment, else no key.
         timeout_s: of a whole call with its retries; sent to the service as its deadline.
         retries: maximum attempts after the first.
@@ -56,12 +57,12 @@ class Client:
 
     Raises:
         TypeError: *transport* is not an `httpx2.AsyncBaseTransport`.
-        ValueError: *base_url* is not an HTTP address, or a header cannot hold *api_key*.
+        ValueError: *base_url* is not an address, or a header cannot hold *api_key*.
     """
 
     def __init__(
         self,
-        base_url: str | None = None,
+        base_url: Sequence[str] | str | None = None,
         *,
         api_key: str | None = None,
         timeout_s: float = 60.0,
@@ -96,7 +97,7 @@ class Client:
 
     @property
     def base_url(self) -> str:
-        """The service's address."""
+        """The service's address; several with commas between them."""
         return self._inner.base_url
 
     def __repr__(self) -> str:

@@ -11,11 +11,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib import import_module
 from typing import Any
 
+from scoregate.addresses import Address
 from scoregate.aio import AsyncClient
 from scoregate.client import Client
-from scoregate.connection import Connection, Reply, failure
+from scoregate.connection import Connection
 from scoregate.errors import NotReady, ScoregateError, Timeout
 from scoregate.portal import Portal, nothing
+from scoregate.replies import Reply, failure
 
 ADDRESS = "http://in-process"
 NOT_LOADED = "not_loaded"  # the code of an error that a person has to mend
@@ -105,11 +107,17 @@ class LocalConnection(Connection):
     """A connection to a service of this process; retries and errors are those of `Connection`."""
 
     def __init__(self, service: LocalService, retries: int) -> None:
-        super().__init__(ADDRESS, "", retries, 1, None)
+        super().__init__([ADDRESS], "", retries, 1, None)
         self._service = service
 
     async def _send(
-        self, method: str, path: str, left: float, content: bytes | None, headers: Mapping[str, str]
+        self,
+        address: Address,
+        method: str,
+        path: str,
+        left: float,
+        content: bytes | None,
+        headers: Mapping[str, str],
     ) -> Reply:
         sent = self._service.exchange(method, path, headers, content or b"")
         try:
@@ -120,10 +128,10 @@ class LocalConnection(Connection):
 
     @asynccontextmanager
     async def _opened(
-        self, path: str, left: float, content: bytes, headers: Mapping[str, str]
+        self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
     ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
         """Yield the whole response as one piece: in this process nothing is sent in parts."""
-        reply = await self._send("POST", path, left, content, headers)
+        reply = await self._send(address, "POST", path, left, content, headers)
         if reply.status != 200:
             raise failure(reply)
 

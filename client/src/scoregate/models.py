@@ -35,6 +35,7 @@ class Models:
             Name, state, and the bytes on its devices before and after.
 
         Raises:
+            ValueError: this client has several addresses.
             Forbidden, NotFound, Conflict: see the service's errors.
             Invalid: there is no such revision, or models of this kind have one revision only.
             ModelFault: the model gives other numbers than before, and is not served.
@@ -52,6 +53,8 @@ class Models:
     async def _change_model(
         self, name: str, action: str, body: dict[str, Any] | None = None
     ) -> dict[str, Any]:
+        if len(self._connection.urls) > 1:
+            raise ValueError(f"{action} changes one service: use a client of one address, not of several")
         path = f"/models/{quote(name, safe='')}/{action}"
         content = json.dumps(body or {}).encode()  # the operator's port takes nothing but JSON
         raw = await self._connection.call("POST", path, self.timeout_s, content)
@@ -71,7 +74,11 @@ class Models:
         return await self._get("/health")
 
     async def ready(self) -> tuple[bool, dict[str, Any]]:
-        """Return whether every required model serves, and the JSON of `GET /readyz`; without retries."""
+        """
+        Return whether every required model serves, and the JSON of `GET /readyz`; without retries.
+
+        Of several addresses one is enough.
+        """
         return await self._connection.probe("/readyz", self.timeout_s)
 
     async def questions(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from math import inf, sqrt
 
 # Pillow holds the decoded picture and its RGB form, at four bytes a pixel each.
 BYTES_PER_PIXEL = 2 * 4
@@ -36,6 +37,7 @@ class Header:
         apart: the memory is not certain from the header, so a separate process decodes with that limit.
         times: of an animation or a video, when each frame appears, in seconds, and when the last one ends.
         kept: numbers of the frames that are decoded to RGB, ascending, all by default; part of `memory`.
+        most: pixels of a kept frame, to which larger ones are scaled down; 0 for any size.
     """
 
     format: str
@@ -45,16 +47,29 @@ class Header:
     apart: bool = False
     times: Sequence[float] = ()
     kept: Sequence[int] = ()
+    most: int = 0
 
     @property
     def frames(self) -> int:
         """The number of frames of an animation or a video; 0 for a still picture."""
         return max(0, len(self.times) - 1)
 
-    def keeping(self, numbers: Sequence[int]) -> "Header":
-        """Return the header of a film of which only the frames *numbers* are decoded to RGB."""
-        more = (len(numbers) - len(self.kept)) * self.width * self.height * BYTES_PER_FRAME_PIXEL
-        return replace(self, kept=numbers, memory=self.memory + more)
+    @property
+    def frame_size(self) -> tuple[int, int]:
+        """Width and height of a kept frame."""
+        scale = sqrt(min(1.0, (self.most or inf) / (self.width * self.height)))
+        return max(1, int(self.width * scale)), max(1, int(self.height * scale))
+
+    def keeping(self, numbers: Sequence[int], most: int = 0) -> "Header":
+        """Return the header of a film of which only the frames *numbers* are decoded to RGB, see `most`."""
+        kept = replace(self, kept=numbers, most=most)
+        return replace(kept, memory=self.memory + kept.kept_bytes - self.kept_bytes)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Memory of the kept frames."""
+        width, height = self.frame_size
+        return len(self.kept) * width * height * BYTES_PER_FRAME_PIXEL
 
     def upright(self, orientation: int) -> "Header":
         """Return the header without *orientation*: from 5 on, width and height are swapped."""

@@ -20,8 +20,8 @@ from models.images.formats.contract import DecoderKilled, Header, ImageError
 from models.images.formats.pillow import rgb
 from models.images.formats.registry import plain, read_header
 
-# Bytes of the file, and how many numbers of frames follow; none for a still picture.
-FILE = struct.Struct("<QI")
+# Bytes of the file, how many numbers of frames follow, none for a still picture, and `Header.most` of them.
+FILE = struct.Struct("<QIQ")
 NUMBER = struct.Struct("<I")
 SIZE = struct.Struct("<II")  # width and height of the pixels that follow; 0 x 0 for a broken picture
 
@@ -52,12 +52,14 @@ def decode_film(encoded: bytes, header: Header) -> list[PIL.Image.Image]:
 
     Always in a separate process, since frames build on each other and few decoders are hardened for that.
     """
-    return decode_apart(encoded, header.format, header.kept) if header.kept else []
+    return decode_apart(encoded, header.format, header.kept, header.most) if header.kept else []
 
 
-def decode_apart(encoded: bytes, format: str, kept: Sequence[int] = ()) -> list[PIL.Image.Image]:
+def decode_apart(
+    encoded: bytes, format: str, kept: Sequence[int] = (), most: int = 0
+) -> list[PIL.Image.Image]:
     """
-    Decode a picture file to RGB, or the frames of an animation with these numbers.
+    Decode a picture file to RGB, or the frames of an animation with these numbers, of *most* pixels each.
 
     If the process ends meanwhile, a new process decodes the picture once more: the old process may have been
     killed, or damaged by an earlier picture.
@@ -71,7 +73,7 @@ def decode_apart(encoded: bytes, format: str, kept: Sequence[int] = ()) -> list[
         try:
             if own.process is None or own.process.ended:
                 own.process = DecoderProcess()
-            return [*own.process.decode(encoded, kept)]
+            return [*own.process.decode(encoded, kept, most)]
         except ImageError:
             break
         except (OSError, EOFError):
@@ -111,7 +113,7 @@ class DecoderProcess:
         except subprocess.TimeoutExpired:
             return 0
 
-    def decode(self, encoded: bytes, kept: Sequence[int]) -> Iterator[PIL.Image.Image]:
+    def decode(self, encoded: bytes, kept: Sequence[int], most: int) -> Iterator[PIL.Image.Image]:
         """
         Yield the picture, or each frame that is kept.
 
@@ -120,7 +122,7 @@ class DecoderProcess:
         source, sink = self._process.stdin, self._process.stdout
         assert source is not None
         assert sink is not None
-        source.write(FILE.pack(len(encoded), len(kept)) + b"".join(map(NUMBER.pack, kept)))
+        source.write(FILE.pack(len(encoded), len(kept), most) + b"".join(map(NUMBER.pack, kept)))
         source.write(encoded)
         source.flush()
         for _ in kept or range(1):

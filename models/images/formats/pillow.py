@@ -22,6 +22,8 @@ PIL.Image.core.set_block_size(2**30)  # type: ignore[attr-defined]
 # Warnings about broken palettes and the like: the picture is scored or rejected anyway.
 warnings.filterwarnings("ignore", module=r"PIL\.")
 
+BICUBIC = PIL.Image.Resampling.BICUBIC  # with antialiasing
+
 Frames = Callable[[bytes, str, Sequence[int]], Iterator[PIL.Image.Image]]
 
 # Of pixels with an EXIF orientation, to upright ones.
@@ -98,7 +100,7 @@ def decoder(format: str) -> Frames:
 
 def kept_frames(encoded: bytes, header: Header, frames: Frames) -> Iterator[PIL.Image.Image]:
     """
-    Yield the frames that *header* keeps, in order; each may be smaller than the canvas.
+    Yield the frames that *header* keeps, in order and scaled down to its `frame_size`.
 
     Raises:
         ImageError: the file is broken, or has fewer or larger frames than its header.
@@ -108,7 +110,8 @@ def kept_frames(encoded: bytes, header: Header, frames: Frames) -> Iterator[PIL.
         for frame in frames(encoded, header.format, header.kept):
             if frame.width > header.width or frame.height > header.height:
                 break
-            yield frame if frame.size == size else on_canvas(frame, size)
+            whole = frame if frame.size == size else on_canvas(frame, size)
+            yield whole if size == header.frame_size else whole.resize(header.frame_size, BICUBIC)
             found += 1
     if found < len(header.kept):
         raise ImageError(f"the {header.format} file is broken before frame {header.kept[found]} ends")

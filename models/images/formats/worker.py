@@ -32,16 +32,16 @@ def main() -> None:
     PIL.Image.init()  # plugins are loaded before memory is bounded
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     while request := source.read(FILE.size):
-        length, count = FILE.unpack(request)
+        length, count, most = FILE.unpack(request)
         kept = [number for [number] in NUMBER.iter_unpack(source.read(count * NUMBER.size))]
-        for part in answer(source.read(length), kept):
+        for part in answer(source.read(length), kept, most):
             sink.write(part)
         sink.flush()
 
 
-def answer(encoded: bytes, kept: Sequence[int]) -> Iterator[bytes]:
+def answer(encoded: bytes, kept: Sequence[int], most: int) -> Iterator[bytes]:
     """Decode a picture file, or frames of it; yield the size of each, and its pixels."""
-    header = read_film(encoded).keeping(kept) if kept else read_header(encoded)
+    header = read_film(encoded).keeping(kept, most) if kept else read_header(encoded)
     frames = decoder(header.format)  # loaded before memory is bounded
     try:
         with bounded(header.memory + SLACK_BYTES + FILES * len(encoded), seconds(header, len(encoded))):

@@ -22,6 +22,8 @@ OTEL_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 MAX_TIMEOUT_MS = 600_000  # of a request
 
+MAX_SOCKET_BYTES = 107  # of a Unix socket's path, by the kernel
+
 ORIGIN = re.compile(r"\*|https?://[^\s/@?#]+")
 
 # The memory limit of a container in bytes, for both versions of control groups; "max" if there is none.
@@ -53,6 +55,9 @@ class Server(Section):
 
     host: Given[str] = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    uds: Given[Path | None] = Field(
+        None, description="Unix socket to listen on, in place of `host` and `port`: an absolute path."
+    )
     metrics_port: int | None = Field(
         None, ge=1, le=65535, description="Serve `/metrics` on this port instead, without keys."
     )
@@ -91,6 +96,15 @@ class Server(Section):
     def request_bytes(self) -> int:
         """Most bytes that all requests may hold together; two of the largest bodies always fit."""
         return max(self.requests_mb, 2 * self.body_limit_mb) * 2**20
+
+    @field_validator("uds")
+    @classmethod
+    def _fits_the_kernel(cls, path: Path | None) -> Path | None:
+        if path and not (path.is_absolute() and str(path).isprintable()):
+            raise ValueError(f"{path}: a Unix socket is an absolute path, such as /run/scoregate/http.sock")
+        if path and len(os.fsencode(path)) > MAX_SOCKET_BYTES:
+            raise ValueError(f"{path}: the path of a Unix socket has at most {MAX_SOCKET_BYTES} bytes")
+        return path
 
     @field_validator("operator_hosts")
     @classmethod
@@ -136,8 +150,11 @@ class Images(Section):
     max_pixels: int = Field(
         50_000_000, ge=1, description="Most pixels of an image or of one frame, by the header."
     )
+    max_frame_pixels: int = Field(
+        960 * 540, ge=1, description="Pixels of a scored frame; larger frames of a file are scaled down."
+    )
     max_video_pixels: int = Field(
-        2_000_000_000, ge=1, description="Most pixels of a video's frames up to the last one that is scored."
+        4_000_000_000, ge=1, description="Most pixels of a video's frames up to the last one that is scored."
     )
     max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
     max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")

@@ -20,9 +20,10 @@ from service.serving.context import CacheStatus
 
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
 OF_A_METRIC = re.compile(rf"{NAME.pattern}(\.{NAME.pattern})?")  # a name, or that of one output: METRIC.NAME
-MAX_FRAMES = 64  # of an item that are scored
+MAX_FRAMES = 128  # of an item that are scored
+MAX_FILES = 64  # of an item, which are its frames or have some
 MAX_REFERENCES = 3  # of an item
-MAX_PICTURES = MAX_FRAMES + MAX_REFERENCES + 1  # of an item, with its source
+MAX_PICTURES = MAX_FILES + MAX_REFERENCES + 1  # of an item, with its source
 
 # Other images that a metric may use, by the item's field names.
 Beside = Literal["references", "source"]

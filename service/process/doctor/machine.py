@@ -78,9 +78,7 @@ def ports(settings: Settings) -> Finding:
         with all_bound(settings) as held:
             for port in held.values():
                 port.open()
-            return Finding(
-                "ports", ", ".join(f"{port.address[0]}:{port.address[1]}" for port in held.values())
-            )
+            return Finding("ports", ", ".join(port.address for port in held.values()))
     except NotYet as exc:
         return Finding("ports", str(exc), "stop the other process, or set another address or port", LATER)
     except SettingsError as exc:

@@ -8,7 +8,7 @@ from service.core.fields import MAX_PROMPT, Revision, Strict
 from service.core.lanes import LANES
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.metrics.common.composites import Composite
-from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
+from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, Metric
 from service.observability.build import libraries
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
 from service.serving.handle import Handle
@@ -100,7 +100,7 @@ def limits(service: Service) -> dict[str, Any]:
     return {
         "max_items": server.max_items,
         "max_ranked": min(MAX_RANKED, server.max_items),
-        "max_frames": MAX_FRAMES,
+        "max_frames": MAX_FILES,
         "max_references": MAX_REFERENCES,
         "max_prompt_characters": MAX_PROMPT,
         "max_questions": MAX_QUESTIONS,

@@ -31,7 +31,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, branch, clean, schema_keywords
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.images.sources import Base64
-from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
+from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, Metric
 from service.web.wire.options import Options, of_the_request, over_the_requests
 
 MAX_ITEMS = 128  # unless the settings say otherwise
@@ -86,7 +86,7 @@ Picture = Annotated[
     Discriminator(image_form),
 ]
 References = Annotated[list[Picture], Field(max_length=MAX_REFERENCES, fail_fast=True)]
-Frames = Annotated[list[Picture], Field(min_length=1, max_length=MAX_FRAMES, fail_fast=True)]
+Frames = Annotated[list[Picture], Field(min_length=1, max_length=MAX_FILES, fail_fast=True)]
 WireImage = Annotated[
     Annotated[Text, branch("<base64>")]
     | Annotated[ImageData, branch("<data>")]

@@ -107,7 +107,7 @@ async def test_what_is_too_large_as_an_animation_is_scored_as_a_picture(serve):
     [
         pytest.param(many_frames(60, (9000, 9000)), 0, "9000x9000", id="a frame with too many pixels"),
         pytest.param(declared_mp4(1920, 1080, 1000), 0, None, id="many frames of which one is sampled"),
-        pytest.param(declared_mp4(1920, 1080, 1000), 41, "at most 964 frames", id="many frames before it"),
+        pytest.param(declared_mp4(1920, 1080, 2000), 82, "at most 1929 frames", id="many frames before it"),
         pytest.param(many_frames(60, (2000, 1000)), 5, "at most 25 frames", id="many frames of an animation"),
         pytest.param(many_frames(60), 7, "no frame is between start and end; it lasts 6 s", id="no frame"),
     ],
@@ -223,7 +223,9 @@ async def test_what_is_admitted_is_what_will_be_asked(serve, fakes, monkeypatch)
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("options", [{"frames": "median"}, {"samples": 0}, {"samples": 65}, {"samples": "4"}])
+@pytest.mark.parametrize(
+    "options", [{"frames": "median"}, {"samples": 0}, {"samples": 129}, {"samples": "4"}]
+)
 async def test_other_values_are_refused(serve, options):
     """With their place."""
     async with serve() as client:

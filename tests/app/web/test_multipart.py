@@ -6,7 +6,7 @@ import tempfile
 import PIL.Image
 import pytest
 
-from service.metrics.common.contract import MAX_FRAMES, MAX_PICTURES
+from service.metrics.common.contract import MAX_FILES, MAX_PICTURES
 from service.web.server.multipart import MAX_FIELD_BYTES, MAX_FIELDS
 from tests.support.pictures import png, saved
 from tests.support.refusals import SECRET, parts, refused
@@ -86,7 +86,7 @@ async def test_as_many_files_are_taken_as_a_request_can_name(serve):
     async with serve(server={"max_items": 1}) as client:
         files = [(f"p{n}", FILE) for n in range(MAX_PICTURES)]
         named = [{"part": name} for name, _ in files]
-        anchored = {"image": named[:MAX_FRAMES], "references": named[MAX_FRAMES:-1]}
+        anchored = {"image": named[:MAX_FILES], "references": named[MAX_FILES:-1]}
         options = {"judge": {"rubric": "anchored_likeness"}}
         body = {"items": [{"prompt": SECRET, **anchored}], "metrics": ["judge"], "options": options}
         request = {"data": {"request": json.dumps(body)}}

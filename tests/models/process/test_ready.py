@@ -17,11 +17,11 @@ ON_CPU = ["cpu"]
 URL = "http://127.0.0.1:8000"
 
 
-async def last_lines(folder, *names, **server):
+async def last_lines(folder, *names, url=URL, **server):
     """The lines of a service of the models *names* that is ready."""
     tree = profile_of(names, server, ON_CPU, "") | {"cache": {"questions": f"sqlite:///{folder}/q.sqlite3"}}
     async with running(tree, load_models(settings_of(tree, "--model", {}))) as service:
-        return ready(service, URL)
+        return ready(service, url)
 
 
 @pytest.mark.parametrize("keys", ["", "keys.toml"])
@@ -38,6 +38,14 @@ async def test_the_last_lines_have_a_request_to_paste(keys, tmp_path):
     assert "-F metrics=clipscore" in text
     assert ending.SAMPLE.is_file()
     assert ("SCOREGATE_API_KEY" in text) == bool(keys)
+
+
+async def test_the_request_to_paste_names_a_unix_socket(tmp_path):
+    """No browser opens one."""
+    text = await last_lines(tmp_path, "demo:clip", url="unix:/run/a b.sock")
+
+    assert "Ready: clipscore. Serving unix:/run/a b.sock: paste this" in text
+    assert "curl -sS --unix-socket '/run/a b.sock' http://localhost/score -F image=" in text
 
 
 async def test_without_a_checkout_the_reader_names_a_picture(tmp_path, monkeypatch):

@@ -244,3 +244,37 @@ def test_a_video_whose_frames_are_larger_than_its_container_says_is_an_error():
 
     with pytest.raises(ImageError, match="broken"):
         _ = FrameStack(lying).frame(0).rgb
+
+
+def test_a_large_frame_is_scaled_down_as_it_is_decoded():
+    """All of it is there; its size is known before, and is part of its digest."""
+    half = PIL.Image.new("RGB", (64, 32), "red")
+    half.paste("blue", (32, 0, 64, 32))
+    encoded = saved(half, "GIF", save_all=True, append_images=[half.rotate(180)])
+    whole, scaled = FrameStack(encoded), FrameStack(encoded)
+    scaled.keep([0, 1], 16 * 8)
+    first = scaled.frame(0)
+
+    assert (16, 8) == first.size == first.rgb.size == scaled.header.frame_size
+    assert of("red", "blue") == [first.rgb.getpixel((x, 4)) for x in (2, 13)]
+    assert whole.header.memory - scaled.header.memory == 2 * 4 * (64 * 32 - 16 * 8)
+    assert first.digest != whole.frame(0).digest
+    scaled.keep([0, 1], 64 * 32)
+    assert whole.frame(0).digest == FrameStack(encoded).frame(0).digest == scaled.frame(0).digest
+
+
+@pytest.mark.parametrize(
+    ("most", "size"),
+    [
+        (0, (1920, 1080)),
+        (960 * 540, (960, 540)),
+        (10**9, (1920, 1080)),
+        (1, (1, 1)),
+        (100, (13, 7)),
+    ],
+)
+def test_a_scaled_frame_has_the_shape_of_the_canvas(most, size):
+    """To whole pixels, and at least one; turned, it is the same upright."""
+    header = read_film(declared_mp4(1920, 1080, 3)).keeping([0], most)
+
+    assert size == header.frame_size == header.upright(6).frame_size[::-1]

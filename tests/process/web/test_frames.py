@@ -61,15 +61,15 @@ async def test_pictures_and_animations_of_an_item_are_one_row_of_frames(serve):
 @pytest.mark.shared
 async def test_more_frames_than_an_item_may_have_must_be_sampled(serve):
     """An animation may hold more; the error says how."""
-    many = b64(many_frames(100))
+    many = b64(many_frames(200))
     async with serve() as client:
         refused = await scored(client, many, frames="mean")
         taken = await scored(client, many, frames="mean", samples=4)
 
     assert "image_too_large" == error(refused)["code"]
-    assert "100 frames; at most 64" in error(refused)["detail"]
+    assert "200 frames; at most 128" in error(refused)["detail"]
     assert "options.vqascore.samples" in error(refused)["detail"]
-    assert (4, 100) == (details(taken)["frames_used"], details(taken)["frames_given"])
+    assert (4, 200) == (details(taken)["frames_used"], details(taken)["frames_given"])
 
 
 @pytest.mark.shared

@@ -13,14 +13,13 @@ from scoregate import (
     Client,
     ConnectionFailed,
     Invalid,
-    LaneFull,
     Overloaded,
     QuotaExceeded,
     ScoregateError,
     Timeout,
-    connection,
 )
-from scoregate.connection import of_the_service_ms, wait_s
+from scoregate.connection import backoff_s, of_the_service_ms
+from scoregate.replies import retry_after_s
 from tests.support.answers import problem, request_of, scored
 from tests.support.pictures import png
 
@@ -160,23 +159,25 @@ def test_each_attempt_tells_what_is_left_then(answered):
 @pytest.mark.parametrize(("attempt", "least", "most"), [(1, 0.05, 0.15), (2, 0.1, 0.3), (4, 0.4, 1.2)])
 def test_waits_double_and_differ(attempt, least, most):
     """Between half and one and a half of a tenth of a second, doubled each time."""
-    found = {wait_s(ConnectionFailed(), attempt) for _ in range(100)}
+    found = {backoff_s(attempt) for _ in range(100)}
 
     assert least <= min(found) < max(found) <= most
     assert len(found) > 50
 
 
-def test_nobody_comes_back_before_the_service_said():
+def test_nobody_comes_back_before_the_service_said(answered, waited):
     """And not all at once."""
-    found = {wait_s(LaneFull(retry_after_s=3.0), 1) for _ in range(100)}
+    for _ in range(20):
+        answered(script(problem(429, "lane_full", retry_after_s=3.0), None)).score(png(), "x")
 
-    assert 3.0 <= min(found) < max(found) <= 3.75
+    assert 20 == len(waited)
+    assert 2.9 <= min(waited) < max(waited) <= 3.75  # less by what passed since the response
 
 
 def test_a_date_to_come_back_is_not_read():
     """Clocks differ; the backoff is enough."""
-    assert 12.0 == connection.retry_after_s({"retry-after": "12"})
-    assert connection.retry_after_s({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}) is None
+    assert 12.0 == retry_after_s({"retry-after": "12"})
+    assert retry_after_s({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}) is None
 
 
 WRONG = {

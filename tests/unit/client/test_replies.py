@@ -8,7 +8,7 @@ import tracemalloc
 import httpx2 as httpx
 import pytest
 
-from scoregate import LaneFull, ScoregateError, Timeout, connection
+from scoregate import LaneFull, ScoregateError, Timeout, replies
 from tests.support.answers import problem, scored
 from tests.support.pictures import png
 
@@ -18,7 +18,7 @@ MB = 2**20
 @pytest.fixture
 def limit(monkeypatch):
     """Most bytes of an answer, few enough for a test."""
-    monkeypatch.setattr(connection, "MAX_BYTES", MB)
+    monkeypatch.setattr(replies, "MAX_BYTES", MB)
     return MB
 
 

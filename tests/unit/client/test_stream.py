@@ -85,7 +85,7 @@ def test_a_warning_is_an_error_on_request(answered):
 
 def test_what_is_busy_before_the_first_line_is_tried_again(answered, monkeypatch):
     """As any call."""
-    monkeypatch.setattr("scoregate.connection.wait_s", lambda error, attempt: 0.0)
+    monkeypatch.setattr("scoregate.connection.backoff_s", lambda retry: 0.0)
     script = [problem(429, "lane_full"), answer(line(0), DONE)]
 
     assert 1 == len(list(answered(lambda _: script.pop(0)).stream(ITEMS[:1])))

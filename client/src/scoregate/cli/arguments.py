@@ -132,7 +132,8 @@ def add_service(parser: argparse.ArgumentParser) -> None:
         "--base-url",
         metavar="URL",
         default=argparse.SUPPRESS,
-        help="default $SCOREGATE_BASE_URL, else http://127.0.0.1:8000",
+        help="http://HOST:PORT or unix:/PATH, several with commas (default $SCOREGATE_BASE_URL, else"
+        " http://127.0.0.1:8000)",
     )
     add(
         "--local",

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+from scoregate.addresses import addresses_of
 from scoregate.aio import AsyncClient
 from scoregate.answers import lower_is_better, understood
 from scoregate.client import Client, asynchronous
-from scoregate.connection import api_key_of, base_url_of
+from scoregate.connection import api_key_of
 from scoregate.errors import Conflict, ScoregateError, UnknownMetric
 from scoregate.items import Item, names_of
 from scoregate.notices import ScoregateWarning
@@ -87,7 +88,7 @@ class Reward:
     weights: Mapping[str, float] | Sequence[float] | None = None
     encode: str = "raw"
     options: Mapping[str, Any] = field(default_factory=dict)
-    base_url: str | None = None
+    base_url: Sequence[str] | str | None = None
     api_key: str | None = field(default=None, repr=False)
     priority: str = "bulk"
     timeout_s: float = 300.0
@@ -102,7 +103,7 @@ class Reward:
     def __post_init__(self) -> None:
         check_encode(self.encode)
         if self.base_url:  # that of the environment is read by the process that connects
-            base_url_of(self.base_url)
+            addresses_of(self.base_url)
         if self.api_key:
             api_key_of(self.api_key)
         if self.client and (self.base_url or self.api_key or self.transport):

@@ -20,7 +20,7 @@ def settle(reward: Reward) -> None:
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Reward, Scripted]]]:
     """A reward and the service behind it, which does what it is told; nobody waits."""
     monkeypatch.setattr(module, "pause_s", lambda errors, attempt: 0.0)
-    monkeypatch.setattr("scoregate.connection.wait_s", lambda error, attempt: 0.0)
+    monkeypatch.setattr("scoregate.connection.backoff_s", lambda retry: 0.0)
     made = []
 
     def make(*script: Any, **settings: Any) -> tuple[Reward, Scripted]:
