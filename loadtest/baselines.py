@@ -26,7 +26,8 @@ from starlette.concurrency import run_in_threadpool
 
 from service.images.sources import Base64
 from service.metrics.common.registry import metrics
-from service.web.wire.requests import ScoreRequest, requests_with
+from service.web.wire.requests import ScoreRequest
+from service.web.wire.types import requests_with
 
 SCORE = 0.8
 TIMER_S = 0.01

@@ -141,7 +141,11 @@ class ImageLoader:
             yield image
 
     async def read_together(
-        self, places: Mapping[ImageRef, str], stack: AsyncExitStack, context: Context
+        self,
+        places: Mapping[ImageRef, str],
+        stack: AsyncExitStack,
+        context: Context,
+        failed: dict[ImageRef, BadImage] | None = None,
     ) -> dict[ImageRef, Image]:
         """
         Return several images, with their bytes in memory while *stack* is open.  Raises as `read`.
@@ -151,6 +155,7 @@ class ImageLoader:
 
         Args:
             places: of each image in the request, for errors.
+            failed: gets the errors of images in place of raising the first.
         """
         fetched = sum(isinstance(ref.source, Url) for ref in places)
         if fetched > LARGEST_HELD:
@@ -161,7 +166,9 @@ class ImageLoader:
                 try:
                     images[ref] = await stack.enter_async_context(self.read(ref, context))
                 except BadImage as error:
-                    raise (error.of_part(place) if place else again(error)) from None
+                    if failed is None:
+                        raise (error.of_part(place) if place else again(error)) from None
+                    failed[ref] = again(error.of_part(place))
         return images
 
     async def count_frames(self, refs: Collection[ImageRef], context: Context) -> bool:

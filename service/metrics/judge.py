@@ -7,6 +7,7 @@ A rubric has the calls, their named outputs, and the formula of the score.  It i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from statistics import fmean, stdev
 
 from typing_extensions import TypedDict
@@ -126,7 +127,8 @@ async def judge(item: Item, models: Models, options: JudgeOptions) -> Score:
         "expected": expected,
     }
     value = fmean(samples) if expected is None or samples else expected
-    return Score(value, details, warnings=(*unsure(grades), *cut(grades.outcomes)))
+    error = stdev(samples) / sqrt(len(samples)) if len(samples) > 1 else 0.0
+    return Score(value, details, warnings=(*unsure(grades), *cut(grades.outcomes)), error=error)
 
 
 def spread_of(numbers: Sequence[float]) -> float | None:
@@ -279,5 +281,6 @@ metric = Metric(
     formula="Σ P(label)·value / Σ P(label)",
     paper="Ku et al. 2023, arXiv 2312.14867; Eldesokey et al. 2026, arXiv 2605.13223",
     uses=uses_of,
+    pairwise=lambda options: options.chosen.compares,
     configure=configured,
 )

@@ -38,3 +38,6 @@ class Note:
     def of_part(self, name: str) -> "Note":
         """Return a copy whose text names the part of a composite that it is about."""
         return Note(self.code, f"{name}: {self.text}", self.share)
+
+
+DEMO = "{} is a demo model: scores that rest on it mean nothing for real pictures"

@@ -1,1 +1,1 @@
-"""One request: items, metrics over them, ranking, the report."""
+"""One request: items, metrics over them, ranking, comparison in pairs, the report."""

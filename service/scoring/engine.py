@@ -39,7 +39,7 @@ from service.core.errors import (
 from service.images.loader import ImageLoader, ImageRef
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
-from service.observability.notes import Code, Note
+from service.observability.notes import DEMO, Code, Note
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
 from service.scoring.plan import Frame, Input, Plan, UnopenedItem, Workload
@@ -66,6 +66,7 @@ class Engine:
 
     Attributes:
         catalog: the metrics that are served.
+        images: opens images.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Engine:
         cpu: Mapping[str, FairThreads],
         demo: Collection[str] = (),
     ) -> None:
-        self._writer, self._images, self._cpu, self._demo = writer, images, cpu, demo
+        self._writer, self.images, self._cpu, self.demo = writer, images, cpu, demo
         self.catalog = MetricCatalog(known, runtime)
 
     @property
@@ -130,7 +131,7 @@ class Engine:
         context.since = monotonic()
         with one_caller(context.caller), used(plan.handles.values(), context):
             plan.work.admit(context)  # before any picture is opened: a full service fetches and opens none
-            if plan.films and await self._images.count_frames(plan.films, context):
+            if plan.films and await self.images.count_frames(plan.films, context):
                 plan = Plan(items, metrics, self.catalog, context.lane)
                 plan.work.admit(context)  # again, with the work of all frames
                 plan.keep_frames()
@@ -153,8 +154,7 @@ class Engine:
             items.append(self._item_report(plan, index, infos))
             if len(plan.items) > 1:  # each may have many frames: other requests have their turns between them
                 await asyncio.sleep(0)
-        meaning = "is a demo model: scores that rest on it mean nothing for real pictures"
-        notes = [Note(Code.DEMO_MODEL, f"{name} {meaning}") for name in infos if name in self._demo]
+        notes = [Note(Code.DEMO_MODEL, DEMO.format(name)) for name in infos if name in self.demo]
         report = Report(items, infos, notes)
         report.count(context.instruments)
         return report
@@ -183,14 +183,11 @@ class Engine:
             with work.frame() as context.queued:
                 async with (
                     asyncio.timeout_at(context.deadline) as opening,
-                    opened(input, self._images, context) as (item, notes),
+                    opened(input, self.images, context) as (item, notes),
                 ):
                     opening.reschedule(None)  # from here on each metric has the deadline itself
                     results = await side_by_side(
-                        [
-                            self._score_metric(name, item, each, context)
-                            for name, each in input.metrics.items()
-                        ]
+                        [self.score_metric(name, item, each, context) for name, each in input.metrics.items()]
                     )
                     if item.references or item.source:
                         results = [await self._located(each, input, item, context) for each in results]
@@ -210,7 +207,7 @@ class Engine:
         place = await self._cpu[context.lane].run(broken, input, item)
         return result.of_part(place) if place else result
 
-    async def _score_metric(
+    async def score_metric(
         self, name: str, item: Item, options: MetricOptions, context: Context
     ) -> MetricResult:
         """Return the result of one metric within the deadline."""

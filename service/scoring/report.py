@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import hypot
 from typing import Any
 
 from models.core.contract import ModelInfo
@@ -212,4 +213,5 @@ def mean(results: Sequence[MetricResult], inputs: Sequence[Input]) -> MetricResu
     value = sum(score.value for score in scores) / len(scores)
     statuses = {score.cache for score in scores}
     cache = next((status for status in WORST_FIRST if status in statuses), None)
-    return Score(value, details, cache, tuple(note for score in scores for note in score.warnings))
+    error = hypot(*(score.error for score in scores)) / len(scores)
+    return Score(value, details, cache, tuple(note for score in scores for note in score.warnings), error)

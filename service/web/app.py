@@ -24,7 +24,7 @@ from service.web.keys import KeyFile, Quotas
 from service.web.problems import ERROR_FORMAT, ErrorFormat
 from service.web.routes import health, models, pages, questions, scoring
 from service.web.server.body import Bodies
-from service.web.wire.requests import requests_with
+from service.web.wire.types import requests_with
 from service.wiring.bootstrap import Service
 
 

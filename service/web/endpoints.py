@@ -13,7 +13,7 @@ from service.core.errors import Fault, Forbidden, Invalid
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.serving.context import Context, free
 from service.web.keys import ANYONE
-from service.web.wire.requests import Requests
+from service.web.wire.types import Requests
 from service.wiring.bootstrap import Service
 
 TIMEOUT_HEADER = "x-request-timeout-ms"

@@ -200,7 +200,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
 def total(parts: Parts, results: Mapping[str, Score | ScoregateError]) -> Score:
     """Add up the parts' scores.  Raises the error of the first part that failed, which names the part."""
     details: dict[str, PartDetails] = {}
-    statuses, notes = set(), []
+    statuses, notes, errors = set(), [], []
     for name, score in results.items():
         if isinstance(score, ScoregateError):
             raise score.of_part(name)
@@ -214,7 +214,9 @@ def total(parts: Parts, results: Mapping[str, Score | ScoregateError]) -> Score:
             "details": score.details,
         }
         statuses.add(score.cache)
+        errors.append(score.error * part.weight / part.divide_by)
         notes += [note.of_part(name) for note in score.notes]
     value = math.fsum(part["contribution"] for part in details.values())
     cache = next((status for status in WORST_FIRST if status in statuses), None)
-    return Score(value, {"parts": details}, cache, tuple(notes))
+    error = math.hypot(*errors)
+    return Score(value, {"parts": details}, cache, tuple(notes), error)

@@ -71,12 +71,14 @@ class Item:
         prompt: empty if it has none, which only metrics that read no prompt accept.
         references: images that it is compared with; empty unless the metric `uses` them.
         source: the image before an edit, likewise.
+        rival: the image that it is compared with; None unless the metric is `pairwise` under its options.
     """
 
     image: Image
     prompt: str
     references: tuple[Image, ...] = ()
     source: Image | None = None
+    rival: Image | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,14 @@ class Score:
         details: shown with `explain`.
         cache: the status of the question set, if the metric uses one; else set by the engine from all calls.
         warnings: about this score; a text without a code is the metric's own.
+        error: the standard error of the value, if it is the mean of samples; else 0.
     """
 
     value: float
     details: Mapping[str, Any]
     cache: CacheStatus | None = None
     warnings: tuple[Note | str, ...] = ()
+    error: float = 0.0
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -159,6 +163,8 @@ class Metric:
         default: True for the metric of requests that name none.
         reads_prompt: True if the score depends on the prompt; items without one are rejected.
         trainers: the format of trainers' own entries.
+        pairwise: returns whether the options make it compare an item's image with its `rival`.  A score above
+            the middle third of the range then prefers the image, and one below it the rival.
         configure: returns the metrics that a profile's settings make of it, itself among them; by default
             itself alone.
         all_roles: of required and optional models.
@@ -187,6 +193,7 @@ class Metric:
     default: bool = False
     reads_prompt: bool = True
     trainers: TrainerFormat[Any] | None = None
+    pairwise: Callable[[Any], bool] | None = None
     configure: "Callable[[Settings], Sequence[Metric]] | None" = None
     all_roles: tuple[str, ...] = field(init=False)
 

@@ -14,7 +14,7 @@ from service.metrics.common.contract import Item
 from service.metrics.common.model_calls import Models
 from service.metrics.rubrics.answer import Answer, parsed
 from service.metrics.rubrics.output import Output
-from service.metrics.rubrics.rubric import BESIDE, SLOTS, Rubric, RubricCall, Shown
+from service.metrics.rubrics.rubric import BESIDE, RIVAL, SLOTS, Rubric, RubricCall, Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class Prompt:
         sources = () if item.source is None else (item.source,)
         given: Mapping[Shown, Sequence[Image]] = {
             "candidate": (item.image,),
+            RIVAL: () if item.rival is None else (item.rival,),
             "source": sources,
             "reference*": item.references,
         }
@@ -62,6 +63,10 @@ class Prompt:
         numbers: dict[Shown, str] = {}
         for name in call.images:
             if not given[name]:
+                if name == RIVAL:
+                    raise MissingPicture(
+                        f"the rubric {rating.name} compares two pictures; POST /compare does"
+                    )
                 raise MissingPicture(
                     f"the rubric {rating.name} needs the item's {BESIDE[name]}, and it has none"
                 )
@@ -113,6 +118,7 @@ def filled(call: RubricCall, prompt: str, rating: Rating, numbers: Mapping[Shown
         "references": numbers.get("reference*", ""),
         "source": numbers.get("source", ""),
         "candidate": numbers.get("candidate", ""),
+        RIVAL: numbers.get(RIVAL, ""),
     }
     return SLOTS.sub(
         lambda slot: rating.data[slot[2]] if slot[1] else texts[slot[2]], call.instructions.strip()

@@ -8,8 +8,9 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
@@ -26,9 +27,10 @@ MAX_SAMPLES = 16
 
 NAME = re.compile("[a-z][a-z0-9_]{0,31}")
 SLOTS = re.compile(r"\{(data\.)?([a-z][a-z0-9_]*)\}")
-PLACES = ("prompt", "candidate", "source", "references")  # slots without `data.`
+PLACES = ("prompt", "candidate", "rival", "source", "references")  # slots without `data.`
 
-Shown = Literal["candidate", "source", "reference*"]
+RIVAL: Literal["rival"] = "rival"  # the picture that a rubric compares the candidate with
+Shown = Literal["candidate", "rival", "source", "reference*"]
 BESIDE: Mapping[str, Beside] = {"source": SOURCE, "reference*": REFERENCES}
 
 
@@ -64,8 +66,10 @@ class RubricCall(Strict):
 
     Attributes:
         instructions: the text after the pictures.  `{prompt}` is the item's, `{data.NAME}` a text of its
-            option `data`, and `{candidate}`, `{source}` and `{references}` are the numbers of these pictures.
-        images: the pictures in order: `candidate`, which is judged, `source`, and `reference*` for all.
+            option `data`, and `{candidate}`, `{rival}`, `{source}` and `{references}` are the numbers of
+            these pictures.
+        images: the pictures in order: `candidate`, which is judged, `rival`, which it is compared with,
+            `source`, and `reference*` for all.
         captions: a text before a picture; `{}` is the number of a reference.
         answer: the form of a written answer: a JSON object, lines `Name: answer`, or the answer alone.
         closing: the end of the text, in place of the description of that form.
@@ -74,7 +78,7 @@ class RubricCall(Strict):
     """
 
     instructions: Instructions
-    images: list[Shown] = Field(["candidate"], min_length=1, max_length=3)
+    images: list[Shown] = Field(["candidate"], min_length=1, max_length=len(get_args(Shown)))
     captions: dict[Shown, Prompt] = Field({})
     answer: Literal["json", "lines", "token"] = "json"
     closing: Annotated[str, StringConstraints(max_length=MAX_INSTRUCTIONS)] | None = None
@@ -198,6 +202,8 @@ class Rubric(Strict):
         least, largest = self.bounds  # raises for a wrong formula
         if not least < largest:
             raise ValueError("score: it is the same for all answers")
+        if self.compares and not (isfinite(least) and isfinite(largest)):
+            raise ValueError("score: of a rubric with a rival it has a least and a largest value")
         if len(self.canonical) > MAX_BYTES:
             raise ValueError(f"a rubric has at most {MAX_BYTES} bytes")
         return self
@@ -240,6 +246,11 @@ class Rubric(Strict):
         """The other images that some call gets."""
         every = (BESIDE[name] for call in self.calls for name in call.images if name in BESIDE)
         return tuple(dict.fromkeys(every))
+
+    @property
+    def compares(self) -> bool:
+        """Whether some call gets a rival: a score above the middle of the range prefers the candidate."""
+        return any(RIVAL in call.images for call in self.calls)
 
     @property
     def heat(self) -> float:

@@ -17,6 +17,7 @@ from service.web.answers import build, parts_of, preprocessing
 from service.web.endpoints import check_operator, json_response, service_of
 from service.web.openapi import TEXT, Json, documented
 from service.web.server.body import MAX_VALUES, read_body
+from service.web.wire.comparison import most_compared
 from service.web.wire.requests import MAX_RANKED
 from service.web.wire.responses import MetricEntry, ModelEntry, ModelsAnswer
 from service.wiring.bootstrap import READY, Service
@@ -100,6 +101,7 @@ def limits(service: Service) -> dict[str, Any]:
     return {
         "max_items": server.max_items,
         "max_ranked": min(MAX_RANKED, server.max_items),
+        "max_compared": most_compared(server.max_items),
         "max_frames": MAX_FILES,
         "max_references": MAX_REFERENCES,
         "max_prompt_characters": MAX_PROMPT,

@@ -20,8 +20,8 @@ from service.core.errors import NotFound
 from service.metrics.common.contract import Metric
 from service.web.openapi import KEYS, REFERENCE, components
 from service.web.routes.models import LoadRequest
-from service.web.wire.requests import Requests
 from service.web.wire.responses import Line, Problem, ScoreAnswer, ScoreEnd
+from service.web.wire.types import Requests
 from service.wiring.bootstrap import Service
 
 FOLDER = Path(__file__).parents[1] / "playground"
@@ -127,7 +127,7 @@ def openapi(service: Service, requests: Requests, routes: Sequence[APIRoute]) ->
     """Build the document of *routes*: what FastAPI derives, with the bodies that they read and write."""
     document = get_openapi(title="Scoregate", version=__version__, routes=routes)
     details = details_by_metric(service.metrics)
-    bodies = requests.score, requests.rank, requests.questions, LoadRequest
+    bodies = requests.score, requests.rank, requests.compare, requests.questions, LoadRequest
     schemas = components(*bodies, ScoreAnswer, Line, ScoreEnd, details, Problem)
     schemas["Result"]["properties"]["details"] = {"$ref": REFERENCE.format(model="Details")}
     served = getattr(service, "engine", service).metrics  # all declared metrics before the engine exists
@@ -137,6 +137,8 @@ def openapi(service: Service, requests: Requests, routes: Sequence[APIRoute]) ->
         names["items"]["enum"] = list(served)
     for ranked in ("RankRequest", "WireCascade"):
         schemas[ranked]["properties"]["metric"]["enum"] = list(served)
+    name, _ = schemas["CompareRequest"]["properties"]["metric"]["anyOf"]  # the other is null
+    name["enum"] = list(served)
     document["components"]["schemas"] |= schemas
     document["components"]["securitySchemes"] = KEYS
     if service.settings.server.api_keys_file:

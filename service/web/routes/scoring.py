@@ -1,4 +1,4 @@
-"""`POST /score` and `POST /rank`."""
+"""`POST /score`, `POST /rank` and `POST /compare`."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -8,6 +8,8 @@ from fastapi import APIRouter, Request, Response
 from service.core.concurrency.tasks import while_connected
 from service.core.fields import Orient
 from service.metrics.common.contract import MetricOptions
+from service.scoring.comparison import Compared, compared
+from service.scoring.pairs import ranking, strengths, win_rates
 from service.scoring.ranking import RankedItem, ranked
 from service.scoring.report import ItemReport, Report
 from service.web.answers import provenance_of, question_sets, shown, warnings_of
@@ -24,10 +26,22 @@ from service.web.openapi import STREAM, TIMEOUT, TRACE, documented
 from service.web.problems import entry
 from service.web.server.body import read_body
 from service.web.streaming import MEDIA_TYPE, ScoreStream
+from service.web.wire.comparison import CompareRequest
 from service.web.wire.options import options_of
 from service.web.wire.requests import RankRequest, ScoreRequest
-from service.web.wire.responses import Line, PlaceEntry, RankAnswer, Result, ScoreAnswer, ScoreWhole
-from service.web.wire.translate import check_served, items_of, rule_of
+from service.web.wire.responses import (
+    CompareAnswer,
+    FailedPairEntry,
+    Line,
+    PairEntry,
+    PlaceEntry,
+    RankAnswer,
+    Result,
+    ScoreAnswer,
+    ScoreWhole,
+    Verdicts,
+)
+from service.web.wire.translate import check_served, group_of, items_of, rule_of
 
 router = APIRouter()
 
@@ -117,7 +131,7 @@ def result(
     **documented(
         RankAnswer,
         RankRequest,
-        never=[502],  # a model's failure is an entry's error's error
+        never=[502],  # a model's failure is an entry's error
         parameters=[TIMEOUT, TRACE],
         headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
     ),
@@ -164,4 +178,61 @@ def placed(place: RankedItem, item: ItemReport, explain: bool) -> PlaceEntry:
         content["question_sets"] = sets
     if explain:
         content["details"] = {name: score.details for name, score in scores.items()}
+    return content
+
+
+@router.post(
+    "/compare",
+    **documented(
+        CompareAnswer,
+        CompareRequest,
+        never=[502],  # a model's failure is a pair's error
+        parameters=[TIMEOUT, TRACE],
+        headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
+    ),
+)
+async def compare(request: Request) -> Response:
+    """Compare pictures of one prompt in pairs: who wins, how often, and how strong each one is."""
+    service = service_of(request)
+    wanted, parts = await read_body(request, requests_of(request).compare, service.settings.server)
+    check_served({"/metric" if wanted.rubric is None else "/rubric": wanted.named}, service.engine)
+    group = group_of(wanted, parts, service.metrics)
+    request.state.items = len(group.items)
+    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
+    outcome = await while_connected(request.receive, compared(service.engine, group, context))
+    report, timings = outcome.report, context.timings_ms()
+    orient = wanted.orient or service.settings.images.orient
+    content: CompareAnswer = {
+        "request_id": context.request_id,
+        "metric": group.metric,
+        **verdicts(outcome, wanted.explain),
+        **warnings_of(report.warnings),
+        "models": report.models,
+        "provenance": provenance_of(report, {group.metric: group.options}, service.metrics, orient),
+        "timings_ms": timings,
+    }
+    return json_response(content, headers=timing_header(timings))
+
+
+def verdicts(outcome: Compared, explain: bool) -> Verdicts:
+    """Build the entries of pairs, and what they come to."""
+    pairs: list[PairEntry] = []
+    for pair in outcome.pairs:
+        pairs.append({"a": pair.a, "b": pair.b, "winner": pair.winner, "orders_agree": pair.orders_agree})
+        if explain:
+            pairs[-1]["details"] = dict(pair.details)
+    failed: list[FailedPairEntry] = [
+        {"a": pair.a, "b": pair.b, "error": entry(pair.error)} for pair in outcome.failed
+    ]
+    strong = strengths(outcome.count, outcome.pairs)
+    content: Verdicts = {
+        "ranking": ranking(strong),
+        "win_rates": win_rates(outcome.count, outcome.pairs),
+        "strengths": [each and {"value": each.value, "stderr": each.stderr} for each in strong],
+        "pairs": pairs,
+        "failed": failed,
+    }
+    ids = [item.item.id for item in outcome.report.items]
+    if any(id is not None for id in ids):
+        content["ids"] = ids
     return content

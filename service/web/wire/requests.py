@@ -7,7 +7,6 @@ clients can read; rules between fields are descriptions there, and are checked h
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -22,7 +21,6 @@ from pydantic import (
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    create_model,
     field_validator,
     model_validator,
 )
@@ -31,8 +29,8 @@ from pydantic_core import PydanticCustomError, core_schema
 from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, branch, clean, schema_keywords
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.images.sources import Base64
-from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, Metric
-from service.web.wire.options import Options, of_the_request, over_the_requests
+from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES
+from service.web.wire.options import Options
 
 MAX_ITEMS = 128  # unless the settings say otherwise
 MAX_RANKED = 64  # pictures of a ranking
@@ -97,8 +95,8 @@ WireImage = Annotated[
 ]
 
 
-def listed(entry: Any, most: int) -> Any:
-    """Build the type of a list of 1 to *most* entries; a longer one is refused without reading it."""
+def listed(entry: Any, most: int, least: int = 1) -> Any:
+    """Build the type of a list of *least* to *most* entries; a longer one is refused without reading it."""
 
     def counted(values: Any) -> Any:
         if isinstance(values, list) and len(values) > most:
@@ -108,7 +106,7 @@ def listed(entry: Any, most: int) -> Any:
 
     checked = Annotated[entry, WrapValidator(unless_enough_is_wrong)]
     return Annotated[
-        list[checked], Field(min_length=1), BeforeValidator(counted), schema_keywords(maxItems=most)
+        list[checked], Field(min_length=least), BeforeValidator(counted), schema_keywords(maxItems=most)
     ]
 
 
@@ -314,85 +312,3 @@ class QuestionsRequest(Strict):
     options: Options = Options()
     priority: Priority = None
     timeout_ms: Timeout | None = None
-
-
-class Requests:
-    """
-    The requests that can be made where there are these metrics.
-
-    Args:
-        by_metric: the options of each metric.
-        default: the metrics of a request that names none; a ranking's is the first.
-        styles: styles of the metrics' question sets.
-        max_items: most items of a request, and most prompts.
-
-    Attributes:
-        score: `ScoreRequest` with an options field for each metric.
-        rank: `RankRequest` with the same options.
-        questions: `QuestionsRequest` with those styles.
-    """
-
-    def __init__(
-        self,
-        by_metric: tuple[tuple[str, type[BaseModel]], ...],
-        default: tuple[str, ...],
-        styles: tuple[str, ...],
-        max_items: int,
-    ) -> None:
-        fields: dict[str, Any] = {name: (options, shared(options())) for name, options in by_metric}
-        options: Any = create_model("Options", __base__=Options, __doc__=Options.__doc__, **fields)
-        every = shared(options())
-        own = Annotated[options, BeforeValidator(over_the_requests)] | None
-        names = Annotated[
-            list[Name],
-            Field(min_length=1, max_length=len(by_metric), fail_fast=True),
-            AfterValidator(different),
-            schema_keywords(uniqueItems=True),
-        ]
-        item = create_model(
-            "WireItem",
-            __base__=WireItem,
-            __doc__=WireItem.__doc__,
-            options=(own, None),
-            metrics=(names | None, None),
-            required=(names | None, None),
-        )
-        self.score: type[ScoreRequest] = create_model(
-            "ScoreRequest",
-            __base__=ScoreRequest,
-            __doc__=ScoreRequest.__doc__,
-            options=(Annotated[options, AfterValidator(of_the_request)], every),
-            items=(listed(item, max_items) | None, None),
-            images=(listed(WireImage, max_items) | None, None),
-            metrics=(names, [*default]),
-            required=(names | None, None),
-        )
-        self.rank: type[RankRequest] = create_model(
-            "RankRequest",
-            __base__=RankRequest,
-            __doc__=RankRequest.__doc__,
-            options=(options, every),
-            images=(listed(WireImage, min(max_items, MAX_RANKED)), ...),
-            metric=(Name, default[0]),
-        )
-        style: Any = Literal[styles]
-        self.questions: type[QuestionsRequest] = create_model(
-            "QuestionsRequest",
-            __base__=QuestionsRequest,
-            __doc__=QuestionsRequest.__doc__,
-            prompts=(listed(Prompt, max_items), ...),
-            style=(style, styles[0]),
-            options=(options, every),
-        )
-
-
-# One per app of a process; building them takes as long as ten small requests.
-_made = lru_cache(maxsize=8)(Requests)
-
-
-def requests_with(metrics: Mapping[str, Metric], max_items: int = MAX_ITEMS) -> Requests:
-    """Return the request types for *metrics*; apps with the same ones share them."""
-    by_metric = tuple((name, metric.options) for name, metric in metrics.items())
-    default = tuple(name for name, metric in metrics.items() if metric.default)
-    asking = [name for m in metrics.values() if m.style for name in (m.style_of().name, m.name, *m.styles)]
-    return _made(by_metric, default, tuple(dict.fromkeys(asking)), max_items)

@@ -176,6 +176,67 @@ class RankAnswer(Warnings):
     timings_ms: dict[str, float]
 
 
+class StrengthEntry(TypedDict):
+    """A Bradley-Terry strength, in log-odds, and its standard error."""
+
+    value: float
+    stderr: float
+
+
+class PairEntry(TypedDict):
+    """
+    The verdict on two pictures.
+
+    Attributes:
+        orders_agree: both orders have the same verdict; a metric that sees one picture has no orders.
+        details: `difference` and `noise` of the scores, or `orders`: for each order the candidate, its
+            score, and the metric's details.
+    """
+
+    a: int
+    b: int
+    winner: Literal["a", "b", "tie"]
+    orders_agree: bool
+    details: NotRequired[dict[str, Any]]
+
+
+class FailedPairEntry(TypedDict):
+    """Two pictures without a verdict, and the reason."""
+
+    a: int
+    b: int
+    error: ErrorEntry
+
+
+class Verdicts(TypedDict):
+    """
+    The pairs of a comparison, and what they come to; pictures are named by their indices.
+
+    Attributes:
+        ranking: the pictures that have a pair, the strongest first.
+        win_rates: in the order of the request; null for a picture without a pair.
+        strengths: likewise.
+        ids: of the items, if one has an id.
+    """
+
+    ranking: list[int]
+    win_rates: list[float | None]
+    strengths: list[StrengthEntry | None]
+    pairs: list[PairEntry]
+    failed: list[FailedPairEntry]
+    ids: NotRequired[list[str | None]]
+
+
+class CompareAnswer(Verdicts, Warnings):
+    """Response of `POST /compare`."""
+
+    request_id: str
+    metric: str
+    models: Mapping[str, str]
+    provenance: Provenance
+    timings_ms: dict[str, float]
+
+
 class QuestionEntry(TypedDict):
     """One question of a set."""
 

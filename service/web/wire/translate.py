@@ -9,11 +9,14 @@ from service.core.fields import Orient
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
+from service.scoring.comparison import Group
 from service.scoring.engine import Engine
+from service.scoring.pairs import Schedule
 from service.scoring.plan import Clip, UnopenedItem
 from service.scoring.ranking import Cascade, Rule
 from service.web.problems import MAX_FAULTS
-from service.web.wire.options import options_of
+from service.web.wire.comparison import CompareRequest, WireSchedule
+from service.web.wire.options import options_of, sent
 from service.web.wire.requests import (
     ImageData,
     ImagePart,
@@ -160,6 +163,34 @@ def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
         request.on_deadline,
         lower=[name for name in request.metrics.values() if metrics[name].lower_is_better],
     )
+
+
+def group_of(request: CompareRequest, parts: Parts, metrics: Mapping[str, Metric]) -> Group:
+    """
+    Return the pictures of a request, and how to compare them.
+
+    Raises:
+        Invalid: as `items_of`, or two rubrics are named.
+    """
+    name = request.named
+    options = options_of(request.options, [name])
+    if request.rubric is not None:
+        given = sent(options[name])
+        if "rubric" in given:
+            detail = f"give either rubric or options.{name}.rubric"
+            raise Invalid(f"/rubric: {detail}", faults=[Fault("/rubric", "invalid", detail)])
+        options = {name: type(options[name]).model_validate({**given, "rubric": request.rubric})}
+    items = items_of(request.to_score(), options, parts, metrics)
+    if request.source is not None:
+        pictures = Pictures(parts)
+        [source] = pictures.of(request.source, "/source", request.orient)
+        if faults := pictures.missing:
+            raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
+        items = [replace(item, source=source) for item in items]
+    schedule = Schedule()
+    if isinstance(request.schedule, WireSchedule):
+        schedule = Schedule(request.schedule.kind, request.schedule.pairs_per_image)
+    return Group(items[0].prompt, items, name, options[name], schedule, request.noise)
 
 
 def check_served(metrics: Mapping[str, str], engine: Engine) -> None:

@@ -53,7 +53,9 @@ def examples() -> list[Any]:
     """The requests of the pages: ```json ROUTE STATUS."""
     return [
         pytest.param(route, status, text, id=f"{n}-{route}")
-        for n, (route, status, text) in enumerate([*requests(PAGE), *requests("filtering.md")])
+        for n, (route, status, text) in enumerate(
+            [*requests(PAGE), *requests("filtering.md"), *requests("comparing.md")]
+        )
     ]
 
 
@@ -61,7 +63,7 @@ def examples() -> list[Any]:
 @pytest.mark.anyio
 @pytest.mark.parametrize(("route", "status", "text"), examples())
 async def test_the_requests_shown_are_answered_as_stated(serve, fakes, route, status, text):
-    """Each example of docs/api.md and docs/filtering.md, sent to the app around fake models."""
+    """Each example of docs/api.md, filtering.md and comparing.md, sent to the app around fake models."""
     async with serve() as client:
         fakes["questions"].texts["a red circle left of a blue square"] = ONE_QUESTION
         answer = await client.post(f"/{route}", json=json.loads(text))

@@ -11,6 +11,7 @@ OF_A_BODY = ANYWHERE | {"401", "403", "415", "422", "429", "504"}
 STATUSES = {
     "/score": OF_A_BODY,
     "/rank": OF_A_BODY,
+    "/compare": OF_A_BODY,
     "/questions": OF_A_BODY | {"502"},
     "/questions/{id}": ANYWHERE | {"401", "404"},
     "/models": ANYWHERE | {"401"},
@@ -49,7 +50,12 @@ def test_every_error_is_described_with_its_codes(app):
 def test_openapi_describes_the_bodies_of_all_post_routes(app):
     """JSON, and the same JSON in the part `request` of a multipart body."""
     document = app.openapi()
-    models = {"/score": "ScoreRequest", "/rank": "RankRequest", "/questions": "QuestionsRequest"}
+    models = {
+        "/score": "ScoreRequest",
+        "/rank": "RankRequest",
+        "/compare": "CompareRequest",
+        "/questions": "QuestionsRequest",
+    }
     for path, model in models.items():
         content = document["paths"][path]["post"]["requestBody"]["content"]
         name = content["application/json"]["schema"]["$ref"].removeprefix("#/components/schemas/")

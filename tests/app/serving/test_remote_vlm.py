@@ -5,8 +5,9 @@ import threading
 
 import pytest
 
+from models.families.openai import vlm
 from tests.support.fake_openai import said, weighed
-from tests.support.pictures import item
+from tests.support.pictures import b64, item, png
 
 pytestmark = pytest.mark.anyio
 
@@ -245,3 +246,22 @@ class Noted(dict):
     def __getitem__(self, key):
         self.seen.append(key)
         return super().__getitem__(key)
+
+
+async def test_a_picture_of_many_pairs_is_encoded_once(with_vlm, server, monkeypatch):
+    """Nine pictures in 36 pairs and both orders: 72 requests with two pictures each, and nine encodings."""
+    encoded, encode = [], vlm.data_uri
+    server.tokens = {"A": [1], "B": [2], "C": [3]}
+    server.chat = lambda body: (200, weighed(id1=-0.1, id2=-4.0, id3=-4.0))
+    colours = ("red", "blue", "green", "white", "black", "yellow", "lime", "pink", "grey")
+    body = {"prompt": PROMPT, "images": [b64(png(colour)) for colour in colours], "rubric": "preference"}
+    async with with_vlm() as client:
+        monkeypatch.setattr(vlm, "data_uri", lambda rgb: encoded.append(rgb) or encode(rgb))
+        answer = await client.post("/compare", json=body)
+
+    assert 36 == len(answer.json()["pairs"])
+    parts = [
+        [part for part in each["messages"][0]["content"] if "image_url" in part] for each in server.bodies
+    ]
+    assert [2] * 72 == list(map(len, parts))
+    assert 9 == len(encoded) == len({each["image_url"]["url"] for pair in parts for each in pair})

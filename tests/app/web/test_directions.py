@@ -50,6 +50,16 @@ async def test_the_lowest_score_is_ranked_first_and_stays_the_score(serve):
     assert [True, True, False, False, False] == [accepted for *_, accepted, _ in ranked]
 
 
+async def test_the_lowest_score_wins_a_comparison(serve):
+    """Equal ones tie."""
+    async with serve() as client:
+        body = {"prompt": "night", "images": PICTURES, "metric": "darkness"}
+        answer = (await client.post("/compare", json=body)).json()
+
+    assert [1, 4, 3, 0, 2] == answer["ranking"]
+    assert [(1, 4)] == [(pair["a"], pair["b"]) for pair in answer["pairs"] if pair["winner"] == "tie"]
+
+
 async def test_the_threshold_is_then_the_highest_score_that_is_accepted(serve):
     """One that equals it is."""
     async with serve() as client:

@@ -28,7 +28,7 @@ from service.images.sources import Base64
 from service.metrics.common.registry import metrics
 from service.web.server.body import parse
 from service.web.server.multipart import Form
-from service.web.wire.requests import requests_with
+from service.web.wire.types import requests_with
 from tests.support.bombs import chunk
 
 LIMIT_HASHES, LIMIT_MB = 5, 50

@@ -27,7 +27,8 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> sche
     """Mend a valid case; one that means to be invalid stays as it is."""
     if case.meta and case.meta.generation.mode.is_positive:
         if isinstance(case.body, dict):
-            mend = {"/rank": mended_ranking, "/score": mended_scoring}.get(case.operation.path, mended)
+            special = {"/rank": mended_ranking, "/score": mended_scoring, "/compare": mended_comparison}
+            mend = special.get(case.operation.path, mended)
             # The part `request` alone: other parts need a filename, and schemathesis gives them none.
             form = "request" in case.body
             case.body = {"request": mend(case.body["request"])} if form else mend(case.body)
@@ -56,6 +57,17 @@ def mended_ranking(body: dict[str, Any]) -> dict[str, Any]:
     if cheap is None:
         ranking["on_deadline"] = "fail"
     return ranking
+
+
+def mended_comparison(body: dict[str, Any]) -> dict[str, Any]:
+    """A comparison by one metric, of single pictures with one prompt, without what only some metrics use."""
+    comparison: dict[str, Any] = mended(body)
+    asked = {name: value for name, value in comparison.items() if name not in ("source", "items")}
+    asked["images"] = [each if isinstance(each, str) else "" for each in asked.get("images") or ["", ""]]
+    if asked.get("rubric") is not None:
+        asked = {name: value for name, value in asked.items() if name not in ("metric", "noise", "options")}
+        asked["rubric"] = "preference"
+    return asked
 
 
 def mended(value: Any) -> Any:

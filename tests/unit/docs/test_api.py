@@ -44,7 +44,7 @@ def test_the_answers_shown_are_json():
     """Blocks that are no requests can be read as JSON too."""
     answers = [
         text
-        for name in (PAGE, "errors.md", "filtering.md")
+        for name in (PAGE, "errors.md", "filtering.md", "comparing.md")
         for info, text in fences(name, "json")
         if not info
     ]

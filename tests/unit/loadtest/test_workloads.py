@@ -11,7 +11,7 @@ import pytest
 from loadtest import corpus
 from loadtest.workloads import WORKLOADS, Spec, plan
 from service.metrics.common.registry import metrics
-from service.web.wire.requests import requests_with
+from service.web.wire.types import requests_with
 
 ASKED = requests_with(metrics()).score
 

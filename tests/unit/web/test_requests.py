@@ -1,7 +1,7 @@
 """The types of requests."""
 
 from service.metrics.common.registry import metrics
-from service.web.wire.requests import requests_with
+from service.web.wire.types import requests_with
 
 
 def test_requests_without_options_share_the_defaults():

@@ -103,13 +103,15 @@ def test_a_rubric_has_at_most_sixteen_outputs():
 
 @pytest.mark.parametrize("name", RUBRICS)
 def test_each_rubric_of_the_service_names_its_paper(name):
-    """By authors, year and number; its score is a grade from 1 to 5, or on the scale of a benchmark."""
+    """By authors, year and number; a grade from 1 to 5, on the scale of a benchmark, or for one of two."""
     written = RUBRICS[name].read == "written"
     papers = {"Ku et al. 2023, arXiv 2312.14867", "Eldesokey et al. 2026, arXiv 2605.13223"}
+    papers |= {"Wang et al. 2025, arXiv 2508.20751"}
 
     assert (RUBRICS[name].paper in papers) is not written
     assert re.search(r"et al\. 20\d\d, arXiv \d{4}\.\d{5}", RUBRICS[name].paper)
-    assert (BENCHMARKS[name] if written else (1, 5)) == RUBRICS[name].bounds
+    graded = (-1, 1) if RUBRICS[name].compares else (1, 5)
+    assert (BENCHMARKS[name] if written else graded) == RUBRICS[name].bounds
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -136,11 +138,12 @@ def test_the_rubrics_of_benchmarks_send_what_they_have_always_sent(name):
 def test_the_rubrics_of_the_service_send_what_they_have_always_sent(name, labels):
     """Every character, the labels in their order, and the pictures with their captions: scores need them."""
     image, *others = (Image.of(PIL.Image.new("RGB", (8, 8)), colour) for colour in COLOURS)
-    item = Item(image, "a {dog} {prompt}", references=tuple(others[:2]), source=others[2])
+    item = Item(image, "a {dog} {prompt}", references=tuple(others[:2]), source=others[2], rival=others[0])
     rubric = RUBRICS[name]
     [call] = rubric.calls
+    [output] = call.outputs
     sent = Prompt.of(call, item, Rating(rubric, name, labels == "A-E", {}))
-    labelled = sent.labelled("grade", Rating(rubric, name, labels == "A-E", {}))
+    labelled = sent.labelled(output, Rating(rubric, name, labels == "A-E", {}))
 
     before = [each if isinstance(each, str) else each.digest for each in labelled.before]
     assert GOLDEN_CALLS[name][labels] == {
