@@ -9,6 +9,7 @@ Without a server, `scoregate.load("demo")` is such a client with the models in t
 
 from scoregate.aio import AsyncClient
 from scoregate.client import Client
+from scoregate.comparison import Comparison, FailedPair, Pair, Strength
 from scoregate.data.datasets import read
 from scoregate.errors import (
     AnswerRefused,
@@ -72,10 +73,12 @@ __all__ = [
     "BadResults",
     "CallRefused",
     "Client",
+    "Comparison",
     "Conflict",
     "ConnectionFailed",
     "DeadlineExceeded",
     "Draining",
+    "FailedPair",
     "Forbidden",
     "Gate",
     "ImageFailed",
@@ -102,6 +105,7 @@ __all__ = [
     "NotReady",
     "Notice",
     "Overloaded",
+    "Pair",
     "QuestionLLMFailed",
     "QuestionSet",
     "QuotaExceeded",
@@ -113,6 +117,7 @@ __all__ = [
     "Score",
     "ScoregateError",
     "ScoregateWarning",
+    "Strength",
     "Timeout",
     "TooLarge",
     "Unanswered",

@@ -22,6 +22,7 @@ from scoregate.answers import (
     warned,
     without_warned,
 )
+from scoregate.comparison import Comparisons
 from scoregate.connection import Connection, api_key_of, form
 from scoregate.images import Picture
 from scoregate.items import Files, Item, ScoreParams, given, names_of, packed
@@ -32,7 +33,7 @@ from scoregate.results import Ranked, Ranking, Report, Result, Score
 Filled = Callable[[Files], "Mapping[str, Any] | None"]
 
 
-class AsyncClient(Models, Matrices):
+class AsyncClient(Models, Matrices, Comparisons):
     """
     Asynchronous version of `scoregate.Client`, with the same methods.
 

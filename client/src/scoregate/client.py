@@ -117,6 +117,7 @@ class Client:
     score_items = blocking(AsyncClient.score_items)
     matrix = blocking(AsyncClient.matrix)
     rank = blocking(AsyncClient.rank)
+    compare = blocking(AsyncClient.compare)
     questions = blocking(AsyncClient.questions)
     question_set = blocking(AsyncClient.question_set)
     models = blocking(AsyncClient.models)

@@ -45,10 +45,15 @@ def test_it_scores_as_a_client_does(gate):
     report = gate.score_items([(PICTURES[0], "a red square")], ["vqascore", "clipscore"])
     [many] = gate.score_many([(PICTURES[0], "a red square")])
     ranking = gate.rank("a red square", PICTURES)
+    comparison = gate.compare("a red square", PICTURES)
+    judged = gate.compare("a red square", PICTURES, rubric="preference")
 
     assert single.value == report[0].scores["vqascore"] == many.scores["vqascore"]
     assert single.model.startswith("fake")
     assert {0, 1, 2} == {place.index for place in ranking}
+    assert [place.index for place in ranking] == comparison.ranking
+    assert 3 == len(judged)
+    assert 1.5 == sum(judged.win_rates)
     assert gate.questions("a red square")[0].id
     assert "vqascore" in gate.models()["metrics"]
     assert gate.ready()[0]

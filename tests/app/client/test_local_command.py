@@ -33,11 +33,13 @@ def scored(run, *arguments):
 
 
 def test_every_command_that_scores_runs_without_a_server(run, tmp_path):
-    """One picture, a folder, a ranking, questions, and what is served."""
+    """One picture, a folder, a ranking, a comparison, questions, and what is served."""
     local, picture = ("--local", PROFILE), "pictures/red.png"
 
     assert "vqascore" in scored(run, "score", picture, "-p", "a red square", *local)
     assert "red.png" in scored(run, "rank", picture, "pictures/lime.png", "-p", "a red square", *local)
+    pair = (picture, "pictures/lime.png", "-p", "a red square", *local)
+    assert "WIN RATE" in scored(run, "compare", *pair, "--rubric", "preference", "--schedule", "swiss:1")
     assert "?" in scored(run, "questions", "a red square", *local)
     assert "clipscore" in scored(run, "health", *local)
     scored(run, "batch", "pictures", "-p", "a red square", "-o", "out.jsonl", *local)

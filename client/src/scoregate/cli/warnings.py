@@ -26,7 +26,7 @@ class Kind:
         return f"{self.rows} row{'s' * (self.rows > 1)}: {self.text}"
 
 
-def warn(answer: scoregate.Report | scoregate.Ranking, names: Sequence[str]) -> None:
+def warn(answer: scoregate.Report | scoregate.Ranking | scoregate.Comparison, names: Sequence[str]) -> None:
     """
     Print the service's warnings to stderr, each text once with the pictures and the metrics that it is about.
 

@@ -98,6 +98,29 @@ def test_a_broken_picture_is_ranked_last(scoregate, pictures, on_error, accepted
     assert done.stderr.startswith("pictures/broken.png: image_undecodable: ")
 
 
+def test_pictures_are_compared_the_strongest_first(scoregate, pictures):
+    """By scores the order is that of `rank`; with --json the answer is the service's."""
+    files = [str(pictures / name) for name in ("red.png", "green.png", "blue.png")]
+    done = scoregate("compare", *files, *PROMPT)
+    answer = json.loads(scoregate("compare", *files, *PROMPT, "--json").stdout)
+    ranking = json.loads(scoregate("rank", *files, *PROMPT, "--json").stdout)["ranking"]
+
+    assert 0 == done.returncode
+    assert [entry["index"] for entry in ranking] == answer["ranking"]
+    shown = [line.split()[1] for line in done.stdout.splitlines()[1:]]
+    assert [files[index] for index in answer["ranking"]] == shown
+
+
+def test_a_pair_without_a_verdict_is_named_on_stderr(scoregate, pictures):
+    """With status 1; the other pictures are compared."""
+    files = ("pictures/red.png", "pictures/broken.png", "pictures/green.png")
+    done = scoregate("compare", *files, *PROMPT)
+
+    assert 1 == done.returncode
+    assert 3 == len(done.stdout.splitlines())
+    assert "pictures/red.png, pictures/broken.png: image_undecodable" in done.stderr
+
+
 def test_without_on_error_a_broken_picture_ends_the_ranking(scoregate, pictures):
     """The line names it."""
     done = scoregate("rank", "pictures/red.png", "pictures/broken.png", *PROMPT)
@@ -153,6 +176,8 @@ def test_health_is_ready_with_its_models(scoregate):
         (("score", "pictures/red.png", *PROMPT, "-o", "vqascore.output=logit"), "unrecognized arguments: -o"),
         (("rank", "pictures/red.png", *PROMPT, "--cascade", "clipscore"), "it has the form METRIC:KEEP"),
         (("rank", "pictures/red.png", *PROMPT, "--threshold", "nan"), "a finite number"),
+        (("compare", "pictures/red.png", *PROMPT, "--schedule", "swiss"), "it has the form KIND:N"),
+        (("compare", "pictures/red.png", *PROMPT, "-m", "ocr", "--rubric", "preference"), "not allowed with"),
         (("questions", "x", "--style", "none"), "style"),
         (("batch", "none", "-o", "out.jsonl"), "scoregate: none: no such file or folder"),
         (("batch", "pictures", "-o", "out.txt"), "must end in .jsonl, .parquet, .csv"),

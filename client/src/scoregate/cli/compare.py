@@ -1,0 +1,87 @@
+"""`scoregate compare`: pictures of one prompt in pairs, the strongest first."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import scoregate
+from scoregate.cli.arguments import NO_SCORE, OK, NoResult, add_options, connected, finite, options_of, whole
+from scoregate.cli.rank import complaints
+from scoregate.cli.score import read_pictures
+from scoregate.cli.warnings import warn
+from scoregate.text import number, shown, table
+
+COLUMNS = ["PLACE", "PICTURE", "WIN RATE", "STRENGTH", "STDERR"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("images", nargs="+", metavar="IMAGE", help="a file, a folder or a URL; 2 to 32")
+    parser.add_argument("-p", "--prompt", required=True)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("-m", "--metric", help="compare its scores; default vqascore")
+    how.add_argument("--rubric", metavar="NAME", help="have a judge see both pictures: preference, …")
+    parser.add_argument("--source", metavar="IMAGE", help="the picture before the edits")
+    parser.add_argument("--noise", type=finite, metavar="SCORE", help="the largest difference that is a tie")
+    parser.add_argument(
+        "--schedule",
+        type=schedule,
+        metavar="KIND:N",
+        help="swiss or anchor, with N pairs for each picture, in place of all pairs",
+    )
+    add_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the service's answer, unchanged")
+
+
+def schedule(text: str) -> dict[str, Any]:
+    """Return the kind of a schedule, and its pairs for each picture."""
+    kind, _, count = text.partition(":")
+    if kind not in ("swiss", "anchor") or not count:
+        raise argparse.ArgumentTypeError("it has the form KIND:N, such as swiss:4 or anchor:2")
+    return {"kind": kind, "pairs_per_image": whole(count)}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Return 0, or 1 if some pair has no verdict."""
+    pictures, faults = read_pictures(arguments.images)
+    if faults:
+        raise NoResult("; ".join(faults))
+    names = [name for name, _ in pictures]
+    with connected(arguments) as client:
+        try:
+            comparison = client.compare(
+                arguments.prompt,
+                [picture for _, picture in pictures],
+                metric=arguments.metric,
+                rubric=arguments.rubric,
+                source=arguments.source,
+                schedule=arguments.schedule,
+                noise=arguments.noise,
+                orient=arguments.orient,
+                options=options_of(arguments),
+            )
+        except scoregate.ScoregateError as exc:
+            if named := complaints(exc, names):
+                raise NoResult("; ".join(named)) from exc
+            raise
+    if arguments.json:
+        print(json.dumps(comparison.raw))
+    else:
+        print(as_text(comparison, names))
+        warn(comparison, names)
+    return NO_SCORE if comparison.failed else OK
+
+
+def as_text(comparison: scoregate.Comparison, names: list[str]) -> str:
+    """Return a table; why a pair has no verdict goes to stderr."""
+    rows = []
+    for place, index in enumerate(comparison.ranking, 1):
+        rate, strength = comparison.win_rates[index], comparison.strengths[index]
+        if strength is not None:
+            shown_rate = [number(rate), number(strength.value), number(strength.stderr)]
+            rows.append([place, names[index], *shown_rate])
+    for pair in comparison.failed:
+        why = f"{names[pair.a]}, {names[pair.b]}: {pair.error.code}: {pair.error.detail}"
+        print(shown(why), file=sys.stderr)
+    return table(COLUMNS, rows, right=[name for name in COLUMNS if name != "PICTURE"])
