@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, ClassVar
 
 from flow_factory.rewards.abc import (  # type: ignore[import-not-found]
+    GroupwiseRewardModel,
     PointwiseRewardModel,
     RewardModelOutput,
 )
 
 from scoregate.trainers.reward import Reward
 
-SETTINGS = [each.name for each in fields(Reward) if each.name not in ("api_key", "transport")]
+SETTINGS = [each.name for each in fields(Reward) if each.name not in ("api_key", "transport", "gather")]
 
 
-class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-Factory is not installed
+class OfTheService:
     """
-    Scores from the service, one for each sample.
+    What both kinds of reward models share.
 
     Attributes of `Reward` can be set in the reward's YAML, except for the key, since the trainer logs it:
     set SCOREGATE_API_KEY.
@@ -34,12 +35,13 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
             a picture has no score.  Flow-Factory has no masked samples.
     """
 
+    settings: ClassVar[dict[str, Any]] = {}
     required_fields = ("prompt", "image")
     use_tensor_inputs = True  # for PIL the trainer guesses the range over the batch, which one NaN breaks
 
     def __init__(self, config: Any, accelerator: Any) -> None:
-        super().__init__(config, accelerator)
-        given = {name: getattr(config, name, None) for name in SETTINGS}
+        super().__init__(config, accelerator)  # type: ignore[call-arg]  # that of the trainer's class
+        given = {name: getattr(config, name, None) for name in SETTINGS} | self.settings
         self.reward = Reward(**{name: value for name, value in given.items() if value is not None})
         self.compares = any("references" in each.get("uses", ()) for each in self.reward.check().values())
 
@@ -69,3 +71,13 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
             )
         rewards = self.reward(image, prompt, references=condition_images)
         return RewardModelOutput(rewards=list(rewards), extra_info=rewards.parts)
+
+
+class ScoregateRewardModel(OfTheService, PointwiseRewardModel):  # type: ignore[misc]  # it is not installed
+    """Scores from the service, one for each sample."""
+
+
+class ScoregateGroupRewardModel(OfTheService, GroupwiseRewardModel):  # type: ignore[misc]  # likewise
+    """Win rates within a group, whose samples the trainer passes in one call, also those of other ranks."""
+
+    settings: ClassVar[dict[str, Any]] = {"group_by": "prompt"}

@@ -8,8 +8,9 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from scoregate.addresses import addresses_of
 from scoregate.aio import AsyncClient
@@ -21,6 +22,7 @@ from scoregate.items import Item, names_of
 from scoregate.notices import ScoregateWarning
 from scoregate.portal import Portal, Portals
 from scoregate.trainers.figures import statistics
+from scoregate.trainers.groups import Gather, groups_of, of_all_ranks
 from scoregate.trainers.outcomes import (
     NoScore,
     Outcome,
@@ -33,7 +35,7 @@ from scoregate.trainers.outcomes import (
     weights_of,
 )
 from scoregate.trainers.pictures import check_encode, in_batches, items_of
-from scoregate.trainers.sending import Sender, better, passing, pause_s
+from scoregate.trainers.sending import Send, Sender, better, passing, pause_s
 from scoregate.trainers.watch.settings import Watch
 from scoregate.trainers.watch.work import Watcher
 
@@ -60,6 +62,11 @@ class Reward:
             Each call then names the domain of each picture.
         required: the metrics without which a picture has no reward; by default all of them.  The reward of a
             picture without another score is the weighted mean of the rest, times the sum of the weights.
+        group_by: "prompt" makes the rewards win rates: the pictures of a prompt in one call are compared in
+            pairs by each metric.  With *gather* they may be those of several ranks.
+        comparison: `schedule` and `noise` of `Client.compare`.
+        gather: returns the entries of all ranks, given a list of this rank's own, as `gather_object` of
+            `accelerate.utils` does.  Each rank then makes the same number of calls.
         watch: a `scoregate.trainers.watch.Watch`, its attributes as a mapping, or its metrics: they score a
             sample of the pictures in the background, for `statistics`.
         logit: log-odds in place of the probability of `vqascore`; *options* have precedence.
@@ -99,6 +106,9 @@ class Reward:
     by_domain: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     required: Sequence[str] | None = None
     watch: Watch | Mapping[str, Any] | Sequence[str] | None = None
+    group_by: Literal["", "prompt"] = ""
+    comparison: Mapping[str, Any] = field(default_factory=dict)
+    gather: Gather | None = None
 
     def __post_init__(self) -> None:
         check_encode(self.encode)
@@ -108,6 +118,8 @@ class Reward:
             api_key_of(self.api_key)
         if self.client and (self.base_url or self.api_key or self.transport):
             raise ValueError("client has an address, a key and a transport of its own")
+        if self.group_by not in ("", "prompt") or (not self.group_by and (self.comparison or self.gather)):
+            raise ValueError('comparison and gather need group_by="prompt"; there is no other group')
         if self.by_domain and (self.metrics or self.weights):
             raise ValueError("by_domain has the metrics and weights of each domain")
         one = weights_of(names_of(self.metrics) or [self.metric], self.weights)
@@ -209,8 +221,12 @@ class Reward:
     ) -> list[Outcome]:
         """Return for each picture its reward, a float with `parts`, or its error."""
         sums = self._sums_of(domains, len(prompts))
+        if self.group_by and references is not None:
+            raise ValueError("pictures that are compared have no references")
         items = items_of(images, prompts, channels, references, self.encode)
-        return self._noted(prompts, items, self._here().run(self._outcomes(items, sums)))
+        every, of_all, own = of_all_ranks(items, sums, self.gather)
+        outcomes = self._here().run(self._outcomes(every, of_all))
+        return self._noted(prompts, items, [outcomes[place] for place in own])
 
     async def outcomes_soon(
         self, images: Any, prompts: Sequence[str], domains: Sequence[str] | None = None
@@ -218,8 +234,9 @@ class Reward:
         """Return `outcomes`, awaited; the connections do not depend on the caller's event loop."""
         sums = self._sums_of(domains, len(prompts))
         items = await asyncio.to_thread(items_of, images, prompts, None, encode=self.encode)
-        outcomes = asyncio.wrap_future(self._here().submit(self._outcomes(items, sums)))
-        return self._noted(prompts, items, await outcomes)
+        every, of_all, own = await asyncio.to_thread(of_all_ranks, items, sums, self.gather)
+        outcomes = await asyncio.wrap_future(self._here().submit(self._outcomes(every, of_all)))
+        return self._noted(prompts, items, [outcomes[place] for place in own])
 
     def check(self) -> dict[str, Mapping[str, Any]]:
         """
@@ -232,7 +249,7 @@ class Reward:
         for metric in self.names:
             if metric not in served:
                 raise UnknownMetric(f"the service has no metric {metric!r}, but {', '.join(sorted(served))}")
-            if lower_is_better(served[metric]) and self._is_sought(metric):
+            if not self.group_by and lower_is_better(served[metric]) and self._is_sought(metric):
                 warnings.warn(
                     f"lower scores of {metric} are better, and trainers seek high rewards: give it a"
                     " negative weight",
@@ -288,6 +305,8 @@ class Reward:
 
     def lower_is_better(self) -> bool:
         """Return True if lower rewards are better; one request.  Raises `ScoregateError`."""
+        if self.group_by:
+            return False  # of win rates
         if self._lower is None:
             metric, *more = self.names
             alone = not more and self._is_sought(metric)
@@ -352,8 +371,11 @@ class Reward:
         left = list(sent)
         while True:
             attempt += 1
-            batches = list(in_batches(left, items, self.batch))
-            send = self._sender().outcomes
+            if self.group_by:
+                batches = groups_of(left, items, sums)
+                send: Send = partial(self._sender().compared, how=self.comparison)
+            else:
+                batches, send = list(in_batches(left, items, self.batch)), self._sender().outcomes
             asked = (
                 send([sent[n] for n in batch], [sums[n] for n in batch], deadline, places)
                 for batch in batches

@@ -6,7 +6,7 @@ import asyncio
 import random
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -26,13 +26,19 @@ from scoregate.errors import (
     UpstreamFailed,
 )
 from scoregate.items import Item
-from scoregate.notices import ScoregateWarning
+from scoregate.notices import Notice, ScoregateWarning
+from scoregate.results import Result
+from scoregate.trainers.groups import win_rates
 from scoregate.trainers.outcomes import Outcome, Scored, WeightedSum, concerns_some
 
 AWAY = (ConnectionFailed, LaneFull, MemoryFull, NotReady, Overloaded, QuotaExceeded)  # until the deadline
 FAULTS = (ModelFault, QuestionLLMFailed, UpstreamFailed)
 MOST_FAULTS = 3  # attempts at a call that a model failed
 LONGEST_S = 8.0  # between two attempts, unless the service requires more
+
+Send = Callable[
+    [Sequence[Item], Sequence[WeightedSum], float, asyncio.Semaphore], Coroutine[Any, Any, list[Outcome]]
+]
 
 
 @dataclass
@@ -82,10 +88,42 @@ class Sender:
                 *await self.outcomes(items[:half], sums[:half], deadline, places),
                 *await self.outcomes(items[half:], sums[half:], deadline, places),
             ]
-        for notice in report.warnings:  # with `strict` they are errors already
+        return self._outcomes(report, sums, report.warnings)
+
+    async def compared(
+        self,
+        items: Sequence[Item],
+        sums: Sequence[WeightedSum],
+        deadline: float,
+        places: asyncio.Semaphore,
+        how: Mapping[str, Any],
+    ) -> list[Outcome]:
+        """
+        Return the outcome of each of *items*, a group with equal sums, from its win rates.
+
+        Args:
+            how: further arguments of `AsyncClient.compare`.
+        """
+        async with places:
+            results, notices = await win_rates(
+                self.client,
+                items,
+                list(sums[0].weights),
+                self.options,
+                priority=self.priority,
+                timeout_s=max(0.001, deadline - asyncio.get_running_loop().time()),
+                **how,
+            )
+        return self._outcomes(results, sums, notices)
+
+    def _outcomes(
+        self, results: Sequence[Result], sums: Sequence[WeightedSum], notices: Sequence[Notice]
+    ) -> list[Outcome]:
+        """Return the outcome of each result, after its warnings were counted."""
+        for notice in notices:  # with `strict` they are errors already
             text = f"{notice.code}: {notice}" if notice.code else str(notice)
             self._count(notice.kind, text, warn=not self.strict)
-        outcomes = [each.of(result) for each, result in zip(sums, report, strict=True)]
+        outcomes = [each.of(result) for each, result in zip(sums, results, strict=True)]
         for metric, why in chain.from_iterable(left_out(one).items() for one in outcomes):
             self._count(f"left out: {metric}", f"a reward without {metric}: {why.code}: {why.detail}")
         return outcomes

@@ -118,6 +118,10 @@ class PointwiseRewardModel:
         self.device, self.dtype, self.model = accelerator.device, config.dtype, None
 
 
+class GroupwiseRewardModel(PointwiseRewardModel):
+    """Is called once for each group, with all of its samples."""
+
+
 @dataclass
 class RewardModelOutput:
     rewards: Any
@@ -140,7 +144,8 @@ class RewardArguments:
 def flow_factory() -> dict[str, ModuleType]:
     """The modules that a reward model imports."""
     package, rewards, abc = (ModuleType(f"flow_factory{name}") for name in ("", ".rewards", ".rewards.abc"))
-    abc.PointwiseRewardModel, abc.RewardModelOutput = PointwiseRewardModel, RewardModelOutput  # type: ignore[attr-defined]
+    for each in (PointwiseRewardModel, GroupwiseRewardModel, RewardModelOutput):
+        setattr(abc, each.__name__, each)
     return {module.__name__: module for module in (package, rewards, abc)}
 
 

@@ -12,10 +12,16 @@ import torch
 
 from scoregate.errors import UnknownMetric
 from scoregate.trainers.reward import NoScore, Reward
-from tests.process.client.trainers.standins import RewardArguments, flow_factory, pointwise_rewards
+from tests.process.client.trainers.standins import (
+    GroupwiseRewardModel,
+    RewardArguments,
+    flow_factory,
+    pointwise_rewards,
+)
 from tests.unit.client.trainers.conftest import settle
 
 PATH = "scoregate.trainers.flow_factory.ScoregateRewardModel"
+GROUPS = "ScoregateGroupRewardModel"
 ACCELERATOR = SimpleNamespace(device=torch.device("cpu"))
 
 
@@ -28,7 +34,7 @@ def model(monkeypatch, service):
     module, _, name = PATH.rpartition(".")
     made = []
 
-    def make(**yaml):
+    def make(name=name, **yaml):
         found = getattr(importlib.import_module(module), name)
         made.append(found(config=RewardArguments(base_url=service, **yaml), accelerator=ACCELERATOR))
         return made[-1]
@@ -74,9 +80,21 @@ def test_every_setting_but_the_key_may_stand_in_the_yaml(model):
     made = model(**given, api_key="of the YAML")
     taken = set(sys.modules["scoregate.trainers.flow_factory"].SETTINGS)
 
-    assert taken == set(inspect.signature(Reward).parameters) - {"api_key", "transport"}
+    assert taken == set(inspect.signature(Reward).parameters) - {"api_key", "transport", "gather"}
     assert all(getattr(made.reward, name) == value for name, value in given.items())
     assert made.reward.api_key is None
+
+
+def test_a_group_gets_the_win_rates_of_its_samples(model, client):
+    """The trainer passes one group in each call; they sum to half its samples."""
+    reward, group = model(GROUPS, metric="clipscore"), [{**each, "prompt": "a cat"} for each in samples(6)]
+    output = reward(prompt=[each["prompt"] for each in group], image=[each["image"] for each in group])
+    pictures = [(each["image"] * 255).round().byte().movedim(0, -1).numpy() for each in group]
+
+    assert isinstance(reward, GroupwiseRewardModel)
+    assert client.compare("a cat", pictures, metric="clipscore").win_rates == output.rewards
+    assert 3 == sum(output.rewards)
+    assert {"clipscore": output.rewards} == output.extra_info
 
 
 def test_a_metric_that_is_not_served_ends_the_start(model):

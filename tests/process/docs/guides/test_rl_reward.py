@@ -61,6 +61,20 @@ def test_each_picture_is_scored_by_the_metrics_of_its_domain(module):
     assert {*domains.reward.names} <= metrics().keys()
 
 
+def test_a_group_has_win_rates_and_advantages(module):
+    """Each part apart; the advantages of all pictures have the mean 0 and the deviation 1."""
+    groups = module(PAGE, "groups.py")
+    reward = groups.reward_of_groups()
+    pictures, prompts = [RED, BLUE] * 2, ["red", "red", "blue", "blue"]
+    parts = reward(pictures, prompts).parts
+    values = groups.advantages_of(reward, pictures, prompts)
+    reward.close()
+
+    assert {"judge", "clipscore"} == parts.keys()
+    assert all(1 == each[0] + each[1] == each[2] + each[3] for each in parts.values())
+    assert (0, 1) == pytest.approx((np.mean(values), np.std(values, ddof=1)), abs=1e-6)
+
+
 def test_a_step_is_a_line_in_the_log(module, caplog):
     """With the figures that the page lists."""
     logged = module(PAGE, "logged.py")
