@@ -27,6 +27,18 @@ def test_scores_do_not_depend_on_the_runtime(local, four, ray):
     assert all(0 < scores["vqascore"] < 1 for scores in theirs)
 
 
+def test_comparisons_do_not_depend_on_the_runtime(local, four, ray):
+    """By scores, and by a judge of pairs; in a schedule the later rounds depend on the first."""
+    images = [b64(picture(number)) for number in range(70_000, 70_006)]
+    for how in ({}, {"rubric": "preference", "schedule": {"kind": "swiss", "pairs_per_image": 2}}):
+        asked = {"prompt": "a red dog", "images": images, **how}
+        ours, copies, theirs = (each.post("/compare", asked) for each in (local, four, ray))
+
+        assert ours["pairs"] == copies["pairs"] == theirs["pairs"]
+        assert ours["strengths"] == copies["strengths"] == theirs["strengths"]
+        assert [] == theirs["failed"]
+
+
 def test_a_dialect_and_the_port_for_pickles_give_the_scores_of_the_service(served):
     """On each runtime."""
     asked = items(2, 30_000)
