@@ -149,7 +149,9 @@ class PairMetric(NamedTuple):
         return [name for name in known if self.pairwise(self.options.model_validate({"rubric": name}))]
 
     def checked(self, rubric: Any) -> Any:
-        """Return a rubric that compares two pictures.  Raises `ValueError`."""
+        """Return a rubric that compares two pictures, or None.  Raises `ValueError`."""
+        if rubric is None:
+            return None
         try:
             options = self.options.model_validate({"rubric": rubric})
         except ValidationError as exc:

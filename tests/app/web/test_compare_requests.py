@@ -36,11 +36,12 @@ async def test_items_may_bring_the_pictures(serve):
     async with serve() as client:
         plain = (await compare(client)).json()
         answer = (await client.post("/compare", json={"items": items})).json()
+        null = await compare(client, rubric=None, metric=None, noise=None, source=None, items=None)
         form = (await client.post("/compare", data={"request": json.dumps(parts)}, files=files)).json()
         other = await client.post("/compare", json={"items": [*items, {**items[0], "prompt": "other"}]})
 
     assert ["n0", "n1", "n2"] == answer["ids"]
-    assert plain["pairs"] == answer["pairs"] == form["pairs"]
+    assert plain["pairs"] == answer["pairs"] == form["pairs"] == null.json()["pairs"]
     assert "ids" not in form
     assert "one prompt" in refused(other, 422, "invalid")["detail"]
 

@@ -64,6 +64,7 @@ def mended_comparison(body: dict[str, Any]) -> dict[str, Any]:
     comparison: dict[str, Any] = mended(body)
     asked = {name: value for name, value in comparison.items() if name not in ("source", "items")}
     asked["images"] = [each if isinstance(each, str) else "" for each in asked.get("images") or ["", ""]]
+    asked["prompt"] = asked.get("prompt") or THING
     if asked.get("rubric") is not None:
         asked = {name: value for name, value in asked.items() if name not in ("metric", "noise", "options")}
         asked["rubric"] = "preference"

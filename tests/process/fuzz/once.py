@@ -16,7 +16,7 @@ def options_once(document: dict[str, Any]) -> None:
     every, scoring = schemas["Options"], deepcopy(schemas["ScoreRequest"])
     schemas["EveryOption"] = every
     schemas["Options"] = every | {"properties": {ONE: every["properties"][ONE]}}
-    for name in ("ScoreRequest", "RankRequest", "QuestionsRequest"):
+    for name in ("ScoreRequest", "RankRequest", "CompareRequest", "QuestionsRequest"):
         del schemas[name]["properties"]["options"]["default"]  # it has other metrics' options
     scoring["properties"]["options"]["$ref"] = "#/components/schemas/EveryOption"
     body = document["paths"]["/score"]["post"]["requestBody"]

@@ -32,5 +32,5 @@ def test_every_option_is_still_described_once(document):
     assert schemas["Options"] == shorter["EveryOption"]
     assert "#/components/schemas/EveryOption" == body["properties"]["options"]["$ref"]
     assert body["properties"].keys() == schemas["ScoreRequest"]["properties"].keys()
-    assert {"Options", "ScoreRequest", "RankRequest", "QuestionsRequest"} == changed
+    assert {"Options", "ScoreRequest", "RankRequest", "CompareRequest", "QuestionsRequest"} == changed
     assert schemas.keys() | {"EveryOption"} == shorter.keys()
