@@ -123,6 +123,17 @@ def test_a_sum_has_the_worst_cache_status_of_its_parts_and_names_the_part_of_a_w
     assert ["vqascore: odd", "clipscore: even"] == [note.text for note in found.notes]
 
 
+def test_the_standard_error_of_a_sum_is_that_of_its_independent_parts():
+    """Each with its factor; 0 without samples."""
+    parts = made(reward={"vqascore": {"weight": 2, "divide_by": 4}, "clipscore": {"weight": -1}})[
+        "reward"
+    ].parts
+    results = {"vqascore": Score(0.5, {}, error=0.6), "clipscore": Score(0.25, {}, error=0.4)}
+
+    assert 0.5 == pytest.approx(total(parts, results).error)
+    assert 0 == total(parts, {name: Score(0.5, {}) for name in results}).error
+
+
 def test_a_composite_uses_what_its_parts_use_with_their_options():
     """Optional roles, the pictures beside the image, and the direction if all parts have it."""
     parts = {"gecko": {"weight": 1}, "judge": {"weight": 1, "rubric": "editing"}}

@@ -17,8 +17,8 @@ from service.core.errors import (
 from service.metrics.common.contract import Score
 from service.observability.instruments import Instruments
 from service.observability.notes import Code, Note
-from service.scoring.plan import UnopenedItem
-from service.scoring.report import ItemReport, Report, most_telling, unknown_words
+from service.scoring.plan import Frame, Input, UnopenedItem
+from service.scoring.report import ItemReport, Report, mean, most_telling, unknown_words
 
 SCORE = Score(0.5, {})
 
@@ -121,3 +121,12 @@ def test_a_refused_metric_is_counted_once_and_a_refused_request_by_whoever_answe
     assert [1, 0] == rejections()
     report({"a": LaneFull(), "b": Overloaded()}, {"a": SCORE, "b": Overloaded()}).count(instruments)
     assert [2, 1] == rejections()
+
+
+def test_the_mean_of_frames_has_the_standard_error_of_a_mean():
+    """Of independent samples: the root of the sum of squares over the number of frames."""
+    item = UnopenedItem("", [])
+    scores = [Score(0.5, {}, error=0.3), Score(0.7, {}, error=0.4)]
+    inputs = [Input(item, 0, (Frame(0),), 2, (), None) for _ in scores]
+
+    assert 0.25 == pytest.approx(mean(scores, inputs).error)
