@@ -29,6 +29,7 @@ from models.core.calls import (
     ImageCall,
     LabelCall,
     LikelihoodCall,
+    ProgressCall,
     ReadCall,
     RewardCall,
     TextCall,
@@ -128,6 +129,8 @@ EXAMPLES: dict[str, Call] = {
     "detector": DetectCall(GREY, ("square",)),
     "reward": RewardCall(GREY, "grey"),
     "imagereward": RewardCall(GREY, "grey"),
+    "hpsv3": RewardCall(GREY, "grey"),
+    "hpsv3pp": ProgressCall(GREY, "grey"),
     "itm": RewardCall(GREY, "grey"),
     "aesthetic": RewardCall(GREY),
     "artifact": RewardCall(GREY),
@@ -227,7 +230,9 @@ def answer(call: Call) -> CallResult:
         case DetectCall(image, labels, threshold):
             return Detections(tuple(found(image, labels, threshold)))
         case RewardCall(image, prompt):
-            return Reward((log(chance(image.digest, prompt)),))
+            return Reward((log(chance(image.digest, prompt)), -1.0))
+        case ProgressCall(image, prompt, progress):
+            return Reward((log(chance(image.digest, prompt)), -1.0, progress))
         case ContrastCall(image, prompt):
             share = chance(image.digest, prompt)
             return Reward((2 * share - 1, 0.0, log(share)))

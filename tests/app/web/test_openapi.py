@@ -14,6 +14,8 @@ from tests.support.fakes import (
     FakeArtifact,
     FakeClip,
     FakeDetector,
+    FakeHpsv3,
+    FakeHpsv3pp,
     FakeImageReward,
     FakeItm,
     FakeOcr,
@@ -169,8 +171,9 @@ async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     fakes |= {"picks": FakeClip(), "prefers": FakeClip(), "ocr": FakeOcr(), "detector": FakeDetector()}
     fakes |= {"imagereward": FakeImageReward(), "aesthetic": FakeAesthetic(), "reward": FakeReward()}
     fakes |= {"itm": FakeItm(), "artifact": FakeArtifact()}
+    fakes |= {"hpsv3": FakeHpsv3(), "hpsv3pp": FakeHpsv3pp()}
     tables = {"pickscore": {"model": "picks"}, "hpsv2": {"model": "prefers"}}
-    tables |= {name: {"model": name} for name in ("imagereward", "aesthetic")}
+    tables |= {name: {"model": name} for name in ("imagereward", "aesthetic", "hpsv3", "hpsv3pp")}
     tables |= {"reward_model": {"model": "reward"}}
     roles = {"picks": "clip", "prefers": "clip"}
     models = {name: {"family": "fake", "role": roles.get(name, name)} for name in fakes}

@@ -57,6 +57,8 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "instructblip": "vqa",
         "blip_vqa": "vqa",
         "imagereward": "imagereward",
+        "hpsv3": "hpsv3",
+        "hpsv3pp": "hpsv3pp",
         "aesthetic": "aesthetic",
         "pal4vst": "artifact",
         "openai_reward": "reward",
