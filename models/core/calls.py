@@ -231,6 +231,23 @@ class ProgressCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class EditCall(Call):
+    """Rate *image* as the edit of *source* that *prompt* describes.  Returns a `Reward`."""
+
+    image: Image
+    prompt: str
+    source: Image
+
+    @property
+    def images(self) -> Sequence[Image]:
+        """The image and its source."""
+        return (self.image, self.source)
+
+    def content(self) -> tuple[Any, ...]:
+        return ("edit", self.image.digest, self.prompt, self.source.digest)
+
+
+@dataclass(frozen=True, slots=True)
 class ContrastCall(Call):
     """
     Compare the embeddings of *image* and *prompt*, and match both.

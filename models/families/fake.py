@@ -23,6 +23,7 @@ from models.core.calls import (
     ChoiceCall,
     ContrastCall,
     DetectCall,
+    EditCall,
     EntailmentCall,
     FirstTokenCall,
     GenerateCall,
@@ -131,6 +132,7 @@ EXAMPLES: dict[str, Call] = {
     "imagereward": RewardCall(GREY, "grey"),
     "hpsv3": RewardCall(GREY, "grey"),
     "hpsv3pp": ProgressCall(GREY, "grey"),
+    "editreward": EditCall(GREY, "grey", GREY),
     "itm": RewardCall(GREY, "grey"),
     "aesthetic": RewardCall(GREY),
     "artifact": RewardCall(GREY),
@@ -233,6 +235,9 @@ def answer(call: Call) -> CallResult:
             return Reward((log(chance(image.digest, prompt)), -1.0))
         case ProgressCall(image, prompt, progress):
             return Reward((log(chance(image.digest, prompt)), -1.0, progress))
+        case EditCall(image, prompt, source):
+            both = log(chance(image.digest, prompt)), log(chance(source.digest, prompt))
+            return Reward((sum(both) / 2, -1.0, both[0], -1.0, both[1], -1.0))
         case ContrastCall(image, prompt):
             share = chance(image.digest, prompt)
             return Reward((2 * share - 1, 0.0, log(share)))

@@ -93,6 +93,7 @@ MADE = {
     "blip_itm": blip_checkpoints.blip,
     "blip_vqa": blip_checkpoints.blip_vqa,
     "clip_flant5": lambda folder: shutil.copytree(DEMOS / "clip_flant5", folder, dirs_exist_ok=True),
+    "editreward": vl_checkpoints.editreward,
     "hpsv3": vl_checkpoints.hpsv3,
     "hpsv3pp": vl_checkpoints.hpsv3pp,
     "imagereward": imagereward,

@@ -107,6 +107,12 @@ class FakeHpsv3pp(FakeImageReward):
     role = "hpsv3pp"
 
 
+class FakeEditReward(FakeModel):
+    """Rewards from the digests of the image and its source, and the prompt."""
+
+    role = "editreward"
+
+
 class FakeItm(FakeImageReward):
     """The same, as the logit of a match."""
 

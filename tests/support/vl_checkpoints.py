@@ -15,7 +15,7 @@ from models.core.calls import RewardCall
 from models.images.image import Image
 from tests.support.paths import GOLDEN
 
-QWEN2_VL, QWEN3_VL = GOLDEN / "qwen_vl", GOLDEN / "qwen3_vl"
+QWEN2_VL, QWEN2_5_VL, QWEN3_VL = (GOLDEN / name for name in ("qwen_vl", "qwen2_5_vl", "qwen3_vl"))
 PICTURES = {path.name: Image(path.read_bytes()) for path in (GOLDEN / "imagereward" / "images").iterdir()}
 
 
@@ -69,6 +69,21 @@ def hpsv3pp(directory: Path, **replaced: torch.Tensor | None) -> Path:
     held = {**tensors(golden("hpsv3pp")), **replaced}
     kept = {name: each for name, each in held.items() if each is not None}
     torch.save(kept, qwen3_vl(directory) / "hpsv3++.pth")
+    return directory
+
+
+def qwen2_5_vl(directory: Path) -> Path:
+    """The files of a Qwen2.5-VL, with the tokenizer of the Qwen2-VL."""
+    shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
+    shutil.copytree(QWEN2_5_VL, directory, dirs_exist_ok=True)
+    return directory
+
+
+def editreward(directory: Path, **replaced: torch.Tensor | None) -> Path:
+    """EditReward in one file, with the files of its base model; None removes a tensor."""
+    held = {**tensors(golden("editreward")), **replaced}
+    kept = {name: each for name, each in held.items() if each is not None}
+    save_file(kept, qwen2_5_vl(directory) / "model.safetensors")
     return directory
 
 

@@ -4,21 +4,24 @@ from math import exp
 
 import pytest
 
-from tests.support.fakes import FakeHpsv3, FakeHpsv3pp
+from tests.support.fakes import FakeEditReward, FakeHpsv3, FakeHpsv3pp
 from tests.support.pictures import b64, item, png
 
 pytestmark = pytest.mark.anyio
 
 ITEM = item("a red circle", b64(png()))
 NAMES = ("hpsv3", "hpsv3pp")
+ROLES = (*NAMES, "editreward", "clip", "vqa", "questions")
 SETTINGS = {"metrics": {name: {"model": name} for name in NAMES}}
-MODELS = {name: {"family": "fake", "role": name} for name in (*NAMES, "clip", "vqa", "questions")}
+MODELS = {
+    name: {"family": "fake", "role": name} for name in (*NAMES, "editreward", "clip", "vqa", "questions")
+}
 
 
 @pytest.fixture
 def model(fakes):
     """The models of both metrics; that of `hpsv3` is returned."""
-    fakes |= {"hpsv3": FakeHpsv3(), "hpsv3pp": FakeHpsv3pp()}
+    fakes |= {"hpsv3": FakeHpsv3(), "hpsv3pp": FakeHpsv3pp(), "editreward": FakeEditReward()}
     return fakes["hpsv3"]
 
 
@@ -73,3 +76,19 @@ async def test_the_progress_of_a_training_is_an_option(serve, model):
     assert 0.25 == result["details"]["hpsv3pp"]["capability"]  # the fake returns the option
     assert 1 == result["scores"]["hpsv3pp.capability"]
     assert (422, "/options/hpsv3pp/progress") == (refused.status_code, refused.json()["errors"][0]["pointer"])
+
+
+async def test_an_edit_needs_its_source(serve, model, fakes):
+    """Heads have metrics of their own; an item without a source is an error of that item alone."""
+    names = ["editreward", "editreward.following", "editreward.quality"]
+    edited = item("make it red", b64(png()), source=b64(png("blue")))
+    body = {"items": [edited, ITEM], "metrics": names}
+    settings = {"metrics": {"editreward": {"model": "editreward"}}}
+    async with serve(models=MODELS, **settings) as client:
+        first, second = (await client.post("/score", json=body)).json()["results"]
+
+    whole, *heads = (first["scores"][name] for name in names)
+    assert whole == pytest.approx(sum(heads) / 2)
+    assert len({*heads}) == 2
+    assert {"missing_picture"} == {error["code"] for error in second["errors"].values()}
+    assert 1 == len(fakes["editreward"].calls)
