@@ -1,7 +1,7 @@
 """Networks, tokenizers and image processors of transformers, read from local files only."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -10,9 +10,19 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
-from models.checkpoints.files import PREPROCESSOR, PROCESSOR, read_json, safetensors_files
+from models.checkpoints.files import (
+    CONFIG,
+    PREPROCESSOR,
+    PROCESSOR,
+    built,
+    check_model_type,
+    read_json,
+    safetensors_files,
+)
 from models.core.contract import CheckpointError
-from models.core.messages import in_short
+from models.core.messages import in_short, listed
+
+EMBEDDINGS = "embed_tokens.weight"
 
 
 def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, *model_types: str) -> Any:
@@ -39,6 +49,56 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, *model_types
     absent = sorted({*loaded["missing_keys"], *(name for name, *_ in loaded["mismatched_keys"])})
     if absent:
         raise CheckpointError(f"{place}: weights are missing or of another shape: {', '.join(absent[:4])}")
+    return network
+
+
+def load_state(
+    kind: Any,
+    directory: Path,
+    tensors: Mapping[str, torch.Tensor],
+    place: Path,
+    dtype: torch.dtype,
+    model_type: str,
+    *,
+    words: int,
+) -> Any:
+    """
+    Build the network of a class of transformers by the configuration in *directory*, with given *tensors*.
+
+    The vocabulary has the rows of the embeddings among them, whatever the configuration says.
+
+    Args:
+        place: file of the tensors, in errors.
+        words: of the tokenizer.
+
+    Raises:
+        CheckpointError: the `model_type` is another one, or tensors are missing, unexpected or do not fit.
+    """
+    path = directory / CONFIG
+    given = read_json(path)
+    check_model_type(path, given, model_type)
+    config = built(path, kind.config_class, given)
+    [rows] = {len(each) for name, each in tensors.items() if name.endswith(EMBEDDINGS)} or {0}
+    check_words(place, words, rows)
+    config.text_config.vocab_size = rows
+    try:
+        network, loaded = kind.from_pretrained(
+            None,
+            config=config,
+            state_dict=dict(tensors),
+            dtype=dtype,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
+    except Exception as exc:  # a configuration that describes no network fails in many ways
+        raise CheckpointError(f"{path}: the network cannot be built: {in_short(exc)}") from exc
+    odd = {
+        "missing": sorted(loaded["missing_keys"]),
+        "unexpected": sorted(loaded["unexpected_keys"]),
+        "of another shape": sorted(name for name, *_ in loaded["mismatched_keys"]),
+    }
+    if wrong := "; ".join(f"{len(names)} {kind}: {listed(names)}" for kind, names in odd.items() if names):
+        raise CheckpointError(f"{place}: the weights don't fit {path}: {wrong}")
     return network
 
 

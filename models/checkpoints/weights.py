@@ -52,7 +52,7 @@ def translated(name: str, names: Names) -> str:
     return name
 
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def read_weights(directory: Path) -> dict[str, torch.Tensor]:
@@ -94,8 +94,8 @@ def read_file(path: Path, device: str, *, mapped: bool = False) -> dict[str, tor
         raise CheckpointError(f"{path}: cannot be read as weights: {reason}") from exc
     if not isinstance(held, dict):
         raise CheckpointError(f"{path}: contains no named weights")
-    inner = held.get("state_dict")  # as training scripts save it
-    tensors: dict[str, torch.Tensor] = inner if isinstance(inner, dict) else held
+    inner = (held.get(name) for name in ("state_dict", "model"))  # as training scripts save it
+    tensors: dict[str, torch.Tensor] = next((each for each in inner if isinstance(each, dict)), held)
     if not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
         raise CheckpointError(f"{path}: contains values that are not tensors")
     return tensors

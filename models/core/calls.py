@@ -214,6 +214,40 @@ class RewardCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class ProgressCall(Call):
+    """
+    Rate *image* for *prompt*.  Returns a `Reward`.
+
+    Attributes:
+        progress: of the training of the image's generator by rewards, 0 to 1.
+    """
+
+    image: Image
+    prompt: str
+    progress: float = 0.0
+
+    def content(self) -> tuple[Any, ...]:
+        return ("progress", self.image.digest, self.prompt, self.progress)
+
+
+@dataclass(frozen=True, slots=True)
+class EditCall(Call):
+    """Rate *image* as the edit of *source* that *prompt* describes.  Returns a `Reward`."""
+
+    image: Image
+    prompt: str
+    source: Image
+
+    @property
+    def images(self) -> Sequence[Image]:
+        """The image and its source."""
+        return (self.image, self.source)
+
+    def content(self) -> tuple[Any, ...]:
+        return ("edit", self.image.digest, self.prompt, self.source.digest)
+
+
+@dataclass(frozen=True, slots=True)
 class ContrastCall(Call):
     """
     Compare the embeddings of *image* and *prompt*, and match both.

@@ -12,7 +12,7 @@ from models.core.settings import ModelSettings
 Loaded = Model | RemoteModel
 
 PLANNER = "models.checkpoints.plan:plan"  # of a checkpoint in a directory or on the hub; imports torch
-BYTES = {"float32": 4, "bfloat16": 2}  # per number
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # per number
 
 
 @dataclass(frozen=True, slots=True)

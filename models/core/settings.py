@@ -195,6 +195,18 @@ class LocalSettings(DeviceSettings):
         return self.checkpoint.startswith("demo:")
 
 
+class TunedSettings(LocalSettings):
+    """A head on a vision-language model; its checkpoint lacks files of the model that it was trained from."""
+
+    dtype: Literal["float32", "bfloat16", "float16"] = Field(  # type: ignore[assignment]  # one more
+        "float32", description="Weights and arithmetic; the head is float32."
+    )
+    base: str = Field(
+        "",
+        description="Directory or hub id of the base model; by default the published one.",
+    )
+
+
 class RemoteSettings(ModelSettings):
     """A model behind another server's API."""
 

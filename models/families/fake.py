@@ -23,12 +23,14 @@ from models.core.calls import (
     ChoiceCall,
     ContrastCall,
     DetectCall,
+    EditCall,
     EntailmentCall,
     FirstTokenCall,
     GenerateCall,
     ImageCall,
     LabelCall,
     LikelihoodCall,
+    ProgressCall,
     ReadCall,
     RewardCall,
     TextCall,
@@ -128,6 +130,9 @@ EXAMPLES: dict[str, Call] = {
     "detector": DetectCall(GREY, ("square",)),
     "reward": RewardCall(GREY, "grey"),
     "imagereward": RewardCall(GREY, "grey"),
+    "hpsv3": RewardCall(GREY, "grey"),
+    "hpsv3pp": ProgressCall(GREY, "grey"),
+    "editreward": EditCall(GREY, "grey", GREY),
     "itm": RewardCall(GREY, "grey"),
     "aesthetic": RewardCall(GREY),
     "artifact": RewardCall(GREY),
@@ -227,7 +232,12 @@ def answer(call: Call) -> CallResult:
         case DetectCall(image, labels, threshold):
             return Detections(tuple(found(image, labels, threshold)))
         case RewardCall(image, prompt):
-            return Reward((log(chance(image.digest, prompt)),))
+            return Reward((log(chance(image.digest, prompt)), -1.0))
+        case ProgressCall(image, prompt, progress):
+            return Reward((log(chance(image.digest, prompt)), -1.0, progress))
+        case EditCall(image, prompt, source):
+            both = log(chance(image.digest, prompt)), log(chance(source.digest, prompt))
+            return Reward((sum(both) / 2, -1.0, both[0], -1.0, both[1], -1.0))
         case ContrastCall(image, prompt):
             share = chance(image.digest, prompt)
             return Reward((2 * share - 1, 0.0, log(share)))

@@ -16,6 +16,9 @@ from models.checkpoints.locate import HUB_ID, download, locate
 from models.core.contract import CheckpointError
 from models.core.settings import http_address
 from models.families.clip_flant5 import PUBLISHED
+from models.families.editreward import REPOSITORY as EDITREWARD
+from models.families.hpsv3 import REPOSITORY as HPSV3
+from models.families.hpsv3pp import REPOSITORY as HPSV3PP
 from models.families.imagereward import REPOSITORY as IMAGEREWARD
 
 Table = dict[str, Any]
@@ -47,6 +50,9 @@ KNOWN: Mapping[str, Table] = {
         "id": "hps-v2.1",
     },
     IMAGEREWARD: {"role": "imagereward", "family": "imagereward"},
+    EDITREWARD: {"role": "editreward", "family": "editreward"},
+    HPSV3: {"role": "hpsv3", "family": "hpsv3"},
+    HPSV3PP: {"role": "hpsv3pp", "family": "hpsv3pp"},
     AESTHETIC: {
         "role": "aesthetic",
         "family": "aesthetic",

@@ -6,7 +6,7 @@ A rubric has the calls, their named outputs, and the formula of the score.  It i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
 from statistics import fmean, stdev
 
@@ -17,8 +17,9 @@ from models.core.examples import PICTURE, TEXTS
 from service.core.errors import Invalid, ScoregateError, Unanswered
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, MetricOptions, Score
+from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, Score
 from service.metrics.common.model_calls import Models
+from service.metrics.common.outputs import OutputMetric
 from service.metrics.common.question_sets import cut
 from service.metrics.rubrics.answer import Answer
 from service.metrics.rubrics.formula import NoValue
@@ -200,15 +201,6 @@ def plain(bounds: tuple[float, float]) -> tuple[float, float]:
     """Return whole bounds as integers."""
     least, largest = (int(end) if end.is_integer() else end for end in bounds)
     return least, largest
-
-
-@dataclass(frozen=True, slots=True)
-class OutputMetric(Metric):
-    """The score of one output of a rubric, from the calls of `judge`."""
-
-    def asks(self, options: MetricOptions) -> Mapping[str, MetricOptions]:
-        """Return the metric that has the output."""
-        return {metric.name: options}
 
 
 def output_metric(name: str, options: type[JudgeOptions]) -> OutputMetric:

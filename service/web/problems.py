@@ -20,7 +20,7 @@ Place = Sequence[str | int]
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
 MAX_NAME = 64
-MAX_VALID = 20  # names that an error lists
+MAX_VALID = 32  # names that an error lists
 ERROR_FORMAT = "error_format"  # the attribute of an endpoint whose errors have a format of their own
 DOCS = "/docs"  # the page about the API, on this server
 

@@ -17,6 +17,7 @@ from tests.support import (
     detector_checkpoints,
     nli_checkpoints,
     transformers_clips,
+    vl_checkpoints,
 )
 from tests.support.imagereward_checkpoints import imagereward
 
@@ -92,6 +93,9 @@ MADE = {
     "blip_itm": blip_checkpoints.blip,
     "blip_vqa": blip_checkpoints.blip_vqa,
     "clip_flant5": lambda folder: shutil.copytree(DEMOS / "clip_flant5", folder, dirs_exist_ok=True),
+    "editreward": vl_checkpoints.editreward,
+    "hpsv3": vl_checkpoints.hpsv3,
+    "hpsv3pp": vl_checkpoints.hpsv3pp,
     "imagereward": imagereward,
     "instructblip": instructblip,
     "mask2former": detector_checkpoints.mask2former,

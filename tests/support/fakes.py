@@ -95,6 +95,24 @@ class FakeImageReward(FakeModel):
     role = "imagereward"
 
 
+class FakeHpsv3(FakeImageReward):
+    """The same, with an uncertainty."""
+
+    role = "hpsv3"
+
+
+class FakeHpsv3pp(FakeImageReward):
+    """The same, with a capability."""
+
+    role = "hpsv3pp"
+
+
+class FakeEditReward(FakeModel):
+    """Rewards from the digests of the image and its source, and the prompt."""
+
+    role = "editreward"
+
+
 class FakeItm(FakeImageReward):
     """The same, as the logit of a match."""
 

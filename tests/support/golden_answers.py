@@ -24,11 +24,13 @@ from models.core.calls import (
     ChoiceCall,
     ContrastCall,
     DetectCall,
+    EditCall,
     EntailmentCall,
     FirstTokenCall,
     ImageCall,
     LabelCall,
     LikelihoodCall,
+    ProgressCall,
     RewardCall,
     TextCall,
 )
@@ -57,6 +59,7 @@ from tests.support import (
     detector_checkpoints,
     nli_checkpoints,
     transformers_clips,
+    vl_checkpoints,
 )
 from tests.support.clip_checkpoints import save_published
 from tests.support.fake_openai import decided
@@ -108,6 +111,9 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
         "blip_vqa": made("blip_vqa", blip_checkpoints.blip_vqa, VQA_CALLS),
         "clip_flant5": family("clip_flant5", VQA_CALLS, checkpoint=str(FLANT5)),
         "imagereward": made("imagereward", imagereward, [RewardCall(PHOTO, PROMPT)]),
+        "hpsv3": made("hpsv3", vl_checkpoints.hpsv3, [RewardCall(PHOTO, PROMPT)]),
+        "hpsv3pp": made("hpsv3pp", vl_checkpoints.hpsv3pp, [ProgressCall(PHOTO, PROMPT, 0.3)]),
+        "editreward": made("editreward", vl_checkpoints.editreward, [EditCall(PHOTO, PROMPT, PICTURE)]),
         "instructblip": made("instructblip", blip_checkpoints.instructblip, [LikelihoodCall(PICTURE, DOG)]),
         "mask2former": family("mask2former", [DetectCall(SQUARES, (), 0.3)], checkpoint="demo:detector"),
         "owlv2": made("owlv2", detector_checkpoints.owlv2, [DetectCall(PICTURE, ("dog", "red cat"), 0.1)]),

@@ -14,6 +14,9 @@ from tests.support.fakes import (
     FakeArtifact,
     FakeClip,
     FakeDetector,
+    FakeEditReward,
+    FakeHpsv3,
+    FakeHpsv3pp,
     FakeImageReward,
     FakeItm,
     FakeOcr,
@@ -169,13 +172,17 @@ async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     fakes |= {"picks": FakeClip(), "prefers": FakeClip(), "ocr": FakeOcr(), "detector": FakeDetector()}
     fakes |= {"imagereward": FakeImageReward(), "aesthetic": FakeAesthetic(), "reward": FakeReward()}
     fakes |= {"itm": FakeItm(), "artifact": FakeArtifact()}
+    fakes |= {"hpsv3": FakeHpsv3(), "hpsv3pp": FakeHpsv3pp(), "editreward": FakeEditReward()}
     tables = {"pickscore": {"model": "picks"}, "hpsv2": {"model": "prefers"}}
-    tables |= {name: {"model": name} for name in ("imagereward", "aesthetic")}
+    tables |= {
+        name: {"model": name} for name in ("imagereward", "aesthetic", "hpsv3", "hpsv3pp", "editreward")
+    }
     tables |= {"reward_model": {"model": "reward"}}
     roles = {"picks": "clip", "prefers": "clip"}
     models = {name: {"family": "fake", "role": roles.get(name, name)} for name in fakes}
     task = {"tag": "colors", "include": [{"class": "dog", "count": 1, "color": "red"}]}
-    wanted = item('a red dog with "hi"', image, references=[b64(png("blue"))])
+    beside = {"references": [b64(png("blue"))], "source": b64(png("blue"))}
+    wanted = item('a red dog with "hi"', image, **beside)
     wanted["options"] = {"geneval": task, "refclipscore": {"reference_texts": ["a dog"]}}
     body = {"items": [wanted], "metrics": list(own()), "explain": True, "timeout_ms": 120_000}
     async with serve(models=models, metrics=tables) as client:

@@ -14,6 +14,7 @@ from models.core.settings import (
     ModelSettings,
     PlacedSettings,
     RemoteSettings,
+    TunedSettings,
 )
 from models.families.registry import OWN
 from service.core.settings import SettingsError
@@ -32,6 +33,7 @@ SHARED = {
     PlacedSettings: "### Under Ray",
     DeviceSettings: "### Devices",
     LocalSettings: "### Local models",
+    TunedSettings: "### Reward models with several heads",
     RemoteSettings: "### Models behind an API",
 }
 HEADINGS = SHARED | {family.settings: f"### {family.name}" for family in OWN if family.settings not in SHARED}

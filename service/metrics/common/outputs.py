@@ -1,0 +1,66 @@
+"""Named outputs: numbers of a metric's details as metrics, `METRIC.OUTPUT`, from the same calls."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from service.core.errors import ScoregateError
+from service.core.settings.tree import Settings
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+
+
+@dataclass(frozen=True, slots=True)
+class OutputMetric(Metric):
+    """The score of one output of another metric, from the calls of that metric."""
+
+    def asks(self, options: MetricOptions) -> Mapping[str, MetricOptions]:
+        """Return the metric that has the output."""
+        return {self.name.partition(".")[0]: options}
+
+
+def output_metric(metric: Metric, output: str, formula: str) -> OutputMetric:
+    """
+    Return the metric whose score is the unbounded number *output* of the details of *metric*.
+
+    Args:
+        formula: of the output, in one line.
+    """
+
+    async def score(item: Item, models: Models, options: MetricOptions) -> Score:
+        """Return the output; the details are those of the whole metric, whose error is raised."""
+        result = (await models.score(item, {metric.name: options}))[metric.name]
+        if isinstance(result, ScoregateError):
+            raise result
+        return Score(result.details[output], result.details, result.cache, result.warnings)
+
+    return OutputMetric(
+        f"{metric.name}.{output}",
+        score,
+        options=metric.options,
+        details=metric.details,
+        roles=metric.roles,
+        demand_of=metric.demand_of,
+        range=(-inf, inf),
+        formula=formula,
+        paper=metric.paper,
+        own_model=metric.own_model,
+        uses=metric.uses,
+        needs=metric.needs,
+    )
+
+
+def with_outputs(metric: Metric, outputs: Mapping[str, str]) -> Metric:
+    """
+    Return *metric* with a metric for each of its *outputs*, where the settings name a model for it.
+
+    Args:
+        outputs: their formulas by name.
+    """
+    parts = [output_metric(metric, name, formula) for name, formula in outputs.items()]
+
+    def configured(settings: Settings) -> Sequence[Metric]:
+        return [whole, *parts] if metric.name in settings.metrics else [whole]
+
+    whole = replace(metric, configure=configured)
+    return whole

@@ -1,0 +1,85 @@
+"""EditReward (Wu et al. 2026): people's preference for an edit of a source picture by an instruction."""
+
+from math import inf
+
+from typing_extensions import TypedDict
+
+from models.core.calls import EditCall
+from service.core.errors import MissingPicture
+from service.metrics.common.contract import SOURCE, Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+from service.metrics.common.outputs import with_outputs
+from service.serving.admission import Demand
+
+ROLE = "editreward"
+
+
+class EditRewardOptions(MetricOptions):
+    """Options of `editreward`."""
+
+
+class EditRewardDetails(TypedDict):
+    """
+    Details of `editreward`.
+
+    Attributes:
+        mu, sigma: the means of both heads' outputs, as the released code returns them.
+        following, following_sigma: the outputs of the head about instruction following.
+        quality, quality_sigma: the outputs of the head about visual quality.
+    """
+
+    mu: float
+    sigma: float
+    following: float
+    following_sigma: float
+    quality: float
+    quality_sigma: float
+
+
+async def editreward(item: Item, models: Models, options: EditRewardOptions) -> Score:
+    """
+    Return the mean of both heads' first outputs for the edit of the source that the prompt describes.
+
+    Raises:
+        MissingPicture: the item has no source.
+    """
+    if item.source is None:
+        raise MissingPicture("editreward needs the item's source, and it has none")
+    [found] = await models.ask(ROLE, [EditCall(item.image, item.prompt, item.source)])
+    mu, sigma, following, following_sigma, quality, quality_sigma = found.outputs
+    details: EditRewardDetails = {
+        "mu": mu,
+        "sigma": sigma,
+        "following": following,
+        "following_sigma": following_sigma,
+        "quality": quality,
+        "quality_sigma": quality_sigma,
+    }
+    return Score(mu, details)
+
+
+OUTPUTS = {
+    "mu": "the mean of both heads' first outputs",
+    "sigma": "the mean of both heads' second outputs",
+    "following": "the first output of the head about instruction following",
+    "quality": "the first output of the head about visual quality",
+}
+
+metric = with_outputs(
+    Metric(
+        "editreward",
+        editreward,
+        options=EditRewardOptions,
+        details=EditRewardDetails,
+        roles=(ROLE,),
+        demand_of=lambda prompt, options: {ROLE: Demand(1, 2 * len(prompt))},
+        range=(-inf, inf),
+        formula="(μ of following + μ of quality) / 2",
+        paper="Wu et al. 2026, arXiv 2509.26346",
+        own_model=True,
+        weights="TIGER-Lab/EditReward-Qwen2.5-7B-VL",
+        uses=(SOURCE,),
+        needs="a source",
+    ),
+    OUTPUTS,
+)

@@ -1,0 +1,93 @@
+"""Small reward models on a vision-language model, in the published layouts, with computed weights."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+from models.core.calls import RewardCall
+from models.images.image import Image
+from tests.support.paths import GOLDEN
+
+QWEN2_VL, QWEN2_5_VL, QWEN3_VL = (GOLDEN / name for name in ("qwen_vl", "qwen2_5_vl", "qwen3_vl"))
+PICTURES = {path.name: Image(path.read_bytes()) for path in (GOLDEN / "imagereward" / "images").iterdir()}
+
+
+def golden(name: str) -> dict[str, Any]:
+    """The outputs of the released code, and the tensors that it has."""
+    found: dict[str, Any] = json.loads((GOLDEN / name / "golden.json").read_text())
+    return found
+
+
+def calls(said: Mapping[str, Any]) -> list[RewardCall]:
+    """The calls of the recorded scores, in their order."""
+    return [
+        RewardCall(PICTURES[row["image"]], said["prompts"][row["prompt"]]["text"]) for row in said["scores"]
+    ]
+
+
+def tensor(name: str, shape: list[int]) -> torch.Tensor:
+    """
+    The tensor of a name: from NumPy's generator of bits, which is the same in all versions.
+
+    Large enough that pictures and prompts matter.
+    """
+    bits = np.random.PCG64(crc32(name.encode())).random_raw(int(np.prod(shape))) >> np.uint64(40)
+    uniform = bits.astype(np.float64) / 2**23 - 1  # -1 to 1
+    norm = ("norm" in name and name.endswith("weight")) or ".ln_q.weight" in name
+    spread = 0.1 if len(shape) < 2 else 1.0 if "embed_tokens" in name else 2 * np.prod(shape[1:]) ** -0.5
+    return torch.from_numpy((norm + spread * uniform).astype(np.float32).reshape(shape))
+
+
+def tensors(said: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """Those of the released code, by its names."""
+    return {name: tensor(name, shape) for name, shape in said["tensors"].items()}
+
+
+def hpsv3(directory: Path, **replaced: torch.Tensor) -> Path:
+    """HPSv3 in one file, with the files of its base model."""
+    shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
+    save_file({**tensors(golden("hpsv3")), **replaced}, directory / "HPSv3.safetensors")
+    return directory
+
+
+def qwen3_vl(directory: Path) -> Path:
+    """The files of a Qwen3-VL, with the tokenizer of the Qwen2-VL."""
+    shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
+    shutil.copytree(QWEN3_VL, directory, dirs_exist_ok=True)
+    return directory
+
+
+def hpsv3pp(directory: Path, **replaced: torch.Tensor | None) -> Path:
+    """HPSv3++ in one file, with the files of its base model; None removes a tensor."""
+    held = {**tensors(golden("hpsv3pp")), **replaced}
+    kept = {name: each for name, each in held.items() if each is not None}
+    torch.save(kept, qwen3_vl(directory) / "hpsv3++.pth")
+    return directory
+
+
+def qwen2_5_vl(directory: Path) -> Path:
+    """The files of a Qwen2.5-VL, with the tokenizer of the Qwen2-VL."""
+    shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
+    shutil.copytree(QWEN2_5_VL, directory, dirs_exist_ok=True)
+    return directory
+
+
+def editreward(directory: Path, **replaced: torch.Tensor | None) -> Path:
+    """EditReward in one file, with the files of its base model; None removes a tensor."""
+    held = {**tensors(golden("editreward")), **replaced}
+    kept = {name: each for name, each in held.items() if each is not None}
+    save_file(kept, qwen2_5_vl(directory) / "model.safetensors")
+    return directory
+
+
+def configure(directory: Path, **values: Any) -> None:
+    """Other values in the configuration of the base model."""
+    path = directory / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
