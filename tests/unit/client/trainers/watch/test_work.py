@@ -64,7 +64,7 @@ def answered(asked, scores_of):
 @pytest.fixture
 def made(monkeypatch):
     """A reward with a watch of all pictures, by default, and its service."""
-    monkeypatch.setattr("scoregate.connection.wait_s", lambda error, attempt: 0.0)
+    monkeypatch.setattr("scoregate.connection.backoff_s", lambda retry: 0.0)
     rewards = []
 
     def make(service=None, **settings):
