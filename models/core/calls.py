@@ -248,6 +248,27 @@ class EditCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class VideoCall(Call):
+    """
+    Rate a video for *prompt*.  Returns a `Reward`.
+
+    Attributes:
+        frames: of the video, in order.
+    """
+
+    frames: tuple[Image, ...]
+    prompt: str
+
+    @property
+    def images(self) -> Sequence[Image]:
+        """The frames."""
+        return self.frames
+
+    def content(self) -> tuple[Any, ...]:
+        return ("video", *(frame.digest for frame in self.frames), self.prompt)
+
+
+@dataclass(frozen=True, slots=True)
 class ContrastCall(Call):
     """
     Compare the embeddings of *image* and *prompt*, and match both.

@@ -34,6 +34,7 @@ from models.core.calls import (
     ReadCall,
     RewardCall,
     TextCall,
+    VideoCall,
 )
 from models.core.contract import ModelInfo, Prepared
 from models.core.family import Family, Plan
@@ -133,6 +134,7 @@ EXAMPLES: dict[str, Call] = {
     "hpsv3": RewardCall(GREY, "grey"),
     "hpsv3pp": ProgressCall(GREY, "grey"),
     "editreward": EditCall(GREY, "grey", GREY),
+    "videoalign": VideoCall((GREY, GREY), "grey"),
     "itm": RewardCall(GREY, "grey"),
     "aesthetic": RewardCall(GREY),
     "artifact": RewardCall(GREY),
@@ -238,6 +240,10 @@ def answer(call: Call) -> CallResult:
         case EditCall(image, prompt, source):
             both = log(chance(image.digest, prompt)), log(chance(source.digest, prompt))
             return Reward((sum(both) / 2, -1.0, both[0], -1.0, both[1], -1.0))
+        case VideoCall(frames, prompt):
+            seen = [frame.digest for frame in frames]
+            parts = [log(chance(*seen, *more)) for more in (("visual",), ("motion",), ("text", prompt))]
+            return Reward((sum(parts), *parts))
         case ContrastCall(image, prompt):
             share = chance(image.digest, prompt)
             return Reward((2 * share - 1, 0.0, log(share)))

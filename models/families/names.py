@@ -20,6 +20,7 @@ from models.families.editreward import REPOSITORY as EDITREWARD
 from models.families.hpsv3 import REPOSITORY as HPSV3
 from models.families.hpsv3pp import REPOSITORY as HPSV3PP
 from models.families.imagereward import REPOSITORY as IMAGEREWARD
+from models.families.videoalign import REPOSITORY as VIDEOALIGN
 
 Table = dict[str, Any]
 
@@ -51,6 +52,7 @@ KNOWN: Mapping[str, Table] = {
     },
     IMAGEREWARD: {"role": "imagereward", "family": "imagereward"},
     EDITREWARD: {"role": "editreward", "family": "editreward"},
+    VIDEOALIGN: {"role": "videoalign", "family": "videoalign"},
     HPSV3: {"role": "hpsv3", "family": "hpsv3"},
     HPSV3PP: {"role": "hpsv3pp", "family": "hpsv3pp"},
     AESTHETIC: {

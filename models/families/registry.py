@@ -33,6 +33,7 @@ from models.families import (
     openai,
     question_llm,
     transformers_clip,
+    videoalign,
 )
 
 
@@ -103,6 +104,7 @@ OWN = (
     hpsv3.FAMILY,
     hpsv3pp.FAMILY,
     editreward.FAMILY,
+    videoalign.FAMILY,
     aesthetic.FAMILY,
     artifact.FAMILY,
     nli.FAMILY,

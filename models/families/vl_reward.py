@@ -193,11 +193,13 @@ class PatchPixels:
         return patches
 
     def _made(self, rgb: PIL.Image.Image) -> Patches:
-        height, width = sides(rgb.size, self._pixels, self._pixels)
-        resized = rgb.resize((width, height), PIL.Image.Resampling.BICUBIC)
-        made = self._processor(images=resized)
+        made = self._processor(images=self._resized(rgb))
         [(t, h, w)] = [[*map(int, grid)] for grid in made["image_grid_thw"]]
         return Patches(torch.as_tensor(made["pixel_values"]), (t, h, w))
+
+    def _resized(self, rgb: PIL.Image.Image) -> PIL.Image.Image:
+        height, width = sides(rgb.size, self._pixels, self._pixels)
+        return rgb.resize((width, height), PIL.Image.Resampling.BICUBIC)
 
 
 def sides(size: tuple[int, int], least: int, most: int) -> tuple[int, int]:

@@ -189,7 +189,7 @@ class Engine:
                     results = await side_by_side(
                         [self.score_metric(name, item, each, context) for name, each in input.metrics.items()]
                     )
-                    if item.references or item.source:
+                    if item.references or item.source or item.frames:
                         results = [await self._located(each, input, item, context) for each in results]
         except (TimeoutError, ScoregateError, ImageError) as exc:
             fault = DeadlineExceeded(stage="decode") if isinstance(exc, TimeoutError) else error_of(exc)
@@ -201,7 +201,7 @@ class Engine:
     async def _located(
         self, result: MetricResult, input: Input, item: Item, context: Context
     ) -> MetricResult:
-        """Return *result*; if a reference or source has broken pixels, an error that names it."""
+        """Return *result*; if one of several images has broken pixels, an error that names it."""
         if not isinstance(result, ImageUndecodable):
             return result
         place = await self._cpu[context.lane].run(broken, input, item)
@@ -345,13 +345,16 @@ async def opened(
     async with AsyncExitStack() as stack:
         read = await loader.read_together(dict(reversed(named)), stack, context)
         # Copies, since a grid releases what it has copied, and everything else is released in the end.
-        frames = [*map(shown, input.frames, copies(files, read))]
-        image = frames[0] if len(frames) == 1 else Grid(frames, [*map(input.place, input.frames)])
+        held = [read[ref] for ref in files] if input.together else copies(files, read)
+        frames = [*map(shown, input.frames, held)]
+        film = tuple(frames) if input.together else ()
+        image = frames[0] if film or len(frames) == 1 else Grid(frames, [*map(input.place, input.frames)])
         beside = copies([ref for ref, _ in others], read)
-        async with loader.pixels.reserve([image.file, *dict.fromkeys(beside)], context):
+        pixels = dict.fromkeys([image.file, *(frame.file for frame in film), *beside])
+        async with loader.pixels.reserve([*pixels], context):
             references = tuple(beside[: len(input.references)])
             source = beside[-1] if input.source else None
-            yield Item(image, prompt, references, source), [*notes(input, read)]
+            yield Item(image, prompt, references, source, frames=film), [*notes(input, read)]
 
 
 def copies(refs: Sequence[ImageRef], read: Mapping[ImageRef, Image]) -> list[Image]:
@@ -386,9 +389,10 @@ def notes(input: Input, read: Mapping[ImageRef, Image]) -> Iterator[Note]:
 
 
 def broken(input: Input, item: Item) -> str:
-    """Return the place of a reference or source that cannot be decoded, if any.  Call it on a CPU thread."""
-    images = [*item.references, *([item.source] if item.source else [])]
-    for (_, place), image in zip(input.others, images, strict=True):
+    """Return the place of one of several images that cannot be decoded, if any.  Call it on a CPU thread."""
+    images = [*item.frames, *item.references, *([item.source] if item.source else [])]
+    places = [*map(input.place, input.frames if item.frames else ()), *(place for _, place in input.others)]
+    for place, image in zip(places, images, strict=True):
         try:
             image.rgb.load()
         except ImageError:

@@ -112,11 +112,12 @@ class Input:
 
     Attributes:
         index: of the item in the request.
-        frames: scored as one image: one frame, or a grid of several.
+        frames: scored as one image: one frame, or a grid of several; or those of a film.
         given: the number of frames that the item has.
         references, source: the other images that these metrics use.
         metrics: the options of each of these metrics, by name.
         results: of each of them, once they are scored.
+        together: these metrics get all frames at once, not as a grid.
     """
 
     item: UnopenedItem
@@ -127,6 +128,7 @@ class Input:
     source: ImageRef | None
     metrics: dict[str, MetricOptions] = field(default_factory=dict)
     results: Mapping[str, Score | ScoregateError] = field(default_factory=dict)
+    together: bool = False
 
     def file(self, frame: Frame) -> ImageRef:
         """Return the file of *frame*; of one that counts as its frames, the frame stack."""
@@ -222,8 +224,10 @@ class Plan:
     ) -> Inputs:
         """Return the inputs of the metric *name* for an item; it may share them with others in *distinct*."""
         item = self.items[index]
-        # An animation counts as its frames if the request sets how they are taken or folded; a video always.
-        every = item.clip != WHOLE or not options.model_fields_set.isdisjoint(MetricOptions.model_fields)
+        # An animation counts as its frames if the request sets how they are taken or folded, or the metric
+        # takes them together; a video always.
+        whole, chosen = options.together, options.model_fields_set
+        every = whole or item.clip != WHOLE or not chosen.isdisjoint(MetricOptions.model_fields)
         frames, given, lasts = list[Frame](), 0, 0.0
         for file, image in enumerate(item.frames):
             if every or image.video:
@@ -249,11 +253,14 @@ class Plan:
         references = item.references if REFERENCES in uses else ()
         source = item.source if SOURCE in uses else None
         inputs = []
-        for together in [tuple(frames)] if options.frames == "grid" else [(frame,) for frame in frames]:
-            key = (together, given, bool(references), bool(source))
+        one = whole or options.frames == "grid"
+        for together in [tuple(frames)] if one else [(frame,) for frame in frames]:
+            key = (together, given, whole, bool(references), bool(source))
             input = distinct.get(key)
             if input is None:
-                input = distinct[key] = Input(item, index, together, given, references, source)
+                input = distinct[key] = Input(
+                    item, index, together, given, references, source, together=whole
+                )
             input.metrics[name] = options
             inputs.append(input)
         return inputs

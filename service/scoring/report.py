@@ -180,11 +180,11 @@ def unknown_words(prompt: str, models: Iterable[ModelInfo]) -> list[Note]:
 
 
 def folded(metric: str, inputs: Inputs) -> MetricResult:
-    """Return an item's result for a metric: the mean over its frames, or the score of its grid."""
+    """Return an item's result for a metric: the mean over its frames, or the score of them all."""
     if isinstance(inputs, BadImage):
         return inputs
     results, first = [input.results[metric] for input in inputs], inputs[0]
-    if first.given == 1:
+    if first.given == 1 or first.together:
         return results[0]
     return mean(results, inputs) if len(first.frames) == 1 else of_grid(results[0], first)
 

@@ -106,6 +106,7 @@ MADE = {
     "transformers": lambda folder: shutil.copytree(DEMOS / "question_llm", folder, dirs_exist_ok=True),
     "transformers_clip": lambda folder: transformers_clips.save("siglip", folder),
     "transformers_nli": nli_checkpoints.roberta,
+    "videoalign": vl_checkpoints.videoalign,
 }
 UNUSED = {"vocabulary.txt", "generation_config.json"}  # for a warning; of transformers' own `generate`
 

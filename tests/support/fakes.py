@@ -113,6 +113,12 @@ class FakeEditReward(FakeModel):
     role = "editreward"
 
 
+class FakeVideoAlign(FakeModel):
+    """Rewards from the digests of the frames, and the prompt."""
+
+    role = "videoalign"
+
+
 class FakeItm(FakeImageReward):
     """The same, as the logit of a match."""
 

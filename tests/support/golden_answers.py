@@ -33,6 +33,7 @@ from models.core.calls import (
     ProgressCall,
     RewardCall,
     TextCall,
+    VideoCall,
 )
 from models.core.contract import RemoteModel
 from models.core.outcomes import (
@@ -114,6 +115,7 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
         "hpsv3": made("hpsv3", vl_checkpoints.hpsv3, [RewardCall(PHOTO, PROMPT)]),
         "hpsv3pp": made("hpsv3pp", vl_checkpoints.hpsv3pp, [ProgressCall(PHOTO, PROMPT, 0.3)]),
         "editreward": made("editreward", vl_checkpoints.editreward, [EditCall(PHOTO, PROMPT, PICTURE)]),
+        "videoalign": made("videoalign", vl_checkpoints.videoalign, [VideoCall((PHOTO, PHOTO), PROMPT)]),
         "instructblip": made("instructblip", blip_checkpoints.instructblip, [LikelihoodCall(PICTURE, DOG)]),
         "mask2former": family("mask2former", [DetectCall(SQUARES, (), 0.3)], checkpoint="demo:detector"),
         "owlv2": made("owlv2", detector_checkpoints.owlv2, [DetectCall(PICTURE, ("dog", "red cat"), 0.1)]),

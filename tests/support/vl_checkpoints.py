@@ -87,6 +87,26 @@ def editreward(directory: Path, **replaced: torch.Tensor | None) -> Path:
     return directory
 
 
+def videoalign(directory: Path, **replaced: torch.Tensor | None) -> Path:
+    """VideoAlign with the files of its base model; None removes a tensor."""
+    said = golden("videoalign")
+    shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
+    (directory / "model_config.json").write_text(json.dumps(said["config"]))
+    held = {**tensors(said), **replaced}
+    kept = {name: each for name, each in held.items() if each is not None}
+    (directory / "checkpoint-20").mkdir(exist_ok=True)
+    torch.save(kept, directory / "checkpoint-20" / "model.pth")
+    return directory
+
+
+def frames(said: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Image, ...]:
+    """The frames of a recorded score: parts of a picture, which moves; what is outside of it is black."""
+    video = said["videos"][row["video"]]
+    picture, (width, height), (right, down) = PICTURES[video["image"]].rgb, video["size"], video["step"]
+    corners = [(number * right, number * down) for number in row["frames"]]
+    return tuple(Image.of(picture.crop((x, y, x + width, y + height))) for x, y in corners)
+
+
 def configure(directory: Path, **values: Any) -> None:
     """Other values in the configuration of the base model."""
     path = directory / "config.json"

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from service.core.errors import ScoregateError
 from service.core.settings import SettingsError
 from service.core.settings.tree import PartSettings, Settings
-from service.metrics.common.contract import NAME, Item, Metric, MetricOptions, Score
+from service.metrics.common.contract import NAME, Item, Metric, MetricOptions, Score, TogetherOptions
 from service.metrics.common.model_calls import Models
 from service.metrics.common.registry import Assignment
 from service.serving.context import WORST_FIRST
@@ -133,6 +133,8 @@ def composites(
                     f"{place}.{part}: there is no such metric; there are {', '.join(metrics)}"
                 )
             parts[part] = part_of(f"{place}.{part}", metrics[part], table, assigned)
+        if len({part.options.together for part in parts.values()}) > 1:
+            raise SettingsError(f"{place}: some parts score each frame, and others all frames together")
         lacks = (lack(f"{place}.{part}", parts[part], assigned) for part in parts)
         made[name] = composite(name, parts, tuple(filter(None, lacks)))
     return made
@@ -180,9 +182,11 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
         """Return the sum of the contributions.  Raises the error of the first part that failed."""
         return total(parts, await models.score(item, {name: part.options for name, part in parts.items()}))
 
+    together = all(part.options.together for part in parts.values())
     return Composite(
         name,
         score,
+        options=TogetherOptions if together else MetricOptions,
         details=CompositeDetails,
         roles=tuple(roles),
         may_use=tuple(may_use),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import iscoroutinefunction
-from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from pydantic import Field, PydanticUserError, TypeAdapter
 
@@ -38,13 +38,18 @@ class MetricOptions(Strict):
     Attributes:
         frames: several images of an item have the mean of their scores, or the score of one grid.
         samples: the number of frames to score; all by default.
+        together: the metric scores all frames of an item at once, as `Item.frames`.
     """
+
+    together: ClassVar[bool] = False
 
     frames: Literal["mean", "grid"] = "mean"
     samples: Annotated[int, Field(ge=1, le=MAX_FRAMES), WHOLE] | None = None
 
     def overruled(self) -> dict[str, str]:
         """Return each option that has no effect, with the option whose value is the reason."""
+        if self.together:
+            return {"frames": "metric"}
         return {"frames": "samples"} if self.samples == 1 else {}
 
     def unused(self) -> tuple[Note, ...]:
@@ -57,6 +62,12 @@ class MetricOptions(Strict):
             for name, reason in self.overruled().items()
             if getattr(self, name) != defaults[name].get_default(call_default_factory=True)
         )
+
+
+class TogetherOptions(MetricOptions):
+    """Options of a metric that scores all frames of an item together."""
+
+    together: ClassVar[bool] = True
 
 
 Options = TypeVar("Options", bound=MetricOptions)
@@ -72,6 +83,7 @@ class Item:
         references: images that it is compared with; empty unless the metric `uses` them.
         source: the image before an edit, likewise.
         rival: the image that it is compared with; None unless the metric is `pairwise` under its options.
+        frames: of which *image* is the first, if the metric scores them `together` and there are several.
     """
 
     image: Image
@@ -79,6 +91,7 @@ class Item:
     references: tuple[Image, ...] = ()
     source: Image | None = None
     rival: Image | None = None
+    frames: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,12 +200,11 @@ class Sending:
 
     def prepare(self, call: Call) -> Prepared:
         """Return a call with its images as files and digests.  Raises `ImageError`."""
-        if not hasattr(call, "image"):
-            return Prepared(self._cost, call)
-        sent: dict[str, Any] = {"image": self._of(call.image)}
-        if before := getattr(call, "before", ()):
-            sent["before"] = tuple(self._of(each) if isinstance(each, Image) else each for each in before)
-        return Prepared(self._cost, replace(call, **sent))  # type: ignore[type-var]
+        sent: dict[str, Any] = {"image": self._of(call.image)} if hasattr(call, "image") else {}
+        for name in ("before", "frames"):
+            if several := getattr(call, name, ()):
+                sent[name] = tuple(self._of(each) if isinstance(each, Image) else each for each in several)
+        return Prepared(self._cost, replace(call, **sent) if sent else call)  # type: ignore[type-var]
 
     def _of(self, image: Image) -> Image:
         if image.digest not in self._plain:

@@ -94,6 +94,8 @@ def details_by_metric(metrics: Mapping[str, Metric]) -> type[BaseModel]:
 def details_of(metric: Metric) -> Any:
     """Return the type of one metric's details, for a single image or several."""
     details: Any = metric.details
+    if metric.options.together:
+        return details
     of_one: Any = of_frame(details)
     return details | Frames[of_one] | Grid[details]
 

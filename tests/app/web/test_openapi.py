@@ -21,6 +21,7 @@ from tests.support.fakes import (
     FakeItm,
     FakeOcr,
     FakeReward,
+    FakeVideoAlign,
 )
 from tests.support.pictures import b64, item, png
 from tests.support.refusals import SECRET, request
@@ -168,15 +169,16 @@ async def test_keys_are_described_and_asked_for_where_there_are_some(serve, docu
 @pytest.mark.anyio
 @pytest.mark.parametrize("image", [b64(png()), [b64(png()), b64(png("blue"))]], ids=["one", "frames"])
 async def test_details_hold_what_their_metric_declares(serve, fakes, image):
-    """Every field, and no other; with several images, in `frames`."""
+    """Every field, and no other; with several images, in `frames`, unless the metric takes them together."""
     fakes |= {"picks": FakeClip(), "prefers": FakeClip(), "ocr": FakeOcr(), "detector": FakeDetector()}
     fakes |= {"imagereward": FakeImageReward(), "aesthetic": FakeAesthetic(), "reward": FakeReward()}
     fakes |= {"itm": FakeItm(), "artifact": FakeArtifact()}
     fakes |= {"hpsv3": FakeHpsv3(), "hpsv3pp": FakeHpsv3pp(), "editreward": FakeEditReward()}
+    fakes |= {"videoalign": FakeVideoAlign()}
     tables = {"pickscore": {"model": "picks"}, "hpsv2": {"model": "prefers"}}
     tables |= {
         name: {"model": name} for name in ("imagereward", "aesthetic", "hpsv3", "hpsv3pp", "editreward")
-    }
+    } | {"videoalign": {"model": "videoalign"}}
     tables |= {"reward_model": {"model": "reward"}}
     roles = {"picks": "clip", "prefers": "clip"}
     models = {name: {"family": "fake", "role": roles.get(name, name)} for name in fakes}
@@ -184,13 +186,14 @@ async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     beside = {"references": [b64(png("blue"))], "source": b64(png("blue"))}
     wanted = item('a red dog with "hi"', image, **beside)
     wanted["options"] = {"geneval": task, "refclipscore": {"reference_texts": ["a dog"]}}
-    body = {"items": [wanted], "metrics": list(own()), "explain": True, "timeout_ms": 120_000}
+    names = [name for name in own() if isinstance(image, list) or not own()[name].options.together]
+    body = {"items": [wanted], "metrics": names, "explain": True, "timeout_ms": 120_000}
     async with serve(models=models, metrics=tables) as client:
         answer = (await client.post("/score", json=body)).json()
         document = (await client.get("/openapi.json")).json()
 
     [result] = answer["results"]
-    assert own().keys() == result["details"].keys()
+    assert {*names} == result["details"].keys()
     assert validator(document, "ScoreAnswer").is_valid(answer)
     for name, details in result["details"].items():
         declared = own()[name].details.__annotations__

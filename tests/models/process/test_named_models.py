@@ -31,6 +31,7 @@ def profile(*names, devices=ON_CPU, dtype=""):
         ("zhiqiulin/clip-flant5-xxl", "vqa", "clip_flant5"),
         ("THUDM/ImageReward", "imagereward", "imagereward"),
         ("TIGER-Lab/EditReward-Qwen2.5-7B-VL", "editreward", "editreward"),
+        ("KwaiVGI/VideoReward", "videoalign", "videoalign"),
         ("MizzenAI/HPSv3", "hpsv3", "hpsv3"),
         ("Junjun2333/HPSv3-PlusPlus", "hpsv3pp", "hpsv3pp"),
         ("yuvalkirstain/PickScore_v1", "clip", "open_clip"),

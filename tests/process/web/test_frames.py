@@ -3,6 +3,7 @@
 import pytest
 
 from tests.app.web.test_frames import STILLS, body, details, error, scored, seen
+from tests.support.fakes import FakeVideoAlign
 from tests.support.films import COLOURS, declared_mp4, film, many_frames, mp4
 from tests.support.pictures import b64, item, png
 
@@ -121,3 +122,22 @@ async def test_a_video_is_no_reference(serve):
         answer = (await client.post("/score", json=asked)).json()
 
     assert "a video in place of a still picture" in answer["results"][0]["errors"]["judge"]["detail"], answer
+
+
+async def test_frames_of_a_video_are_scored_together(serve, fakes):
+    """At a rate, as they are decoded, beside a metric that scores each."""
+    pytest.importorskip("av", reason="the extra `video` is not installed")
+    fakes["videoalign"] = FakeVideoAlign()
+    models = {name: {"family": "fake", "role": name} for name in fakes}
+    asked = {**body(b64(mp4(COLOURS)), ("videoalign", "videoalign.motion", "vqascore")), "fps": 4}
+    async with serve(
+        models=models,
+        metrics={"videoalign": {"model": "videoalign"}},
+        images={"formats": ["MP4"]},
+    ) as client:
+        [result] = (await client.post("/score", json=asked)).json()["results"]
+
+    [call] = fakes["videoalign"].calls
+    assert (3, {(64, 48)}) == (len(call.frames), {frame.size for frame in call.frames})
+    assert 3 == result["details"]["videoalign"]["frames_used"] == details(result)["frames_used"]
+    assert result["scores"]["videoalign.motion"] == result["details"]["videoalign"]["motion"]

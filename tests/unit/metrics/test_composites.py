@@ -8,7 +8,7 @@ from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.composites import CompositeDetails, Part, composite, composites, lack, total
 from service.metrics.common.contract import Metric, MetricOptions, Score
-from service.metrics.common.registry import assign, own
+from service.metrics.common.registry import assign, configured, own
 from service.wiring.load import load_settings
 
 REWARD = {
@@ -111,6 +111,25 @@ def test_a_variable_may_set_a_part(tmp_path):
     settings = load_settings(profile, {"SCOREGATE_COMPOSITES__REWARD__CLIPSCORE__WEIGHT": "0.25"})
 
     assert 0.25 == settings.composites["reward"]["clipscore"].weight
+
+
+def with_a_video(**parts):
+    """The composites of a profile that has VideoAlign."""
+    tree = {name: {"family": "fake", "role": name} for name in ("clip", "videoalign")}
+    tables = {name: {"weight": weight} for name, weight in parts.items()}
+    metrics = {"videoalign": {"model": "videoalign"}}
+    settings = Settings.model_validate({"models": tree, "metrics": metrics, "composites": {"reward": tables}})
+    known = configured(own(), settings)
+    return composites(known, settings, assign(known, settings))["reward"]
+
+
+def test_parts_score_all_frames_together_or_none_does():
+    """Heads of one model may be weighed; a metric of single frames beside them is refused."""
+    found = with_a_video(**{"videoalign.motion": 0.5, "videoalign.text": 2})
+
+    assert found.options.together
+    with pytest.raises(SettingsError, match=r"composites\.reward: some parts score each frame, and others"):
+        with_a_video(**{"videoalign.motion": 0.5, "clipscore": 2})
 
 
 def test_a_sum_has_the_worst_cache_status_of_its_parts_and_names_the_part_of_a_warning():

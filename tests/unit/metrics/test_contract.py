@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.metrics.common.contract import Metric, MetricOptions, Score
+from service.metrics.common.contract import Metric, MetricOptions, Score, TogetherOptions
 from service.metrics.common.registry import own
 
 
@@ -78,8 +78,20 @@ OVERRULED = [
         for given in (ID, QUESTIONS)
     ],
     ("vq2", {"answers": "generated", "normalization": "yes_no"}, "normalization"),
-    *[(name, {"frames": "grid", "samples": 1}, "frames") for name in own()],
+    *[
+        (name, {"frames": "grid", "samples": 1}, "frames")
+        for name, metric in own().items()
+        if not metric.options.together
+    ],
 ]
+
+
+def test_a_metric_that_scores_frames_together_makes_no_grid():
+    """Whatever else is set; its default value is no warning."""
+    [note] = TogetherOptions(frames="grid").unused()
+
+    assert "the option frames has no effect with this metric" == note.text
+    assert () == TogetherOptions(frames="mean", samples=3).unused()
 
 
 @pytest.mark.parametrize(("metric", "given", "name"), OVERRULED)

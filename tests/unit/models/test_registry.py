@@ -60,6 +60,7 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "hpsv3": "hpsv3",
         "hpsv3pp": "hpsv3pp",
         "editreward": "editreward",
+        "videoalign": "videoalign",
         "aesthetic": "aesthetic",
         "pal4vst": "artifact",
         "openai_reward": "reward",

@@ -1,0 +1,35 @@
+"""What is sent to replicas on Ray: images as files, each once."""
+
+import PIL.Image
+
+from models.core.calls import EntailmentCall, VideoCall
+from models.images.frame_stack import FrameStack
+from models.images.image import Image
+from service.serving.ray.groups import Sending
+from tests.support.films import COLOURS, film
+
+
+def test_frames_are_sent_as_pictures_of_their_own(monkeypatch):
+    """Decoded while their memory is reserved, not when the call is pickled; their keys are the same."""
+    monkeypatch.setattr("models.images.frame_stack.decode_film", lambda encoded, header: decoded(header))
+    stack = FrameStack(film())
+    stack.keep([0, 1, 2])
+    frames = tuple(stack.frame(number) for number in (0, 1, 2, 1))
+    call = VideoCall(frames, "a cat")
+    sent = Sending(7).prepare(call).data
+
+    assert {Image} == {*map(type, sent.frames)}
+    assert [(255, 0, 0), (0, 255, 0), (0, 0, 255)] == [each.rgb.getpixel((0, 0)) for each in sent.frames[:3]]
+    assert sent.frames[1] is sent.frames[3]
+    assert call.key(()) == sent.key(())
+
+
+def test_a_call_without_images_is_sent_as_it_is():
+    """It has nothing to encode."""
+    call = EntailmentCall("a cat sits", "a cat")
+
+    assert call is Sending(7).prepare(call).data
+
+
+def decoded(header):
+    return [PIL.Image.new("RGB", (header.width, header.height), COLOURS[n]) for n in header.kept]
