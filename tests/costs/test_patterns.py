@@ -108,8 +108,11 @@ def patterns() -> dict[str, tuple[re.Pattern[Any], set[str]]]:
         except NameError:
             in_tables.add(file)
             continue
-        by_name = [used[name] for name, value in names.items() if value is pattern]
-        methods = set().union({method}, *by_name) & METHODS or {"fullmatch"}  # of those in a dict
+        # Equal ones: `re` forgets patterns, and compiles them anew.
+        same = [name for name, value in names.items() if isinstance(value, re.Pattern) and value == pattern]
+        methods = {method}.union(*(used[name] for name in same)) & METHODS or {
+            "fullmatch"
+        }  # of those in a dict
         found[f"{file}:{call.lineno}"] = pattern, methods
     assert in_tables == IN_TABLES
     return found
