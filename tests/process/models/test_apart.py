@@ -126,11 +126,11 @@ class Killed(apart.DecoderProcess):
 
     left = 0  # how many more are killed
 
-    def decode(self, encoded, kept):
+    def decode(self, encoded, kept, most):
         if Killed.left:
             Killed.left -= 1
             self._process.kill()
-        return super().decode(encoded, kept)
+        return super().decode(encoded, kept, most)
 
 
 @pytest.fixture
