@@ -1,7 +1,7 @@
 """Files of a checkpoint: their names in every supported layout, the weights, and configurations."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +137,14 @@ def weight_files(directory: Path) -> list[Path]:
         if index.is_file():
             return shards(index)
     raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(TRANSFORMERS_WEIGHTS)})")
+
+
+def first_weights(directory: Path, names: Sequence[str]) -> Path:
+    """Return the first of *names* that is a file.  Raises `CheckpointError` if none is."""
+    for name in names:
+        if (directory / name).is_file():
+            return directory / name
+    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(names)})")
 
 
 def model_type(directory: Path, *implemented: str) -> str:

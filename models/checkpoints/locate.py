@@ -79,6 +79,18 @@ def model_arguments(settings: LocalSettings) -> ModelArguments:
     }
 
 
+def downloaded(settings: LocalSettings, files: Sequence[str]) -> ModelArguments:
+    """Download *files* of a table's repository; return the model's arguments.  Same errors as `locate`."""
+    directory = download(settings.checkpoint, settings.revision, files)
+    return {
+        "directory": directory,
+        "dtype": settings.dtype,
+        "device": settings.device,
+        "id": settings.id or settings.checkpoint,
+        "revision": directory.name,  # the folder of a commit
+    }
+
+
 def locate(checkpoint: str, revision: str = "") -> Located:
     """
     Find *checkpoint*: a path, `demo:NAME`, or a hub id `owner/name`, which is downloaded if it is not cached.

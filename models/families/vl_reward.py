@@ -3,8 +3,8 @@ Reward models on a vision-language model of Qwen: chats, pixels, and the states 
 
     pictures -> patches -> vision tower -> language model, with the text -> states of the reward tokens
 
-Each family has a head of its own on these states, in float32.  Networks and patches are those of
-transformers.
+Each family has a head of its own on these states, in float32; `head_of` builds that of HPSv3, which others
+have too.  Networks and patches are those of transformers.
 """
 
 import re
@@ -16,12 +16,20 @@ from typing import Any, NamedTuple
 import PIL.Image
 import torch
 from tokenizers import AddedToken, Tokenizer
+from torch import nn
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 
 from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES, read_json
-from models.checkpoints.locate import ModelArguments, download, local, locate
+from models.checkpoints.locate import (
+    ModelArguments,
+    download,
+    downloaded,
+    local,
+    locate,
+    model_arguments,
+)
 from models.checkpoints.pretrained import load_processor, load_state, load_tokenizer, thread_safe
-from models.checkpoints.weights import DTYPES, translated
+from models.checkpoints.weights import DTYPES, mismatch, translated
 from models.core.contract import CheckpointError, ModelError
 from models.core.messages import in_short
 from models.core.settings import TunedSettings
@@ -43,6 +51,11 @@ NAMES = (
 )
 UNUSED = re.compile(r"lm_head\.weight")
 
+TOKEN = "<|Reward|>"  # the reward token of models with one for each chat
+HEAD = "rm_head."
+HIDDEN = (1024, 16)  # outputs of the layers before the last
+OUTPUTS = 2  # the mean, and the logarithm of the deviation
+
 
 def located(settings: TunedSettings, base: str, files: Sequence[str]) -> tuple[ModelArguments, Path]:
     """
@@ -55,18 +68,11 @@ def located(settings: TunedSettings, base: str, files: Sequence[str]) -> tuple[M
     Raises:
         CheckpointError: there is no such directory or repository.
     """
-    found = local(settings.checkpoint)
-    directory = found.directory if found else download(settings.checkpoint, settings.revision, files)
-    arguments = ModelArguments(
-        directory=directory,
-        dtype=settings.dtype,
-        device=settings.device,
-        id=settings.id or (found.id if found else settings.checkpoint),
-        revision=settings.revision if found else directory.name,  # the folder of a commit
-    )
+    here = local(settings.checkpoint) is not None
+    arguments = model_arguments(settings) if here else downloaded(settings, files)
     if settings.base:
         return arguments, locate(settings.base).directory
-    return arguments, directory if found else download(base, "", BASE_FILES)
+    return arguments, arguments["directory"] if here else download(base, "", BASE_FILES)
 
 
 # --- texts --------------------------------------------------------------------------------------
@@ -319,3 +325,24 @@ class Network:
         rows = torch.arange(len(chats), device=self._device)[:, None]
         states: torch.Tensor = found[rows, places].float()
         return states
+
+
+# --- the head -----------------------------------------------------------------------------------
+
+
+def head_of(tensors: Mapping[str, torch.Tensor], width: int, place: Path, prefix: str = HEAD) -> nn.Module:
+    """
+    Build the head on states of *width* numbers from the tensors whose names begin with *prefix*.
+
+    Raises:
+        CheckpointError: they do not fit.
+    """
+    first, second = HIDDEN
+    # The third is a dropout in training.
+    layers = [nn.Linear(width, first), nn.ReLU(), nn.Identity(), nn.Linear(first, second), nn.ReLU()]
+    head = nn.Sequential(*layers, nn.Linear(second, OUTPUTS))
+    held = {name.removeprefix(prefix): each for name, each in tensors.items() if name.startswith(prefix)}
+    if wrong := mismatch(held, head.state_dict()):
+        raise CheckpointError(f"{place}: not a head of {width} numbers ({prefix}…): {wrong}")
+    head.load_state_dict(held)
+    return head.float()

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from transformers import Qwen2_5_VLModel, Qwen2VLImageProcessorPil
 
+from models.checkpoints.files import first_weights
 from models.checkpoints.info import info_of
 from models.checkpoints.weights import read_file
 from models.core.calls import EditCall
@@ -20,8 +21,17 @@ from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.core.settings import TunedSettings
 from models.families.editreward import BASE, FAMILY
-from models.families.hpsv3.model import TOKEN, found_file, head_of
-from models.families.vl_reward import BASE_FILES, Chat, Chatted, Network, PatchPixels, body, located
+from models.families.vl_reward import (
+    BASE_FILES,
+    TOKEN,
+    Chat,
+    Chatted,
+    Network,
+    PatchPixels,
+    body,
+    head_of,
+    located,
+)
 
 MODEL_TYPE = "qwen2_5_vl"  # MiMo-VL has it, too
 WEIGHTS = ("model.pth", "model.safetensors")  # the first that exists is read
@@ -33,7 +43,7 @@ INSTRUCTIONS = [
 
 def weights_files(directory: Path) -> list[Path]:
     """Return the file with the weights.  Raises `CheckpointError`."""
-    return [found_file(directory, WEIGHTS)]
+    return [first_weights(directory, WEIGHTS)]
 
 
 class EditReward:

@@ -5,61 +5,42 @@ Instruction, pixels and head are those of the released code (package hpsv3 1.0.0
 model with embeddings alone, so the tokens of a picture have the positions of a text's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import nn
 from transformers import Qwen2VLImageProcessorPil, Qwen2VLModel
 
+from models.checkpoints.files import first_weights
 from models.checkpoints.info import info_of
-from models.checkpoints.weights import mismatch, read_file
+from models.checkpoints.weights import read_file
 from models.core.calls import RewardCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.core.settings import TunedSettings
 from models.families.hpsv3 import BASE, FAMILY
-from models.families.vl_reward import BASE_FILES, Chat, Chatted, Network, PatchPixels, body, located
+from models.families.vl_reward import (
+    BASE_FILES,
+    HEAD,
+    TOKEN,
+    Chat,
+    Chatted,
+    Network,
+    PatchPixels,
+    body,
+    head_of,
+    located,
+)
 
 MODEL_TYPE = "qwen2_vl"
 WEIGHTS = ("HPSv3.safetensors", "HPSv3.pth")  # the first that exists is read
 INSTRUCTION = Path(__file__).with_name("instruction.txt").read_text("utf-8")
-TOKEN = "<|Reward|>"
-HEAD = "rm_head."
-HIDDEN = (1024, 16)  # outputs of the layers before the last
-OUTPUTS = 2  # the mean, and the logarithm of the deviation
 
 
 def weights_files(directory: Path) -> list[Path]:
     """Return the file with the weights.  Raises `CheckpointError`."""
-    return [found_file(directory, WEIGHTS)]
-
-
-def found_file(directory: Path, names: Sequence[str]) -> Path:
-    """Return the first of *names* that is a file.  Raises `CheckpointError`."""
-    for name in names:
-        if (directory / name).is_file():
-            return directory / name
-    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(names)})")
-
-
-def head_of(tensors: Mapping[str, torch.Tensor], width: int, place: Path, prefix: str = HEAD) -> nn.Module:
-    """
-    Build the head on states of *width* numbers from the tensors whose names begin with *prefix*.
-
-    Raises:
-        CheckpointError: they do not fit.
-    """
-    first, second = HIDDEN
-    # The third is a dropout in training.
-    layers = [nn.Linear(width, first), nn.ReLU(), nn.Identity(), nn.Linear(first, second), nn.ReLU()]
-    head = nn.Sequential(*layers, nn.Linear(second, OUTPUTS))
-    held = {name.removeprefix(prefix): each for name, each in tensors.items() if name.startswith(prefix)}
-    if wrong := mismatch(held, head.state_dict()):
-        raise CheckpointError(f"{place}: not a head of {width} numbers ({prefix}…): {wrong}")
-    head.load_state_dict(held)
-    return head.float()
+    return [first_weights(directory, WEIGHTS)]
 
 
 class Hpsv3:

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from transformers import Qwen2VLImageProcessor, Qwen3VLModel
 
+from models.checkpoints.files import first_weights
 from models.checkpoints.info import info_of
 from models.checkpoints.weights import mismatch, read_file
 from models.core.calls import ProgressCall
@@ -20,9 +21,19 @@ from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.core.settings import TunedSettings
-from models.families.hpsv3.model import HEAD, TOKEN, found_file, head_of
 from models.families.hpsv3pp import BASE, FAMILY
-from models.families.vl_reward import BASE_FILES, Chat, Chatted, Network, PatchPixels, body, located
+from models.families.vl_reward import (
+    BASE_FILES,
+    HEAD,
+    TOKEN,
+    Chat,
+    Chatted,
+    Network,
+    PatchPixels,
+    body,
+    head_of,
+    located,
+)
 
 MODEL_TYPE = "qwen3_vl"
 WEIGHTS = ("hpsv3++.safetensors", "hpsv3++.pth")  # the first that exists is read
@@ -33,7 +44,7 @@ PARTS = (HEAD, "cond_encoder.", "film_gen.", "cap_encoder.")
 
 def weights_files(directory: Path) -> list[Path]:
     """Return the file with the weights.  Raises `CheckpointError`."""
-    return [found_file(directory, WEIGHTS)]
+    return [first_weights(directory, WEIGHTS)]
 
 
 class Capability(nn.Module):

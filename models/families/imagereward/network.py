@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from transformers import BlipTextConfig, BlipTextModel, BlipVisionConfig, BlipVisionModel
 
-from models.checkpoints.files import TOKENIZER, built, check_fixed, check_size, read_json
-from models.checkpoints.locate import ModelArguments, download, local, model_arguments
+from models.checkpoints.files import TOKENIZER, built, check_fixed, check_size, first_weights, read_json
+from models.checkpoints.locate import ModelArguments, download, downloaded, local, model_arguments
 from models.checkpoints.weights import mismatch, read_file, translated
 from models.core.contract import CheckpointError
 from models.core.settings import LocalSettings
@@ -59,23 +59,13 @@ def located(settings: LocalSettings) -> tuple[ModelArguments, Path | None]:
     """
     if local(settings.checkpoint):
         return model_arguments(settings), None
-    directory = download(settings.checkpoint, settings.revision, (MED_CONFIG, *WEIGHTS))
-    arguments = ModelArguments(
-        directory=directory,
-        dtype=settings.dtype,
-        device=settings.device,
-        id=settings.id or settings.checkpoint,
-        revision=directory.name,  # the folder of a commit
-    )
+    arguments = downloaded(settings, (MED_CONFIG, *WEIGHTS))
     return arguments, download(TOKENIZER_REPOSITORY, "", VOCABULARY)
 
 
 def weights_files(directory: Path) -> list[Path]:
     """Return the file with the weights.  Raises `CheckpointError`."""
-    for name in WEIGHTS:
-        if (directory / name).is_file():
-            return [directory / name]
-    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(WEIGHTS)})")
+    return [first_weights(directory, WEIGHTS)]
 
 
 def vision_config(path: Path, shapes: Mapping[str, torch.Tensor]) -> BlipVisionConfig:
