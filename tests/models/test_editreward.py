@@ -12,7 +12,7 @@ from models.core.outcomes import Reward
 from models.families.editreward.model import EditReward
 from models.families.registry import families
 from tests.support.dry_run import dry_run
-from tests.support.vl_checkpoints import PICTURES, configure, editreward, golden, qwen2_5_vl, tensors
+from tests.support.vl_checkpoints import PICTURES, configure, editreward, golden, outputs, qwen2_5_vl, tensors
 
 SAID = golden("editreward")
 PROMPTS = [prompt["text"] for prompt in SAID["prompts"]]
@@ -33,10 +33,6 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(directory):
     return EditReward(directory, **ON_THE_CPU)
-
-
-def outputs(model, *calls):
-    return [list(found.outputs) for found in model.score([model.prepare(call) for call in calls])]
 
 
 def test_every_output_is_that_of_the_released_code(model):

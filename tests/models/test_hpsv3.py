@@ -16,7 +16,7 @@ from models.families.registry import families
 from models.images.image import Image
 from tests.support.dry_run import dry_run
 from tests.support.pictures import png
-from tests.support.vl_checkpoints import PICTURES, QWEN2_VL, calls, configure, golden, hpsv3
+from tests.support.vl_checkpoints import PICTURES, QWEN2_VL, calls, configure, golden, hpsv3, outputs
 
 SAID = golden("hpsv3")
 CALLS = calls(SAID)
@@ -33,10 +33,6 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(directory):
     return Hpsv3(directory, **ON_THE_CPU)
-
-
-def outputs(model, *calls):
-    return [list(found.outputs) for found in model.score([model.prepare(call) for call in calls])]
 
 
 def test_every_output_is_that_of_the_released_code(model):

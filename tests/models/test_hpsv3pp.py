@@ -14,7 +14,7 @@ from models.families.hpsv3pp.model import Hpsv3pp
 from models.families.registry import families
 from models.families.vl_reward import Patches
 from tests.support.dry_run import dry_run
-from tests.support.vl_checkpoints import PICTURES, configure, golden, hpsv3pp, qwen3_vl, tensors
+from tests.support.vl_checkpoints import PICTURES, configure, golden, hpsv3pp, outputs, qwen3_vl, tensors
 
 SAID = golden("hpsv3pp")
 CALLS = [
@@ -34,10 +34,6 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(directory):
     return Hpsv3pp(directory, **ON_THE_CPU)
-
-
-def outputs(model, *calls):
-    return [list(found.outputs) for found in model.score([model.prepare(call) for call in calls])]
 
 
 def test_every_output_is_that_of_the_released_code(model):

@@ -16,7 +16,7 @@ from models.families.videoalign.model import TOKENS, VideoAlign
 from models.images.image import Image
 from tests.support.dry_run import dry_run
 from tests.support.pictures import png
-from tests.support.vl_checkpoints import QWEN2_VL, configure, frames, golden, tensors, videoalign
+from tests.support.vl_checkpoints import QWEN2_VL, configure, frames, golden, outputs, tensors, videoalign
 
 SAID = golden("videoalign")
 CALLS = [VideoCall(frames(SAID, row), SAID["prompts"][row["prompt"]]["text"]) for row in SAID["scores"]]
@@ -33,10 +33,6 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(directory):
     return VideoAlign(directory, **ON_THE_CPU)
-
-
-def outputs(model, *calls):
-    return [list(found.outputs) for found in model.score([model.prepare(call) for call in calls])]
 
 
 def test_every_output_is_that_of_the_released_code(model):

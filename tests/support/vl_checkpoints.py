@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from models.core.calls import RewardCall
+from models.core.calls import Call, RewardCall
 from models.images.image import Image
 from tests.support.paths import GOLDEN
 
@@ -30,6 +30,11 @@ def calls(said: Mapping[str, Any]) -> list[RewardCall]:
     return [
         RewardCall(PICTURES[row["image"]], said["prompts"][row["prompt"]]["text"]) for row in said["scores"]
     ]
+
+
+def outputs(model: Any, *calls: Call) -> list[list[float]]:
+    """The outputs of calls in one batch."""
+    return [list(found.outputs) for found in model.score([model.prepare(call) for call in calls])]
 
 
 def tensor(name: str, shape: list[int]) -> torch.Tensor:
