@@ -1,5 +1,6 @@
 """Warnings that come with scores: a stable code and a sentence for people."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,4 +41,7 @@ class Note:
         return Note(self.code, f"{name}: {self.text}", self.share)
 
 
-DEMO = "{} is a demo model: scores that rest on it mean nothing for real pictures"
+def demo_notes(names: Iterable[str], demo: Collection[str]) -> list[Note]:
+    """Return a warning for each of the models *names* that is one of *demo*, the names of demo models."""
+    meaning = "is a demo model: scores that rest on it mean nothing for real pictures"
+    return [Note(Code.DEMO_MODEL, f"{name} {meaning}") for name in names if name in demo]

@@ -15,8 +15,8 @@ from service.core.concurrency.tasks import side_by_side
 from service.core.errors import REFUSALS, BadImage, DeadlineExceeded, Fault, Invalid, ScoregateError
 from service.images.loader import ImageRef
 from service.metrics.common.contract import REFERENCES, SOURCE, Item, MetricOptions, Score
-from service.observability.notes import DEMO, Code, Note
-from service.scoring.engine import Engine, notes, raise_if_changed, repeated
+from service.observability.notes import Note, demo_notes
+from service.scoring.engine import Engine, infos_of, notes, raise_if_changed, repeated
 from service.scoring.pairs import FailedPair, Pair, Schedule, Winner
 from service.scoring.plan import Frame, Input, UnopenedItem, Workload, demands_of
 from service.scoring.report import ItemReport, MetricResult, Report, most_telling, unknown_words
@@ -190,8 +190,7 @@ async def judged(engine: Engine, group: Group, context: Context) -> Compared:
         done = list[Pair | FailedPair]()
         while coming := group.schedule.next_round(count, done):
             done += await referee.verdicts(coming)
-    infos = {name: context.request.models.get(name, handle.backend.info) for name, handle in handles.items()}
-    return Compared(count, done, referee.report(infos))
+    return Compared(count, done, referee.report(infos_of(handles, context)))
 
 
 class Pictures(NamedTuple):
@@ -297,7 +296,7 @@ class Referee:
             ItemReport(item, {}, tuple(dict.fromkeys(self._noted.get(index, ()))))
             for index, item in enumerate(self._group.items)
         ]
-        demo = [Note(Code.DEMO_MODEL, DEMO.format(name)) for name in infos if name in self._engine.demo]
-        report = Report(items, infos, [*demo, *unknown_words(self._group.prompt, infos.values())])
+        notes = [*demo_notes(infos, self._engine.demo), *unknown_words(self._group.prompt, infos.values())]
+        report = Report(items, infos, notes)
         report.count(self._context.instruments)
         return report

@@ -39,14 +39,14 @@ from service.core.errors import (
 from service.images.loader import ImageLoader, ImageRef
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
-from service.observability.notes import DEMO, Code, Note
+from service.observability.notes import Code, Note, demo_notes
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
 from service.scoring.plan import Frame, Input, Plan, UnopenedItem, Workload
 from service.scoring.report import ItemReport, MetricResult, Report, folded, unknown_words
 from service.serving.backends.base import not_decoded
 from service.serving.context import Context, free
-from service.serving.handle import used
+from service.serving.handle import Handle, used
 from service.serving.runtime import Runtime
 
 log = logging.getLogger("scoregate.engine")
@@ -148,14 +148,13 @@ class Engine:
 
     async def _report(self, plan: Plan, context: Context) -> Report:
         """Return the report of a scored plan, and count it in the Prometheus metrics."""
-        infos = infos_of(plan, context)
+        infos = infos_of(plan.handles, context)
         items = []
         for index in range(len(plan.items)):
             items.append(self._item_report(plan, index, infos))
             if len(plan.items) > 1:  # each may have many frames: other requests have their turns between them
                 await asyncio.sleep(0)
-        notes = [Note(Code.DEMO_MODEL, DEMO.format(name)) for name in infos if name in self.demo]
-        report = Report(items, infos, notes)
+        report = Report(items, infos, demo_notes(infos, self.demo))
         report.count(context.instruments)
         return report
 
@@ -171,7 +170,7 @@ class Engine:
         """Score *input*; if it is the last one of its item, pass the item's report on."""
         await self._score_input(input, plan.work, context)
         if plan.is_scored(input.index):
-            await finished(input.index, self._item_report(plan, input.index, infos_of(plan, context)))
+            await finished(input.index, self._item_report(plan, input.index, infos_of(plan.handles, context)))
 
     async def _score_input(self, input: Input, work: Workload, context: Context) -> None:
         """Set the result of each metric of *input*; all fail if an image cannot be opened."""
@@ -251,10 +250,10 @@ class Engine:
         return dict(zip(parts, results, strict=True))
 
 
-def infos_of(plan: Plan, context: Context) -> dict[str, ModelInfo]:
+def infos_of(handles: Mapping[str, Handle], context: Context) -> dict[str, ModelInfo]:
     """Return each model that a request may have used, by name: as it was used, or as it is now."""
     used = context.request.models
-    return {name: used.get(name, handle.backend.info) for name, handle in plan.handles.items()}
+    return {name: used.get(name, handle.backend.info) for name, handle in handles.items()}
 
 
 def checked(name: str, score: Any, options: MetricOptions, context: Context) -> Score:
