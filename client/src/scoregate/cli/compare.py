@@ -7,7 +7,7 @@ from typing import Any
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, NoResult, add_options, connected, finite, options_of, whole
-from scoregate.cli.rank import complaints
+from scoregate.cli.rank import naming
 from scoregate.cli.score import read_pictures
 from scoregate.cli.warnings import warn
 from scoregate.text import number, shown, table
@@ -48,23 +48,18 @@ def run(arguments: argparse.Namespace) -> int:
     if faults:
         raise NoResult("; ".join(faults))
     names = [name for name, _ in pictures]
-    with connected(arguments) as client:
-        try:
-            comparison = client.compare(
-                arguments.prompt,
-                [picture for _, picture in pictures],
-                metric=arguments.metric,
-                rubric=arguments.rubric,
-                source=arguments.source,
-                schedule=arguments.schedule,
-                noise=arguments.noise,
-                orient=arguments.orient,
-                options=options_of(arguments),
-            )
-        except scoregate.ScoregateError as exc:
-            if named := complaints(exc, names):
-                raise NoResult("; ".join(named)) from exc
-            raise
+    with connected(arguments) as client, naming(names):
+        comparison = client.compare(
+            arguments.prompt,
+            [picture for _, picture in pictures],
+            metric=arguments.metric,
+            rubric=arguments.rubric,
+            source=arguments.source,
+            schedule=arguments.schedule,
+            noise=arguments.noise,
+            orient=arguments.orient,
+            options=options_of(arguments),
+        )
     if arguments.json:
         print(json.dumps(comparison.raw))
     else:

@@ -4,6 +4,8 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import scoregate
@@ -62,23 +64,18 @@ def run(arguments: argparse.Namespace) -> int:
     if faults and arguments.on_error == "raise":
         raise NoResult(f"{'; '.join(faults)}; --on-error pass or block ranks the others")
     names = [name for name, _ in pictures]
-    with connected(arguments) as client:
-        try:
-            ranking = client.rank(
-                arguments.prompt,
-                [picture for _, picture in pictures],
-                metric=arguments.metric,
-                top_k=arguments.top_k,
-                threshold=arguments.threshold,
-                cascade=arguments.cascade,
-                on_error=arguments.on_error,
-                orient=arguments.orient,
-                options=options_of(arguments),
-            )
-        except scoregate.ScoregateError as exc:
-            if named := complaints(exc, names):
-                raise NoResult("; ".join(named)) from exc
-            raise
+    with connected(arguments) as client, naming(names):
+        ranking = client.rank(
+            arguments.prompt,
+            [picture for _, picture in pictures],
+            metric=arguments.metric,
+            top_k=arguments.top_k,
+            threshold=arguments.threshold,
+            cascade=arguments.cascade,
+            on_error=arguments.on_error,
+            orient=arguments.orient,
+            options=options_of(arguments),
+        )
     if arguments.json:
         print(json.dumps(ranking.raw))
     else:
@@ -89,10 +86,16 @@ def run(arguments: argparse.Namespace) -> int:
     return NO_SCORE if faults or any(ranked.error for ranked in ranking) else OK
 
 
-def complaints(error: scoregate.ScoregateError, names: list[str]) -> list[str]:
-    """Return the faults of pictures in *error*, by name; empty if it is about something else."""
-    places = [(OF_A_PICTURE.fullmatch(fault["pointer"]), fault["detail"]) for fault in error.errors]
-    return [f"{names[int(found[1])]}: {detail}" for found, detail in places if found]
+@contextmanager
+def naming(names: list[str]) -> Iterator[None]:
+    """Name the pictures in an error about some of them.  Raises `NoResult`; other errors pass."""
+    try:
+        yield
+    except scoregate.ScoregateError as exc:
+        places = [(OF_A_PICTURE.fullmatch(fault["pointer"]), fault["detail"]) for fault in exc.errors]
+        if named := [f"{names[int(found[1])]}: {detail}" for found, detail in places if found]:
+            raise NoResult("; ".join(named)) from exc
+        raise
 
 
 def as_text(ranking: scoregate.Ranking, names: list[str]) -> str:
