@@ -14,12 +14,12 @@ from typing_extensions import TypedDict
 
 from models.core.calls import LabelCall
 from models.core.examples import PICTURE, TEXTS
-from service.core.errors import Invalid, ScoregateError, Unanswered
+from service.core.errors import Invalid, Unanswered
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, Score
 from service.metrics.common.model_calls import Models
-from service.metrics.common.outputs import OutputMetric
+from service.metrics.common.outputs import OutputMetric, score_of
 from service.metrics.common.question_sets import cut
 from service.metrics.rubrics.answer import Answer
 from service.metrics.rubrics.formula import NoValue
@@ -210,9 +210,7 @@ def output_metric(name: str, options: type[JudgeOptions]) -> OutputMetric:
         """Return what the output counts; the mean of several samples.  Raises the error of `judge`."""
         if name not in options.chosen.numbers:
             raise Invalid(f"the rubric {options.name} has no output {name}")
-        result = (await models.score(item, {metric.name: options}))[metric.name]
-        if isinstance(result, ScoregateError):
-            raise result
+        result = await score_of(metric.name, item, models, options)
         details = result.details["outputs"][name]
         shown = {"rubric": options.name, "digest": options.chosen.digest, **details}
         return Score(details["value"], shown, result.cache, result.warnings)

@@ -19,6 +19,14 @@ class OutputMetric(Metric):
         return {self.name.partition(".")[0]: options}
 
 
+async def score_of(metric: str, item: Item, models: Models, options: MetricOptions) -> Score:
+    """Return the score of the metric that has an output.  Raises its error."""
+    result: Score | ScoregateError = (await models.score(item, {metric: options}))[metric]
+    if isinstance(result, ScoregateError):
+        raise result
+    return result
+
+
 def output_metric(metric: Metric, output: str, formula: str) -> OutputMetric:
     """
     Return the metric whose score is the unbounded number *output* of the details of *metric*.
@@ -29,9 +37,7 @@ def output_metric(metric: Metric, output: str, formula: str) -> OutputMetric:
 
     async def score(item: Item, models: Models, options: MetricOptions) -> Score:
         """Return the output; the details are those of the whole metric, whose error is raised."""
-        result = (await models.score(item, {metric.name: options}))[metric.name]
-        if isinstance(result, ScoregateError):
-            raise result
+        result = await score_of(metric.name, item, models, options)
         return Score(result.details[output], result.details, result.cache, result.warnings)
 
     return OutputMetric(
