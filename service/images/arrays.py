@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from models.images.formats.mp4 import MP4
+from models.images.frame_stack import sampled
 from service.core.errors import Invalid
 
 MAX_HEADER = 1024  # bytes; NumPy writes 118 for four dimensions
@@ -86,8 +87,7 @@ def frames_of(kind: str, file: memoryview, count: int, most: int) -> list[list[b
     check_number(len(pixels), count)
     if kind == "image":
         return [[bmp(each)] for each in pixels]
-    taken = min(most, frames := pixels.shape[2])
-    chosen = [(2 * n + 1) * frames // (2 * taken) for n in range(taken)]
+    chosen = sampled(range(pixels.shape[2]), most)
     return [[bmp(each[:, n].transpose(1, 2, 0)) for n in chosen] for each in pixels]
 
 

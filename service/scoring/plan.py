@@ -7,6 +7,7 @@ from itertools import chain
 from math import ceil
 from typing import NamedTuple
 
+from models.images.frame_stack import sampled
 from service.core.errors import (
     BadImage,
     Fault,
@@ -294,16 +295,6 @@ def demands_of(
         for role, demand in catalog.known[part].demand(prompt, chosen).items():
             if demand.calls and (handle := catalog.models[part].get(role)):
                 yield handle, demand
-
-
-def sampled(frames: Sequence[Frame], count: int) -> list[Frame]:
-    """
-    Return the middle frame of each of *count* equal parts; all frames if there are no more.
-
-    For 10 frames and a count of 4 these are the frames 1, 3, 6 and 8.
-    """
-    count = min(count, len(frames))
-    return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]
 
 
 @dataclass(eq=False, slots=True)
