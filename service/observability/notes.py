@@ -1,6 +1,5 @@
 """Warnings that come with scores: a stable code and a sentence for people."""
 
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -39,9 +38,3 @@ class Note:
     def of_part(self, name: str) -> "Note":
         """Return a copy whose text names the part of a composite that it is about."""
         return Note(self.code, f"{name}: {self.text}", self.share)
-
-
-def demo_notes(names: Iterable[str], demo: Collection[str]) -> list[Note]:
-    """Return a warning for each of the models *names* that is one of *demo*, the names of demo models."""
-    meaning = "is a demo model: scores that rest on it mean nothing for real pictures"
-    return [Note(Code.DEMO_MODEL, f"{name} {meaning}") for name in names if name in demo]

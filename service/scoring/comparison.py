@@ -15,11 +15,11 @@ from service.core.concurrency.tasks import side_by_side
 from service.core.errors import REFUSALS, BadImage, DeadlineExceeded, Fault, Invalid, ScoregateError
 from service.images.loader import ImageRef
 from service.metrics.common.contract import REFERENCES, SOURCE, Item, MetricOptions, Score
-from service.observability.notes import Note, demo_notes
+from service.observability.notes import Note
 from service.scoring.engine import Engine, infos_of, notes, raise_if_changed, repeated
 from service.scoring.pairs import FailedPair, Pair, Schedule, Winner
 from service.scoring.plan import Frame, Input, UnopenedItem, Workload, demands_of
-from service.scoring.report import ItemReport, MetricResult, Report, most_telling, unknown_words
+from service.scoring.report import ItemReport, MetricResult, Report, demo_notes, most_telling, unknown_words
 from service.serving.context import Context
 from service.serving.handle import used
 

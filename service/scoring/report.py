@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import hypot
 from typing import Any
@@ -163,6 +163,12 @@ def rank(error: ScoregateError) -> int:
     if isinstance(error, DeadlineExceeded):
         return 1
     return 2 if error.status >= 500 else 3
+
+
+def demo_notes(names: Iterable[str], demo: Collection[str]) -> list[Note]:
+    """Return a warning for each of the models *names* that is one of *demo*, the names of demo models."""
+    meaning = "is a demo model: scores that rest on it mean nothing for real pictures"
+    return [Note(Code.DEMO_MODEL, f"{name} {meaning}") for name in names if name in demo]
 
 
 def unknown_words(prompt: str, models: Iterable[ModelInfo]) -> list[Note]:
