@@ -28,6 +28,7 @@ SHARED = {
         "tests/process/test_end_to_end.py",
     ),
     "double": (
+        "tests/process/client/test_failover.py",
         "tests/process/test_connections.py",
         "tests/process/test_disconnects.py",
         "tests/process/test_faults.py",
