@@ -191,7 +191,9 @@ class AsyncGate(AsyncClient):
         await asyncio.to_thread(self._service.close)
 
 
-def load(*names: str, devices: Sequence[str] | str = (), dtype: str = "", **client: Any) -> Gate:
+def load(
+    *names: str | os.PathLike[str], devices: Sequence[str] | str = (), dtype: str = "", **client: Any
+) -> Gate:
     """
     Load models into this process, and return a `Client` of them; no port is opened.
 
@@ -212,16 +214,18 @@ def load(*names: str, devices: Sequence[str] | str = (), dtype: str = "", **clie
         ScoregateError: the models cannot be loaded; the detail says why.
         TypeError: no name is given.
     """
-    return _loaded(names, devices, dtype, client)
+    return _loaded([os.fspath(name) for name in names], devices, dtype, client)
 
 
-def aload(*names: str, devices: Sequence[str] | str = (), dtype: str = "", **client: Any) -> Loading:
+def aload(
+    *names: str | os.PathLike[str], devices: Sequence[str] | str = (), dtype: str = "", **client: Any
+) -> Loading:
     """
     Load models into this process as `load` does, for an `AsyncClient` of them.
 
     `gate = await scoregate.aload("demo")`, or `async with scoregate.aload("demo") as gate`.
     """
-    return Loading(names, devices, dtype, client)
+    return Loading([os.fspath(name) for name in names], devices, dtype, client)
 
 
 class Loading:
