@@ -4,7 +4,17 @@ The stable import for packages with metrics or families of models of their own.
 All other modules of `service` and `models` may change in any version.
 """
 
-from models.core.calls import Call, DetectCall, GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.core.calls import (
+    Call,
+    DetectCall,
+    EditCall,
+    GenerateCall,
+    ImageCall,
+    LikelihoodCall,
+    RewardCall,
+    TextCall,
+    VideoCall,
+)
 from models.core.contract import (
     CheckpointError,
     Model,
@@ -16,11 +26,11 @@ from models.core.contract import (
     UpstreamError,
 )
 from models.core.family import Family, Plan
-from models.core.outcomes import CallResult, Detection, Detections, Embedding, Likelihood, Text
+from models.core.outcomes import CallResult, Detection, Detections, Embedding, Likelihood, Reward, Text
 from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
 from models.images.image import Image, ImageError
 from service.core.errors import CallRefused, Invalid, ModelFault, NotReady
-from service.metrics.common.contract import Item, Metric, MetricOptions, Score, TrainerFormat
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score, TogetherOptions, TrainerFormat
 from service.metrics.common.model_calls import Models
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
@@ -38,6 +48,7 @@ __all__ = [
     "DetectCall",
     "Detection",
     "Detections",
+    "EditCall",
     "Embedding",
     "Family",
     "GenerateCall",
@@ -66,10 +77,14 @@ __all__ = [
     "QuestionSet",
     "RemoteModel",
     "RemoteSettings",
+    "Reward",
+    "RewardCall",
     "Score",
     "Style",
     "Text",
     "TextCall",
+    "TogetherOptions",
     "TrainerFormat",
     "UpstreamError",
+    "VideoCall",
 ]
