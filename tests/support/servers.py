@@ -19,7 +19,7 @@ from typing import Any
 
 from demo.process import free_port
 from models.checkpoints.locate import DEMO
-from tests.external.ray.services import PROFILE
+from tests.external.ray.services import PROFILE, REWARDS
 from tests.support.ray_cluster import ray_cluster
 from tests.support.tiny_lfm2_vl import make_lfm2_vl
 from tests.support.tiny_llava import add_head, make_llava
@@ -67,7 +67,8 @@ def ray(stack: ExitStack, folder: Path) -> dict[str, Any]:
     cluster = stack.enter_context(ray_cluster())
     profile = folder / "ray.toml"
     runtime = f'[runtime]\nkind = "ray"\naddress = "{cluster.address}"'
-    profile.write_text(PROFILE.format(runtime=runtime, placed="num_cpus = 0.5", folder=folder / "ray"))
+    text = PROFILE + REWARDS
+    profile.write_text(text.format(runtime=runtime, placed="num_cpus = 0.5", folder=folder / "ray"))
     cluster.deploy(profile)
     return {"directory": cluster.directory, "address": cluster.address, "profile": str(profile)}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from demo.process import free_port
-from tests.external.ray.services import PROFILE, Served
+from tests.external.ray.services import PROFILE, REWARDS, Served
 from tests.support.background import awaited, background
 from tests.support.ray_cluster import Cluster, Profile, gateway
 
@@ -28,7 +28,7 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def local_profile(profiles: Path) -> Profile:
     """The models in the service's own process."""
     path = profiles / "local.toml"
-    path.write_text(PROFILE.format(runtime="", placed="", folder=profiles / "local"))
+    path.write_text((PROFILE + REWARDS).format(runtime="", placed="", folder=profiles / "local"))
     return Profile(path)
 
 
@@ -37,7 +37,7 @@ def four_profile(profiles: Path) -> Profile:
     """The models in the service's own process, each with a copy on four devices, a quarter as fast each."""
     path, names = profiles / "four.toml", [f"cpu:{number}" for number in range(4)]
     placed = f"devices = {names}"
-    text = PROFILE.format(runtime="", placed=placed, folder=profiles / "four")
+    text = (PROFILE + REWARDS).format(runtime="", placed=placed, folder=profiles / "four")
     # All four compute as fast as one does: on a busy machine the gateway fills no queue of faster ones.
     path.write_text(
         text.replace("fixed_ms = 20", "fixed_ms = 80").replace("per_call_ms = 10", "per_call_ms = 40")

@@ -38,6 +38,23 @@ family = "fake"
 {placed}
 """
 
+# Reward models with several outputs, one of which gets an edit's source and the other one a film's frames.
+REWARDS = """
+[models.editreward]
+family = "fake"
+{placed}
+
+[models.videoalign]
+family = "fake"
+{placed}
+
+[metrics.editreward]
+model = "editreward"
+
+[metrics.videoalign]
+model = "videoalign"
+"""
+
 
 class Served:
     """A running one."""

@@ -27,6 +27,24 @@ def test_scores_do_not_depend_on_the_runtime(local, four, ray):
     assert all(0 < scores["vqascore"] < 1 for scores in theirs)
 
 
+def test_outputs_of_edits_and_films_do_not_depend_on_the_runtime(local, four, ray):
+    """The frames of a film and the source of an edit go to the model with the call."""
+    frames = [b64(picture(number)) for number in range(80_000, 80_004)]
+    still = {"prompt": "a red dog", "image": b64(picture(81_000)), "source": b64(picture(81_001))}
+    edit = {**still, "metrics": ["editreward", "editreward.following"]}
+    film = {"prompt": "a dog runs", "image": frames, "metrics": ["videoalign", "videoalign.motion"]}
+    ours, copies, theirs = (
+        [result["scores"] for result in each.score([edit, film]).json()["results"]]
+        for each in (local, four, ray)
+    )
+
+    assert ours == copies == theirs
+    assert [{"editreward", "editreward.following"}, {"videoalign", "videoalign.motion"}] == [
+        *map(set, theirs)
+    ]
+    assert theirs[1]["videoalign"] != theirs[1]["videoalign.motion"]
+
+
 def test_comparisons_do_not_depend_on_the_runtime(local, four, ray):
     """By scores, and by a judge of pairs; in a schedule the later rounds depend on the first."""
     images = [b64(picture(number)) for number in range(70_000, 70_006)]
