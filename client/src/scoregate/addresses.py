@@ -58,7 +58,7 @@ class Address:
             self._note(exc, sent, clock())
             raise
         else:
-            self._answered()
+            self.answered()
         finally:
             self.waiting -= 1
 
@@ -67,13 +67,14 @@ class Address:
         if error.retry_after_s is not None:
             self.busy_until = max(self.busy_until, now + error.retry_after_s * random.uniform(1.0, 1.25))
         if not isinstance(error, (ConnectionFailed, Timeout)):
-            self._answered()
+            self.answered()
         elif sent >= self._failed_at and (isinstance(error, ConnectionFailed) or now - sent >= SILENT_S):
             self._failures += 1  # once for all requests that were under way
             self._failed_at = now
             self._rest(now)
 
-    def _answered(self) -> None:
+    def answered(self) -> None:
+        """Note that it works."""
         self._failures, self.rests_until = 0, -inf
 
     def _rest(self, now: float) -> None:

@@ -88,7 +88,7 @@ async def streamed(
         ConnectionFailed: there is no last line.
         ScoregateError: the last line is an error, or a line has another form.
     """
-    missing = dict(enumerate(metrics))
+    missing, done = dict(enumerate(metrics)), False
     async with aclosing(lines):
         async for request_id, line in lines:
             raw = understood(partial(object_in, line))
@@ -97,13 +97,15 @@ async def streamed(
             if raw.get("done"):
                 if missing:
                     raise wrong(f"there is no result of item {min(missing)}", raw)
-                return
+                done = True
+                continue  # to the end of the response, so that its connection is used again
             raw["request_id"] = request_id
             if (index := raw.get("index")) not in missing:
                 raise wrong(f"item {index} is none, or is there twice", raw)
             own = missing.pop(index)
             yield understood(partial(streamed_result, raw, own))
-    raise ConnectionFailed("the service's answer was cut off")
+    if not done:
+        raise ConnectionFailed("the service's answer was cut off")
 
 
 def object_in(line: bytes) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class Client:
             while (result := portal.run(following(results))) is not None:
                 yield result
         finally:
-            portal.run(results.aclose())
+            portal.leave(results)
 
     def score_many(
         self,

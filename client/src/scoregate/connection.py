@@ -102,6 +102,8 @@ class Connection:
         """
         POST, and yield each line of the response when it is there, with the request's id.
 
+        The time that the caller spends between two lines does not count for *timeout_s*.
+
         Raises:
             Timeout, ConnectionFailed, ScoregateError: as `call`; after the first line nothing is retried.
         """
@@ -110,12 +112,14 @@ class Connection:
         async with AsyncExitStack() as stack:
 
             async def opened(address: Address, left: float) -> tuple[str, str, AsyncIterator[bytes]]:
+                url = f"{address.url}{path}"
                 async with AsyncExitStack() as started:
                     started.enter_context(address.request(clock))
                     opening = self._opened(address, path, left, content, headers_of(left, content_type))
-                    found = await started.enter_async_context(opening)
+                    found = await self._in_time(started.enter_async_context(opening), left, url)
+                    address.answered()  # whether or not the caller reads to the last line
                     stack.push_async_exit(started.pop_all())
-                    return f"{address.url}{path}", *found
+                    return url, *found
 
             url, request_id, pieces = await self._retried(opened, timeout_s)
             while piece := await self._in_time(next_of(pieces), deadline - clock(), url):
@@ -126,7 +130,9 @@ class Connection:
                     )
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
+                    left = deadline - clock()
                     yield request_id, line
+                    deadline = clock() + left
 
     async def _retried(self, attempt: Callable[[Address, float], Awaitable[T]], timeout_s: float) -> T:
         """

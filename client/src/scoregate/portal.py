@@ -7,9 +7,10 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
-from typing import Any, Protocol, TypeVar
+from types import AsyncGeneratorType
+from typing import Any, Protocol, TypeVar, cast
 
 from scoregate.errors import ConnectionFailed
 
@@ -47,13 +48,25 @@ class Portal:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run *work* and return its result; cancel it if the caller is interrupted."""
-        future = self.submit(work)
         try:
-            return future.result()
+            return self.submit(work).result()
         except CancelledError as exc:
             raise ConnectionFailed("the client was closed meanwhile") from exc
-        finally:
-            future.cancel()
+        except (KeyboardInterrupt, SystemExit):  # there may be no future yet, though the work has begun
+            self._loop.call_soon_threadsafe(cancel, work)
+            raise
+
+    def leave(self, results: AsyncGenerator[Any, None]) -> None:
+        """
+        Close *results* in the loop, without waiting.
+
+        The garbage collector ends generators in any thread, in the loop's own, too.
+        """
+        closing = ended(results)
+        try:
+            self.submit(closing)
+        except RuntimeError:  # the loop has ended, and its generators with it
+            closing.close()
 
     def is_current(self) -> bool:
         """Return True in a task of the loop."""
@@ -137,6 +150,19 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(
         before=before_fork, after_in_parent=after_fork_in_parent, after_in_child=after_fork_in_child
     )
+
+
+def cancel(work: Coroutine[Any, Any, Any]) -> None:
+    """Cancel the task of *work*, if it has not ended."""
+    for task in asyncio.all_tasks():
+        if task.get_coro() is work:
+            task.cancel()
+
+
+async def ended(results: AsyncGenerator[Any, None]) -> None:
+    """Close a generator; one that runs was cancelled, since its caller was interrupted, and closes itself."""
+    if not cast(AsyncGeneratorType[Any, None], results).ag_running:
+        await results.aclose()
 
 
 async def nothing() -> None:

@@ -230,3 +230,16 @@ def test_a_reward_has_several_addresses(several, waited):
     with pytest.raises(ValueError, match="must begin with http"):
         Reward(base_url=["http://a", "b"])
     assert "http://a,http://b" == Client(Reward(base_url=["http://a", "http://b"]).base_url).base_url
+
+
+def test_a_stream_that_ends_well_clears_the_failures(several):
+    """So a client that only streams leaves an address no longer after each failure."""
+    script = [REFUSED, *(answer(line(0), DONE) for _ in range(4))]
+    client, calls = several({"a": lambda _: script.pop(0), "b": REFUSED}, retries=8)
+    item = [(png(), "x")]
+    for _ in range(4):
+        assert [0] == [each.index for each in client.stream(item)]
+
+    first = next(each for [*each] in client._inner._connection._pools.values())[0]
+    assert 5 == calls.count("a")
+    assert 0 == first._failures

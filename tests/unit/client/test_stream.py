@@ -1,6 +1,9 @@
 """`stream`: results of one request as they come."""
 
+import asyncio
 import json
+import signal
+import threading
 from itertools import count
 
 import httpx2 as httpx
@@ -18,6 +21,7 @@ from scoregate import (
 )
 from tests.support.answers import problem, request_of
 from tests.support.pictures import png
+from tests.support.service import until
 
 ITEMS = [Item(f"a square {number}", png(), id=str(number)) for number in range(3)]
 DONE = {"done": True, "request_id": "r", "partial": False, "models": {}, "provenance": {}, "timings_ms": {}}
@@ -83,6 +87,17 @@ def test_a_warning_is_an_error_on_request(answered):
     assert isinstance(strict[0].errors["vqascore"], Warned)
 
 
+def test_a_warning_about_all_items_is_an_error_of_each_on_request(answered):
+    """Such as a demo model's, which stands in each line."""
+    demo = {"warnings": ["vqa is a demo model: …"], "warning_codes": [{"code": "demo_model"}]}
+    lines = [line(0, **demo), line(1, **demo), DONE]
+
+    plain = list(answered(lambda _: answer(*lines)).stream(ITEMS[:2]))
+    assert [["demo_model"]] * 2 == [[notice.code for notice in each.warnings] for each in plain]
+    for result in answered(lambda _: answer(*lines), strict=True).stream(ITEMS[:2]):
+        assert isinstance(result.errors["vqascore"], Warned)
+
+
 def test_what_is_busy_before_the_first_line_is_tried_again(answered, monkeypatch):
     """As any call."""
     monkeypatch.setattr("scoregate.connection.backoff_s", lambda retry: 0.0)
@@ -119,13 +134,23 @@ def test_what_goes_wrong_after_a_line_is_raised_after_its_result(answered, lines
 
 
 class Endless(httpx.AsyncByteStream):
-    """The content of a response that ends when it is closed."""
+    """
+    The content of a response that ends when it is closed.
+
+    Args:
+        between: called between two lines.
+    """
 
     closed = False
+
+    def __init__(self, between=lambda: None):
+        self._between = between
 
     async def __aiter__(self):
         for number in count():
             yield json.dumps(line(number)).encode() + b"\n"
+            if waits := self._between():
+                await waits
 
     async def aclose(self):
         self.closed = True
@@ -138,4 +163,56 @@ def test_who_leaves_early_closes_the_response(answered):
         assert 0 == result.index
         break
 
-    assert content.closed
+    until(lambda: content.closed)
+
+
+def test_a_stream_that_the_clients_own_thread_collects_is_closed(answered):
+    """The garbage collector runs in any thread; one that waited for its own loop would never end."""
+    content = Endless()
+    client = answered(lambda _: httpx.Response(200, stream=content))
+    streams = [client.stream(ITEMS)]
+    next(streams[0])
+
+    async def collected():
+        streams.clear()
+
+    client.portals.here().submit(collected()).result(60)
+    until(lambda: content.closed)
+
+
+def test_a_stream_that_is_left_after_its_client_was_closed_is_no_error(answered):
+    """Its connection is closed already."""
+    client = answered(lambda _: httpx.Response(200, stream=Endless()))
+    results = client.stream(ITEMS)
+    next(results)
+    client.close()
+
+    results.close()
+
+
+def test_an_interrupted_stream_raises_the_interrupt(answered):
+    """Ctrl-C while the next result is awaited; the response is closed."""
+
+    def interrupt():
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return asyncio.Event().wait()
+
+    content = Endless(interrupt)
+    results = answered(lambda _: httpx.Response(200, stream=content)).stream(ITEMS)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(results)
+    until(lambda: content.closed)
+
+
+def test_time_of_the_caller_is_not_the_services(answered, monkeypatch):
+    """Between two results the caller may work for longer than the timeout."""
+    client = answered(lambda _: answer(line(0), line(1), line(2), DONE, pieces=4), timeout_s=5)
+    found = []
+    for result in client.stream(ITEMS):
+        found.append(result.index)
+        loop = client.portals.here()._loop
+        now = loop.time
+        monkeypatch.setattr(loop, "time", lambda now=now: now() + 60)
+
+    assert [0, 1, 2] == found
