@@ -125,7 +125,8 @@ class Many:
         self._progress = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
         self._resume = None if resume is None else Resume(resume, params, strict=strict)
         self._models = self._resume.models if self._resume else {}  # that gave the scores so far
-        self._own = False  # an item has metrics of its own, so that requests use different models
+        # Whether an item has metrics of its own, so that requests use different models.
+        self._own = self._resume is not None and self._resume.is_mixed
         self._turns = asyncio.Semaphore(concurrency)
         self.ahead = 2 * concurrency  # so that one slow request does not idle the others
 

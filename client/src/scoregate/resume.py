@@ -76,6 +76,11 @@ class Resume:
                 models = {**result.models, **models}
         return models
 
+    @property
+    def is_mixed(self) -> bool:
+        """True if items have scores of different models, as those with metrics of their own."""
+        return len({frozenset(result.models) for _, result in self._known.values() if result.scores}) > 1
+
     def write(self, results: Sequence[Result]) -> None:
         """Append a line for each new result without a temporary error."""
         for result in results:

@@ -72,3 +72,14 @@ def test_a_run_goes_on_with_the_models_of_all_its_lines(answered, tmp_path):
         list(answered(lambda one: modelled(one, other)).score_many(more, batch=1, concurrency=1, resume=path))
     with pytest.raises(BadResults, match="item 0 is another one"):
         list(answered(modelled).score_many([Item("a sign", png(), metrics=["dsg"])], resume=path))
+
+
+def test_a_run_whose_first_own_metrics_come_late_goes_on_without_a_change(answered, tmp_path):
+    """The models of all lines are known before the items are read."""
+    path = tmp_path / "results.jsonl"
+    items = [*(Item(f"a dog {number}", png()) for number in range(6)), ITEMS[0]]
+    first, again = (
+        list(answered(modelled).score_many(items, batch=1, concurrency=1, resume=path)) for _ in range(2)
+    )
+
+    assert [each.scores for each in first] == [each.scores for each in again]
