@@ -6,6 +6,7 @@ from statistics import fmean
 import pytest
 
 import scoregate
+from scoregate.notices import Notice, ScoregateWarning
 from scoregate.trainers import Reward, trl
 from scoregate.trainers.reward import NoScore
 from tests.support.paths import ROOT
@@ -81,6 +82,37 @@ def test_a_picture_that_fails_has_no_reward_and_harms_no_other(gate):
     with pytest.raises(NoScore):
         reward(images, prompts)
     assert [first, -1, second, -1] == reward(images, prompts, fill=-1)
+
+
+def test_a_prompt_that_is_refused_is_filled_as_its_pictures(gate):
+    """It ends no run; nor does it with a mask."""
+    images, prompts = PICTURES, [PROMPTS[0]] * 2 + ["dog " * 2000] * 2
+    reward = Reward("vqascore", group_by="prompt", client=gate)
+    first, second, *refused = reward.outcomes(images, prompts)
+
+    assert [first, second, 0.0, 0.0] == reward(images, prompts, fill=0.0)
+    assert {"invalid"} == {each.code for each in refused}
+    with pytest.raises(NoScore, match="2 of 4"):
+        reward(images, prompts)
+
+
+def test_figures_of_groups_are_those_of_win_rates(gate, monkeypatch):
+    """Warnings are counted, and nothing is said about a cache of theirs."""
+    reward = Reward("vqascore", group_by="prompt", client=gate)
+    compare = gate._inner.compare
+
+    async def warned(*args, **kwargs):
+        comparison = await compare(*args, **kwargs)
+        monkeypatch.setattr(comparison, "warnings", [Notice("item 1: it is cut", "cut", 1)])
+        return comparison
+
+    monkeypatch.setattr(gate._inner, "compare", warned)
+    with pytest.warns(ScoregateWarning, match="it is cut"):
+        reward(PICTURES, [PROMPTS[0]] * 4)
+    figures = reward.statistics()
+
+    assert 1 == figures["scoregate/warnings"]
+    assert "scoregate/cached" not in figures
 
 
 def test_a_group_of_several_ranks_is_compared_as_one(gate):

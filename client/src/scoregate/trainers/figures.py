@@ -22,10 +22,10 @@ def statistics(outcomes: Sequence[Outcome], groups: Sequence[Hashable]) -> dict[
 
     Returns:
         `masked`: the share of pictures without a score.  `warnings`: their number.  `cached`: the share of
-        scores from the service's cache.  `left_out`: the share of rewards without some part.  `mean` of the
-        rewards.  `spread`: the mean over groups of the standard deviation.  `constant`: the share of groups
-        of equal rewards, which have no gradient.  `METRIC/mean` and `METRIC/spread`: of each part.  What no
-        score or no group of two has is not there.
+        scores from the service's cache, but for win rates.  `left_out`: the share of rewards without some
+        part.  `mean` of the rewards.  `spread`: the mean over groups of the standard deviation.  `constant`:
+        the share of groups of equal rewards, which have no gradient.  `METRIC/mean` and `METRIC/spread`: of
+        each part.  What no score or no group of two has is not there.
     """
     placed = [(group, one) for group, one in zip(groups, outcomes, strict=True) if isinstance(one, Scored)]
     figures: dict[str, float] = {}
@@ -33,7 +33,8 @@ def statistics(outcomes: Sequence[Outcome], groups: Sequence[Hashable]) -> dict[
         figures["masked"] = 1 - len(placed) / len(outcomes)
         figures["warnings"] = float(sum(one.warned for _, one in placed))
     if placed:
-        figures["cached"] = fmean(one.cached for _, one in placed)
+        if cached := [one.cached for _, one in placed if not one.of_group]:
+            figures["cached"] = fmean(cached)
         figures["left_out"] = fmean(bool(one.left_out) for _, one in placed)
         rewards = [(group, float(one)) for group, one in placed]
         figures |= spread_of(rewards)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from itertools import chain
 from math import fsum
 from statistics import fmean, pstdev, stdev
@@ -18,6 +20,7 @@ from scoregate.trainers.outcomes import WeightedSum
 Gather = Callable[[list[Any]], list[Any]]
 """Returns the entries of all ranks in one list, given those of this rank: `gather_object` of accelerate."""
 
+OF_PICTURES = re.compile(r"/prompt$|/images/\d")  # places in a request of `POST /compare`
 ALONE = "a picture alone in its group cannot be compared; a group is the pictures of one prompt in one call"
 
 
@@ -88,7 +91,7 @@ async def win_rates(
             )
         except ScoregateError as error:
             for failed in errors:
-                failed[metric] = error
+                failed[metric] = of_the_pictures(error)
             continue
         comparisons.append(comparison)
         for index, rate in enumerate(comparison.win_rates):
@@ -97,10 +100,20 @@ async def win_rates(
             else:
                 errors[index][metric] = comparison.error(index) or ScoregateError("the picture has no pair")
     request_id = comparisons[-1].request_id if comparisons else ""
-    results = [
-        Result(index, None, rates[index], errors[index], {}, {}, request_id) for index in range(len(items))
-    ]
-    return results, [*chain.from_iterable(comparison.warnings for comparison in comparisons)]
+    notices = [*chain.from_iterable(comparison.warnings for comparison in comparisons)]
+    results = []
+    for index in range(len(items)):
+        about = tuple(notice.of_item() for notice in notices if notice.about(index))
+        results.append(Result(index, None, rates[index], errors[index], {}, {}, request_id, warnings=about))
+    return results, notices
+
+
+def of_the_pictures(error: ScoregateError) -> ScoregateError:
+    """Return an error that names only the prompt or pictures of a request as one of its pictures."""
+    if error.errors and all(OF_PICTURES.match(each["pointer"]) for each in error.errors):
+        error = copy(error)
+        error.status = 0
+    return error
 
 
 Trainer = Literal["trl", "flow_factory", "pref_grpo"]

@@ -25,12 +25,14 @@ class Scored(float):
         cached: the share of the scores that the service had in its cache.
         warned: the number of the service's warnings.
         left_out: the error of each metric that is not required and has no score.
+        of_group: its parts are win rates within a group, which have no range and no cache of their own.
     """
 
     parts: Mapping[str, float] = {}
     cached: float = 0.0
     warned: int = 0
     left_out: Mapping[str, ScoregateError] = {}
+    of_group: bool = False
 
 
 Outcome = Scored | ScoregateError

@@ -114,7 +114,11 @@ class Sender:
                 timeout_s=max(0.001, deadline - asyncio.get_running_loop().time()),
                 **how,
             )
-        return self._outcomes(results, sums, notices)
+        outcomes = self._outcomes(results, sums, notices)
+        for one in outcomes:
+            if isinstance(one, Scored):
+                one.of_group = True
+        return outcomes
 
     def _outcomes(
         self, results: Sequence[Result], sums: Sequence[WeightedSum], notices: Sequence[Notice]

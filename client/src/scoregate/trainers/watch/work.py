@@ -223,7 +223,7 @@ class Watching:
         each.step.add(each.outcome, result)
         if not isinstance(each.outcome, Scored):
             return
-        for metric, score in each.outcome.parts.items():
+        for metric, score in each.outcome.parts.items() if not each.outcome.of_group else ():
             ends = saturated(score, self._entries.get(metric, {}), options.get(metric, {}))
             each.step.saturated.extend([] if ends is None else [ends])
         for metric, score in result.scores.items():
