@@ -95,8 +95,8 @@ async def judge(item: Item, models: Models, options: JudgeOptions) -> Score:
     Return the rubric's formula over its outputs.
 
     By default an output is the expected grade Σ p(label) · value / Σ p(label), from 1 to 5, so that images
-    with the same likeliest grade have different scores.  In both papers a model writes its grade, and so it
-    does for rubrics that are `read` as "written".
+    with the same likeliest grade have different scores.  In both papers the model writes its grade, as it
+    does here for rubrics with `read = "written"`.
 
     Raises:
         MissingPicture, Invalid: the item lacks a picture or a text that the rubric needs.
@@ -213,7 +213,8 @@ def output_metric(name: str, options: type[JudgeOptions]) -> OutputMetric:
         result = await score_of(metric.name, item, models, options)
         details = result.details["outputs"][name]
         shown = {"rubric": options.name, "digest": options.chosen.digest, **details}
-        return Score(details["value"], shown, result.cache, result.warnings)
+        error = details["spread"] / sqrt(len(details["answers"])) if details["spread"] else 0.0
+        return Score(details["value"], shown, result.cache, result.warnings, error=error)
 
     def range_of(options: JudgeOptions) -> tuple[float, float]:
         output = options.chosen.numbers.get(name)

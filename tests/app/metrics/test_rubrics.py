@@ -191,6 +191,23 @@ async def test_several_samples_have_a_mean_and_a_spread(serve, writes, fakes, fo
     assert {(0, 1.0), (1, 1.0), (2, 1.0)} == {(call.seed, call.temperature) for call in written(fakes)}
 
 
+async def test_an_output_of_several_samples_has_the_noise_of_their_mean(serve, writes, folder):
+    """As the score has: pairs that differ by less are ties."""
+    writes([FIRST.replace("4", grade) for grade in ("1", "4", "9")])
+    body = {
+        "prompt": "make it red",
+        "images": [ITEM["image"], b64(png("lime"))],
+        "source": ITEM["source"],
+        "metric": "judge.sc1",
+        "options": {"judge.sc1": {"rubric": "two", "data": DATA}},
+        "explain": True,
+    }
+    async with serve(judge=folder("two", TWO_CALLS.replace("retries = 1", "samples = 3"))) as client:
+        [pair] = (await client.post("/compare", json=body)).json()["pairs"]
+
+    assert pair["details"]["noise"] == pytest.approx(stdev([1, 4, 9]) * (2 / 3) ** 0.5)
+
+
 @pytest.mark.parametrize("read", ["expected", "both"])
 async def test_grades_are_read_by_the_probabilities_of_their_labels(serve, fakes, folder, writes, read):
     """One call for each output; with `both` the score is that of the written answers."""
