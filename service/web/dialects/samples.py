@@ -17,6 +17,7 @@ REPEATED = re.compile(rf"({PLACEHOLDER})(?:\1)+")
 LEADING = re.compile(rf"(?:{PLACEHOLDER}|<s>|<bos>|\s)*")
 LAST = re.compile(r"(?:<\|[^<>|]{1,64}\|>|</s>|<eos>|<end_of_turn>)\Z")
 LONGEST = 68  # characters of a token
+MOST_CUT = 2**20  # characters, of which 0.1 s may be tokens at the end
 
 
 def pair(prompt: Any, response: Any, label: Any, place: str) -> tuple[str, Picture]:
@@ -31,18 +32,19 @@ def pair(prompt: Any, response: Any, label: Any, place: str) -> tuple[str, Pictu
     Raises:
         Invalid: there is no picture or no text, or there are several pictures.
     """
-    given = [*parts(prompt)]
-    if is_picture(response):
-        texts = [each for each in (*given, label) if each and not is_picture(each)]
-        if not texts:
-            raise Invalid(f"{place}: the response is a picture, and neither label nor prompt is a text")
-        return text(texts[-1], place), picture(response, place)
-    found = [each for each in given if is_picture(each)]
-    if is_picture(label) or (isinstance(label, str) and ADDRESS.match(label)):
-        found.append(label)
-    if len(found) != 1:
-        raise Invalid(f"{place}: has {len(found)} pictures in its prompt and its label; one is scored")
-    return text(response, place), picture(found[0], place)
+    texts = list[Any]()
+    pictures = [response] if is_picture(response) else []
+    for each in parts(prompt):
+        (pictures if is_picture(each) else texts).append(each)
+    address = isinstance(label, str) and ADDRESS.match(label)
+    (pictures if is_picture(label) or address else texts).append(label)
+    if len(pictures) != 1:
+        raise Invalid(f"{place}: has {len(pictures)} pictures in prompt, label and response; one is scored")
+    if not is_picture(response):
+        return text(response, place), picture(pictures[0], place)
+    if not any(texts):
+        raise Invalid(f"{place}: the response is a picture, and neither label nor prompt is a text")
+    return text([each for each in texts if each][-1], place), picture(response, place)
 
 
 def parts(prompt: Any) -> Iterator[Any]:
@@ -67,8 +69,14 @@ def response_in(query: str, prompt: str, place: str) -> str:
 
 
 def ended(said: str) -> str:
-    """Return a text without the white space and the tokens at its end."""
+    """
+    Return a text without the white space and the tokens at its end.
+
+    One of more than `MOST_CUT` characters stays whole: it is a picture, or it is refused.
+    """
     end = len(said)
+    if end > MOST_CUT:
+        return said
     while end:
         if said[end - 1].isspace():
             end -= 1

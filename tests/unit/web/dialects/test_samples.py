@@ -4,7 +4,7 @@ import pytest
 
 from service.core.errors import Invalid
 from service.images.sources import Base64, Url
-from service.web.dialects.samples import pair, response_in
+from service.web.dialects.samples import MOST_CUT, pair, response_in
 
 DATA = "data:image/png;base64,AAAA"
 PART = {"type": "image", "image": DATA}
@@ -45,7 +45,9 @@ def test_a_sample_is_a_text_and_a_picture(sample, text, source):
         (("Describe it.", None, DATA), "string"),
         (("Describe it.", 3, DATA), "string"),
         (("", DATA, None), "neither label nor prompt"),
-        ((None, DATA, DATA), "neither label nor prompt"),
+        ((None, DATA, DATA), "2 pictures"),
+        ((MESSAGES, DATA, None), "2 pictures"),
+        (("a cat", DATA, "https://x/reference.png"), "2 pictures"),
         (("Describe it.", "x" * 4001, DATA), "4000"),
     ],
 )
@@ -88,3 +90,12 @@ def test_long_queries_are_read_in_a_time_linear_in_their_length():
     for part in (" ", "</s>", "<|", "<|a|>", "<", "[IMG]"):
         assert response_in(f"p{part * 100_000}x", "p", "sample 0").endswith("x")
         response_in(f"p{part * 100_000}", "p", "sample 0")
+
+
+def test_a_response_that_no_model_writes_is_not_cut():
+    """Its tokens would be counted one by one, for seconds; it is refused as too long."""
+    response = "a cat" + "</s>" * (MOST_CUT // 4)
+
+    assert response == response_in(response, "", "sample 0")
+    with pytest.raises(Invalid, match="4000"):
+        pair("", response, DATA, "sample 0")
