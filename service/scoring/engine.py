@@ -52,7 +52,7 @@ from service.serving.runtime import Runtime
 log = logging.getLogger("scoregate.engine")
 
 T = TypeVar("T")
-Finished = Callable[[int, ItemReport], Awaitable[None]]
+Finished = Callable[[int, ItemReport, Sequence[Note]], Awaitable[None]]
 
 
 class Engine:
@@ -98,7 +98,7 @@ class Engine:
             metrics: score the items without metrics of their own.
 
         Raises:
-            ModelChanged: models were replaced, and again during the repetition.
+            ModelChanged: models were replaced twice, during the work and during its repetition.
             ...: see `score_once`.
         """
         return await repeated(lambda context: self.score_once(items, metrics, context), context)
@@ -114,8 +114,8 @@ class Engine:
         Return the report of a part of a request: plan it, admit it, open its films, score it and report.
 
         Args:
-            finished: called with the index and the report of an item when it is scored, in any order; not
-                for one that needs no work.  Scoring of further items may wait for it.
+            finished: called with the index and the report of an item when it is scored, and with the warnings
+                about all; in any order, not for one that needs no work.  Scoring of others may wait for it.
 
         Raises:
             ModelChanged: a model is not the one that the request has used.
@@ -170,7 +170,8 @@ class Engine:
         """Score *input*; if it is the last one of its item, pass the item's report on."""
         await self._score_input(input, plan.work, context)
         if plan.is_scored(input.index):
-            await finished(input.index, self._item_report(plan, input.index, infos_of(plan.handles, context)))
+            infos, index = infos_of(plan.handles, context), input.index
+            await finished(index, self._item_report(plan, index, infos), demo_notes(infos, self.demo))
 
     async def _score_input(self, input: Input, work: Workload, context: Context) -> None:
         """Set the result of each metric of *input*; all fail if an image cannot be opened."""

@@ -1,20 +1,22 @@
 """`POST /score?stream=1`: a line of JSON for each item when it is scored, and one for the whole request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
-from service.core.concurrency.tasks import while_connected
+from service.core.concurrency.tasks import CallerGone, while_connected
 from service.core.errors import ScoregateError
+from service.observability.notes import Note
 from service.scoring.engine import Finished
 from service.scoring.report import ItemReport, Report
 from service.web.problems import entry
 from service.web.wire.responses import Line, ScoreEnd
 
+SLACK_S = 5.0  # after the deadline: errors of many late items take a moment to read
 MEDIA_TYPE = "application/x-ndjson"
 HEADERS = [
     (b"content-type", MEDIA_TYPE.encode()),
@@ -31,18 +33,21 @@ class ScoreStream(Response):
 
     Args:
         score: scores the request, and calls its argument with each item.
-        line: builds the line of an item.
+        line: builds the line of an item, with the warnings about all items.
+        deadline: of the request, on the event loop's clock.  While items are scored they wait for the caller,
+            and hold their places in lanes: one who does not read until `SLACK_S` after it is left.
         end: builds the last line.
     """
 
     def __init__(
         self,
         score: Callable[[Finished], Awaitable[Report]],
-        line: Callable[[int, ItemReport], Line],
+        line: Callable[[int, ItemReport, Sequence[Note]], Line],
         end: Callable[[Report], ScoreEnd],
+        deadline: float,
     ) -> None:
         super().__init__()
-        self._score, self._line, self._end = score, line, end
+        self._score, self._line, self._end, self._deadline = score, line, end, deadline
         self._sent = set[int]()
         self._turn = asyncio.Lock()
 
@@ -51,15 +56,19 @@ class ScoreStream(Response):
         await while_connected(receive, self._send_lines(send))
 
     async def _send_lines(self, send: Send) -> None:
-        async def finished(index: int, item: ItemReport) -> None:
-            await self._write(send, self._line(index, item), index)
+        async def finished(index: int, item: ItemReport, notes: Sequence[Note]) -> None:
+            try:
+                async with asyncio.timeout_at(self._deadline + SLACK_S):
+                    await self._write(send, self._line(index, item, notes), index)
+            except TimeoutError:
+                raise CallerGone from None
 
         end: dict[str, Any]
         try:
             report = await self._score(finished)
             for index, item in enumerate(report.items):
                 if index not in self._sent:  # it needed no work
-                    await finished(index, item)
+                    await finished(index, item, report.notes)
             end = {**self._end(report)}
         except ScoregateError as error:
             if not self._sent:

@@ -1,6 +1,6 @@
 """`POST /score`, `POST /rank` and `POST /compare`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from fastapi import APIRouter, Request, Response
@@ -8,10 +8,11 @@ from fastapi import APIRouter, Request, Response
 from service.core.concurrency.tasks import while_connected
 from service.core.fields import Orient
 from service.metrics.common.contract import MetricOptions
+from service.observability.notes import Note
 from service.scoring.comparison import Compared, compared
 from service.scoring.pairs import ranking, strengths, win_rates
 from service.scoring.ranking import RankedItem, ranked
-from service.scoring.report import ItemReport, Report
+from service.scoring.report import ItemReport, Report, Warned
 from service.web.answers import provenance_of, question_sets, shown, warnings_of
 from service.web.endpoints import (
     SERVER_TIMING,
@@ -38,6 +39,7 @@ from service.web.wire.responses import (
     RankAnswer,
     Result,
     ScoreAnswer,
+    ScoreEnd,
     ScoreWhole,
     Verdicts,
 )
@@ -85,11 +87,14 @@ async def score(request: Request) -> Response:
     if request.scope.get("query_string") and is_streamed(request):
         score = partial(service.engine.score_once, items, wanted.metrics, context)
 
-        def line(index: int, item: ItemReport) -> Line:
-            own = warnings_of(item.warned(index))
+        def line(index: int, item: ItemReport, notes: Sequence[Note]) -> Line:
+            own = warnings_of([*map(Warned, notes), *item.warned(index)])
             return {**result(index, item, options, orient, wanted.explain), **own}
 
-        return ScoreStream(score, line, lambda report: {"done": True, **whole(report)})
+        def end(report: Report) -> ScoreEnd:
+            return {"done": True, **whole(report)}
+
+        return ScoreStream(score, line, end, context.deadline)
     work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
     if report.partial:

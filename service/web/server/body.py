@@ -63,7 +63,15 @@ class Pace:
 
     def __init__(self, window_s: float, now: float) -> None:
         self._window_s, self._missing = window_s, LEAST_BYTES_PER_S * window_s
-        self.deadline = now + window_s
+        self.deadline, self._left_s = now + window_s, window_s
+
+    def stop(self, now: float) -> None:
+        """Let no time count until `go`."""
+        self._left_s = self.deadline - now
+
+    def go(self, now: float) -> None:
+        """Continue the window after `stop`."""
+        self.deadline = now + self._left_s
 
     def came(self, size: int, now: float) -> None:
         """Count *size* bytes that arrived; enough of them start the next window."""

@@ -167,6 +167,8 @@ class Protocol(H11Protocol):
         self._broken = False
         self._headers_late: asyncio.TimerHandle | None = None
         self._reading_late: asyncio.TimerHandle | None = None
+        self._reading: Pace | None = None  # of this response, after its first pause
+        self._unread = 0  # bytes, at the last check
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, unless there are too many."""
@@ -190,17 +192,26 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Pause writing; written bytes must be read at the pace at which bodies must arrive."""
+        """
+        Pause writing; written bytes must be read at the pace at which bodies must arrive.
+
+        The time of all pauses of a response counts together: a stream has one for each line.
+        """
         super().pause_writing()
         if self._reading_late is None:
-            now = self.loop.time()
-            self._check_reading(Pace(self._timeout_s, now), self._wire.unread())
+            now, self._unread = self.loop.time(), self._wire.unread()
+            self._reading = self._reading or Pace(self._timeout_s, now)
+            self._reading.go(now)
+            self._check_reading(self._reading)
 
     def resume_writing(self) -> None:
         """Continue writing, since all bytes have been read."""
-        if self._reading_late is not None:
+        if self._reading_late is not None and self._reading is not None:
             self._reading_late.cancel()
             self._reading_late = None
+            now = self.loop.time()
+            self._reading.came(self._unread, now)
+            self._reading.stop(now)
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
@@ -235,7 +246,7 @@ class Protocol(H11Protocol):
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Call the app; send its response in one write, with `Connection: close` if the connection ends."""
-        cycle, wire = self.cycle, self._wire
+        cycle, wire, self._reading = self.cycle, self._wire, None
         scope["state"][ARRIVED] = not cycle.more_body
 
         async def send_closing(message: Message) -> None:
@@ -264,12 +275,13 @@ class Protocol(H11Protocol):
                 self.transport.write(self.conn.send(event))
         self.transport.close()
 
-    def _check_reading(self, pace: Pace, unread: int) -> None:
-        """Check again when the window ends; close the connection if too little of *unread* was read."""
+    def _check_reading(self, pace: Pace) -> None:
+        """Check again when the window ends; close the connection if too little was read."""
         now, left = self.loop.time(), self._wire.unread()
-        pace.came(unread - left, now)
+        pace.came(self._unread - left, now)
+        self._unread = left
         if now < pace.deadline:
-            self._reading_late = self.loop.call_at(pace.deadline, self._check_reading, pace, left)
+            self._reading_late = self.loop.call_at(pace.deadline, self._check_reading, pace)
         else:
             log.warning("a connection was closed: the caller does not read the answer")
             self._wire.drop()

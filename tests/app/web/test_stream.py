@@ -106,6 +106,25 @@ async def test_a_caller_who_does_not_read_gets_no_further_line(serve):
     assert bodies[-1]["done"]
 
 
+async def test_a_caller_who_does_not_read_is_left_soon_after_the_deadline(serve, monkeypatch):
+    """What waits for it holds its places in the lanes until then; the models are free again afterwards."""
+    monkeypatch.setattr("service.web.streaming.SLACK_S", 0.0)
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    async with serve() as client:
+        app = client._transport.app
+        await asyncio.wait_for(call(app, {"items": ITEMS, "timeout_ms": 200}, send), 10)
+        again = await client.post("/score", json={"items": ITEMS})
+
+    assert 1 == sum(each["type"] == "http.response.body" for each in sent)
+    assert not again.json()["partial"]
+
+
 async def call(app, body, send):
     """Call the app as a server does; the caller stays."""
     content, stays = json.dumps(body).encode(), asyncio.Event()
@@ -133,6 +152,18 @@ async def test_a_line_has_the_warnings_of_its_item(serve):
     [code] = warned["warning_codes"]
     assert (1, 1, "frames_ignored") == (warned["index"], code["item"], code["code"])
     assert warned["warnings"] == end["warnings"]
+
+
+async def test_each_line_has_the_warnings_about_all_items(serve):
+    """A caller of a stream may refuse scores of demo models as any other."""
+    async with serve() as client:
+        client._transport.app.state.service.engine.demo = {"vqa"}
+        answer = await client.post(PATH, json={"items": [*ITEMS[:2], item(image="bm8=")]})
+
+    *results, end = lines_of(answer)
+    codes = [[each["code"] for each in line["warning_codes"]] for line in (*results, end)]
+    assert [["demo_model"]] * 4 == codes
+    assert end["warnings"] == results[0]["warnings"]
 
 
 @pytest.mark.parametrize("value", ["yes", "2", ""])

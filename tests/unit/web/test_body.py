@@ -36,6 +36,18 @@ def test_enough_bytes_begin_the_next_window():
     assert 112 == pace.deadline
 
 
+def test_time_between_stop_and_go_does_not_count():
+    """That of all parts between is one window."""
+    pace = Pace(window_s=10, now=100)
+    pace.stop(now=107)
+    pace.go(now=200)
+    assert 203 == pace.deadline
+    pace.stop(now=202)
+    pace.go(now=300)
+
+    assert 301 == pace.deadline
+
+
 def bodies_of(limits):
     """With a budget and a thread of their own."""
     return Bodies(limits, ByteBudget(limits.request_bytes), FairThreads(1, "parser"))

@@ -1,11 +1,13 @@
 """What is read from a connection, and how one ends."""
 
 import asyncio
+from types import SimpleNamespace
 
 import h11
 import pytest
 
-from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Reader, Transport
+from service.web.server.body import LEAST_BYTES_PER_S
+from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Protocol, Reader, Transport
 from tests.support.raw import chunked, head
 
 pytestmark = pytest.mark.anyio
@@ -78,3 +80,59 @@ async def test_a_connection_on_which_something_is_sent_is_read_for_a_while():
 
     assert ["end", "read on"] == notes.done
     assert transport.is_closing()
+
+
+class Reading:
+    """A connection whose caller reads now and then, on a clock of its own."""
+
+    def __init__(self, window_s=30.0):
+        self.now = self.unread = 0
+        self.dropped, self.timers = False, []
+        self.protocol = Protocol.__new__(Protocol)
+        self.protocol.flow = SimpleNamespace(pause_writing=lambda: None, resume_writing=lambda: None)
+        self.protocol.loop = SimpleNamespace(time=lambda: self.now, call_at=self.call_at)
+        self.protocol._wire = SimpleNamespace(unread=lambda: self.unread, drop=self.drop)
+        self.protocol._timeout_s, self.protocol._unread = window_s, 0
+        self.protocol._reading_late = self.protocol._reading = None
+
+    def call_at(self, when, *call):
+        timer = SimpleNamespace(when=when, call=call, cancelled=False)
+        timer.cancel = lambda: setattr(timer, "cancelled", True)
+        self.timers.append(timer)
+        return timer
+
+    def drop(self):
+        self.dropped = True
+
+    def line(self, size, read_after_s):
+        """Write a line, which the caller reads so much later."""
+        self.unread = size
+        self.protocol.pause_writing()
+        until = self.now + read_after_s
+        while (timer := self.timers[-1]).when < until and not (timer.cancelled or self.dropped):
+            self.now = timer.when
+            timer.call[0](*timer.call[1:])
+        if not self.dropped:
+            self.now, self.unread = until, 0
+            self.protocol.resume_writing()
+
+
+async def test_the_pauses_of_a_response_count_together():
+    """A stream has one for each line: who reads each just in time is as slow as who reads none."""
+    reading = Reading()
+    reading.line(20_000, read_after_s=29)
+    assert not reading.dropped
+    reading.line(20_000, read_after_s=29)
+
+    assert reading.dropped
+    assert 30 == reading.now == reading.timers[-1].when
+
+
+async def test_who_reads_at_the_pace_may_read_for_any_time():
+    """And the time in which nothing waits to be read does not count."""
+    reading = Reading()
+    for _ in range(20):
+        reading.line(40 * LEAST_BYTES_PER_S, read_after_s=29)
+        reading.now += 100
+
+    assert not reading.dropped
