@@ -101,13 +101,17 @@ def test_the_page_states_the_constants():
     """Of the test, the figures and the queue."""
     text = re.sub(r"\s+", " ", page(f"guides/{PAGE}"))
 
-    assert f"the last {divergence.RECENT} steps with that of {divergence.BEFORE} steps before" in text
-    assert f"before, {divergence.GAP} steps apart" in text
-    assert "over {1} and over {2} steps".format(*divergence.SCALES) in text
+    assert f"the last {divergence.RECENT} steps with {divergence.BEFORE} earlier ones" in text
+    assert f"without the {divergence.GAP} between" in text
+    assert "blocks of {1} and of {2} steps".format(*divergence.SCALES) in text
     assert f"mean reward of the last {divergence.RECENT} steps is the highest" in text
-    assert f"the threshold {divergence.THRESHOLDS[0.05]} of them" in text
-    assert f"{divergence.COMMON} of each {divergence.RECENT} must be on their side" in text
+    one, two = (Watch(["x", "y"][:count]).tests()["x"].threshold for count in (1, 2))
+    assert f"With one metric the threshold is {one} of them, with two {two}" in text
+    assert f"at least {divergence.COMMON} of the last {divergence.RECENT} must be below" in text
+    first, second = (divergence.LEAST * steps for steps in divergence.SCALES[1:])
     assert f"The first {divergence.LEAST} steps have no alarm" in text
+    assert f"none before {first} and {second} steps" in text
+    assert "from {} to {}".format(*sorted((min(divergence.THRESHOLDS), max(divergence.THRESHOLDS)))) in text
     assert f"At most {100 * Watch('x').alarms:g} % of runs of {divergence.STEPS:,} steps" in text
     assert f"the newest {work.PAIRS} watched pictures" in text
     assert f"within {100 * step.ENDS:g} % of an end" in text

@@ -112,12 +112,18 @@ def test_each_item_is_asked_the_questions_of_its_own_prompt(module):
 
 
 def test_the_composite_shown_is_one_that_a_profile_can_define(tmp_path):
-    """Beside the demo models."""
-    [(_, table)] = fences(f"guides/{PAGE}", "toml")
+    """Beside the demo models, with the dialect that is shown."""
+    tables = [table for _, table in fences(f"guides/{PAGE}", "toml")]
     profile = tmp_path / "profile.toml"
-    profile.write_text(DEMO_PROFILE.read_text("utf-8") + table, "utf-8")
+    profile.write_text("\n".join([DEMO_PROFILE.read_text("utf-8"), *tables]), "utf-8")
+    settings = load_settings(profile, {})
 
-    assert {"reward"} == load_settings(profile, {}).composites.keys()
+    assert {"reward"} == settings.composites.keys()
+    assert ("10.0.0.5", 8001, ["unirl"]) == (
+        settings.dialects.host,
+        settings.dialects.port,
+        [*settings.dialects.enabled],
+    )
 
 
 def test_the_drift_of_an_encoding_can_be_measured(module):
