@@ -70,7 +70,7 @@ class ModelInfo:
     Attributes:
         vocabulary: the words that the model was trained on; other words cause a warning.  Empty: any word.
         logit_scale: factor of cosines in a CLIP's training.
-        question: default template of a VQA model to check whether it sees a text.
+        question: default template of a VQA model's question whether a picture shows a text.
         choice_question: default template of a question with choices.
         labels: the objects that a detector can find; empty: any object that a call names.
         masks: a detector returns masks.

@@ -129,7 +129,7 @@ def served(name: str, role: str) -> Table:
 
 
 def by_open_clip_name(name: str) -> Table:
-    """Return the table of an architecture of open_clip, `NAME:TAG`; OpenAI's weights are the default tag."""
+    """Return the table of open_clip's `NAME:TAG`; without a tag it is `openai`, if there is one."""
     import open_clip  # takes a second
 
     model, _, tag = name.partition(":")

@@ -49,7 +49,7 @@ class Steps:
     The steps of a processor: resize, crop, and normalise by *mean* and *std*.
 
     Attributes:
-        squash: resize to the square at once, else the shorter edge, and crop the centre.
+        squash: whether both edges are resized to the square; else the shorter one is, and the centre cropped.
     """
 
     squash: bool = False

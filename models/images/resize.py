@@ -175,7 +175,7 @@ class PillowsMemory:
 
 
 def words(rgb: PIL.Image.Image) -> np.ndarray:
-    """Return the pixels, (H, W) words of red, green, blue and a byte that is not used, without a copy."""
+    """Return the pixels as (H, W) words of red, green, blue and an unused byte; a copy only if needed."""
     try:
         return np.asarray(PillowsMemory(rgb))
     except ValueError:

@@ -66,11 +66,12 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
 
     The paper's likelihood is a product over the answer's tokens [Yes, </s>]; the released code
     (t2v_metrics) averages their log-probabilities, so that published scores are the square root of
-    that product.  The default is the released code's; `normalization` selects the others.
+    that product.  The default is that of the released code; `normalization` selects the others.
 
-    An `answer` that contains `{}` makes it P(prompt | image, question): VisualGPTScore (Lin et al. 2024,
+    With `{}` in `answer`, the score is P(prompt | image, question): VisualGPTScore (Lin et al. 2024,
     "Revisiting the Role of Language Priors in Vision-Language Models").  Tables 13 and 14 of the VQAScore
-    paper compare questions and answers; `output: "negative_no"` is the latter's -P("No").
+    paper compare questions and answers; `output: "negative_no"` is -P("No"), of
+    table 14.
     """
     vqa = models.vqa
     question = (options.question or vqa.question).replace(SLOT, item.prompt)

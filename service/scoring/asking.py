@@ -108,10 +108,10 @@ class Asker:
 
         Raises:
             LaneFull, Overloaded: the question LLM is full, and some set has to be written.
-            TooLarge: more sets have to be written than any request may need.
+            TooLarge: more sets are missing than any request may have written.
             NotReady: the store failed.
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
-            ModelChanged: the LLM was replaced, and again during the repetition.
+            ModelChanged: the LLM was replaced twice, during the work and during its repetition.
         """
         return await repeated(lambda context: self._question_sets(prompts, style, llm, context), context)
 

@@ -72,7 +72,7 @@ class Presence:
 
     @property
     def reason(self) -> str:
-        """Why calls are rejected; empty if they begin or wait."""
+        """The reason why calls are rejected; empty if they begin or wait."""
         begins = self.waits or self.state == LOADED
         return "" if begins else f"has been taken away ({self.state})"
 

@@ -85,7 +85,7 @@ class Job:
                 self.on_promotion(self)
 
     def extend(self, deadline: float) -> None:
-        """Let batches take it until *deadline*."""
+        """Move the deadline to *deadline*, if that is later."""
         self.deadline = max(self.deadline, deadline)
 
     def begin(self, now: float) -> None:

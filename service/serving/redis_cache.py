@@ -51,7 +51,7 @@ class RedisCache:
         self._writes.load((key, outcome))
 
     async def aclose(self) -> None:
-        """Return when everything is written."""
+        """Wait until everything is written."""
         await self._reads.aclose()
         await self._writes.aclose()
 

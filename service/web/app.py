@@ -121,7 +121,7 @@ def create_app(service: Service, *, keyless: bool = False) -> App:
 
 
 def operator_app(service: Service, bodies: Bodies) -> ASGIApp:
-    """Build the app; *bodies* are limited together with the main port's."""
+    """Build the app; *bodies* is shared with the main port."""
     metrics, changing = service.instruments.app(), App(service, [models.changes])
     changing.state.operators = True
 

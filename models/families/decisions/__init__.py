@@ -12,7 +12,7 @@ Body = Literal["openai", "sglang", "systemone"]
 
 
 class DecisionsSettings(RemoteSettings):
-    """A decision endpoint."""
+    """Settings of a decision endpoint."""
 
     body: Body = Field("openai", description="Whose requests the server reads.")
     max_questions: int = Field(
@@ -21,7 +21,7 @@ class DecisionsSettings(RemoteSettings):
     question: str = Field(
         QUESTION,
         pattern=r"^[^{}]*\{\}[^{}]*$",
-        description="Template of the question whether it sees a text, `{}`.",
+        description="Template of the question whether a picture shows a text, `{}`.",
     )
 
 

@@ -37,12 +37,12 @@ class Asked:
 
 class DecisionModel(ServedModel):
     """
-    A decision endpoint.  Args as in `ServedModel`.
+    A decision endpoint; further arguments as of `ServedModel`.
 
     Args:
         body: whose requests the server reads.
         max_questions: of a request.
-        question: template of the question whether it sees a text; `{}` is the text.
+        question: template of the question whether a picture shows a text; `{}` is the text.
     """
 
     family = FAMILY

@@ -7,7 +7,7 @@ from models.core.settings import LocalSettings
 
 
 class Owlv2Settings(LocalSettings):
-    """An OWLv2."""
+    """Settings of an OWLv2 detector."""
 
     max_overlap: float = Field(
         0.5,

@@ -28,7 +28,7 @@ class VlmSettings(RemoteSettings):
     question: str = Field(
         QUESTION,
         pattern=r"^[^{}]*\{\}[^{}]*$",
-        description="Template of the question whether it sees a text, `{}`.",
+        description="Template of the question whether a picture shows a text, `{}`.",
     )
     structured_output: Structured = Field(
         "response_format",

@@ -49,7 +49,7 @@ def written(answer: Mapping[str, Any], tokens: int) -> str:
 
 class OpenAiLLM(ServedModel):
     """
-    A chat model of that API.  Args as in `ServedModel`.
+    A chat model behind OpenAI's API; arguments as of `ServedModel`.
 
     Args:
         max_tokens: of an answer, at most.

@@ -208,7 +208,7 @@ class OpenAiVlm(ServedModel):
     without an end-of-sequence token.
 
     Args:
-        question: template of the question whether it sees a text; `{}` is the text.
+        question: template of the question whether a picture shows a text; `{}` is the text.
         structured_output: the field of a request that takes a JSON schema.
     """
 

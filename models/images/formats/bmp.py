@@ -30,7 +30,7 @@ def header_of(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Read the mask of alpha, which a header of version 3 or later has."""
+    """Return the alpha, by its mask in a header of version 3 or later."""
     [head] = struct.unpack_from("<I", encoded, 14)
     if head < WITH_ALPHA_MASK:
         return Unseen()

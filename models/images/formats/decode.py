@@ -107,7 +107,7 @@ class DecoderProcess:
         return self._process.poll() is not None
 
     def wait(self) -> int:
-        """Return the exit status of the process, which has closed its pipe."""
+        """Wait for the process, which has closed its pipe, and return its exit status; 0 if it goes on."""
         try:
             return self._process.wait(END_S)
         except subprocess.TimeoutExpired:

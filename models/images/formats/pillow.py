@@ -45,7 +45,7 @@ def rgb(encoded: bytes, header: Header) -> PIL.Image.Image:
     Orientation and alpha are ignored, 16-bit values are clipped.
 
     Raises:
-        ImageError: the picture is broken, or larger than its header.  Pillow's own error would hold a
+        ImageError: the picture is broken, or larger than its header says.  Pillow's own error would hold a
             reference to the pixels.
     """
     pixels = converted(encoded, header)

@@ -43,7 +43,7 @@ def read_film(encoded: bytes) -> Header:
 
 
 def read_unseen(encoded: bytes) -> Unseen:
-    """Read what the first frame of a file does not show; empty for a broken file."""
+    """Return what the first frame of a file does not show; an empty `Unseen` for a broken file."""
     with suppress(ImageError, *BROKEN):
         return recognise(encoded).unseen(encoded)
     return Unseen()

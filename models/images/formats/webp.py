@@ -54,7 +54,7 @@ def film(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Read whether there is alpha, and the Exif chunk, and count the chunks of frames."""
+    """Return the alpha, the EXIF orientation, and whether there are several frames."""
     if encoded[12:16] == b"VP8L":
         return Unseen(alpha=bool(encoded[DATA + 4] & LOSSLESS_ALPHA))
     if encoded[12:16] != b"VP8X":

@@ -103,7 +103,7 @@ class Score:
         value: the score.
         details: shown with `explain`.
         cache: the status of the question set, if the metric uses one; else set by the engine from all calls.
-        warnings: about this score; a text without a code is the metric's own.
+        warnings: about this score; a text without a code is from the metric itself.
         error: the standard error of the value, if it is the mean of samples; else 0.
     """
 

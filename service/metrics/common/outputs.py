@@ -58,7 +58,7 @@ def output_metric(metric: Metric, output: str, formula: str) -> OutputMetric:
 
 def with_outputs(metric: Metric, outputs: Mapping[str, str]) -> Metric:
     """
-    Return *metric* with a metric for each of its *outputs*, where the settings name a model for it.
+    Return *metric*, and a metric for each of its *outputs* if the settings name a model for *metric*.
 
     Args:
         outputs: their formulas by name.

@@ -107,7 +107,7 @@ class JudgeOptions(MetricOptions):
 
 
 def form_of(rubric: Any) -> str:
-    """Return the branch of a rubric in a request."""
+    """Return the form in which a request gives its rubric: a name or a table."""
     return "<name>" if isinstance(rubric, str) else "<table>"
 
 

@@ -8,7 +8,7 @@ SCHEMA = schema("pairs", answer=STRING, question=STRING)
 
 
 def parse(answer: str) -> tuple[Question, ...]:
-    """Parse an answer that follows `SCHEMA`; each question expects its span."""
+    """Parse an answer that follows `SCHEMA`; the expected answer of each question is its span."""
     return tuple(
         Question(id, text(entry["question"]), expected=text(entry["answer"]), phrase=text(entry["answer"]))
         for id, entry in enumerate(entries(answer, "pairs"), 1)

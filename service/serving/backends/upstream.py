@@ -61,7 +61,7 @@ class Upstream:
         base_url: including `/v1`.
         timeout_s: for one request with all its retries.
         transport: replaces the network (tests).
-        sleep: waits between retries (tests).
+        sleep: replaces the wait between retries, for tests.
     """
 
     def __init__(

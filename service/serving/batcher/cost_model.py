@@ -41,7 +41,7 @@ class CostModel:
 
     def observe(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
         """
-        Learn from a finished batch.
+        Update the estimates by a finished batch.
 
         Args:
             cost: its tokens.

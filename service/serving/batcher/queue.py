@@ -257,7 +257,7 @@ class Queue:
         return [job for batch in iter(lambda: self.take(now), []) for job in batch]
 
     def finished(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
-        """Learn from a batch that succeeded, and raise the memory limit a little."""
+        """Update the cost model by a batch that succeeded, and raise the memory limit a little."""
         self.cost_model.observe(cost, seconds, gap_s)
         self._memory = min(self._max_cost, self._memory * RECOVERY)
 

@@ -66,8 +66,7 @@ class BatchRunner:
         Run *calls* of a batch and answer them; after an exception, run halves until the bad call is alone.
 
         Args:
-            share: of the device.  The cost model learns nothing from a batch without one: it shares its
-                cores with others.
+            share: of the device.  The cost model does not get a batch without one, which shares its cores.
         """
         resident, began = batch.resident, self._clock()
         cost = sum(call.prepared.cost for call in calls)

@@ -59,11 +59,11 @@ class Recorder(Instruments):
         self._out_of_memory = 0
 
     def count_batch(self, model: str, size: int, seconds: float) -> None:
-        """Keep the batch."""
+        """Record the size and seconds of a batch of the model, for `take`."""
         self._answered.append((size, seconds))
 
     def count_device(self, model: str, device: str, size: int, seconds: float) -> None:
-        """Keep the batch."""
+        """Record the size and seconds of a batch on the device, for `take`."""
         self._ran.append((size, seconds))
 
     def count_out_of_memory(self, model: str, device: str, batches: int = 1) -> None:

@@ -32,7 +32,7 @@ class DialectPort:
 
 
 def ports(service: Service, dialects: Dialects, bodies: Bodies) -> list[DialectPort]:
-    """Build the apps of the ports in the settings; *bodies* are limited together with the main port's."""
+    """Build the apps of the ports in the settings; *bodies* is shared with the main port."""
     settings = service.settings.dialects
     found = []
     if settings.port is not None:

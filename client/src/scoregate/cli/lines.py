@@ -173,7 +173,7 @@ def checked(content: Any, place: str) -> Line:
 
 
 def is_line(content: Any) -> bool:
-    """Return True if *content* has the shape of a line, down to what the commands look at."""
+    """Return True if *content* has the shape of a line in all fields that the commands use."""
     if not (isinstance(content, dict) and content.keys() >= FIELDS):
         return False
     if not all(isinstance(content.get(name, {}), dict) for name in OBJECTS):

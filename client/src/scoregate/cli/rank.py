@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def naming(names: list[str]) -> Iterator[None]:
-    """Name the pictures in an error about some of them.  Raises `NoResult`; other errors pass."""
+    """Turn an error about some pictures into `NoResult` with their names; let other errors pass."""
     try:
         yield
     except scoregate.ScoregateError as exc:

@@ -154,7 +154,7 @@ class Again:
 
 
 def with_sets(row: Row, line: Line, sets: Sets) -> dict[str, dict[str, Any]]:
-    """Return the row's options, with the ids or questions of its scores' sets; a composite takes none."""
+    """Return the row's options, with the ids or questions of its sets; parts of composites get none."""
     options = {metric: dict(own) for metric, own in row.options.items()}
     for metric, id in line.get("question_sets", {}).items():
         if "." not in metric:

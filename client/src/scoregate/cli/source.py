@@ -127,7 +127,7 @@ def check_prompts(folder: Path, prompt: str | None, prompts: Path | None) -> Non
 
 
 def check(dataset: Dataset, out: Path, page: Path | None) -> None:
-    """Raise `UsageFault` for what would otherwise be found when all is scored."""
+    """Raise `UsageFault` now for faults that would otherwise show after all is scored."""
     files = dataset.shards or list(filter(None, [dataset.table]))
     if not files and (given := about_columns(dataset)):
         raise UsageFault(f"{given[0]}: this folder has no table, but a text file for each picture")

@@ -91,7 +91,7 @@ def in_bytes(images: Any) -> list[Any]:
 
 
 def without_broken(images: Any, library: Any) -> list[Any]:
-    """Return `in_bytes` of the finite pictures, and a `BadImage` for each of the others."""
+    """Return the pixels of each picture as `in_bytes` does, or a `BadImage` if a value is not finite."""
     finite = library.isfinite(images).reshape(len(images), -1).all(1).tolist()
     good = iter(in_bytes(images[finite]))
     return [next(good) if here else BadImage("the picture holds NaN or an infinity") for here in finite]

@@ -14,7 +14,7 @@ JUDGE = "judge"  # the metric
 
 
 def add_rubric(parser: argparse.ArgumentParser, default: str, what: str = "") -> None:
-    """Declare the rubric."""
+    """Declare the argument `--rubric`."""
     what = f"a rubric of the service with the same outputs{what} (default %(default)s)"
     parser.add_argument("--rubric", default=default, metavar="NAME", help=what)
 

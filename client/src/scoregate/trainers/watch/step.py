@@ -31,7 +31,7 @@ newest = partial(deque[Any], maxlen=MOST)
 @dataclass
 class Step:
     """
-    A step of a run, as the watch sees it.
+    A step of a run: its rewards, and the scores of its watched pictures.
 
     Attributes:
         waiting: pictures that are in the queue or under way.
