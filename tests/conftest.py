@@ -1,7 +1,9 @@
 """Hooks and fixtures for the tests of all tiers."""
 
+import atexit
 import gc
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -40,9 +42,15 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_unconfigure() -> None:
-    """Have the interpreter end as it would: libraries report what is not collected then."""
-    gc.unfreeze()
+@atexit.register
+def unfrozen() -> None:
+    """
+    Let what was loaded be collected at the end where torch was: its libraries report the rest.
+
+    Not earlier: pytest collects garbage five times after the last test.
+    """
+    if "torch" in sys.modules:
+        gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, import_statements, parsed
 
 # From the highest to the lowest.
 LAYERS = (
@@ -32,10 +32,10 @@ MODULES = modules()
 
 def imports(path: Path, known: Collection[str] = MODULES, tops: Collection[str] = ()) -> Iterator[str]:
     """Those *known* modules, and those of the packages *tops*, that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             inside = [f"{node.module}.{alias.name}" for alias in node.names]
             names = [name if name in known else node.module for name in inside]
         else:
@@ -198,7 +198,7 @@ def test_no_name_of_a_module_is_defined_twice():
 
 def defined(path: Path) -> Iterator[str]:
     """The names of the definitions and assignments at the top of a module, each as often as it is there."""
-    for node in ast.parse(path.read_text("utf-8")).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Assign | ast.AnnAssign):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, parsed
 from tests.unit.test_layers import imports
 
 PACKAGES = {"service": ROOT, "models": ROOT, "scoregate": ROOT / "client/src"}
@@ -109,7 +109,7 @@ def loaded_by_name() -> set[str]:
     """Return the modules in strings, `package.module:attribute`, and all of f"package.{name}"."""
     found = set()
     for path in importing():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             match node:
                 case ast.JoinedStr(values=[ast.Constant(value=str(start)), ast.FormattedValue()]):
                     found |= {name for name in MODULES if f"{name.rpartition('.')[0]}." == start}
@@ -144,7 +144,7 @@ def test_no_function_of_a_module_is_called_just_read_or_load():
     found = {
         f"{module}.{node.name}"
         for module, path in MODULES.items()
-        for node in ast.parse(path.read_text("utf-8")).body
+        for node in parsed(path).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in {"read", "load"}
     }
 

@@ -18,6 +18,8 @@ from tests.support.pictures import png
 from tests.support.shards import tar_of
 from tests.unit.client.cli.conftest import run
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["run"]
 
 PROFILE = str(ROOT / "loadtest" / "fake.toml")

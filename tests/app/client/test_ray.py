@@ -19,6 +19,8 @@ from tests.support.pictures import png
 from tests.support.shards import tar_of
 from tests.unit.client.cli.conftest import run
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["run"]
 
 PROFILE = str(ROOT / "loadtest" / "fake.toml")
@@ -49,6 +51,7 @@ def scores(found):
     ]
 
 
+@pytest.mark.slow
 def test_rows_keep_their_columns_and_gain_those_of_batch(scorer, run, tmp_path):
     """The same scores, hashes, models and question sets, cell by cell."""
     members = {}

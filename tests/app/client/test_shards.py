@@ -80,6 +80,7 @@ def test_read_takes_folders_and_tables(tmp_path):
     assert scoregate.Item("a red square", png(), id="p.png") == picture
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_score_its_shards(run, tmp_path, monkeypatch, capsys):
     """With one sample in each of the hundred, in place of ten thousand; all that the page lists are there."""
     (tmp_path / "shards").mkdir()

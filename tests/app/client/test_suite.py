@@ -15,6 +15,8 @@ from tests.support.pages import section
 from tests.support.pictures import png
 from tests.unit.client.cli.conftest import run
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["profile", "run"]
 
 PAGE = "bench-generators.md"

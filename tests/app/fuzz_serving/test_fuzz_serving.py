@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.fuzz_serving import lifecycle, pool, replicas
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)

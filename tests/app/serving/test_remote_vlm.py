@@ -248,6 +248,7 @@ class Noted(dict):
         return super().__getitem__(key)
 
 
+@pytest.mark.slow
 async def test_a_picture_of_many_pairs_is_encoded_once(with_vlm, server, monkeypatch):
     """Nine pictures in 36 pairs and both orders: 72 requests with two pictures each, and nine encodings."""
     encoded, encode = [], vlm.data_uri

@@ -11,6 +11,8 @@ import pytest
 from models.core.calls import LabelCall
 from models.core.outcomes import Choices
 from models.images import image
+from tests.support.app import service_of
+from tests.support.handles import until
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, png
 from tests.support.refusals import SECRET, refused
@@ -222,7 +224,12 @@ async def test_pairs_of_requests_share_batches(serve, fakes, judges):
     """Of two groups that arrive together."""
     judges(fair)
     async with serve() as client:
-        await asyncio.gather(*(compare(client, PICTURES[n : n + 4], rubric="preference") for n in (0, 4)))
+        handle = service_of(client).runtime.handles["vqa"]
+        fakes["vqa"].hold.clear()  # until more calls wait than one of them has
+        both = asyncio.gather(*(compare(client, PICTURES[n : n + 4], rubric="preference") for n in (0, 4)))
+        await until(lambda: sum(job.prepared is not None for job in handle._jobs.values()) > 12)
+        fakes["vqa"].hold.set()
+        await both
 
     groups = [{image.Image(file).digest for file in FILES[n : n + 4]} for n in (0, 4)]
     shared = [

@@ -166,6 +166,7 @@ async def test_keys_are_described_and_asked_for_where_there_are_some(serve, docu
     assert "security" not in document
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("image", [b64(png()), [b64(png()), b64(png("blue"))]], ids=["one", "frames"])
 async def test_details_hold_what_their_metric_declares(serve, fakes, image):

@@ -144,6 +144,7 @@ def test_a_place_in_a_ranking_is_a_whole_number(answered):
         answered(lambda request: httpx.Response(200, text=text)).rank("x", [png()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "told",
     ["x", -5, None, [1], 10**400, float("nan"), float("inf")],

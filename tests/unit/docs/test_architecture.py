@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from tests.support.pages import ROOT, section
+from tests.support.paths import parsed
 
 PACKAGES = [
     path
@@ -16,7 +17,7 @@ PACKAGES = [
 
 def first_line(path):
     """Return the first line of a module's docstring."""
-    return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
+    return (ast.get_docstring(parsed(path)) or "").partition("\n")[0]
 
 
 def test_every_folder_has_its_line_in_the_architecture():

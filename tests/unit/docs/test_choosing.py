@@ -37,6 +37,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", CHECKS, ids=[" ".join(line.split()[1:3]) for line in CHECKS])
 def test_a_check_of_every_half_year_runs(folder, line, monkeypatch, capsys):
     """As it is printed."""

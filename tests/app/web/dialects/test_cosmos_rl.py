@@ -197,6 +197,7 @@ async def test_a_ping_is_answered(dialects):
     assert {"message": "Ping request received"} == answer.json()
 
 
+@pytest.mark.slow
 async def test_what_waits_too_long_is_an_error(dialects):
     """Scores that are not there at the deadline."""
     asked = []

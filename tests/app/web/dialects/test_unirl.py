@@ -216,6 +216,7 @@ async def test_many_unknown_rewards_are_counted_before_anything_is_made_of_them(
     assert all(len(answer.content) < 1000 for answer in answers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [129, 1024])
 async def test_a_shard_is_one_request_and_worked_on_in_windows(dialects, count):
     """129 pictures ended a training: the trainer sends its whole shard at once."""

@@ -44,12 +44,14 @@ def simulation():
     return found
 
 
+@pytest.mark.slow
 def test_an_interval_over_prompts_has_the_true_value_in_95_percent_of_tables(simulation):
     """One over rows, if pictures share prompts, in far fewer."""
     assert 0.9 <= simulation["prompts"][0] <= 0.99
     assert simulation["rows"][0] < 0.85
 
 
+@pytest.mark.slow
 def test_two_equally_good_metrics_seldom_differ_over_prompts(simulation):
     """Over rows more often than p says."""
     assert simulation["prompts"][1] <= 0.08
@@ -181,6 +183,7 @@ def test_a_row_without_its_cluster_is_dropped_only_if_the_column_was_named(writt
     assert (18, 9, 2) == (named["n"], named["clusters"], named["dropped"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", ["agreement", "preference"])
 def test_the_output_says_what_an_accuracy_is_averaged_over(written, evaluate, figure):
     """Groups of four sizes: their mean is not the share of all pairs, and its interval is not either."""

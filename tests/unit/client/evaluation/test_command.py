@@ -63,6 +63,7 @@ def call(name, path):
     return [name, first, path, *rest]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_one_object(written, evaluate, name):
     """With the keys that scripts rely on, and what was left out."""
@@ -79,6 +80,7 @@ def test_a_pair_of_generators_has_its_keys(written, evaluate):
     assert ["a", "b", "n", "zeros", "w_plus", "w_minus", "z", "p", "relation"] == list(pair)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_a_table_for_people_and_a_picture(written, capsys, tmp_path, name):
     """The picture has something in it."""
@@ -89,6 +91,7 @@ def test_every_figure_is_a_table_for_people_and_a_picture(written, capsys, tmp_p
     assert "<path" in picture.read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_a_table_for_a_paper(written, capsys, name):
     """With a head and a line; an interval may be a figure of its own."""
@@ -97,6 +100,7 @@ def test_every_figure_is_a_table_for_a_paper(written, capsys, name):
     assert 2 == len(capsys.readouterr().out.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["agreement", "ordering", "alpha", "auroc", "preference", "winoground"])
 def test_a_row_with_an_empty_cell_is_counted(written, evaluate, name):
     """It is never dropped in silence."""

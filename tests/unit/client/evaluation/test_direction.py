@@ -35,6 +35,7 @@ def figures(capsys):
     return figures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", FIGURES)
 def test_a_metric_that_falls_with_quality_agrees_with_people(figures, written, figure):
     """Where it is said; else it is taken for the opposite."""
@@ -47,6 +48,7 @@ def test_a_metric_that_falls_with_quality_agrees_with_people(figures, written, f
     assert "lower_is_better" not in assumed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", FIGURES)
 @pytest.mark.parametrize("name", ["out.jsonl", "out.parquet", "out.csv"])
 def test_a_result_of_batch_says_it_itself(figures, written, figure, name):

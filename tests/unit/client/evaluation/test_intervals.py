@@ -66,6 +66,7 @@ def test_the_copies_of_a_cluster_are_not_compared_with_each_other(seed, clustere
         assert accuracy_of(pairs, metric, human) == pytest.approx([found[name] for name in FIGURES])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average", ["groups", "pairs"])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_group_drawn_twice_is_two_groups(seed, average):
@@ -149,6 +150,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", CALLS)
 def test_each_figure_has_its_interval_seed_and_caution(evaluate, table, figure):
     """Without a further argument; `--bootstrap 0` switches the intervals off, but no caution about rows."""
@@ -167,6 +169,7 @@ def test_each_figure_has_its_interval_seed_and_caution(evaluate, table, figure):
     assert {"winoground": found["caution"]}.get(figure, of_rows) == without["caution"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", CALLS)
 def test_each_accuracy_is_compared_between_metrics(evaluate, table, figure):
     """On the same drawings, with a p-value."""
@@ -201,6 +204,7 @@ def test_a_table_has_the_differences_and_the_seed(capsys, table, form):
     assert 3 == len(capsys.readouterr().out.splitlines())
 
 
+@pytest.mark.slow
 def test_too_many_pairs_have_no_interval_and_say_so(evaluate, table, monkeypatch):
     """The correlations have theirs."""
     monkeypatch.setattr("scoregate.cli.evaluate.metrics.MOST", 65)

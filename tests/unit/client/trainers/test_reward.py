@@ -80,7 +80,7 @@ def test_a_wrong_metric_is_told_at_once(scripted):
 
 def test_a_busy_service_is_asked_again(scripted):
     """429 with Retry-After, then a score."""
-    reward, double = scripted(*[refusing(429, "lane_full", Retry_After="1")] * 7)
+    reward, double = scripted(*[refusing(429, "lane_full", Retry_After="0")] * 7)
 
     assert [0.001] == reward([PICTURE], ["0.001"])
     assert 8 == len(double.requests)
@@ -88,7 +88,7 @@ def test_a_busy_service_is_asked_again(scripted):
 
 def test_training_outlives_a_restart_of_the_service(scripted):
     """Nobody listens for a while, then somebody drains, then there are scores."""
-    reward, _ = scripted(*[gone] * 20, refusing(503, "draining", Retry_After="1"))
+    reward, _ = scripted(*[gone] * 20, refusing(503, "draining", Retry_After="0"))
 
     assert [0.001] == reward([PICTURE], ["0.001"])
 

@@ -125,6 +125,7 @@ def test_the_unit_is_that_of_the_newest_changes():
     assert calm[-100:] == pytest.approx(expected[-100:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.001, 0.01, 0.99, 0.999])
 def test_rare_scores_of_a_few_pictures_are_no_change(share):
     """The mean of 16 scores of 0 or 1 with nearly all of them equal; 9 is the bound of 60 runs, as above."""
