@@ -34,8 +34,8 @@ async def models(request: Request) -> Response:
         "preprocessing": preprocessing(service.settings.images.orient),
         "libraries": libraries(),
         "models": [
-            described_model(name, handle, demo=name in service.settings.demo_models)
-            for name, handle in service.runtime.handles.items()
+            described_model(name, service.runtime.handles[name], demo=name in service.settings.demo_models)
+            for name in service.settings.models
         ],
         "metrics": {name: described(metric, service) for name, metric in service.engine.metrics.items()},
         "limits": limits(service),
