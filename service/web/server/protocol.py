@@ -167,7 +167,7 @@ class Protocol(H11Protocol):
         self._broken = False
         self._headers_late: asyncio.TimerHandle | None = None
         self._reading_late: asyncio.TimerHandle | None = None
-        self._reading: Pace | None = None  # of this response, after its first pause
+        self._reading: Pace | None = None  # after the first pause
         self._unread = 0  # bytes, at the last check
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -195,7 +195,7 @@ class Protocol(H11Protocol):
         """
         Pause writing; written bytes must be read at the pace at which bodies must arrive.
 
-        The time of all pauses of a response counts together: a stream has one for each line.
+        The time of all pauses counts together: a stream has one for each line.
         """
         super().pause_writing()
         if self._reading_late is None:
@@ -246,7 +246,7 @@ class Protocol(H11Protocol):
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Call the app; send its response in one write, with `Connection: close` if the connection ends."""
-        cycle, wire, self._reading = self.cycle, self._wire, None
+        cycle, wire = self.cycle, self._wire
         scope["state"][ARRIVED] = not cycle.more_body
 
         async def send_closing(message: Message) -> None:
@@ -278,7 +278,7 @@ class Protocol(H11Protocol):
     def _check_reading(self, pace: Pace) -> None:
         """Check again when the window ends; close the connection if too little was read."""
         now, left = self.loop.time(), self._wire.unread()
-        pace.came(self._unread - left, now)
+        pace.came(max(0, self._unread - left), now)
         self._unread = left
         if now < pace.deadline:
             self._reading_late = self.loop.call_at(pace.deadline, self._check_reading, pace)

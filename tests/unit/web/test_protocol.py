@@ -117,7 +117,7 @@ class Reading:
             self.protocol.resume_writing()
 
 
-async def test_the_pauses_of_a_response_count_together():
+async def test_the_pauses_of_a_connection_count_together():
     """A stream has one for each line: who reads each just in time is as slow as who reads none."""
     reading = Reading()
     reading.line(20_000, read_after_s=29)
