@@ -67,8 +67,8 @@ def ray(stack: ExitStack, folder: Path) -> dict[str, Any]:
     cluster = stack.enter_context(ray_cluster())
     profile = folder / "ray.toml"
     runtime = f'[runtime]\nkind = "ray"\naddress = "{cluster.address}"'
-    text = PROFILE + REWARDS
-    profile.write_text(text.format(runtime=runtime, placed="num_cpus = 0.5", folder=folder / "ray"))
+    text = PROFILE.format(runtime=runtime, placed="num_cpus = 0.5", folder=folder / "ray")
+    profile.write_text(text + REWARDS.format(placed="num_cpus = 0.1"))  # two are left for Ray Data
     cluster.deploy(profile)
     return {"directory": cluster.directory, "address": cluster.address, "profile": str(profile)}
 
