@@ -1,6 +1,7 @@
 """A service around timed fakes, and what tests ask of it."""
 
 import io
+import json
 import pickle
 from typing import Any
 
@@ -68,6 +69,12 @@ class Served:
     def post(self, path: str, body: dict[str, Any]) -> Any:
         """The answer to JSON."""
         return httpx.post(f"{url(self.port)}{path}", json=body, timeout=60, trust_env=False).json()
+
+    def streamed(self, items: list[dict[str, Any]]) -> list[Any]:
+        """The lines of a stream."""
+        path, body = "/score?stream=1", {"items": items}
+        answer = httpx.post(f"{url(self.port)}{path}", json=body, timeout=60, trust_env=False)
+        return [json.loads(line) for line in answer.text.splitlines()]
 
     def unpickled(self, body: dict[str, Any]) -> Any:
         """The answer to a pickle, as a trainer reads it."""

@@ -27,6 +27,24 @@ def test_scores_do_not_depend_on_the_runtime(local, four, ray):
     assert all(0 < scores["vqascore"] < 1 for scores in theirs)
 
 
+def test_streams_of_items_with_metrics_of_their_own_do_not_depend_on_the_runtime(local, four, ray):
+    """Each line has the scores of its item, and the last one the models of all."""
+    names = ("vqascore", "clipscore", "dsg")
+    asked = [
+        {**item, "metrics": [name]}
+        for item, name in zip(items(9, 90_000, "a red dog"), names * 3, strict=True)
+    ]
+    ours, copies, theirs = (each.streamed(asked) for each in (local, four, ray))
+    [whole, *others] = (
+        sorted((line["index"], line["scores"]) for line in lines[:-1]) for lines in (ours, copies, theirs)
+    )
+
+    assert [whole] * 2 == others
+    assert [(index, [names[index % 3]]) for index in range(9)] == [(n, [*scores]) for n, scores in whole]
+    assert all(lines[-1]["done"] for lines in (ours, copies, theirs))
+    assert ours[-1]["models"] == theirs[-1]["models"]
+
+
 def test_outputs_of_edits_and_films_do_not_depend_on_the_runtime(local, four, ray):
     """The frames of a film and the source of an edit go to the model with the call."""
     frames = [b64(picture(number)) for number in range(80_000, 80_004)]
