@@ -128,13 +128,18 @@ async def judge(item: Item, models: Models, options: JudgeOptions) -> Score:
         "expected": expected,
     }
     value = fmean(samples) if expected is None or samples else expected
-    error = stdev(samples) / sqrt(len(samples)) if len(samples) > 1 else 0.0
+    error = error_of_mean(details["spread"], samples)
     return Score(value, details, warnings=(*unsure(grades), *cut(grades.outcomes)), error=error)
 
 
 def spread_of(numbers: Sequence[float]) -> float | None:
     """Return the standard deviation of several numbers."""
     return stdev(numbers) if len(numbers) > 1 else None
+
+
+def error_of_mean(spread: float | None, numbers: Sequence[object] | None) -> float:
+    """Return the standard error of the mean of numbers with a *spread*; 0 for one number, or none."""
+    return spread / sqrt(len(numbers)) if spread and numbers else 0.0
 
 
 def details_of(name: str, output: Output, grades: Grades) -> OutputDetails:
@@ -213,7 +218,7 @@ def output_metric(name: str, options: type[JudgeOptions]) -> OutputMetric:
         result = await score_of(metric.name, item, models, options)
         details = result.details["outputs"][name]
         shown = {"rubric": options.name, "digest": options.chosen.digest, **details}
-        error = details["spread"] / sqrt(len(details["answers"])) if details["spread"] else 0.0
+        error = error_of_mean(details["spread"], details["answers"])
         return Score(details["value"], shown, result.cache, result.warnings, error=error)
 
     def range_of(options: JudgeOptions) -> tuple[float, float]:
