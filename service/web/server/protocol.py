@@ -167,7 +167,7 @@ class Protocol(H11Protocol):
         self._broken = False
         self._headers_late: asyncio.TimerHandle | None = None
         self._reading_late: asyncio.TimerHandle | None = None
-        self._reading: Pace | None = None  # after the first pause
+        self._reading = Pace(self._timeout_s, 0.0)  # its time counts while writing is paused
         self._unread = 0  # bytes, at the last check
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -199,14 +199,13 @@ class Protocol(H11Protocol):
         """
         super().pause_writing()
         if self._reading_late is None:
-            now, self._unread = self.loop.time(), self._wire.unread()
-            self._reading = self._reading or Pace(self._timeout_s, now)
-            self._reading.go(now)
-            self._check_reading(self._reading)
+            self._reading.go(self.loop.time())
+            self._unread = self._wire.unread()
+            self._check_reading()
 
     def resume_writing(self) -> None:
         """Continue writing, since all bytes have been read."""
-        if self._reading_late is not None and self._reading is not None:
+        if self._reading_late is not None:
             self._reading_late.cancel()
             self._reading_late = None
             now = self.loop.time()
@@ -275,13 +274,13 @@ class Protocol(H11Protocol):
                 self.transport.write(self.conn.send(event))
         self.transport.close()
 
-    def _check_reading(self, pace: Pace) -> None:
+    def _check_reading(self) -> None:
         """Check again when the window ends; close the connection if too little was read."""
-        now, left = self.loop.time(), self._wire.unread()
+        now, left, pace = self.loop.time(), self._wire.unread(), self._reading
         pace.came(max(0, self._unread - left), now)
         self._unread = left
         if now < pace.deadline:
-            self._reading_late = self.loop.call_at(pace.deadline, self._check_reading, pace)
+            self._reading_late = self.loop.call_at(pace.deadline, self._check_reading)
         else:
             log.warning("a connection was closed: the caller does not read the answer")
             self._wire.drop()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import h11
 import pytest
 
-from service.web.server.body import LEAST_BYTES_PER_S
+from service.web.server.body import LEAST_BYTES_PER_S, Pace
 from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Protocol, Reader, Transport
 from tests.support.raw import chunked, head
 
@@ -93,7 +93,7 @@ class Reading:
         self.protocol.loop = SimpleNamespace(time=lambda: self.now, call_at=self.call_at)
         self.protocol._wire = SimpleNamespace(unread=lambda: self.unread, drop=self.drop)
         self.protocol._timeout_s, self.protocol._unread = window_s, 0
-        self.protocol._reading_late = self.protocol._reading = None
+        self.protocol._reading_late, self.protocol._reading = None, Pace(window_s, 0.0)
 
     def call_at(self, when, *call):
         timer = SimpleNamespace(when=when, call=call, cancelled=False)
