@@ -70,8 +70,7 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
 
     With `{}` in `answer`, the score is P(prompt | image, question): VisualGPTScore (Lin et al. 2024,
     "Revisiting the Role of Language Priors in Vision-Language Models").  Tables 13 and 14 of the VQAScore
-    paper compare questions and answers; `output: "negative_no"` is -P("No"), of
-    table 14.
+    paper compare questions and answers; `output: "negative_no"` is -P("No") of table 14.
     """
     vqa = models.vqa
     question = (options.question or vqa.question).replace(SLOT, item.prompt)

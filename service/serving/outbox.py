@@ -44,8 +44,8 @@ class Entry:
 
 class Outbox:
     """
-    The results of all callers.  Results that are too old, or exceed their caller's
-    share, are dropped; those of other callers stay.
+    The results of all callers.  Those that are too old, or exceed their caller's share, are dropped; those
+    of other callers stay.
 
     Args:
         memory: the budget of all requests, which holds the inputs while the work runs.

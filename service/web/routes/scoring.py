@@ -39,7 +39,6 @@ from service.web.wire.responses import (
     RankAnswer,
     Result,
     ScoreAnswer,
-    ScoreEnd,
     ScoreWhole,
     Verdicts,
 )
@@ -91,10 +90,7 @@ async def score(request: Request) -> Response:
             own = warnings_of([*map(Warned, notes), *item.warned(index)])
             return {**result(index, item, options, orient, wanted.explain), **own}
 
-        def end(report: Report) -> ScoreEnd:
-            return {"done": True, **whole(report)}
-
-        return ScoreStream(score, line, end, context.deadline)
+        return ScoreStream(score, line, lambda report: {"done": True, **whole(report)}, context.deadline)
     work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
     if report.partial:

@@ -51,7 +51,6 @@ def scores(found):
     ]
 
 
-@pytest.mark.slow
 def test_rows_keep_their_columns_and_gain_those_of_batch(scorer, run, tmp_path):
     """The same scores, hashes, models and question sets, cell by cell."""
     members = {}

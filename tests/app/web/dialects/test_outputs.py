@@ -3,6 +3,7 @@
 import pytest
 
 from tests.app.web.dialects.conftest import PICTURES, PROMPTS
+from tests.app.web.dialects.test_unirl import ask
 from tests.support.fakes import FakeHpsv3
 from tests.support.pictures import b64
 
@@ -16,14 +17,7 @@ OUTPUTS = ["hpsv3.mu", "hpsv3.sigma"]
 async def test_a_dialect_has_each_output_as_a_reward(dialects, fakes):
     """Of one call, with the number that `/score` gives; the roster names them."""
     fakes["hpsv3"] = model = FakeHpsv3()
-    asked = [
-        {
-            "history": [{"text": prompt, "image_b64": b64(picture)}],
-            "required_rewards": OUTPUTS,
-            "metadata": None,
-        }
-        for picture, prompt in zip(PICTURES, PROMPTS, strict=True)
-    ]
+    asked = [ask(*pair, OUTPUTS) for pair in zip(PICTURES, PROMPTS, strict=True)]
     async with dialects(**TABLES) as apps:
         roster = (await apps.private.get("/unirl/rewards")).json()["rewards"]
         answer = (await apps.private.post("/unirl/score", json={"requests": asked})).json()
