@@ -126,7 +126,7 @@ def threads(settings: Settings) -> str:
     line = f"Threads: {settings.images.decode_workers} for each lane decode pictures."
     if loaded_torch() is None:  # no model computes here
         return line
-    many = f"{all_cores()} cores, small ones with one" if all_cores() > 1 else "one core"
+    many = f"one core each, those of large models with all {all_cores()}" if all_cores() > 1 else "one core"
     return f"{line} Batches on a CPU compute with {many}."
 
 

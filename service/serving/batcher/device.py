@@ -14,16 +14,16 @@ from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.imports import imported
 from service.core.errors import ModelFault
-from service.core.lanes import BULK, INTERACTIVE, LANES
+from service.core.lanes import LANES
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
-from service.serving.batcher.scheduler import HostedModel, RunningBatch
+from service.serving.batcher.scheduler import HostedModel
 
 log = logging.getLogger("scoregate.device")
 R = TypeVar("R")
 
-SMALL = 4  # calls; a batch of fewer is as fast with one thread, and its p99 is half
-SHORT_S = 0.05  # predicted; what takes longer gains from all threads
+LARGE_S = 0.05  # of the example with one thread; a model that takes longer gains from all cores
+AT_ONCE = 8  # batches of one CPU
 
 
 def loaded_torch() -> Any:
@@ -67,12 +67,12 @@ class ExecutionSlot:
     A thread that runs batches one after the other.
 
     Attributes:
-        threads: with which torch computes, on a CPU.
+        threads: with which torch computes its batch, on a CPU.
         since: when its batch began, or was last answered in part; infinite while it has none.
     """
 
-    def __init__(self, threads: int) -> None:
-        self.threads, self.since = threads, inf
+    def __init__(self) -> None:
+        self.threads, self.since = 1, inf
         self._torch = loaded_torch()
         self._thread = FairThreads(1, "device", compute_on_one_core)
 
@@ -99,9 +99,8 @@ class Device:
     """
     One device of a pool.
 
-    On a CPU with several cores, a batch of few calls that takes little time computes with one thread, and
-    others with all.  Interactive calls that wait for a batch of bulk calls run next to it on a second slot,
-    with one thread; while they wait or run, bulk batches that begin leave them a core.
+    A CPU computes a batch of a small model with one thread, and as many such batches at once as it has cores:
+    threads that share a small batch mostly wait for each other.  A batch of a large model has all free cores.
 
     Args:
         cores: of a CPU; a GPU has one batch at a time, whose thread computes nothing itself.
@@ -113,40 +112,23 @@ class Device:
     """
 
     def __init__(self, name: str = "", cores: int = 1) -> None:
-        self.name, self._cores, self.fault = name, cores, ""
-        self.slots = [ExecutionSlot(threads) for threads in ([cores, 1] if cores > 1 else [1])]
+        self.name, self.cores, self.fault = name, cores, ""
+        self.slots = [ExecutionSlot() for _ in range(min(cores, AT_ONCE))]
 
-    def may_begin(self, resident: HostedModel[Model], slot: ExecutionSlot, *, urgent: bool) -> bool:
-        """
-        Return True if the next batch of *resident* may begin on *slot*.
+    @property
+    def free_cores(self) -> int:
+        """The number of cores that no running batch computes with."""
+        return self.cores - sum(slot.threads for slot in self.slots if slot.since < inf)
 
-        Args:
-            urgent: interactive calls wait only for bulk calls.
-        """
-        if slot is self.slots[0]:
-            return self._idle(self.slots[1:]) or resident.model.info.reentrant
-        return urgent and resident.model.info.reentrant
+    @property
+    def free_slots(self) -> int:
+        """The number of slots without a batch."""
+        return sum(slot.since == inf for slot in self.slots)
 
-    def _idle(self, slots: Sequence[ExecutionSlot]) -> bool:
-        return all(slot.since == inf for slot in slots)
-
-    def give_threads(
-        self, batch: RunningBatch[Model], slot: ExecutionSlot, residents: Sequence[HostedModel[Model]]
-    ) -> float:
-        """
-        Set the threads of *slot* for *batch*; return its share of the device.
-
-        A batch on the second slot shares the cores of another one, so its time says nothing about the model.
-        """
-        if slot is not self.slots[0]:
-            return 0.0
-        slot.threads = self._cores
-        if len(batch.calls) < SMALL and batch.run_s < SHORT_S:
-            slot.threads = 1
-        elif batch.lane == BULK and self._cores > 1:
-            waits = any(each.queue.depth[INTERACTIVE] for each in residents)
-            slot.threads -= waits or not self._idle(self.slots[1:])
-        return 1.0
+    def slots_for(self, *, large: bool) -> list[ExecutionSlot]:
+        """Return the slots that batches of a model run on; a large one's have all cores."""
+        self.slots[0].threads = self.cores if large else 1
+        return self.slots[:1] if large else self.slots
 
     def stalled_for(self, now: float) -> float:
         """Return the seconds since the oldest running batch began or was answered in part; 0 if idle."""
@@ -181,6 +163,22 @@ async def warm_up(
     if any(changed(outcomes[0], each) for each in outcomes):
         raise ModelFault(f"{name}: the model gives its test call different numbers each time")
     return example.cost, seconds, outcome
+
+
+async def is_large(
+    resident: HostedModel[Model], devices: Sequence[Device], clock: Callable[[], float]
+) -> bool:
+    """
+    Return True if batches of *resident* have all free cores of a CPU: a call takes long or must run alone.
+
+    Raises:
+        ModelFault, NotYet: as `warm_up` does.
+    """
+    cpus = [(resident.copies[device.name], device.slots[-1]) for device in devices if device.cores > 1]
+    if not (resident.model.info.reentrant and cpus):
+        return not resident.model.info.reentrant
+    _, seconds, _ = await warm_up(resident.name, cpus, clock)
+    return seconds >= LARGE_S
 
 
 async def tested(

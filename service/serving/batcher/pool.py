@@ -11,11 +11,13 @@ from typing import Self
 from models.core.contract import Model
 from models.core.examples import same
 from service.core.errors import Draining, ModelFault, ScoregateError
+from service.core.lanes import BULK
 from service.observability.instruments import Instruments
 from service.serving.batcher.device import (
     Device,
     ExecutionSlot,
     compute_on_one_core,
+    is_large,
     measure,
     show,
     warm_up,
@@ -50,7 +52,7 @@ class Pool:
     ) -> None:
         self.devices = tuple(devices) or (Device(),)
         self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
-        self.scheduler = Scheduler(residents, clock())
+        self.scheduler = Scheduler(residents, clock(), max(len(device.slots) for device in self.devices))
         self._runner = BatchRunner(self.scheduler, instruments, clock)
         self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
         self._ended = asyncio.Event()  # set for a moment when a batch ends
@@ -84,7 +86,7 @@ class Pool:
 
     async def warm(self, resident: LocalModel) -> None:
         """
-        Warm the copies up on each slot that they use; last on a device's first one, which has all cores.
+        Warm the copies up on each slot that they use; on a CPU, decide whether the model is large.
 
         On a GPU, a batch of the largest allowed size shows the memory that it takes.
 
@@ -92,13 +94,16 @@ class Pool:
             ModelFault: a copy fails, or the numbers of two runs differ, or those of the first start.
             NotYet: a device has too little free memory, on a GPU also for the largest batch.
         """
+        devices = self.devices_of(resident)
+        if resident.outcome is None:
+            resident.large = await is_large(resident, devices, self.clock)
         used = [
             (resident.copies[device.name], slot)
-            for device in self.devices_of(resident)
-            for slot in (device.slots if resident.model.info.reentrant else device.slots[:1])[::-1]
+            for device in devices
+            for slot in device.slots_for(large=resident.large)
         ]
         cost, seconds, outcome = await warm_up(resident.name, used, self.clock)
-        for device in self.devices_of(resident):
+        for device in devices:
             calls = resident.queue.full_batch(cost)
             await measure(resident.name, resident.copies[device.name], device.slots[0], calls)
         resident.queue.finished(cost, seconds)
@@ -170,28 +175,33 @@ class Pool:
 
     async def _run_next(self, device: Device, slot: ExecutionSlot) -> None:
         """Run a batch, or wait.  When it returns, nothing holds the calls of the batch."""
-        resident = self.scheduler.next(device.name)
-        if resident is None or not self._may_begin(resident, device, slot):
+        resident, cores = self._next(device, slot)
+        if resident is None:
             await self._wait_for_work()
             return
         await self._fill(resident, device)
-        if not self._may_begin(resident, device, slot):  # another slot was faster
+        filled, cores = self._next(device, slot)
+        if filled is not resident:  # another slot was faster
             return
         urgent = self.scheduler.is_urgent(resident, device.name)
-        if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent):
+        slots = 1 if resident.large else min(cores, device.free_slots)
+        if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent, slots=slots):
+            slot.threads = cores if resident.large else 1
             await self._run_batch(batch, device, slot)
 
-    def _may_begin(self, resident: LocalModel, device: Device, slot: ExecutionSlot) -> bool:
-        if self._closed or resident.paused or device.name not in resident.copies:
-            return False
-        urgent = self.scheduler.is_urgent(resident, device.name)
-        return device.may_begin(resident, slot, urgent=urgent)
+    def _next(self, device: Device, slot: ExecutionSlot) -> tuple[LocalModel | None, int]:
+        """Return the model whose batch may begin on *slot* now, and the cores that are free for it."""
+        free = device.free_cores
+        spare = device.cores > 1 and self.scheduler.serves_interactive(self.clock())
+        resident = self.scheduler.next(device.name, bulk=free > spare)
+        if self._closed or free <= 0 or resident is None or (resident.large and slot is not device.slots[0]):
+            return None, 0
+        return resident, free - (spare and resident.queue.waiting == BULK)
 
     async def _run_batch(self, batch: RunningBatch[Model], device: Device, slot: ExecutionSlot) -> None:
-        share = device.give_threads(batch, slot, self.scheduler.residents)
         slot.since = self.clock()
         try:
-            await self._runner.score(batch, batch.calls, slot, share)
+            await self._runner.score(batch, batch.calls, slot)
         except Broken as exc:
             self._take_out(device, batch, exc)
         except BaseException:  # no caller may wait forever
@@ -200,7 +210,7 @@ class Pool:
             raise
         finally:
             now = self.clock()
-            self.scheduler.end(batch, now, share)
+            self.scheduler.end(batch, now)
             self._instruments.count_device(
                 batch.resident.name, device.name, len(batch.calls), now - batch.began
             )

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 
 from service.core.errors import DeadlineExceeded
 from service.core.lanes import BULK, INTERACTIVE, LANES
@@ -226,12 +226,13 @@ class Queue:
                 self.waiting = next((lane for lane in LANES if self.depth[lane]), "")
                 return
 
-    def take(self, now: float, *, urgent: bool = False) -> list[Job]:
+    def take(self, now: float, *, urgent: bool = False, slots: int = 1) -> list[Job]:
         """
         Remove and return the next batch, which may be empty.
 
         Args:
             urgent: of interactive calls only.
+            slots: that are free; each takes an equal part of what waits.
         """
         lanes: Mapping[str, Iterable[Job]] = self._lanes | {BULK: ()} if urgent else self._lanes
         batch, credit = take_batch(
@@ -239,7 +240,7 @@ class Queue:
             self.shares,
             self._credit,
             now,
-            max_items=self._max_items,
+            max_items=min(self._max_items, ceil(sum(self.depth.values()) / slots)),
             max_cost=self._cost_limit(),
             fixed_cost=self.cost_model.fixed_cost,
         )

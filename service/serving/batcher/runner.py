@@ -59,15 +59,8 @@ class BatchRunner:
     ) -> None:
         self._scheduler, self._instruments, self._clock = scheduler, instruments, clock
 
-    async def score(
-        self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot, share: float
-    ) -> None:
-        """
-        Run *calls* of a batch and answer them; after an exception, run halves until the bad call is alone.
-
-        Args:
-            share: of the device.  The cost model does not get a batch without one, which shares its cores.
-        """
+    async def score(self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot) -> None:
+        """Run *calls* of a batch, and answer them; after an exception, run halves down to the bad call."""
         resident, began = batch.resident, self._clock()
         cost = sum(call.prepared.cost for call in calls)
         for call in calls:
@@ -84,15 +77,14 @@ class BatchRunner:
                 self._instruments.count_out_of_memory(resident.name, batch.device)
             if len(calls) > 1 and not isinstance(exc, ModelFault):
                 middle = len(calls) // 2
-                await self.score(batch, calls[:middle], slot, share)
-                await self.score(batch, calls[middle:], slot, share)
+                await self.score(batch, calls[:middle], slot)
+                await self.score(batch, calls[middle:], slot)
                 return
             log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
             await self._check(batch, slot, exc)
             outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(calls)
         else:
-            if share:
-                resident.queue.finished(cost, share * (self._clock() - began), batch.gap_s)
+            resident.queue.finished(cost, self._clock() - began, batch.gap_s)
         self._answer(resident.name, calls, outcomes, self._clock() - began)
         slot.since = self._clock()
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Generic, TypeVar
 
-from service.core.lanes import BULK, INTERACTIVE
+from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.serving.admission import Demand
 from service.serving.batcher.cost_model import Group
 from service.serving.batcher.queue import Queue
 from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.job import Job
+
+RECENT_S = 1.0  # bulk calls leave a core free for so long after an interactive call
 
 M = TypeVar("M")  # the model; not used in here
 
@@ -30,6 +32,7 @@ class HostedModel(Generic[M]):
         model: prepares the calls.
         copies: the loaded copies, by device; by default *model* on the device "".
         paused: no batch of it begins.
+        large: a batch of it has all free cores of a CPU, and others wait for it.
         outcome: of its example, at the first start of this revision.
         charged: seconds of its batches, divided by the weight of their lanes; the model with waiting calls
             that has the lowest is next.
@@ -41,6 +44,7 @@ class HostedModel(Generic[M]):
     charged: float = 0.0
     copies: dict[str, M] = field(default_factory=dict)
     paused: bool = False
+    large: bool = False
     outcome: Any = None
 
     def __post_init__(self) -> None:
@@ -78,7 +82,7 @@ class Scheduler(Generic[M]):
     a copy of it, so one that is removed from `HostedModel.copies` counts no more.
 
     Args:
-        slots: batches that may run at the same time: one on each device, several on a server.
+        slots: batches that may run at the same time: on a server, or on each device.
         ahead: further batches that may be sent and wait there for a slot.
 
     Attributes:
@@ -92,6 +96,7 @@ class Scheduler(Generic[M]):
         self.residents, self._shares = tuple(residents), residents[0].queue.shares
         self._weights = {INTERACTIVE: self._shares.interactive, BULK: self._shares.bulk}
         self._slots, self._ahead = slots, ahead
+        self._interactive_at = -inf  # when the last interactive call arrived
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
         self._ended: defaultdict[str, float] = defaultdict(lambda: now)  # end of each device's last batch
@@ -120,18 +125,32 @@ class Scheduler(Generic[M]):
         """Queue one call of *resident*."""
         if self.idle:
             self.progress = call.arrived
+        if call.lane == INTERACTIVE:
+            self._interactive_at = call.arrived
         if not resident.queue.waiting:
             resident.charged = max(resident.charged, self._charged)  # no credit for time without work
         resident.queue.put(call)
 
-    def next(self, device: str = "") -> HostedModel[M] | None:
-        """Return the model whose batch is next on *device*; None if nothing waits for it."""
+    def next(self, device: str = "", *, bulk: bool = True) -> HostedModel[M] | None:
+        """
+        Return the model whose batch is next on *device*; None if nothing may begin there.
+
+        Args:
+            bulk: a batch of bulk calls may begin.
+        """
         waiting = [
             each
             for each in self.residents
-            if each.queue.waiting and not each.paused and device in each.copies
+            if (each.queue.waiting == INTERACTIVE or (bulk and each.queue.waiting))
+            and not each.paused
+            and device in each.copies
         ]
         return min(waiting, key=self._charge) if len(waiting) > 1 else next(iter(waiting), None)
+
+    def serves_interactive(self, now: float) -> bool:
+        """Return True if interactive calls wait, or one arrived less than `RECENT_S` ago."""
+        waits = any(each.queue.depth[INTERACTIVE] for each in self.residents if not each.paused)
+        return waits or now - self._interactive_at < RECENT_S
 
     def _charge(self, resident: HostedModel[M]) -> float:
         """Return the charge of *resident*, with the predicted one of its running batches."""
@@ -146,9 +165,9 @@ class Scheduler(Generic[M]):
             if (common := each.copies.keys() & resident.copies.keys())
         ]
 
-    def _capacity(self, resident: HostedModel[M]) -> int:
-        """Return how many batches of *resident* may run at the same time; at least one."""
-        return self._slots * max(1, len(resident.copies))
+    def _at_once(self, resident: HostedModel[M]) -> int:
+        """Return how many batches of *resident* a device runs at the same time."""
+        return 1 if resident.large else self._slots
 
     def waits_until(self, resident: HostedModel[M], known: Set[Group], since: float) -> float:
         """
@@ -184,16 +203,17 @@ class Scheduler(Generic[M]):
         return resident.queue.waiting == INTERACTIVE and lanes == {BULK}
 
     def begin(
-        self, resident: HostedModel[M], now: float, device: str = "", *, urgent: bool = False
+        self, resident: HostedModel[M], now: float, device: str = "", *, urgent: bool = False, slots: int = 1
     ) -> RunningBatch[M] | None:
         """
         Begin the next batch of *resident* on *device*; return None if all callers have left.
 
         Args:
             urgent: without bulk calls, since a batch of theirs already runs.
+            slots: that are free for the model; each takes an equal part of what waits.
         """
         lane, queue = resident.queue.waiting, resident.queue
-        calls = queue.take(now, urgent=urgent)
+        calls = queue.take(now, urgent=urgent, slots=slots)
         if not calls:
             return None
         # Work that arrived before the last batch ended waited since then: the event loop was busy.
@@ -204,16 +224,18 @@ class Scheduler(Generic[M]):
         self._running[batch] = now + self._free_in_s(device, now) + run_s
         return batch
 
-    def end(self, batch: RunningBatch[M], now: float, share: float = 1.0) -> None:
-        """End *batch*, which had *share* of the device, and charge its model."""
+    def end(self, batch: RunningBatch[M], now: float) -> None:
+        """End *batch*, and charge its model."""
         del self._running[batch]
         self._ended[batch.device] = now
-        batch.resident.charged += share * (now - batch.began) / self._weights[batch.lane]
+        batch.resident.charged += (now - batch.began) / self._weights[batch.lane]
 
     def _free_in_s(self, device: str, now: float) -> float:
         """Return the predicted seconds until a slot of *device* is free."""
-        ends = sorted(end for batch, end in self._running.items() if batch.device == device)
-        return max(0.0, ends[-self._slots] - now) if len(ends) >= self._slots else 0.0
+        running = [batch for batch in self._running if batch.device == device]
+        slots = min(map(self._at_once, (batch.resident for batch in running)), default=self._slots)
+        ends = sorted(self._running[batch] for batch in running)
+        return max(0.0, ends[-slots] - now) if len(ends) >= slots else 0.0
 
     def forecast(self, resident: HostedModel[M], lane: str, demand: Demand, now: float) -> AdmissionForecast:
         """
@@ -222,15 +244,17 @@ class Scheduler(Generic[M]):
         Reservations of other requests do not come first: requests take turns by parts, until the
         smaller one is done.
         """
-        queue, sharing, slots = resident.queue, self._sharing(resident), self._capacity(resident)
+        queue, sharing, devices = resident.queue, self._sharing(resident), max(1, len(resident.copies))
         # Bulk calls that wait slow interactive work down.
         slowed = lane == INTERACTIVE and any(each.queue.depth[BULK] for each, _ in sharing)
         slowdown = 1 + self._shares.earned(0.0) if slowed else 1.0
-        first_s = slowdown * sum(part * each.queue.drain_s(INTERACTIVE) for each, part in sharing)
-        if lane == BULK:
-            first_s += sum(part * each.queue.drain_s(BULK) for each, part in sharing)
+        lanes = LANES if lane == BULK else (INTERACTIVE,)
+        first_s = sum(
+            part * sum(map(each.queue.drain_s, lanes)) / self._at_once(each) for each, part in sharing
+        )
         free_in_s = min((self._free_in_s(device, now) for device in resident.copies), default=0.0)
-        wait_s = first_s / slots + free_in_s
+        wait_s = slowdown * first_s / devices + free_in_s
+        slots = devices * self._at_once(resident)
         cost, reserved = queue.cost_of(demand), queue.reserved[lane]
         own_s = queue.alone_s(cost + min(cost, reserved)) * slowdown / slots
         return AdmissionForecast(
@@ -246,7 +270,7 @@ class Scheduler(Generic[M]):
         queue = resident.queue
         call = queue.cost_of(demand) / demand.calls
         calls = queue.full_batch(call)
-        batches = demand.calls / (calls * self._capacity(resident))
+        batches = demand.calls / (calls * self._at_once(resident) * max(1, len(resident.copies)))
         return WorkEstimate(batches * queue.cost_model.run_s(calls * call), batches)
 
     def stalled_s(self, now: float) -> float:

@@ -1,14 +1,14 @@
-"""A device's cores: how many a batch has, and what runs beside it."""
+"""A CPU's cores: how many a batch has, and what runs beside it."""
 
 from dataclasses import replace
-from threading import Event
+from itertools import count
 
 import pytest
 import torch
 
 from service.core.concurrency.cpu_threads import cpu_threads
-from service.serving.batcher.device import compute_on_one_core, is_out_of_memory
-from tests.support.devices import Words, device, learns, outcomes_of, put, until_idle
+from service.serving.batcher.device import AT_ONCE, LARGE_S, compute_on_one_core, is_out_of_memory
+from tests.support.devices import Words, device, outcomes_of, put, until_idle
 from tests.support.fakes import HELD_S
 
 pytestmark = pytest.mark.anyio
@@ -27,9 +27,23 @@ class Counting(Words):
         return [torch.get_num_threads() for _ in batch]
 
 
+def large_device(cores, **options):
+    """A device whose model takes longer than that for its example, and the model's resident."""
+    ticks = count(0.0, 2 * LARGE_S)
+    return device(Counting(), cores=cores, clock=lambda: next(ticks), **options)
+
+
+async def busy(served, resident, calls, lane="bulk"):
+    """Jobs that run until the model's `hold` is set."""
+    resident.model.hold.clear()
+    jobs = put(served, resident, *["busy"] * calls, lane=lane)
+    await until_idle()
+    return jobs
+
+
 async def test_nobody_but_the_device_computes_on_more_than_one_core():
     """Helpers of other threads would keep the device's from spinning, which makes batches slow."""
-    served, resident = device(Counting(), cores=3)
+    served, resident = large_device(3)
     with cpu_threads(1, compute_on_one_core)["bulk"] as decoder:
         async with served:
             assert [3] * 8 == await outcomes_of(put(served, resident, *range(8)))
@@ -37,123 +51,116 @@ async def test_nobody_but_the_device_computes_on_more_than_one_core():
             assert 1 == torch.get_num_threads()
 
 
-@pytest.mark.parametrize(("reentrant", "expected"), [(True, [1, 2] * 2), (False, [2] * 2)])
-async def test_a_model_is_warmed_up_where_it_will_run_and_the_pace_is_that_of_all_cores(reentrant, expected):
-    """The last run is the one that the first prediction comes from."""
-    model, seen = Counting(reentrant=reentrant), []
-    score = model.score
-    model.score = lambda batch: [seen.append(torch.get_num_threads()), *score(batch)][1:]
-    served, _ = device(model, cores=2)
+@pytest.mark.parametrize(("made", "expected"), [(large_device, [1, 1, 2, 2]), (device, [1] * 6)])
+async def test_a_model_is_warmed_up_with_the_threads_that_its_batches_will_have(made, expected):
+    """A large one on the first slot, with all cores; a small one on each, with one thread."""
+    model, seen = Counting(), []
+    score = Counting.score
+    served, resident = made(cores=2) if made is large_device else made(model, cores=2)
+    resident.model.score = lambda batch: [seen.append(torch.get_num_threads()), *score(model, batch)][1:]
     async with served:
         assert expected == seen
+        assert (made is large_device) is resident.large
 
 
-@pytest.mark.parametrize(
-    ("cores", "calls", "fixed", "threads"),
-    [(2, 3, 0.001, 1), (2, 4, 0.001, 2), (2, 3, 0.1, 2), (4, 3, 0.001, 1)],
-)
-async def test_a_small_short_batch_has_one_thread(cores, calls, fixed, threads):
-    """It is as fast so, and waits for nothing; long ones have all."""
-    served, resident = device(Counting(), cores=cores)
+async def test_a_model_that_is_large_at_first_stays_so():
+    """Its numbers are compared with those of the first start, to the last bit."""
+    served, resident = large_device(2)
     async with served:
-        learns(resident, fixed=fixed)
-        assert [threads] * calls == await outcomes_of(put(served, resident, *range(calls)))
+        served.clock = lambda: 0.0
+        await served.warm(resident)
+        assert resident.large
+
+
+async def test_the_cores_share_what_waits_equally_with_one_thread_each():
+    """The first batch does not take everything that waits."""
+    served, resident = device(Counting(), cores=4)
+    async with served:
+        assert [1] * 8 == await outcomes_of(put(served, resident, *range(8)))
+        jobs = await busy(served, resident, 7)
+        begun = [sum(batch.calls.__contains__(job) for job in jobs) for batch in served.scheduler.running]
+        assert [2, 2, 2, 1] == begun
+        resident.model.hold.set()
+        assert [1] * 7 == await outcomes_of(jobs)
+
+
+async def test_a_cpu_of_many_cores_runs_eight_batches_at_once():
+    """Each further thread would be another one to wake for each call."""
+    served, resident = device(Counting(), cores=64)
+    async with served:
+        jobs = await busy(served, resident, 16)
+        assert AT_ONCE == len(served.scheduler.running)
+        resident.model.hold.set()
+        assert [1] * 16 == await outcomes_of(jobs)
 
 
 @pytest.mark.parametrize("cores", [2, 4])
-async def test_urgent_calls_run_beside_batches_of_bulk_calls(cores):
-    """They take turns with them on the cores; bulk calls that fill no batch wait."""
-    model = Counting()
-    served, resident = device(model, cores=cores)
+async def test_bulk_calls_leave_a_core_for_a_second_after_an_interactive_call(cores):
+    """Interactive calls compute at once so, and take no bulk calls along."""
+    now = 0.0
+    served, resident = device(Counting(), cores=cores, clock=lambda: now)
     async with served:
-        model.hold.clear()
-        busy = put(served, resident, *["busy"] * 16)
-        await until_idle()
-        [bulk] = put(served, resident, "bulk")
-        await until_idle()
+        assert [1] == await outcomes_of(put(served, resident, "first", lane="interactive"))
+        jobs = await busy(served, resident, 8 * cores)
+        assert cores - 1 == len(served.scheduler.running)
         for word in ("urgent", "urgent again"):
             assert [1] == await outcomes_of(put(served, resident, word, lane="interactive"))
-        assert not any(call.result.done() for call in busy)
-        model.hold.set()
-        await outcomes_of([*busy, bulk])
+        assert cores - 1 == len(served.scheduler.running)
+        now = 1.1
+        jobs += put(served, resident, "more")
+        await until_idle()
+        assert cores == len(served.scheduler.running)
+        resident.model.hold.set()
+        await outcomes_of(jobs)
 
 
 @pytest.mark.parametrize(("lane", "threads"), [("bulk", 3), ("interactive", 4)])
-async def test_a_bulk_batch_leaves_a_core_while_interactive_calls_wait(lane, threads):
-    """Here of another model; interactive batches have all cores."""
-    served, first, second = device(Counting(), Counting(), cores=4)
-    second.paused = True
+async def test_a_large_bulk_batch_leaves_a_core_to_interactive_calls(lane, threads):
+    """Interactive batches have all cores."""
+    served, resident = large_device(4)
     async with served:
-        urgent = put(served, second, "urgent", lane="interactive")
-        assert [threads] * 8 == await outcomes_of(put(served, first, *range(8), lane=lane))
-        served.resume(second)
-        await outcomes_of(urgent)
+        served.clock = lambda: 0.0
+        await outcomes_of(put(served, resident, "first", lane="interactive"))
+        assert [threads] * 8 == await outcomes_of(put(served, resident, *range(8), lane=lane))
 
 
-async def test_a_bulk_batch_leaves_a_core_while_an_interactive_batch_runs():
-    """It began next to an earlier bulk batch, which has ended meanwhile."""
-    model, ends = Counting(), {"first": Event(), "urgent": Event()}
-    score = model.score
-
-    def held(batch):
-        for prepared in batch:
-            if prepared.data in ends:
-                ends[prepared.data].wait(HELD_S)
-        return score(batch)
-
-    served, resident = device(model, cores=4)
+async def test_a_large_model_has_the_cores_that_small_ones_leave():
+    """It waits for the first slot, whose thread alone has helpers."""
+    served, small, large = device(Counting(), Counting(), cores=4)
     async with served:
-        model.score = held
-        first = put(served, resident, *["first"] * 8)
+        large.large = True
+        jobs = await busy(served, small, 1)
+        later = put(served, large, *range(4))
         await until_idle()
-        urgent = put(served, resident, "urgent", lane="interactive")
-        after = put(served, resident, *range(8))
-        await until_idle()
-        ends["first"].set()
-        assert [4] * 8 == await outcomes_of(first)
-        assert [3] * 8 == await outcomes_of(after)
-        ends["urgent"].set()
-        assert [1] == await outcomes_of(urgent)
+        assert 1 == len(served.scheduler.running)
+        small.model.hold.set()
+        assert [4] * 4 == await outcomes_of(later)
+        await outcomes_of(jobs)
 
 
-async def test_a_batch_that_hangs_is_noticed_although_urgent_calls_beside_it_are_answered():
-    """Or bulk calls might never be answered again, and nobody would know."""
+async def test_a_batch_that_hangs_is_noticed_although_calls_beside_it_are_answered():
+    """Or its calls might never be answered, and nobody would know."""
     now = 0.0
-    model = Counting()
-    served, resident = device(model, cores=2, clock=lambda: now)
+    served, resident = device(Counting(), cores=2, clock=lambda: now)
     async with served:
-        model.hold.clear()
-        busy = put(served, resident, *["busy"] * 16)
-        await until_idle()
+        jobs = await busy(served, resident, 1)
         now = 100.0
         await outcomes_of(put(served, resident, "urgent", lane="interactive"))
 
         assert 100.0 == served.stalled_for()
-        model.hold.set()
-        await outcomes_of(busy)
+        resident.model.hold.set()
+        await outcomes_of(jobs)
 
 
-async def test_nothing_is_learnt_of_the_pace_from_calls_that_take_turns_with_others():
-    """They took longer than they would by themselves."""
-    model = Counting()
-    served, resident = device(model, cores=2)
-    async with served:
-        model.hold.clear()
-        busy = put(served, resident, *["busy"] * 16)
-        await until_idle()
-        before = resident.queue.cost_model.run_s(1)
-        await outcomes_of(put(served, resident, "urgent", lane="interactive"))
-
-        assert before == resident.queue.cost_model.run_s(1)
-        model.hold.set()
-        await outcomes_of(busy)
-
-
-async def test_a_model_that_is_not_reentrant_is_never_asked_twice_at_once():
+async def test_a_model_that_is_not_reentrant_never_runs_twice_at_once():
     """Its batches have all cores each, however much waits."""
     served, resident = device(Counting(reentrant=False), cores=2)
     async with served:
         assert [2] * 24 == await outcomes_of(put(served, resident, *range(24)))
+        jobs = await busy(served, resident, 24)
+        assert 1 == len(served.scheduler.running)
+        resident.model.hold.set()
+        await outcomes_of(jobs)
 
 
 def test_an_error_of_torch_that_memory_ran_out_is_one():

@@ -75,7 +75,8 @@ def test_without_torch_there_is_one_core_and_a_batch_is_computed_all_the_same():
 @pytest.mark.anyio
 async def test_a_slot_has_one_thread_which_begins_with_one_core(torch):
     """Two batches run one after the other, with the cores of the slot."""
-    slot, both, seen = ExecutionSlot(3), threading.Event(), []
+    slot, both, seen = ExecutionSlot(), threading.Event(), []
+    slot.threads = 3
 
     class Seen:
         def score(self, batch):
@@ -94,12 +95,14 @@ async def test_a_slot_has_one_thread_which_begins_with_one_core(torch):
     assert [1, 3, 3] == torch.numbers
 
 
-def test_a_batch_that_runs_alone_is_on_the_first_slot_of_a_cpu():
-    """The only one whose thread has helpers.  A GPU has one slot, whose thread computes nothing itself."""
-    cpu, gpu = Device("cpu", 2), Device("cuda:0")
+@pytest.mark.parametrize(("cores", "slots"), [(1, 1), (2, 2), (64, 8)])
+def test_a_cpu_has_a_slot_for_each_core_up_to_eight(cores, slots):
+    """A GPU has one, whose thread computes nothing itself."""
+    cpu = Device("cpu", cores)
 
-    assert [True, False] == [cpu.may_begin(None, slot, urgent=False) for slot in cpu.slots]
-    assert [1] == [slot.threads for slot in gpu.slots]
+    assert (cores, slots) == (cpu.free_cores, cpu.free_slots)
+    cpu.slots[0].since = 0.0
+    assert (cores - 1, slots - 1) == (cpu.free_cores, cpu.free_slots)
 
 
 @pytest.mark.parametrize(

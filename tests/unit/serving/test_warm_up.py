@@ -121,7 +121,7 @@ class Recording(FakeVqa):
 async def test_a_start_on_a_gpu_measures_the_largest_batch(gpu, caplog):
     """As many calls as the limits allow, each with a picture of its own; the log has what they took."""
     caplog.set_level("INFO", "scoregate.device")
-    model, slot = Recording(), ExecutionSlot(1)
+    model, slot = Recording(), ExecutionSlot()
     await measure("m0", model, slot, 8)
     slot.close()
 
@@ -131,7 +131,7 @@ async def test_a_start_on_a_gpu_measures_the_largest_batch(gpu, caplog):
 
 async def test_the_largest_batch_must_fit_at_the_start(gpu):
     """Or the first full batch would be halved; the line names the limits."""
-    slot = ExecutionSlot(1)
+    slot = ExecutionSlot()
     with pytest.raises(NotYet, match=r"models\.m0: no memory is left on cuda:0 for 8 calls, .* lower batch"):
         await measure("m0", Recording(fits=4), slot, 8)
     slot.close()
@@ -139,7 +139,7 @@ async def test_the_largest_batch_must_fit_at_the_start(gpu):
 
 async def test_nothing_is_measured_on_a_cpu():
     """It has no such limit."""
-    model, slot = Recording("cpu"), ExecutionSlot(1)
+    model, slot = Recording("cpu"), ExecutionSlot()
     await measure("m0", model, slot, 8)
     slot.close()
 

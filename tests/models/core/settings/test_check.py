@@ -94,8 +94,8 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     ("cores", "told"),
     [
         (1, "one core."),
-        (2, "2 cores, small ones with one."),
-        (4, "4 cores, small ones with one."),
+        (2, "one core each, those of large models with all 2."),
+        (4, "one core each, those of large models with all 4."),
     ],
 )
 def test_the_cores_of_batches_are_told(monkeypatch, cores, told):
