@@ -53,6 +53,7 @@ def compute_on_one_core() -> None:
     if torch := loaded_torch():
         threads_at_first(torch)
         torch.set_num_threads(1)
+        torch.get_num_threads()  # else the first parallel step of this thread takes another one's number
 
 
 def compute(torch: Any, threads: int, model: Model, batch: Sequence[Prepared]) -> list[Any]:
@@ -67,18 +68,16 @@ class ExecutionSlot:
     A thread that runs batches one after the other.
 
     Attributes:
-        threads: with which torch computes its batch, on a CPU.
         since: when its batch began, or was last answered in part; infinite while it has none.
     """
 
     def __init__(self) -> None:
-        self.threads, self.since = 1, inf
-        self._torch = loaded_torch()
+        self.since, self._torch = inf, loaded_torch()
         self._thread = FairThreads(1, "device", compute_on_one_core)
 
-    async def score(self, model: Model, batch: Sequence[Prepared]) -> Sequence[Any]:
-        """Return the model's outcomes.  Raises what `Model.score` raises."""
-        return await self._thread.run(compute, self._torch, self.threads, model, batch)
+    async def score(self, model: Model, batch: Sequence[Prepared], threads: int = 1) -> Sequence[Any]:
+        """Return the model's outcomes, on a CPU computed with *threads*.  Raises as `Model.score` does."""
+        return await self._thread.run(compute, self._torch, threads, model, batch)
 
     async def run(self, work: Callable[..., R], *given: Any) -> R:
         """Return the result of *work* on this thread."""
@@ -100,7 +99,8 @@ class Device:
     One device of a pool.
 
     A CPU computes a batch of a small model with one thread, and as many such batches at once as it has cores:
-    threads that share a small batch mostly wait for each other.  A batch of a large model has all free cores.
+    threads that share a small batch mostly wait for each other.  A large model has one batch at a time, with
+    all free cores.
 
     Args:
         cores: of a CPU; a GPU has one batch at a time, whose thread computes nothing itself.
@@ -115,20 +115,9 @@ class Device:
         self.name, self.cores, self.fault = name, cores, ""
         self.slots = [ExecutionSlot() for _ in range(min(cores, AT_ONCE))]
 
-    @property
-    def free_cores(self) -> int:
-        """The number of cores that no running batch computes with."""
-        return self.cores - sum(slot.threads for slot in self.slots if slot.since < inf)
-
-    @property
-    def free_slots(self) -> int:
-        """The number of slots without a batch."""
-        return sum(slot.since == inf for slot in self.slots)
-
-    def slots_for(self, *, large: bool) -> list[ExecutionSlot]:
-        """Return the slots that batches of a model run on; a large one's have all cores."""
-        self.slots[0].threads = self.cores if large else 1
-        return self.slots[:1] if large else self.slots
+    def slots_for(self, *, large: bool) -> list[tuple[ExecutionSlot, int]]:
+        """Return the slots that batches of a model run on, each with its most threads."""
+        return [(self.slots[0], self.cores)] if large else [(slot, 1) for slot in self.slots]
 
     def stalled_for(self, now: float) -> float:
         """Return the seconds since the oldest running batch began or was answered in part; 0 if idle."""
@@ -141,10 +130,13 @@ class Device:
 
 
 async def warm_up(
-    name: str, copies: Sequence[tuple[Model, ExecutionSlot]], clock: Callable[[], float]
+    name: str, copies: Sequence[tuple[Model, ExecutionSlot, int]], clock: Callable[[], float]
 ) -> tuple[int, float, Any]:
     """
     Score the model's example twice with each copy on its slot: the first run includes one-time costs.
+
+    Args:
+        copies: each with its slot, and the threads that it computes with.
 
     Returns:
         The example's cost in tokens, and the seconds and the outcome of its last run.
@@ -155,9 +147,10 @@ async def warm_up(
     """
     first = copies[0][0]
     example, outcomes, seconds = first.prepare(first.example()), [], 0.0
-    for model, slot in (*copies, *copies):
+    for model, slot, threads in (*copies, *copies):
         began = clock()
-        [outcome] = await tested(name, model, slot, [example], "its test call", "for its test call")
+        what, needs = "its test call", "for its test call"
+        [outcome] = await tested(name, model, slot, [example], what, needs, threads)
         outcomes.append(outcome)
         seconds = clock() - began
     if any(changed(outcomes[0], each) for each in outcomes):
@@ -169,20 +162,34 @@ async def is_large(
     resident: HostedModel[Model], devices: Sequence[Device], clock: Callable[[], float]
 ) -> bool:
     """
-    Return True if batches of *resident* have all free cores of a CPU: a call takes long or must run alone.
+    Return True if the example takes long on one core of a CPU, so that batches should have all cores.
 
     Raises:
         ModelFault, NotYet: as `warm_up` does.
     """
-    cpus = [(resident.copies[device.name], device.slots[-1]) for device in devices if device.cores > 1]
-    if not (resident.model.info.reentrant and cpus):
-        return not resident.model.info.reentrant
-    _, seconds, _ = await warm_up(resident.name, cpus, clock)
-    return seconds >= LARGE_S
+    cpu = next((device for device in devices if device.cores > 1), None)
+    if cpu is None or not resident.model.info.reentrant:
+        return False
+    copy, slot = resident.copies[cpu.name], cpu.slots[-1]
+    await warm_up(resident.name, [(copy, slot, 1)], clock)
+    return await slot.run(run_s, copy, clock) >= LARGE_S
+
+
+def run_s(model: Model, clock: Callable[[], float]) -> float:
+    """Return the seconds of the model's example on this thread, without those of waiting for the thread."""
+    example, began = model.prepare(model.example()), clock()
+    compute(loaded_torch(), 1, model, [example])
+    return clock() - began
 
 
 async def tested(
-    name: str, model: Model, slot: ExecutionSlot, batch: Sequence[Prepared], what: str, needs: str
+    name: str,
+    model: Model,
+    slot: ExecutionSlot,
+    batch: Sequence[Prepared],
+    what: str,
+    needs: str,
+    threads: int,
 ) -> Sequence[Any]:
     """
     Return the outcomes of test calls.
@@ -190,13 +197,14 @@ async def tested(
     Args:
         what: the calls, in an error.
         needs: what the memory is needed for, in an error.
+        threads: with which a CPU computes them.
 
     Raises:
         ModelFault: a call fails.
         NotYet: the device has too little free memory.
     """
     try:
-        outcomes = await slot.score(model, batch)
+        outcomes = await slot.score(model, batch, threads)
     except Exception as exc:
         if not is_out_of_memory(exc):
             raise
@@ -226,7 +234,7 @@ async def measure(name: str, model: Model, slot: ExecutionSlot, calls: int) -> N
     batch = await slot.run(like_the_example, model, calls)
     limits = "lower batch.max_items or batch.max_cost_tokens"
     needs = f"on {device} for {calls} calls, the largest batch; {limits}"
-    await tested(name, model, slot, batch, f"a batch of {calls} test calls", needs)
+    await tested(name, model, slot, batch, f"a batch of {calls} test calls", needs, 1)
     peak = torch.cuda.max_memory_allocated(device)
     log.info("models.%s: %s: %.1f GB with the largest batch, %d calls", name, device, peak / 1e9, calls)
 

@@ -23,7 +23,7 @@ from service.serving.batcher.device import (
     warm_up,
 )
 from service.serving.batcher.runner import BatchRunner, Broken
-from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.batcher.scheduler import RECENT_S, HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job
 
 log = logging.getLogger("scoregate.device")
@@ -52,13 +52,14 @@ class Pool:
     ) -> None:
         self.devices = tuple(devices) or (Device(),)
         self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
-        self.scheduler = Scheduler(residents, clock(), max(len(device.slots) for device in self.devices))
+        self.scheduler = Scheduler(residents, clock(), max(device.cores for device in self.devices))
         self._runner = BatchRunner(self.scheduler, instruments, clock)
         self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
         self._ended = asyncio.Event()  # set for a moment when a batch ends
         self._closed = self._leaving = False
         self._tasks: list[asyncio.Task[None]] = []
         for resident in self.residents:
+            resident.queue.on_promotion = self._work.set
             show(resident, self.devices_of(resident), instruments, self.stalled_for, clock)
 
     @property
@@ -95,10 +96,11 @@ class Pool:
             NotYet: a device has too little free memory, on a GPU also for the largest batch.
         """
         devices = self.devices_of(resident)
-        if resident.outcome is None:
+        if resident.large is None:
             resident.large = await is_large(resident, devices, self.clock)
+        resident.large |= not resident.model.info.reentrant
         used = [
-            (resident.copies[device.name], slot)
+            (resident.copies[device.name], *slot)
             for device in devices
             for slot in device.slots_for(large=resident.large)
         ]
@@ -175,28 +177,45 @@ class Pool:
 
     async def _run_next(self, device: Device, slot: ExecutionSlot) -> None:
         """Run a batch, or wait.  When it returns, nothing holds the calls of the batch."""
-        resident, cores = self._next(device, slot)
-        if resident is None:
-            await self._wait_for_work()
+        if (found := self._next(device, slot)) is None:
+            held_back = device.cores > 1 and any(each.queue.depth[BULK] for each in self.residents)
+            await self._wait_for_work(RECENT_S if held_back else None)
             return
+        resident = found[0]
         await self._fill(resident, device)
-        filled, cores = self._next(device, slot)
-        if filled is not resident:  # another slot was faster
+        if (found := self._next(device, slot)) is None or found[0] is not resident:  # another slot was faster
             return
+        _, slots, threads = found
         urgent = self.scheduler.is_urgent(resident, device.name)
-        slots = 1 if resident.large else min(cores, device.free_slots)
-        if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent, slots=slots):
-            slot.threads = cores if resident.large else 1
+        batch = self.scheduler.begin(
+            resident, self.clock(), device.name, urgent=urgent, slots=slots, threads=threads
+        )
+        if batch:
             await self._run_batch(batch, device, slot)
 
-    def _next(self, device: Device, slot: ExecutionSlot) -> tuple[LocalModel | None, int]:
-        """Return the model whose batch may begin on *slot* now, and the cores that are free for it."""
-        free = device.free_cores
+    def _next(self, device: Device, slot: ExecutionSlot) -> tuple[LocalModel, int, int] | None:
+        """
+        Return the model whose batch may begin on *slot* now, the slots that share its calls, and its threads.
+
+        Bulk calls leave a core to interactive calls, and those of a large model leave one to small models.
+        """
+        running = self.scheduler.on(device.name)
+        cores = device.cores - sum(batch.threads for batch in running)
+        slots = min(cores, len(device.slots) - len(running))
+        if self._closed or slots <= 0:
+            return None
         spare = device.cores > 1 and self.scheduler.serves_interactive(self.clock())
-        resident = self.scheduler.next(device.name, bulk=free > spare)
-        if self._closed or free <= 0 or resident is None or (resident.large and slot is not device.slots[0]):
-            return None, 0
-        return resident, free - (spare and resident.queue.waiting == BULK)
+        first = device.slots[0]
+        resident = self.scheduler.next(
+            device.name, spare=spare and slots == 1, large=slot is first or first.since == inf
+        )
+        if resident is None or (resident.large and slot is not first):
+            return None
+        bulk = resident.queue.waiting == BULK
+        if resident.large:
+            small = bulk and not all(each.large for each in self.residents)
+            return resident, 1, max(1, cores - small)
+        return resident, max(1, slots - (spare and bulk)), 1
 
     async def _run_batch(self, batch: RunningBatch[Model], device: Device, slot: ExecutionSlot) -> None:
         slot.since = self.clock()

@@ -1,8 +1,9 @@
 """The jobs that wait for one model, and which of them form the next batch (see ADR 0001)."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil, inf
 
 from service.core.errors import DeadlineExceeded
@@ -100,6 +101,7 @@ class Queue:
         reserved: by lane, tokens of admitted requests that are not queued yet.
         depth: by lane, the number of live calls.
         waiting: the most urgent lane that holds a live call; empty if neither does.
+        on_promotion: called when a waiting bulk call has become interactive.
         most_at_once: maximum tokens of one request: a share of a lane, but at least a whole batch.
     """
 
@@ -123,6 +125,7 @@ class Queue:
         self.reserved = dict.fromkeys(LANES, 0.0)
         # Ordered sets: a cancelled call is removed at once with its pictures, in O(1).
         self._lanes: dict[str, OrderedDict[Job, None]] = {lane: OrderedDict() for lane in LANES}
+        self.on_promotion: Callable[[], object] = lambda: None
         self.depth, self.waiting = dict.fromkeys(LANES, 0), ""
         self.most_at_once = max(MAX_SHARE * max_waiting, max_cost)
         self._cost = dict.fromkeys(LANES, 0)
@@ -200,6 +203,7 @@ class Queue:
         if job in self._lanes[BULK]:
             self._remove(job)
             self._insert(job)
+            self.on_promotion()
 
     def _insert(self, job: Job) -> None:
         """Insert *job* into its lane by arrival."""
@@ -232,15 +236,20 @@ class Queue:
 
         Args:
             urgent: of interactive calls only.
-            slots: that are free; each takes an equal part of what waits.
+            slots: that are free; each takes an equal part of the most urgent calls.
         """
-        lanes: Mapping[str, Iterable[Job]] = self._lanes | {BULK: ()} if urgent else self._lanes
+        lanes: dict[str, Iterable[Job]] = {**self._lanes}
+        if urgent:
+            lanes[BULK] = ()
+        if slots > 1 and self.waiting:
+            part = ceil(self.depth[self.waiting] / slots)
+            lanes[self.waiting] = islice(self._lanes[self.waiting], part)
         batch, credit = take_batch(
             lanes,
             self.shares,
             self._credit,
             now,
-            max_items=min(self._max_items, ceil(sum(self.depth.values()) / slots)),
+            max_items=self._max_items,
             max_cost=self._cost_limit(),
             fixed_cost=self.cost_model.fixed_cost,
         )

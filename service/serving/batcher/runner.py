@@ -68,7 +68,7 @@ class BatchRunner:
         try:
             traced = any(call.span.recording for call in calls)
             with batch_span(calls, resident.name) if traced else nullcontext():
-                outcomes = await slot.score(batch.copy, [call.prepared for call in calls])
+                outcomes = await slot.score(batch.copy, [call.prepared for call in calls], batch.threads)
             if len(outcomes) != len(calls):
                 raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
         except Exception as exc:
@@ -92,7 +92,7 @@ class BatchRunner:
         """Raise `Broken` if the example call, which worked at the start, fails now."""
         try:
             example = batch.copy.prepare(batch.copy.example())
-            [outcome] = await slot.score(batch.copy, [example])
+            [outcome] = await slot.score(batch.copy, [example], batch.threads)
         except Exception as worse:
             outcome = worse
         if isinstance(outcome, Exception) and not is_out_of_memory(outcome):

@@ -32,7 +32,7 @@ class HostedModel(Generic[M]):
         model: prepares the calls.
         copies: the loaded copies, by device; by default *model* on the device "".
         paused: no batch of it begins.
-        large: a batch of it has all free cores of a CPU, and others wait for it.
+        large: it has one batch at a time on a CPU, with all free cores; None until its first start.
         outcome: of its example, at the first start of this revision.
         charged: seconds of its batches, divided by the weight of their lanes; the model with waiting calls
             that has the lowest is next.
@@ -44,7 +44,7 @@ class HostedModel(Generic[M]):
     charged: float = 0.0
     copies: dict[str, M] = field(default_factory=dict)
     paused: bool = False
-    large: bool = False
+    large: bool | None = None
     outcome: Any = None
 
     def __post_init__(self) -> None:
@@ -62,6 +62,7 @@ class RunningBatch(Generic[M]):
         gap_s: how long work waited before that while the device was idle.
         run_s: its predicted seconds.
         device: where it runs, and *copy*, the model there.
+        threads: the cores of a CPU that it has.
     """
 
     resident: HostedModel[M]
@@ -72,6 +73,7 @@ class RunningBatch(Generic[M]):
     run_s: float
     device: str
     copy: M
+    threads: int = 1
 
 
 class Scheduler(Generic[M]):
@@ -131,20 +133,25 @@ class Scheduler(Generic[M]):
             resident.charged = max(resident.charged, self._charged)  # no credit for time without work
         resident.queue.put(call)
 
-    def next(self, device: str = "", *, bulk: bool = True) -> HostedModel[M] | None:
+    def on(self, device: str) -> list[RunningBatch[M]]:
+        """Return the batches that run on *device*."""
+        return [batch for batch in self._running if batch.device == device]
+
+    def next(self, device: str = "", *, spare: bool = False, large: bool = True) -> HostedModel[M] | None:
         """
         Return the model whose batch is next on *device*; None if nothing may begin there.
 
         Args:
-            bulk: a batch of bulk calls may begin.
+            spare: leave the slot to interactive calls: without any that wait, bulk calls do not begin.
+            large: a large model's batch may begin.
         """
         waiting = [
             each
             for each in self.residents
-            if (each.queue.waiting == INTERACTIVE or (bulk and each.queue.waiting))
-            and not each.paused
-            and device in each.copies
+            if each.queue.waiting and not each.paused and device in each.copies and (large or not each.large)
         ]
+        if spare and not any(each.queue.depth[INTERACTIVE] for each in waiting):
+            return None
         return min(waiting, key=self._charge) if len(waiting) > 1 else next(iter(waiting), None)
 
     def serves_interactive(self, now: float) -> bool:
@@ -199,11 +206,18 @@ class Scheduler(Generic[M]):
 
     def is_urgent(self, resident: HostedModel[M], device: str) -> bool:
         """Return True if interactive calls wait only for running batches of bulk calls on *device*."""
-        lanes = {batch.lane for batch in self._running if batch.device == device}
+        lanes = {batch.lane for batch in self.on(device)}
         return resident.queue.waiting == INTERACTIVE and lanes == {BULK}
 
     def begin(
-        self, resident: HostedModel[M], now: float, device: str = "", *, urgent: bool = False, slots: int = 1
+        self,
+        resident: HostedModel[M],
+        now: float,
+        device: str = "",
+        *,
+        urgent: bool = False,
+        slots: int = 1,
+        threads: int = 1,
     ) -> RunningBatch[M] | None:
         """
         Begin the next batch of *resident* on *device*; return None if all callers have left.
@@ -211,6 +225,7 @@ class Scheduler(Generic[M]):
         Args:
             urgent: without bulk calls, since a batch of theirs already runs.
             slots: that are free for the model; each takes an equal part of what waits.
+            threads: that the batch has.
         """
         lane, queue = resident.queue.waiting, resident.queue
         calls = queue.take(now, urgent=urgent, slots=slots)
@@ -220,7 +235,8 @@ class Scheduler(Generic[M]):
         gap_s = max(0.0, now - max(self._ended[device], min(call.arrived for call in calls)))
         self._charged = resident.charged
         run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in calls))
-        batch = RunningBatch(resident, lane, calls, now, gap_s, run_s, device, resident.copies[device])
+        copy = resident.copies[device]
+        batch = RunningBatch(resident, lane, calls, now, gap_s, run_s, device, copy, threads)
         self._running[batch] = now + self._free_in_s(device, now) + run_s
         return batch
 
@@ -232,10 +248,13 @@ class Scheduler(Generic[M]):
 
     def _free_in_s(self, device: str, now: float) -> float:
         """Return the predicted seconds until a slot of *device* is free."""
-        running = [batch for batch in self._running if batch.device == device]
-        slots = min(map(self._at_once, (batch.resident for batch in running)), default=self._slots)
-        ends = sorted(self._running[batch] for batch in running)
-        return max(0.0, ends[-slots] - now) if len(ends) >= slots else 0.0
+        running = self.on(device)
+        free, at = self._slots - sum(batch.threads for batch in running), now
+        for batch in sorted(running, key=self._running.__getitem__):
+            if free > 0:
+                break
+            free, at = free + batch.threads, self._running[batch]
+        return max(0.0, at - now)
 
     def forecast(self, resident: HostedModel[M], lane: str, demand: Demand, now: float) -> AdmissionForecast:
         """

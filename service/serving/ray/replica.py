@@ -51,7 +51,8 @@ class Replica:
         self._stall_s = settings.server.stall_s
         self._under_way: dict[str, list[Job]] = {}  # by group
         queue = queue_of(table, settings.queue, alone=model.info.generates)
-        resident = HostedModel(name, model, queue)
+        # One batch at a time, with all threads of the replica: the gateways forecast it so.
+        resident = HostedModel(name, model, queue, large=True)
         cores = max(1, int(PlacedSettings.of(table).num_cpus))
         device = Device("", cores if model.info.device == "cpu" else 1)
         self._pool = Pool(

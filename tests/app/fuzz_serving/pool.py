@@ -80,7 +80,7 @@ class Traffic:
         self.pool = Pool(
             self.residents,
             Instruments(names),
-            devices=[Device(name, dice.choice([1, 2, 4]) if cpu else 1) for name in used],
+            devices=[Device(name, dice.choice([1, 2, 4, 16]) if cpu else 1) for name in used],
             on_broken=self.broken.append,
         )
 
@@ -98,7 +98,8 @@ class Traffic:
             device: Copy(self.findings, name, reentrant=cpu and dice.random() < 0.7)
             for device in dice.sample(devices, dice.randint(1, len(devices)))
         }
-        return HostedModel(name, next(iter(copies.values())), queue, copies=copies)
+        large = True if cpu and dice.random() < 0.3 else None
+        return HostedModel(name, next(iter(copies.values())), queue, copies=copies, large=large)
 
     async def step(self) -> None:
         """Let one thing happen."""

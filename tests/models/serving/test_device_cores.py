@@ -1,14 +1,17 @@
 """A CPU's cores: how many a batch has, and what runs beside it."""
 
+import asyncio
 from dataclasses import replace
 from itertools import count
+from time import sleep
 
 import pytest
 import torch
 
 from service.core.concurrency.cpu_threads import cpu_threads
+from service.serving.batcher import pool
 from service.serving.batcher.device import AT_ONCE, LARGE_S, compute_on_one_core, is_out_of_memory
-from tests.support.devices import Words, device, outcomes_of, put, until_idle
+from tests.support.devices import Words, device, outcomes_of, put, submitted, until_idle
 from tests.support.fakes import HELD_S
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +54,7 @@ async def test_nobody_but_the_device_computes_on_more_than_one_core():
             assert 1 == torch.get_num_threads()
 
 
-@pytest.mark.parametrize(("made", "expected"), [(large_device, [1, 1, 2, 2]), (device, [1] * 6)])
+@pytest.mark.parametrize(("made", "expected"), [(large_device, [1, 1, 1, 2, 2]), (device, [1] * 7)])
 async def test_a_model_is_warmed_up_with_the_threads_that_its_batches_will_have(made, expected):
     """A large one on the first slot, with all cores; a small one on each, with one thread."""
     model, seen = Counting(), []
@@ -94,48 +97,128 @@ async def test_a_cpu_of_many_cores_runs_eight_batches_at_once():
         assert [1] * 16 == await outcomes_of(jobs)
 
 
-@pytest.mark.parametrize("cores", [2, 4])
+@pytest.mark.parametrize("cores", [2, 4, 16])
 async def test_bulk_calls_leave_a_core_for_a_second_after_an_interactive_call(cores):
     """Interactive calls compute at once so, and take no bulk calls along."""
-    now = 0.0
+    now, slots = 0.0, min(cores, AT_ONCE)
     served, resident = device(Counting(), cores=cores, clock=lambda: now)
     async with served:
         assert [1] == await outcomes_of(put(served, resident, "first", lane="interactive"))
-        jobs = await busy(served, resident, 8 * cores)
-        assert cores - 1 == len(served.scheduler.running)
+        jobs = await busy(served, resident, 8 * slots)
+        assert slots - 1 == len(served.scheduler.running)
         for word in ("urgent", "urgent again"):
             assert [1] == await outcomes_of(put(served, resident, word, lane="interactive"))
-        assert cores - 1 == len(served.scheduler.running)
+        assert slots - 1 == len(served.scheduler.running)
         now = 1.1
         jobs += put(served, resident, "more")
         await until_idle()
-        assert cores == len(served.scheduler.running)
+        assert slots == len(served.scheduler.running)
         resident.model.hold.set()
         await outcomes_of(jobs)
 
 
+async def test_the_core_that_bulk_calls_left_is_theirs_a_second_later(monkeypatch):
+    """Although no call arrives and no batch ends."""
+    monkeypatch.setattr(pool, "RECENT_S", 0.0)  # of the wait
+    now = 0.0
+    served, resident = device(Counting(), cores=2, clock=lambda: now)
+    async with served:
+        await outcomes_of(put(served, resident, "first", lane="interactive"))
+        jobs = await busy(served, resident, 16)
+        now = 1.1
+        await until_idle()
+        assert 2 == len(served.scheduler.running)
+        resident.model.hold.set()
+        await outcomes_of(jobs)
+
+
+async def test_a_bulk_call_that_becomes_interactive_has_the_free_core_at_once():
+    """An interactive request has the same call."""
+    served, resident = device(Counting(), cores=2, clock=lambda: 0.0)
+    async with served:
+        await outcomes_of(put(served, resident, "first", lane="interactive"))
+        jobs = await busy(served, resident, 8)
+        [bulk] = put(served, resident, "bulk")
+        await until_idle()
+        bulk.promote()
+        assert [1] == await outcomes_of([bulk])
+        resident.model.hold.set()
+        await outcomes_of(jobs)
+
+
+async def test_interactive_calls_are_shared_by_the_cores_although_bulk_calls_wait_too():
+    """Each batch may fill up with some of those."""
+    served, resident = device(Counting(), cores=2)
+    async with served:
+        resident.model.hold.clear()
+        jobs = [submitted(served, resident, "busy", lane) for lane in ["bulk"] * 24 + ["interactive"] * 8]
+        await until_idle()
+        lanes = [[job.lane for job in batch.calls] for batch in served.scheduler.running]
+        assert [4, 4] == [each.count("interactive") for each in lanes]
+        resident.model.hold.set()
+        await outcomes_of(jobs)
+
+
+async def test_bulk_calls_of_one_model_have_their_share_while_interactive_ones_of_another_wait():
+    """The cores are theirs by the weights of the lanes, as on any device."""
+    served, first, second = device(Counting(), Counting(), cores=2, limits={"max_items": 1})
+    score = Counting.score
+    first.model.score = lambda batch: [sleep(0.002), *score(first.model, batch)][1:]
+    async with served:
+        urgent = put(served, first, *range(200), lane="interactive")
+        [bulk] = put(served, second, "bulk")
+        assert [1] == await outcomes_of([bulk])
+        assert not urgent[-1].result.done()
+        await outcomes_of(urgent)
+
+
 @pytest.mark.parametrize(("lane", "threads"), [("bulk", 3), ("interactive", 4)])
-async def test_a_large_bulk_batch_leaves_a_core_to_interactive_calls(lane, threads):
-    """Interactive batches have all cores."""
+async def test_a_large_bulk_batch_leaves_a_core_to_small_models(lane, threads):
+    """Whose interactive calls could have to wait for seconds; interactive batches have all cores."""
+    served, large, _ = device(Counting(), Counting(), cores=4)
+    async with served:
+        large.large = True
+        assert [threads] * 8 == await outcomes_of(put(served, large, *range(8), lane=lane))
+
+
+@pytest.mark.parametrize("lane", ["bulk", "interactive"])
+async def test_a_large_model_without_small_ones_has_all_cores(lane):
+    """Nothing else could compute with one that it leaves."""
     served, resident = large_device(4)
     async with served:
-        served.clock = lambda: 0.0
-        await outcomes_of(put(served, resident, "first", lane="interactive"))
-        assert [threads] * 8 == await outcomes_of(put(served, resident, *range(8), lane=lane))
+        assert [4] * 8 == await outcomes_of(put(served, resident, *range(8), lane=lane))
 
 
-async def test_a_large_model_has_the_cores_that_small_ones_leave():
-    """It waits for the first slot, whose thread alone has helpers."""
+async def test_small_models_compute_while_a_large_one_waits_for_the_first_slot():
+    """Whose thread alone has helpers; then it has the cores that are free."""
     served, small, large = device(Counting(), Counting(), cores=4)
     async with served:
         large.large = True
         jobs = await busy(served, small, 1)
-        later = put(served, large, *range(4))
+        later = put(served, large, *range(4), lane="interactive")
         await until_idle()
         assert 1 == len(served.scheduler.running)
+        small.charged = large.charged + 1.0
+        assert [1] == await outcomes_of(put(served, small, "beside", lane="interactive"))
+        assert not any(job.result.done() for job in later)
         small.model.hold.set()
         assert [4] * 4 == await outcomes_of(later)
         await outcomes_of(jobs)
+
+
+async def test_a_model_that_loads_under_load_is_warmed_up_with_its_own_number_of_threads():
+    """Its numbers are compared with those of the first start, to the last bit."""
+    model, seen = Counting(), []
+    score = Counting.score
+    served, small, large = device(Counting(), model, cores=4)
+    async with served:
+        large.large = True
+        model.score = lambda batch: [seen.append(torch.get_num_threads()), *score(model, batch)][1:]
+        large.outcome = None
+        warming = asyncio.ensure_future(served.warm(large))
+        await outcomes_of(put(served, small, *range(40)))
+        await warming
+        assert [4, 4] == seen
 
 
 async def test_a_batch_that_hangs_is_noticed_although_calls_beside_it_are_answered():

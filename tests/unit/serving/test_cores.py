@@ -74,9 +74,8 @@ def test_without_torch_there_is_one_core_and_a_batch_is_computed_all_the_same():
 
 @pytest.mark.anyio
 async def test_a_slot_has_one_thread_which_begins_with_one_core(torch):
-    """Two batches run one after the other, with the cores of the slot."""
+    """Two batches run one after the other, with the cores that each is given."""
     slot, both, seen = ExecutionSlot(), threading.Event(), []
-    slot.threads = 3
 
     class Seen:
         def score(self, batch):
@@ -84,7 +83,7 @@ async def test_a_slot_has_one_thread_which_begins_with_one_core(torch):
             seen.append(threading.current_thread())
             return batch
 
-    scores = [asyncio.ensure_future(slot.score(Seen(), [call])) for call in "ab"]
+    scores = [asyncio.ensure_future(slot.score(Seen(), [call], 3)) for call in "ab"]
     await asyncio.sleep(0)
     both.set()
     assert [["a"], ["b"]] == await asyncio.gather(*scores)
@@ -97,12 +96,12 @@ async def test_a_slot_has_one_thread_which_begins_with_one_core(torch):
 
 @pytest.mark.parametrize(("cores", "slots"), [(1, 1), (2, 2), (64, 8)])
 def test_a_cpu_has_a_slot_for_each_core_up_to_eight(cores, slots):
-    """A GPU has one, whose thread computes nothing itself."""
+    """A GPU has one, whose thread computes nothing itself; a large model has all cores of the first."""
     cpu = Device("cpu", cores)
 
-    assert (cores, slots) == (cpu.free_cores, cpu.free_slots)
-    cpu.slots[0].since = 0.0
-    assert (cores - 1, slots - 1) == (cpu.free_cores, cpu.free_slots)
+    assert slots == len(cpu.slots)
+    assert [(slot, 1) for slot in cpu.slots] == cpu.slots_for(large=False)
+    assert [(cpu.slots[0], cores)] == cpu.slots_for(large=True)
 
 
 @pytest.mark.parametrize(

@@ -69,17 +69,17 @@ async def test_the_first_prediction_is_that_of_the_last_test_call():
     """The one before pays for what is paid once; other errors than of memory end the start as they are."""
     times = iter([10.0, 11.0, 20.0, 25.0])
     model = FakeVqa()
-    place = SimpleNamespace(score=lambda model, batch: scored(model, batch))
+    place = SimpleNamespace(score=lambda model, batch, threads: scored(model, batch))
 
     async def scored(model, batch):
         return model.score(batch)
 
     prepared = model.prepare(model.example())
-    assert (prepared.cost, 5.0) == (await warm_up("m0", [(model, place)], lambda: next(times)))[:2]
+    assert (prepared.cost, 5.0) == (await warm_up("m0", [(model, place, 1)], lambda: next(times)))[:2]
 
     model.fault = lambda call: ValueError("no weights")
     with pytest.raises(ValueError, match="no weights"):
-        await warm_up("m0", [(model, place)], lambda: 0.0)
+        await warm_up("m0", [(model, place, 1)], lambda: 0.0)
 
 
 class OutOfMemoryError(RuntimeError):
