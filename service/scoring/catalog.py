@@ -53,23 +53,28 @@ class MetricCatalog:
             ]
             for name in self.configured
         }
+        # The models that each must have, with the name of the part that must have it.
+        self._needed = {
+            name: [
+                (part.name, self.models[part.name][role]) for part in self._parts(name) for role in part.roles
+            ]
+            for name in self.configured
+        }
 
     @property
     def metrics(self) -> dict[str, Metric]:
         """The metrics that are served, by name: configured, and with suitable models."""
-        if not any(handle.backend.refuses for handle in self._runtime.handles.values()):
-            return self.configured
         return {name: metric for name, metric in self.configured.items() if not self._refusal(name)}
+
+    def serves(self, name: str) -> bool:
+        """Return True if *name* is one of `metrics`."""
+        return name in self.configured and not self._refusal(name)
 
     def _refusal(self, name: str) -> str:
         """Return why a model is unsuitable for the metric *name* or one of its parts, or an empty string."""
-        for part in self._parts(name):
-            for role in part.roles:
-                handle = self.models[part.name].get(role)
-                if handle and part.name in handle.backend.refuses:
-                    return (
-                        f"models.{handle.name} cannot serve {part.name}: {handle.backend.refuses[part.name]}"
-                    )
+        for part, handle in self._needed[name]:
+            if reason := handle.backend.refuses.get(part):
+                return f"models.{handle.name} cannot serve {part}: {reason}"
         return ""
 
     def _parts(self, name: str) -> list[Metric]:
@@ -94,7 +99,7 @@ class MetricCatalog:
 
     def absent(self, name: str) -> str:
         """Return why the metric *name* is not served, and which are; an empty string if it is served."""
-        if name in self.metrics:
+        if self.serves(name):
             return ""
         if name in self.configured:
             reason = f"{name} is not served, since {self._refusal(name)}"
@@ -117,9 +122,8 @@ class MetricCatalog:
 
     def handles(self, metrics: Sequence[str]) -> dict[str, Handle]:
         """Return the handles of the models that *metrics* may use, by name.  Raises `UnknownMetric`."""
-        served = self.metrics
         for name in metrics:
-            if name not in served:
+            if not self.serves(name):
                 raise UnknownMetric(self.absent(name))
         return {handle.name: handle for name in metrics for handle in self.used[name]}
 

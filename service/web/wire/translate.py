@@ -195,8 +195,9 @@ def group_of(request: CompareRequest, parts: Parts, metrics: Mapping[str, Metric
 
 def check_served(metrics: Mapping[str, str], engine: Engine) -> None:
     """Check that *metrics*, by their place in the request, are served.  Raises `UnknownMetric`."""
-    served = engine.catalog.metrics
-    faults = [unserved(place, name, engine) for place, name in metrics.items() if name not in served]
+    faults = [
+        unserved(place, name, engine) for place, name in metrics.items() if not engine.catalog.serves(name)
+    ]
     if faults:
         raise UnknownMetric(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
 
