@@ -52,7 +52,8 @@ class Pool:
     ) -> None:
         self.devices = tuple(devices) or (Device(),)
         self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
-        self.scheduler = Scheduler(residents, clock(), max(device.cores for device in self.devices))
+        largest = max(self.devices, key=lambda device: device.cores)
+        self.scheduler = Scheduler(residents, clock(), len(largest.slots), cores=largest.cores)
         self._runner = BatchRunner(self.scheduler, instruments, clock)
         self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
         self._ended = asyncio.Event()  # set for a moment when a batch ends

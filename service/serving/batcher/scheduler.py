@@ -86,6 +86,7 @@ class Scheduler(Generic[M]):
     Args:
         slots: batches that may run at the same time: on a server, or on each device.
         ahead: further batches that may be sent and wait there for a slot.
+        cores: of a CPU, which may have more of them than slots.
 
     Attributes:
         residents: the models.
@@ -93,11 +94,12 @@ class Scheduler(Generic[M]):
     """
 
     def __init__(
-        self, residents: Sequence[HostedModel[M]], now: float, slots: int = 1, ahead: int = 0
+        self, residents: Sequence[HostedModel[M]], now: float, slots: int = 1, ahead: int = 0, cores: int = 1
     ) -> None:
         self.residents, self._shares = tuple(residents), residents[0].queue.shares
         self._weights = {INTERACTIVE: self._shares.interactive, BULK: self._shares.bulk}
         self._slots, self._ahead = slots, ahead
+        self._without_slot = max(0, cores - slots)
         self._interactive_at = -inf  # when the last interactive call arrived
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
@@ -248,12 +250,14 @@ class Scheduler(Generic[M]):
 
     def _free_in_s(self, device: str, now: float) -> float:
         """Return the predicted seconds until a slot of *device* is free."""
-        running = self.on(device)
-        free, at = self._slots - sum(batch.threads for batch in running), now
+        free, at, running = self._slots, now, {}
+        for batch in self.on(device):
+            running[batch] = max(1, batch.threads - self._without_slot)
+            free -= running[batch]
         for batch in sorted(running, key=self._running.__getitem__):
             if free > 0:
                 break
-            free, at = free + batch.threads, self._running[batch]
+            free, at = free + running[batch], self._running[batch]
         return max(0.0, at - now)
 
     def forecast(self, resident: HostedModel[M], lane: str, demand: Demand, now: float) -> AdmissionForecast:

@@ -240,6 +240,34 @@ def test_places_share_what_waits():
     assert pytest.approx(2.0) == turns.forecast(resident, "interactive", Demand(), 0.0).wait_s
 
 
+@pytest.mark.parametrize(("threads", "expected"), [(15, 0.0), (16, 1.0)])
+def test_a_batch_on_several_cores_leaves_a_slot_if_it_leaves_a_core(threads, expected):
+    """A CPU of 16 cores has eight slots; a batch of a large model takes a second on some of the cores."""
+    _, small, large = scheduler(2)
+    learns(large, fixed_s=1.0)
+    large.large = True
+    turns = Scheduler([small, large], 0.0, slots=8, cores=16)
+    put(turns, large)
+    turns.begin(large, 0.0, threads=threads)
+
+    assert pytest.approx(expected) == turns.forecast(small, "interactive", Demand(), 0.0).wait_s
+
+
+def test_a_large_model_has_one_batch_at_a_time():
+    """Eight slots compute what waits of a small model in an eighth of the time."""
+    waits = []
+    for large in (False, True):
+        _, resident = scheduler(max_items=1)
+        learns(resident, fixed_s=1.0)
+        resident.large = large
+        turns = Scheduler([resident], 0.0, slots=8)
+        for _ in range(8):
+            put(turns, resident)
+        waits.append(turns.forecast(resident, "interactive", Demand(), 0.0).wait_s)
+
+    assert pytest.approx([1.0, 8.0]) == waits
+
+
 @pytest.mark.parametrize(("places", "expected"), [(1, (10.0, 2.0)), (2, (5.0, 1.0))])
 def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
     """Eight calls of ten tokens, four to a batch, of 1 s and 0.1 s a token; places work side by side."""
