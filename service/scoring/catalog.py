@@ -64,7 +64,7 @@ class MetricCatalog:
     @property
     def metrics(self) -> dict[str, Metric]:
         """The metrics that are served, by name: configured, and with suitable models."""
-        return {name: metric for name, metric in self.configured.items() if not self._refusal(name)}
+        return {name: metric for name, metric in self.configured.items() if self.serves(name)}
 
     def serves(self, name: str) -> bool:
         """Return True if *name* is one of `metrics`."""

@@ -165,20 +165,21 @@ async def is_large(
     Return True if the example takes long on one core of a CPU, so that batches should have all cores.
 
     Raises:
-        ModelFault, NotYet: as `warm_up` does.
+        ModelFault, NotYet: as `tested` does.
     """
     cpu = next((device for device in devices if device.cores > 1), None)
     if cpu is None or not resident.model.info.reentrant:
         return False
     copy, slot = resident.copies[cpu.name], cpu.slots[-1]
-    await warm_up(resident.name, [(copy, slot, 1)], clock)
-    return await slot.run(run_s, copy, clock) >= LARGE_S
+    example = [copy.prepare(copy.example())]
+    await tested(resident.name, copy, slot, example, "its test call", "for its test call", 1)
+    return await slot.run(run_s, copy, example, clock) >= LARGE_S
 
 
-def run_s(model: Model, clock: Callable[[], float]) -> float:
-    """Return the seconds of the model's example on this thread, without those of waiting for the thread."""
-    example, began = model.prepare(model.example()), clock()
-    compute(loaded_torch(), 1, model, [example])
+def run_s(model: Model, batch: Sequence[Prepared], clock: Callable[[], float]) -> float:
+    """Return the seconds of a batch on this thread alone, without those of waiting for the thread."""
+    began = clock()
+    compute(loaded_torch(), 1, model, batch)
     return clock() - began
 
 
