@@ -152,10 +152,10 @@ figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughpu
 	$(BIN)/python -m loadtest.accuracy
 
 bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
-	$(BIN)/python -m benchmarks.forward
+	$(BIN)/python -m loadtest.forward
 
 gpu: ## On a GPU: measure it with $(PYTHON) as it is, without downloads; ONLY="limits forward" for some parts
-	$(PYTHON) -m benchmarks.gpu $(if $(ONLY),--only $(ONLY))
+	$(PYTHON) -m loadtest.gpu $(if $(ONLY),--only $(ONLY))
 
 fuzz: $(VENV)/dev ## Look for faults in the HTTP contract, and where tests draw their examples (some minutes)
 	$(BIN)/python -m tests.process.fuzz

@@ -1,1 +1,1 @@
-"""Measurements of the models by themselves, without the service."""
+"""Former names of commands that measure: `loadtest/` has them."""

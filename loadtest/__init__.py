@@ -1,1 +1,1 @@
-"""Measurements of the running service."""
+"""Measurements: of the running service, of its models by themselves, and on a GPU."""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from benchmarks.forward import build, make_batch
+from loadtest.forward import build, make_batch
 from models.families import cuda_graphs
 from models.families.clip_flant5.forward import Forward
 from models.families.cuda_graphs import Graphed

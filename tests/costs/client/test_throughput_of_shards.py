@@ -1,6 +1,6 @@
-"""Shards are scored as fast as a list in memory; `benchmarks/shards.py` measures it with more samples."""
+"""Shards are scored as fast as a list in memory; `loadtest/shards.py` measures it with more samples."""
 
-from benchmarks.shards import measured, shares_of
+from loadtest.shards import measured, shares_of
 
 LEAST = 0.85  # 0.76 to 0.84 with a pause between two shards, and with each shard read twice
 

@@ -5,11 +5,11 @@ from functools import partial
 import pytest
 import torch
 
-from benchmarks.gpu import limits, vllm
-from benchmarks.gpu.bench import Bench
-from benchmarks.gpu.geometry import QUESTION_LLM, TINY, VLM
-from benchmarks.gpu.results import Results
-from benchmarks.gpu.steps import run
+from loadtest.gpu import limits, vllm
+from loadtest.gpu.bench import Bench
+from loadtest.gpu.geometry import QUESTION_LLM, TINY, VLM
+from loadtest.gpu.results import Results
+from loadtest.gpu.steps import run
 from tests.support.vllm_server import PYTHON
 
 UNITS = {

@@ -34,14 +34,3 @@ def test_every_file_says_in_its_first_line_what_it_holds(top):
     silent = [path for path in (ROOT / top).rglob("*.py") if not first_line(path)]
 
     assert [] == silent
-
-
-@pytest.mark.parametrize(
-    "top", ["service", "models", "client/src", "demo", "loadtest", "benchmarks", "tests"]
-)
-def test_no_file_has_more_than_four_hundred_lines(top):
-    """The rule of CONTRIBUTING.md."""
-    files = {path: path.read_bytes().count(b"\n") for path in (ROOT / top).rglob("*.py")}
-
-    assert files
-    assert {} == {path: lines for path, lines in files.items() if lines > 400}

@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from benchmarks.watch import FRESH, NOISES, SLOPES, delay
+from loadtest.watch import FRESH, NOISES, SLOPES, delay
 from scoregate.trainers import Reward, verl_omni
 from scoregate.trainers.watch import Watch, divergence, step, work
 from tests.support.pages import page

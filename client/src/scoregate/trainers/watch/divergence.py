@@ -6,7 +6,7 @@ in standard deviations of the earlier changes of its series.  So neither the sca
 autocorrelation of its noise must be given, and a steady rise is no noise.  The test follows single steps and
 means over more of them, since a run is hacked within twenty steps or within two hundred.
 
-The thresholds are calibrated by `python -m benchmarks.watch calibrate`.
+The thresholds are calibrated by `python -m loadtest.watch calibrate`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""scoregate.trainers.watch.divergence: the test for hacking, on simulated runs of `benchmarks.watch`."""
+"""scoregate.trainers.watch.divergence: the test for hacking, on simulated runs of `loadtest.watch`."""
 
 import math
 import random
@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from benchmarks.watch import FRESH, NOISES, SLOPES, USUAL, alarm, delay, flat, hacked, learned, run
+from loadtest.watch import FRESH, NOISES, SLOPES, USUAL, alarm, delay, flat, hacked, learned, run
 from scoregate.trainers.watch.divergence import LEAST, THRESHOLDS, Change, Divergence
 
 RUNS = 200

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import httpx2 as httpx
 import pytest
 
-from benchmarks.watch import FRESH, USUAL, hacked
+from loadtest.watch import FRESH, USUAL, hacked
 from scoregate.trainers import Reward, flow_grpo
 from scoregate.trainers.trl import reward_function
 from scoregate.trainers.watch import Watch, work

@@ -1,0 +1,108 @@
+"""
+`python -m loadtest.launch`: how much of Python's lock (the GIL) it takes to launch a batch.
+
+Networks of full depth and of width 8, so that computing costs nothing, run on one to eight threads at once,
+as on so many GPUs.  They run eagerly, as there: for each operation torch releases the lock and takes it
+again.  If more threads do not launch more batches a second, the time of a batch is the lock's.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import median
+from unittest.mock import patch
+
+import open_clip
+import torch
+
+from models.core.contract import Prepared
+from models.families.clip_flant5 import XL
+from models.families.clip_flant5.answers import AnswerQuery, choices
+from models.families.clip_flant5.forward import Forward
+from models.families.clip_flant5.layout import EOS, VIT_L_14_336
+from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.scoring import FeatureCache, Pair, Scorer
+from models.images.pixels import Pixels
+
+SECONDS = 1.0
+ROUNDS = 5
+THREADS = (1, 2, 4, 8)
+WIDTH = 8
+TEXT = 77  # tokens
+QUESTION = (EOS,) * 33, (EOS,) * 30  # as many tokens as the fixed text and an ordinary question
+ANSWER = (EOS, EOS)  # two tokens, as "Yes" and `</s>` are
+T5 = XL.config | {"d_model": WIDTH, "d_ff": WIDTH, "num_heads": 1, "d_kv": WIDTH, "vocab_size": 100}
+SIDE = 28
+FEW_PATCHES = {"image_size": SIDE, "patch_size": 14}
+TOWER = VIT_L_14_336 | FEW_PATCHES
+TOWER |= {"hidden_size": WIDTH, "intermediate_size": WIDTH, "num_attention_heads": 1}
+CLIP_IMAGE = FEW_PATCHES | {"layers": 24, "width": WIDTH, "head_width": WIDTH}
+CLIP_TEXT = {"context_length": TEXT, "vocab_size": 100, "layers": 12, "width": WIDTH, "heads": 1}
+
+Launch = Callable[[], object]
+
+
+def main() -> int:
+    """Measure each network and print a table in Markdown."""
+    torch.set_num_threads(1)
+    print(f"| ms of a batch, by threads | {' | '.join(map(str, THREADS))} |")
+    print("|---" * (1 + len(THREADS)) + "|")
+    for name, build in (("CLIP-FlanT5-XL, XXL", flant5), ("CLIP ViT-L/14", clip)):
+        launches = [build() for _ in range(max(THREADS))]
+        rounds = [[batch_s(launches[:count]) for count in THREADS] for _ in range(ROUNDS)]
+        medians = (f"{1000 * median(found):.1f}" for found in zip(*rounds, strict=True))
+        print(f"| {name} | {' | '.join(medians)} |", flush=True)
+    return 0
+
+
+def flant5() -> Launch:
+    """Return a batch of CLIP-FlanT5: XL and XXL have equal depths, and so the same operations."""
+    with patch("models.families.clip_flant5.forward.pays_on", lambda device: False):
+        forward = Forward(Network(T5, TOWER), device=torch.device("cpu"), dtype=torch.bfloat16)
+    network = Scorer(forward, FeatureCache(0), Pixels(SIDE))
+    query = AnswerQuery((ANSWER,), tuple(enumerate(ANSWER)), partial(choices, False, 0.0, [len(ANSWER)]))
+    pixels = torch.empty(3, SIDE, SIDE, dtype=torch.uint8)
+    batch = [Prepared(1, Pair("", pixels, QUESTION, query))]
+    return lambda: network.score(batch)
+
+
+def clip() -> Launch:
+    """Return a batch of a CLIP: an image and a text."""
+    network = open_clip.CLIP(WIDTH, CLIP_IMAGE, CLIP_TEXT, quick_gelu=True).eval()
+    image, text = torch.zeros(1, 3, SIDE, SIDE), torch.ones(1, TEXT, dtype=torch.long)
+
+    @torch.inference_mode()
+    def run() -> None:
+        network.encode_image(image)
+        network.encode_text(text)
+
+    return run
+
+
+def batch_s(launches: Sequence[Launch]) -> float:
+    """Repeat each on a thread of its own; return the seconds divided by the batches of all."""
+    counts, stop, ready = [0] * len(launches), threading.Event(), threading.Barrier(len(launches) + 1)
+
+    def repeat(number: int) -> None:
+        launches[number]()
+        ready.wait()
+        while not stop.is_set():
+            launches[number]()
+            counts[number] += 1
+
+    threads = [threading.Thread(target=repeat, args=(number,)) for number in range(len(launches))]
+    for thread in threads:
+        thread.start()
+    ready.wait()
+    began = time.perf_counter()
+    stop.wait(SECONDS)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    return (time.perf_counter() - began) / sum(counts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""The parts of `make gpu` at the real geometry, with few layers, on a CUDA device that is not there."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+
+from loadtest import work
+from loadtest.gpu import __main__ as command
+from loadtest.gpu import checkpoints, encoders, forward, vllm
+from loadtest.gpu.bench import Bench
+from loadtest.gpu.geometry import DETECTOR, REAL
+from loadtest.gpu.results import Results
+from loadtest.gpu.steps import run
+from tests.support.dry_run import dry_run
+from tests.support.real_sizes import shallow
+
+T5, TOWER = REAL.flant5["XL"]
+FEW_STAGES = REAL.encoders[DETECTOR]["backbone_config"] | {"depths": [1] * 4}
+FEW = REAL.encoders[DETECTOR] | {"backbone_config": FEW_STAGES, "encoder_layers": 1, "decoder_layers": 2}
+SHALLOW = replace(
+    REAL,
+    flant5={"XL": (shallow(T5), shallow(TOWER))},
+    encoders={name: shallow(config) for name, config in REAL.encoders.items()} | {DETECTOR: FEW},
+    pairs=(2,),
+    questions=(2,),
+    batches=(2,),
+    pictures=(2,),
+    rounds=1,
+)
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch) -> Iterator[Bench]:
+    """A run on the first GPU, of which no number is computed."""
+    monkeypatch.setattr(work, "wait", lambda device: None)
+    monkeypatch.setattr(Bench, "peak", 1e15)
+    monkeypatch.setattr(Bench, "pace_s", lambda bench, do: 1.0)  # the first run is enough
+    results = Results(tmp_path / "real.jsonl", {"card": "none"})
+    with dry_run():
+        yield Bench(SHALLOW, torch.device("cuda"), "bfloat16", tmp_path, results)
+
+
+@pytest.mark.filterwarnings("ignore:CUDA is not available:UserWarning")  # of the reference's autocast
+def test_the_passes_run_at_the_real_geometry(bench, monkeypatch):
+    """All tensors are on the device; compilers and graphs need a real one."""
+    ways = {name: way for name, way in forward.WAYS.items() if not way.needs_cuda}
+    monkeypatch.setattr(forward, "WAYS", ways)
+    run({"forward": lambda: forward.steps(bench)}, bench.results, lambda: None)
+    rows = [*bench.results.of("forward")]
+
+    assert not [row for row in rows if row.failed]
+    assert 3 == len(rows)
+
+
+def test_the_encoders_run_at_the_real_geometry(bench, monkeypatch):
+    """As the service runs them, and as the libraries do."""
+    monkeypatch.setattr(encoders, "counted", lambda run: 1)  # the counter takes most of the time
+    run({"encoders": lambda: encoders.steps(bench)}, bench.results, lambda: None)
+    rows = [*bench.results.of("encoders")]
+
+    assert not [row for row in rows if row.failed]
+    assert 14 == len(rows)
+
+
+def test_vllms_checkpoints_have_the_published_sizes_and_no_weights(bench):
+    """Billions of weights without the embeddings of tokens, which are read for one token at a time."""
+    made = {make: make(bench) for make in (checkpoints.question_llm, checkpoints.vlm)}
+    sizes = [vllm.weights(config.get_text_config()) / 1e9 for _, config in made.values()]
+    [*_, (directory, llava)] = made.values()
+
+    assert sizes == pytest.approx([7.616 - 0.545, 6.738 - 0.131], abs=1e-3)
+    assert 0.3035 == pytest.approx(vllm.weights(llava.vision_config) / 1e9, abs=1e-4)
+    assert not [*directory.parent.rglob("*.safetensors")]
+
+
+def test_without_a_gpu_the_real_geometry_ends_with_one_line(monkeypatch, capsys, tmp_path):
+    """And does not run for hours on a CPU."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    assert 2 == command.main(["--results", str(tmp_path / "real.jsonl")])
+    printed = capsys.readouterr()
+    assert ("", 1) == (printed.out, printed.err.count("\n"))
+    assert "--geometry tiny" in printed.err
+    assert [] == [*tmp_path.iterdir()]

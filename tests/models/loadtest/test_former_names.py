@@ -1,0 +1,20 @@
+"""`python -m benchmarks.gpu` and `.shards`: former names of commands of `loadtest/`."""
+
+import runpy
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["gpu", "shards"])
+def test_a_former_name_runs_the_command_of_the_load_test(name, monkeypatch, capsys):
+    """Its arguments and its help are that command's."""
+    helps = []
+    for package in ("benchmarks", "loadtest"):
+        monkeypatch.setattr("sys.argv", [name, "--help"])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module(f"{package}.{name}", run_name="__main__", alter_sys=True)
+        assert 0 == ended.value.code
+        helps.append(capsys.readouterr().out)
+
+    assert helps[0] == helps[1]
+    assert "usage:" in helps[0]
