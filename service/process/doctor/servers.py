@@ -6,11 +6,12 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import cast
 
+import orjson
+
 from models.core.contract import RemoteModel, UpstreamError
 from models.core.settings import RemoteSettings
 from models.families.registry import families
 from service.core.errors import NotReady
-from service.core.http import httpx
 from service.core.redis import TOO_OLD, RedisClient, shown
 from service.core.settings import SettingsError
 from service.core.settings.environment import read_secret
@@ -47,8 +48,8 @@ async def upstream(name: str, table: RemoteSettings) -> tuple[Finding, str]:
     except SettingsError as exc:
         return Finding(label, str(exc), "set the variable to the server's key", WRONG), ""
     seconds = min(table.timeout_s, ANSWER_S)
-    version, date = await version_of(table.base_url, key, seconds)
     server = Upstream(table.base_url, api_key=key, timeout_s=seconds, max_in_flight=1)
+    version, date = await version_of(server)
     try:
         if reason := await server.missing(table.model):
             wrong = reason.startswith("serves no model") or reason.endswith(("401", "403", "404"))
@@ -87,17 +88,15 @@ async def known_calls(name: str, table: RemoteSettings, server: Upstream) -> str
     return f", with {numbers} that differ for a right and a wrong text; a priority is accepted"
 
 
-async def version_of(base_url: str, key: str, seconds: float) -> tuple[str, str]:
+async def version_of(server: Upstream) -> tuple[str, str]:
     """Return the version of a vLLM, in words, and the `Date` of its answer; empty if it does not answer."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    async with httpx.AsyncClient(headers=headers, timeout=seconds, trust_env=False) as client:
-        try:
-            answer = await client.get(httpx.URL(base_url.rstrip("/") + "/").join("../version"))
-            version = answer.json()["version"]
-        except httpx.HTTPError:
-            return "a server", ""
-        except (ValueError, KeyError, TypeError):
-            return "a server that names no version", answer.headers.get("Date", "")
+    try:
+        answer = await server.look("../version")
+        version = orjson.loads(answer.body)["version"]
+    except UpstreamError:
+        return "a server", ""
+    except (ValueError, KeyError, TypeError):
+        return "a server that names no version", answer.headers.get("Date", "")
     return f"vLLM {version}", answer.headers.get("Date", "")
 
 

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, Self
 
 from models.core.calls import Call
-from models.core.contract import ModelError, Prepared, RemoteModel, UpstreamError
+from models.core.contract import ModelError, Post, Prepared, RemoteModel, UpstreamError
 from models.core.outcomes import CallResult
 from models.core.settings import RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
@@ -141,7 +141,7 @@ class RemoteBackend(QueuedBackend):
                 await super().require(purpose, calls)
         if call := self._last_calls.take_due(self._clock()):
             with suppress(ModelError, UpstreamError):
-                await self._answer(call, {"X-Vllm-Priority": PRIORITY[BULK]})
+                await self._answer(call, self._check(BULK))
 
     async def offload(self) -> None:
         """Put the server to sleep: a vLLM then keeps the weights in the host's memory."""
@@ -192,8 +192,11 @@ class RemoteBackend(QueuedBackend):
     async def _known(self, call: Call) -> Any:
         """Return the outcome of one of the service's own calls.  Raises `ModelError`, `UpstreamError`."""
         prepared = await self._cpu[INTERACTIVE].run(self._resident.model.prepare, call)
-        post = partial(self._upstream.post, headers={"X-Vllm-Priority": PRIORITY[INTERACTIVE]})
-        return await self._resident.model.answer(prepared, post)
+        return await self._resident.model.answer(prepared, self._check(INTERACTIVE))
+
+    def _check(self, lane: str) -> Post:
+        """Return the way to the server for the service's own calls, which wait for no others."""
+        return partial(self._upstream.post, headers={"X-Vllm-Priority": PRIORITY[lane]}, check=True)
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """Prepare on one of the lane's CPU threads."""
@@ -244,17 +247,16 @@ class RemoteBackend(QueuedBackend):
             headers["traceparent"] = job.span.traceparent
         try:
             await self._trust.check()
-            outcome = await self._answer(job.prepared, headers)
+            outcome = await self._answer(job.prepared, partial(self._upstream.post, headers=headers))
         except Exception as exc:
             return self._error(exc)
         if isinstance(outcome, CallResult) and not outcome.is_finite():
             return ModelFault(f"the model {self.name} returned a number that is not finite")
         return outcome
 
-    async def _answer(self, call: Prepared, headers: Mapping[str, str]) -> Any:
+    async def _answer(self, call: Prepared, post: Post) -> Any:
         """Return the server's outcome, and note whether it answered.  Raises what the model raises."""
         try:
-            post = partial(self._upstream.post, headers=headers)
             outcome = await self._joined.answer(call, post)
         except UpstreamError as error:
             self._last_calls.failed(call, error, self._clock())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -51,15 +51,26 @@ def certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
+class Answer(NamedTuple):
+    """The answer to one request, whatever its status."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+
 class Upstream:
     """
-    A server's address, key and connection pool.
+    A server's address, key and connections.
 
-    Requests go to *base_url* only: no redirects, no proxies from the environment.
+    Requests go to *base_url* only: no redirects, no proxies from the environment.  Answers are read without
+    a content encoding and up to `MAX_BYTES`.  Checks have connections of their own: in the pool of the calls
+    that they judge, they would wait behind these, and a busy server would seem to be down.
 
     Args:
         base_url: including `/v1`.
         timeout_s: for one request with all its retries.
+        max_in_flight: the number of connections of calls.
         transport: replaces the network (tests).
         sleep: replaces the wait between retries, for tests.
     """
@@ -77,60 +88,77 @@ class Upstream:
         self._timeout_s, self._sleep = timeout_s, sleep
         self._has_sleep_route = True
         self._base = httpx.URL(base_url.rstrip("/") + "/")
-        self._client = httpx.AsyncClient(
-            headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
-            timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
-            limits=httpx.Limits(max_connections=max_in_flight),
-            transport=transport,
-            trust_env=False,
-            verify=certificates(),
+        key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._calls, self._checks = (
+            httpx.AsyncClient(
+                headers={"Accept-Encoding": "identity", **key},
+                timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
+                limits=httpx.Limits(max_connections=connections),
+                transport=transport,
+                trust_env=False,
+                verify=certificates(),
+            )
+            for connections in (max_in_flight, None)
         )
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._calls.aclose()
+        await self._checks.aclose()
 
     async def post(
-        self, path: str, body: dict[str, Any], headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: dict[str, Any],
+        headers: Mapping[str, str] | None = None,
+        *,
+        check: bool = False,
     ) -> dict[str, Any]:
         """
         Return the JSON object that the server answers.
 
         Temporary failures (no connection, overload) are retried within `timeout_s`.
 
+        Args:
+            check: the call checks the server, and does not wait for a connection of other calls.
+
         Raises:
             ServerFailed: with the status of the last answer, if there was one.
         """
-        content = orjson.dumps(body)
+        content, client = orjson.dumps(body), self._checks if check else self._calls
         sent = {"Content-Type": "application/json", **(headers or {})}
         try:
             async with asyncio.timeout(self._timeout_s):
                 for wait in (BACKOFF_S * 2**n for n in range(TRIES - 1)):
                     try:
-                        return await self._once("POST", path, content, sent)
+                        return await self._object(client, "POST", path, content, sent)
                     except UpstreamError as error:
                         if error.status not in TEMPORARY and error.status != 0:
                             raise
                     await self._sleep(wait * random.uniform(0.5, 1.5))
-                return await self._once("POST", path, content, sent)
+                return await self._object(client, "POST", path, content, sent)
         except TimeoutError as exc:
             raise ServerFailed(f"did not answer within {self._timeout_s:g} s") from exc
 
     async def command(self, path: str) -> None:
         """Post nothing to *path*, once, and expect nothing in return.  Raises `ServerFailed`."""
+        answer = await self.look(path, "POST")
+        if not httpx.codes.is_success(answer.status):
+            raise ServerFailed(f"answered {path} with {answer.status}", answer.status)
+
+    async def look(self, path: str, method: str = "GET") -> Answer:
+        """Return the answer to one request that has no body.  Raises `ServerFailed` if there is none."""
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await self._client.post(self._base.join(path))
-        except (httpx.HTTPError, TimeoutError) as exc:
-            raise Unreachable(f"cannot be reached ({type(exc).__name__})") from exc
-        if not answer.is_success:
-            raise ServerFailed(f"answered {path} with {answer.status_code}", answer.status_code)
+                return await self._answer(self._checks, method, path)
+        except TimeoutError as exc:
+            raise Unreachable("cannot be reached (TimeoutError)") from exc
 
     async def missing(self, model: str) -> str:
         """Return why *model* cannot be called now; empty if it can."""
         try:
             async with asyncio.timeout(min(CONNECT_S, self._timeout_s)):
-                listed = (await self._once("GET", "models")).get("data")
+                listed = (await self._object(self._checks, "GET", "models")).get("data")
                 if not isinstance(listed, list):
                     return "returned no list of models"
                 entries = [entry for entry in listed if isinstance(entry, dict) and entry.get("id") == model]
@@ -148,41 +176,56 @@ class Upstream:
         if not self._has_sleep_route or entry.get("owned_by") != "vllm":
             return False
         try:
-            return (await self._once("GET", "../is_sleeping")).get("is_sleeping") is True
+            found = await self._object(self._checks, "GET", "../is_sleeping")
+            return found.get("is_sleeping") is True
         except ServerFailed as error:
             if error.status not in NO_ROUTE:
                 raise
             self._has_sleep_route = False
             return False
 
-    async def _once(
+    async def _object(
         self,
+        client: httpx.AsyncClient,
         method: str,
         path: str,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Try once.  Raises `ServerFailed`, with status 0 if no complete answer came."""
-        try:
-            url = self._base.join(path)
-            async with self._client.stream(method, url, content=content, headers=headers) as answer:
-                read = bytearray()
-                async for chunk in answer.aiter_bytes():
-                    read += chunk
-                    if len(read) > MAX_BYTES:
-                        raise ServerFailed(f"returned more than {MAX_BYTES >> 20} MiB", answer.status_code)
-        except httpx.HTTPError as exc:
-            raise Unreachable(f"cannot be reached ({type(exc).__name__})") from exc
-        status = answer.status_code
+        """Return the JSON object of one request's answer.  Raises `ServerFailed`."""
+        status, _, body = await self._answer(client, method, path, content, headers)
         if status != HTTPStatus.OK:
-            raise ServerFailed(f"returned status {status}", status, cause_of(status, bytes(read)))
+            raise ServerFailed(f"returned status {status}", status, cause_of(status, body))
         try:
-            parsed = orjson.loads(bytes(read))
+            parsed = orjson.loads(body)
         except orjson.JSONDecodeError as exc:
             raise ServerFailed("returned something that is not JSON", status) from exc
         if not isinstance(parsed, dict):
             raise ServerFailed("returned something that is not a JSON object", status)
         return parsed
+
+    async def _answer(
+        self,
+        client: httpx.AsyncClient,
+        method: str,
+        path: str,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Return the answer to one request.  Raises `Unreachable`, `ServerFailed` if it is not read."""
+        try:
+            url = self._base.join(path)
+            async with client.stream(method, url, content=content, headers=headers) as answer:
+                status, read = answer.status_code, bytearray()
+                if answer.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
+                    raise ServerFailed("sent its answer with a Content-Encoding, against the request", status)
+                async for chunk in answer.aiter_bytes():
+                    read += chunk
+                    if len(read) > MAX_BYTES:
+                        raise ServerFailed(f"returned more than {MAX_BYTES >> 20} MiB", status)
+        except httpx.HTTPError as exc:
+            raise Unreachable(f"cannot be reached ({type(exc).__name__})") from exc
+        return Answer(status, answer.headers, bytes(read))
 
 
 def cause_of(status: int, content: bytes) -> str:

@@ -117,13 +117,13 @@ async def test_a_server_that_knows_nothing_of_sleep_is_asked_about_it_once(with_
     server.models = (200, {"data": [{"id": "m", "owned_by": "vllm"}]})
     async with with_vlm() as client:
         upstream = backend(client, "vqa")._upstream
-        once = upstream._once
+        answer = upstream._answer
 
-        async def noted(method, path, *rest):
+        async def noted(connections, method, path, *rest):
             looks.append(path)
-            return await once(method, path, *rest)
+            return await answer(connections, method, path, *rest)
 
-        upstream._once = noted
+        upstream._answer = noted
         for _ in range(3):
             await backend(client, "vqa").look()
 

@@ -1,5 +1,7 @@
 """Requests to a server: tries and bounds, and what a table must say of it."""
 
+import gzip
+
 import httpx
 import pytest
 
@@ -94,6 +96,29 @@ async def test_an_answer_is_read_up_to_a_bound():
 
     with pytest.raises(UpstreamError, match="more than 8 MiB"):
         await upstream.post("chat/completions", {})
+    await upstream.aclose()
+
+
+@pytest.mark.parametrize("method", ["post", "command"])
+async def test_a_compressed_answer_is_not_unpacked(method):
+    """A few kB can hold gigabytes: the request accepts no encoding, and an answer with one is refused."""
+    packed = httpx.Response(
+        200, headers={"Content-Encoding": "GZIP, gzip"}, content=gzip.compress(gzip.compress(b"{}"))
+    )
+    upstream, _, _ = scripted(packed)
+
+    with pytest.raises(ServerFailed, match="with a Content-Encoding"):
+        await (upstream.post("systemone", {}) if method == "post" else upstream.command("../sleep"))
+    assert "identity" == packed.request.headers["Accept-Encoding"]
+    await upstream.aclose()
+
+
+async def test_the_answer_to_a_command_is_read_up_to_the_same_bound():
+    """Nobody needs it, and it is not kept in memory either."""
+    upstream, _, _ = scripted(httpx.Response(200, content=b" " * (MAX_BYTES + 1)))
+
+    with pytest.raises(ServerFailed, match="more than 8 MiB"):
+        await upstream.command("../sleep")
     await upstream.aclose()
 
 
