@@ -46,32 +46,51 @@ class WeightedSum:
     Attributes:
         weights: by metric.
         required: the metrics without which there is no sum.
+
+    Raises:
+        ValueError: a metric with a negative weight is not required.
     """
 
     weights: Mapping[str, float]
     required: Collection[str]
 
+    def __post_init__(self) -> None:
+        for metric, weight in self.weights.items():
+            if weight < 0 and metric not in self.required:
+                raise ValueError(
+                    f"{metric!r} has the negative weight {weight:g}, so it must be in required: without its"
+                    " score a picture would have a higher reward"
+                )
+
     def of(self, result: Result) -> Outcome:
         """
         Return the reward of a result, or the first error of a required metric.
 
-        Without the score of another metric, it is the weighted mean of the scores that there are, times the
-        sum of all weights.
+        Without the score of another metric, the positive weights that remain are scaled to the sum of all
+        positive weights.  Negative weights stay as they are.
         """
         missing = {metric: result.errors[metric] for metric in self.weights if metric in result.errors}
         there = {metric: weight for metric, weight in self.weights.items() if metric not in missing}
-        size, of_all = sum(map(abs, there.values())), sum(map(abs, self.weights.values()))
+        remaining, of_all = positive(there), positive(self.weights)
         for metric, error in missing.items():
-            if metric in self.required or not size:
+            if metric in self.required or not remaining:
                 return error if len(self.weights) == 1 else error.at(metric)
-        total = sum(weight * result.scores[metric] for metric, weight in there.items())
-        scored = Scored(total * of_all / size if missing else total)
+        scale = of_all / remaining if missing else 1.0
+        parts = {metric: result.scores[metric] for metric in there}
+        scored = Scored(
+            sum(weight * (scale if weight > 0 else 1.0) * parts[metric] for metric, weight in there.items())
+        )
         if not isfinite(scored):
             return ScoregateError("the weighted sum is not finite", request_id=result.request_id)
-        scored.parts = {metric: result.scores[metric] for metric in there}
+        scored.parts = parts
         scored.cached = sum(result.cache.get(metric) == "hit" for metric in there) / len(there)
         scored.warned, scored.left_out = len(result.warnings), missing
         return scored
+
+
+def positive(weights: Mapping[str, float]) -> float:
+    """Return the sum of the positive weights."""
+    return sum(weight for weight in weights.values() if weight > 0)
 
 
 class Rewards(list[float]):
@@ -142,7 +161,8 @@ def weighted_sums(
         required: metrics of any of them; None for all.
 
     Raises:
-        ValueError: a domain has no metric, a weight is not finite, or a required metric has no weight.
+        ValueError: a domain has no metric, a weight is not finite, a required metric has no weight, or a
+            metric with a negative weight is not required.
     """
     weights = {domain: weights_of(list(each), each) for domain, each in by_domain.items()}
     if empty := [domain for domain, each in weights.items() if not each]:

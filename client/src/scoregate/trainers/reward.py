@@ -60,8 +60,9 @@ class Reward:
         weights: of the metrics, by name or in their order; 1 by default.
         by_domain: the weights of the metrics for the pictures of each domain, in place of the three above.
             Each call then names the domain of each picture.
-        required: the metrics without which a picture has no reward; by default all of them.  The reward of a
-            picture without another score is the weighted mean of the rest, times the sum of the weights.
+        required: the metrics without which a picture has no reward; by default all of them.  Those with a
+            negative weight must be among them.  Without another score, the positive weights that remain are
+            scaled to the sum of all positive weights.
         group_by: "prompt" makes the rewards win rates: the pictures of a prompt in one call are compared in
             pairs by each metric.  With *gather* they may be those of several ranks.
         comparison: `schedule` and `noise` of `Client.compare`.
@@ -85,8 +86,8 @@ class Reward:
 
     Raises:
         ValueError: *weights* are not a finite number for each metric, or those of a domain are none,
-            *required* names another metric, *encode* is none of the above, `Client` would not take *base_url*
-            or *api_key*, or *client* is given with one of them.
+            *required* names another metric or lacks one with a negative weight, *encode* is none of the
+            above, `Client` would not take *base_url* or *api_key*, or *client* is given with one of them.
     """
 
     metric: str = "vqascore"

@@ -12,7 +12,11 @@ from tests.unit.client.trainers.scripted import Scripted, refusing
 
 DOMAINS = {"text": {"ocr": 1.0}, "counting": {"geneval": 2.0, "vqascore": 0.5}}
 SCORES = {"ocr": 0.25, "geneval": 1.0, "vqascore": 4.0, "clipscore": 0.5}
-MIXED = {"metrics": ["vqascore", "ocr", "clipscore"], "weights": [0.5, 1.0, -1.0], "required": ["vqascore"]}
+MIXED = {
+    "metrics": ["vqascore", "ocr", "clipscore"],
+    "weights": [0.5, 1.0, -1.0],
+    "required": ["vqascore", "clipscore"],
+}
 
 
 def step(**codes):
@@ -70,6 +74,8 @@ def test_each_picture_has_a_domain_that_is_known(scripted, domains, why):
         ({"by_domain": {"text": {"ocr": float("nan")}}}, "the weight of ocr is not finite"),
         ({"by_domain": DOMAINS, "required": ["dsg"]}, "'dsg' is required, and is none of ocr, geneval"),
         ({"required": "dsg"}, "'dsg' is required, and is none of vqascore"),
+        ({"metrics": ["a", "b"], "weights": [1, -1], "required": ["a"]}, "'b' has the negative weight -1"),
+        ({"by_domain": {"x": {"a": 1}, "y": {"a": -0.5}}, "required": []}, "'a' .* must be in required"),
     ],
 )
 def test_settings_that_contradict_are_refused(settings, why):
@@ -87,12 +93,12 @@ def test_domains_belong_to_a_reward_that_has_them(scripted):
 
 
 def test_a_metric_that_is_not_required_is_left_out_and_said_so(scripted):
-    """The rest is scaled by all weights over theirs.  The first is a warning, and a figure counts them."""
+    """The positive weights that remain are scaled.  The first is a warning, and a figure counts them."""
     reward, _ = scripted(step(ocr="no_text"), **MIXED)
     with pytest.warns(ScoregateWarning, match="a reward without ocr: no_text: as told"):
         rewards = reward([png()] * 2, ["a", "b"])
 
-    assert [(0.5 * 4 - 0.5) * 2.5 / 1.5] * 2 == pytest.approx(rewards)
+    assert [0.5 * 4 * 1.5 / 0.5 - 0.5] * 2 == pytest.approx(rewards)
     assert {"vqascore": [4.0, 4.0], "ocr": [None, None], "clipscore": [0.5, 0.5]} == rewards.parts
     assert {"left out: ocr": 2} == reward.warned
     figures = reward.statistics()
@@ -130,7 +136,7 @@ def test_a_part_that_is_away_is_tried_again_and_waited_for_no_longer(scripted):
     wrong = refusing(422, "invalid", "/items/0")
     kept, _ = scripted(away, wrong, wrong, **MIXED)
     with pytest.warns(ScoregateWarning):
-        assert [2.5] == pytest.approx(kept([png()], ["a"]))
+        assert [5.5] == pytest.approx(kept([png()], ["a"]))
 
 
 def test_trl_has_the_domains_in_a_column():

@@ -5,7 +5,11 @@ import pickle
 
 import httpx2 as httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from scoregate.errors import ScoregateError
+from scoregate.results import Result
 from scoregate.trainers.outcomes import WeightedSum
 from scoregate.trainers.reward import NoScore, Reward
 from scoregate.trainers.trl import reward_function
@@ -116,8 +120,41 @@ def test_trl_logs_each_part():
 
 def test_a_sum_that_is_no_number_is_an_error():
     """Weights that overflow."""
-    from scoregate.results import Result
-
     result = Result(0, None, {"a": 1e300}, {}, {}, {}, "r")
 
     assert "the weighted sum is not finite" == WeightedSum({"a": 1e300}, "a").of(result).detail
+
+
+PARTS = st.lists(st.tuples(st.floats(-4, 4), st.floats(0, 1), st.booleans()), min_size=1, max_size=6)
+
+
+@given(PARTS, st.floats(0, 1))
+def test_a_missing_score_counts_as_the_weighted_mean_of_the_positive_weights(parts, score):
+    """For any weights: with the mean of the others in its place, the whole sum is that reward."""
+    weights = {f"m{number}": weight for number, (weight, _, _) in enumerate(parts)}
+    scores = {f"m{number}": score for number, (_, score, _) in enumerate(parts)}
+    absent = {f"m{number}" for number, (weight, _, away) in enumerate(parts) if away and weight >= 0}
+    wanted = WeightedSum(weights, weights.keys() - absent)
+    result = Result(0, None, {name: scores[name] for name in scores.keys() - absent}, {}, {}, {}, "r")
+    result.errors.update({name: ScoregateError("away") for name in absent})
+    outcome = wanted.of(result)
+
+    remaining = {name: weight for name, weight in weights.items() if weight > 0 and name not in absent}
+    if absent and not remaining:
+        assert isinstance(outcome, ScoregateError)
+        return
+    mean = sum(weight * scores[name] for name, weight in remaining.items()) / sum(remaining.values() or [1])
+    filled = {name: mean if name in absent else scores[name] for name in weights}
+    assert outcome == pytest.approx(sum(weights[name] * filled[name] for name in weights), abs=1e-9)
+    assert absent == outcome.left_out.keys()
+
+
+@given(st.floats(-4, -1e-6), st.floats(0, 4))
+def test_a_missing_penalty_is_never_a_higher_reward(penalty, weight):
+    """It is required, in whatever way the sum is made, and the message names it."""
+    with pytest.raises(ValueError, match=r"'ocr' has the negative weight .* must be in required"):
+        WeightedSum({"vqascore": weight, "ocr": penalty}, {"vqascore"})
+    errors = {"ocr": ScoregateError("away")}
+    result = Result(0, None, {"vqascore": 0.8}, errors, {}, {}, "r")
+
+    assert "ocr: away" == WeightedSum({"vqascore": weight, "ocr": penalty}, {"ocr"}).of(result).detail
