@@ -330,6 +330,19 @@ def test_large_ones_leave_room_for_small_ones():
             small.grow(1)
 
 
+def test_no_bytes_more_always_fit():
+    """A body that is held whole ends with an empty message, and others may have filled the rest meanwhile."""
+    budget = ByteBudget(2 * LARGE)
+    with Share(budget) as large, Share(budget) as other:
+        large.grow(LARGE)
+        budget.held = budget.total
+        large.grow(0)
+        other.grow(0)
+
+        assert LARGE == large.size
+        budget.held = LARGE
+
+
 def test_two_of_the_largest_bodies_fit_whatever_is_set():
     """Or a body within the limit could never be sent."""
     assert 128 * 2**20 == Server(requests_mb=1, body_limit_mb=64).request_bytes

@@ -94,6 +94,17 @@ async def test_who_leaves_takes_all_of_it_along():
     assert before == asyncio.all_tasks()
 
 
+@pytest.mark.parametrize("count", [1, 3])
+async def test_what_one_work_raises_is_raised_as_it_is_and_ends_the_others(count):
+    """Whether it runs alone or beside others: who handles the error sees no group."""
+    works, door, before = Works(count - 1), asyncio.Event(), asyncio.all_tasks()
+    door.set()
+
+    with pytest.raises(ValueError, match="failed"):
+        await side_by_side([*works, fails(door)])
+    assert before == asyncio.all_tasks()
+
+
 async def test_work_that_ends_cancelled_keeps_no_room_from_the_others():
     """What it awaited was cancelled by somebody else; whoever waits for all of it is told so."""
     door = asyncio.get_running_loop().create_future()
@@ -115,7 +126,7 @@ async def test_work_that_ends_cancelled_keeps_no_room_from_the_others():
 
 async def fails(door):
     await door.wait()
-    raise ValueError
+    raise ValueError("failed")
 
 
 async def test_a_task_is_referenced_until_it_ends():
