@@ -11,6 +11,7 @@ import pytest
 from models.core.calls import LabelCall
 from models.core.outcomes import Choices
 from models.images import image
+from service.core.errors import LaneFull
 from tests.support.app import service_of
 from tests.support.handles import until
 from tests.support.leaps import out_of_time
@@ -151,6 +152,26 @@ async def test_a_failed_pair_is_named_and_is_nobodys_half_win(serve, fakes, judg
     assert (1, 3) not in [(pair["a"], pair["b"]) for pair in answer["pairs"]]
     assert (7 / 7, 7 / 7) == (answer["win_rates"][3], answer["win_rates"][1])
     assert "NaN" not in json.dumps(answer)
+
+
+async def test_a_refused_pair_counts_as_a_refused_metric(serve, judges):
+    """Once, though both orders of it were refused; the other pairs have verdicts."""
+    judges(fair)
+    async with serve() as client:
+        engine = service_of(client).engine
+        score, rival = engine.score_metric, image.Image(FILES[1]).digest
+
+        async def full(name, shown, options, context):
+            if {shown.image.digest, shown.rival.digest} > {rival}:
+                return LaneFull("full", retry_after_s=1.5)
+            return await score(name, shown, options, context)
+
+        engine.score_metric = full
+        answer = (await compare(client, PICTURES[:3], rubric="preference")).json()
+        metrics = (await client.get("/metrics")).text
+
+    assert (1, {"lane_full"}) == (len(answer["pairs"]), {each["error"]["code"] for each in answer["failed"]})
+    assert 'scoregate_rejections_total{reason="lane_full"} 1.0' in metrics
 
 
 @pytest.mark.shared

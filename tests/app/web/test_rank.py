@@ -219,7 +219,9 @@ async def test_a_second_stage_that_would_be_late_is_not_begun(serve, fakes, monk
         late = refused(await rank(client, cascade=CASCADE), 429, "lane_full")
         before = len(fakes["clip"].calls)
         cheap = await rank(client, cascade=CASCADE, on_deadline="cheap")
+        metrics = (await client.get("/metrics")).text
 
+    assert 'scoregate_rejections_total{reason="lane_full"} 2.0' in metrics
     assert (1.5, 0) == (late["retry_after_s"], before)
     assert {"clipscore"} == {place["decided_by"] for place in cheap.json()["ranking"]}
     assert [] == fakes["vqa"].calls

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tests.support.app import service_of
 from tests.support.films import film
 from tests.support.pictures import b64, item
 from tests.support.refusals import refused
@@ -106,8 +107,73 @@ async def test_a_caller_who_does_not_read_gets_no_further_line(serve):
     assert bodies[-1]["done"]
 
 
-async def test_a_caller_who_does_not_read_is_left_soon_after_the_deadline(serve, monkeypatch):
-    """What waits for it holds its places in the lanes until then; the models are free again afterwards."""
+async def test_a_readers_pace_holds_no_place(serve):
+    """All items are scored, and nothing of the request waits for a model, while not one line is read."""
+    goes_on, scored, sent = asyncio.Event(), asyncio.Event(), []
+    items = [item(f"a red square {number}") for number in range(60)]
+
+    async def send(message):
+        sent.append(message)
+        if message["type"] == "http.response.body":
+            await goes_on.wait()
+
+    async with serve() as client:
+        service = service_of(client)
+        score_once = service.engine.score_once
+
+        async def noted(*arguments):
+            report = await score_once(*arguments)
+            scored.set()
+            return report
+
+        service.engine.score_once = noted
+        calling = asyncio.ensure_future(call(client._transport.app, {"items": items}, send))
+        await asyncio.wait_for(scored.wait(), 10)
+        held = service.memory.held
+        assert 1 == sum(each["type"] == "http.response.body" for each in sent)
+        goes_on.set()
+        await asyncio.wait_for(calling, 10)
+
+    bodies = [each["body"] for each in sent if each["type"] == "http.response.body"]
+    assert len(bodies) == len(items) + 1
+    assert held >= sum(map(len, bodies[:-1]))
+    assert 0 == service.memory.held
+
+
+async def test_a_stream_whose_unread_lines_have_no_memory_ends_with_that_error(serve):
+    """A refusal that counts, behind the lines that had room; the models are free."""
+    filled, sent = asyncio.Event(), []
+
+    async with serve() as client:
+        service = service_of(client)
+        score_input = service.engine._score_input
+
+        async def second(input, work, context):
+            if input.index:
+                await filled.wait()
+            await score_input(input, work, context)
+
+        async def send(message):
+            sent.append(message)
+            if message["type"] == "http.response.body" and not filled.is_set():
+                service.memory.held += service.memory.total
+                filled.set()
+
+        service.engine._score_input = second
+        await asyncio.wait_for(call(client._transport.app, {"items": ITEMS}, send), 10)
+        service.memory.held -= service.memory.total
+        metrics = (await client.get("/metrics")).text
+
+    first, end = [json.loads(each["body"]) for each in sent if each["type"] == "http.response.body"]
+    assert (0, "memory_full") == (first["index"], end["error"]["code"])
+    assert end["error"]["retry_after_s"] > 0
+    assert 'scoregate_rejections_total{reason="memory_full"} 1.0' in metrics
+    assert 0 == service.memory.held
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_a_caller_who_does_not_read_is_left_soon_after_the_deadline(serve, monkeypatch, caplog, count):
+    """It counts as one who disconnected, without an error in the log; its lines hold no memory afterwards."""
     monkeypatch.setattr("service.web.streaming.SLACK_S", 0.0)
     sent = []
 
@@ -118,11 +184,27 @@ async def test_a_caller_who_does_not_read_is_left_soon_after_the_deadline(serve,
 
     async with serve() as client:
         app = client._transport.app
-        await asyncio.wait_for(call(app, {"items": ITEMS, "timeout_ms": 200}, send), 10)
+        await asyncio.wait_for(call(app, {"items": ITEMS[:count], "timeout_ms": 200}, send), 10)
+        held, metrics = service_of(client).memory.held, (await client.get("/metrics")).text
         again = await client.post("/score", json={"items": ITEMS})
 
     assert 1 == sum(each["type"] == "http.response.body" for each in sent)
+    assert 'scoregate_requests_total{code="499",route="/score"} 1.0' in metrics
+    assert [] == [each for each in caplog.records if each.levelname == "ERROR"]
+    assert 0 == held
     assert not again.json()["partial"]
+
+
+@pytest.mark.parametrize("path", ["/score", PATH])
+async def test_a_request_whose_items_are_all_refused_counts_as_a_rejection(serve, path):
+    """Once, whether the response has its status or its lines have the errors."""
+    async with serve() as client:
+        service_of(client).runtime.handles["questions"].backend.presence.change("unloaded")
+        answer = await client.post(path, json={"items": ITEMS, "metrics": ["dsg"]})
+        metrics = (await client.get("/metrics")).text
+
+    assert "not_ready" in answer.text
+    assert 'scoregate_rejections_total{reason="not_ready"} 1.0' in metrics
 
 
 async def call(app, body, send):

@@ -199,7 +199,7 @@ async def test_a_ping_is_answered(dialects):
 
 @pytest.mark.slow
 async def test_what_waits_too_long_is_an_error(dialects):
-    """Scores that are not there at the deadline."""
+    """Scores that are not there at the deadline.  The rejection counts once, although each pull is 200."""
     asked = []
 
     async def full(*arguments):
@@ -212,6 +212,8 @@ async def test_what_waits_too_long_is_an_error(dialects):
 
     assert answer.json()["scores"] is None
     assert "the lane is full" in answer.json()["error"]
+    counted = apps.service.instruments.exposition().decode()
+    assert 'scoregate_rejections_total{reason="overloaded"} 1.0' in counted
 
 
 async def test_pictures_hold_memory_of_the_requests_until_they_are_scored(dialects):

@@ -20,6 +20,11 @@ from scoregate.records import number as number_in
 MAX_QUESTIONS = 64  # of a set, in the service
 MAX_CHARACTERS = 1000  # of a question, likewise
 WRITER = "questions"  # the name of the model that writes sets, and wrote none of those that are sent
+TRUTHS = {"true": True, "false": False}
+ROUNDING = 1e-6  # of a sum of probabilities in float32
+WHOLE = re.compile(
+    r"0*(\d+)(?:\.0+)?", re.ASCII
+)  # a number of a picture or question, in a table also as a float
 
 Answer = bool | float | str
 Answers = Mapping[int, Answer]  # about one picture, by question
@@ -81,13 +86,15 @@ class Reading:
     Attributes:
         options: of the metrics, for an item.
         answers: those in a line of results that has all scores.
-        parse: an answer in a cell of a table.  Raises `ValueError`.
+        parse: an answer in a cell of a table, None if it is missing.  Raises `ValueError`.
+        empty_is_wrong: whether an empty text is a wrong answer, which a caution counts.
     """
 
     metrics: Sequence[str]
     options: Callable[[Item], Mapping[str, Any]]
     answers: Callable[[Item, Mapping[str, Any]], Answers]
-    parse: Callable[[Any], Answer]
+    parse: Callable[[Any], Answer | None]
+    empty_is_wrong: bool = False
 
 
 def question_set(item: Item) -> list[dict[str, Any]]:
@@ -122,24 +129,51 @@ def yes_no_set(item: Item) -> list[dict[str, Any]]:
     return question_set(replace(item, questions=plain))
 
 
-def given_text(cell: Any) -> str:
-    """Return the text of a cell, "" if it is empty."""
-    return "" if cell is None else str(cell)
+def read_text(cell: Any) -> str | None:
+    """Return the text that was read in a picture, which may be empty; None for null and NaN."""
+    return None if cell is None or cell != cell else str(cell)
+
+
+def yes_no(cell: Any) -> bool | str | None:
+    """
+    Return the answer to a yes-no question: a truth value, or the text as it is written.
+
+    Null and numbers are no answers, also as texts: in CSV each cell is one.
+    """
+    if isinstance(cell, bool):
+        return cell
+    if not isinstance(cell, str):
+        return None
+    if (word := cell.strip().lower()) in TRUTHS:
+        return TRUTHS[word]
+    try:
+        number_in(cell)
+    except ValueError:
+        return cell
+    return None
 
 
 def share(cell: Any) -> float:
-    """Return a number from 0 to 1.  Raises `ValueError`."""
+    """
+    Return a number from 0 to 1.
+
+    A sum of probabilities in float32 may exceed 1 by rounding, and is 1 then.
+
+    Raises:
+        ValueError: the cell is something else.
+    """
     value = number_in(cell)
-    if not 0 <= value <= 1:
+    if not 0 <= value <= 1 + ROUNDING:
         raise ValueError(f"{cell!r} is not from 0 to 1")
-    return value
+    return min(value, 1.0)
 
 
 YES_NO = Reading(
     ("dsg",),
     lambda item: {"dsg": {"question_set": yes_no_set(item)}},
     lambda item, line: {id: found == "yes" for id, found in in_details("dsg", item, line, "answer").items()},
-    given_text,
+    yes_no,
+    empty_is_wrong=True,
 )
 PROBABILITY = Reading(
     ("soft_tifa",),
@@ -151,7 +185,7 @@ TEXT = Reading(
     ("ocr",),
     lambda item: {"ocr": {"text": item.questions[1].expected}},
     lambda item, line: {1: line["details"]["ocr"]["read"]},
-    given_text,
+    read_text,
 )
 
 
@@ -192,7 +226,7 @@ def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[Item], reading:
     Return the answers in results of scoring, whose columns `item` and `tile` name the picture.
 
     Raises:
-        BadInput: a line is about no item or tile, or has not the details of the metrics.
+        BadInput: a line is about no item or tile, or one with a line before, or lacks the metrics' details.
     """
     of_id, found = {item.id: item for item in items}, Found()
     tiles: dict[str, dict[int, Answers | None]] = defaultdict(dict)
@@ -200,6 +234,10 @@ def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[Item], reading:
         item, tile = (line.get("columns", {}).get(name) for name in ("item", "tile"))
         if item not in of_id or not isinstance(tile, int):
             raise BadInput(f"results, row {line['row']}: no item {item} of the benchmark, or no column tile")
+        if tile in tiles[item]:
+            raise BadInput(
+                f"results, row {line['row']}: item {item} has a second result of its picture {tile}"
+            )
         try:
             tiles[item][tile] = None if line["errors"] else reading.answers(of_id[item], line)
         except (KeyError, TypeError) as exc:
@@ -219,7 +257,7 @@ def in_file(path: Path, items: Sequence[Item], reading: Reading) -> Found:
     number or a text.
 
     Raises:
-        BadInput: a row names no item or question, an answer is missing, or is there twice.
+        BadInput: a row names no item or question, or an answer has no row or two.
     """
     table = rows_of(path)
     if "sha256" in table.records[0].values:
@@ -233,43 +271,61 @@ def in_file(path: Path, items: Sequence[Item], reading: Reading) -> Found:
             raise BadInput(f"{place}, column item: the benchmark has no item {name}")
         tile, question = (text(record.values.get(column)) for column in ("tile", "question"))
         rows.append(Entry(place, of_id[name], tile or "", question, answer))
-    found = in_rows(rows)
-    for id, pictures in found.pictures.items():
-        if None in pictures:
-            number = pictures.index(None)
-            raise BadInput(f"{path}: item {id}: an answer about its picture {number} is missing")
-    return found
+    return in_rows(rows, path)
 
 
 class Entry(NamedTuple):
-    """An answer in a file, at a *place* for messages; the question is a number, a text, or the only one."""
+    """
+    An answer in a file, None if it is missing there.
+
+    Attributes:
+        place: for messages.
+        tile: the number of the picture, or another name.
+        question: a number, a text, or None for the only one.
+    """
 
     place: str
     item: Item
     tile: str
     question: str | None
-    answer: Answer
+    answer: Answer | None
 
 
-def in_rows(rows: Iterable[Entry]) -> Found:
+def in_rows(rows: Iterable[Entry], table: Path | None = None) -> Found:
     """
     Return the answers by item and picture; None for a picture without all answers.
 
+    Args:
+        table: that has to have a row for each question about a picture.
+
     Raises:
-        BadInput: the item has no such question, or a second answer to it.
+        BadInput: the item has no such question, or its answer has two rows, or none in the *table*.
     """
-    tiles: dict[str, dict[str, dict[int, Answer]]] = defaultdict(lambda: defaultdict(dict))
+    tiles: dict[str, dict[str, dict[int, Answer | None]]] = defaultdict(lambda: defaultdict(dict))
     questions: dict[str, Mapping[int, Question]] = {}
     for row in rows:
         questions[row.item.id] = row.item.questions
-        answers = tiles[row.item.id][row.tile]
+        answers = tiles[row.item.id][plain_number(row.tile)]
         known = numbers_of(row)
         free = [id for id in known if id not in answers]
         if not free:
             why = f"a second answer to question {known[0]}" if known else f"no question {row.question}"
             raise BadInput(f"{row.place}: item {row.item.id} has {why}")
         answers[free[0]] = row.answer
-    return Found({id: in_order(questions[id], each) for id, each in tiles.items()})
+    found = Found()
+    for id, of_item in tiles.items():
+        order = sorted(of_item, key=lambda tile: (int(tile) if tile.isdecimal() else -1, tile))
+        pictures = [of_all(questions[id], of_item[tile]) for tile in order]
+        short = [number for number, each in enumerate(pictures) if len(each) < len(questions[id])]
+        if table and short:
+            raise BadInput(f"{table}: item {id}: an answer about its picture {short[0]} is missing")
+        found.pictures[id] = [given(questions[id], each) for each in pictures]
+    return found
+
+
+def plain_number(name: str) -> str:
+    """Return a whole number without leading zeros and decimals; another name unchanged."""
+    return number[1] if (number := WHOLE.fullmatch(name)) else name
 
 
 def numbers_of(row: Entry) -> list[int]:
@@ -277,20 +333,21 @@ def numbers_of(row: Entry) -> list[int]:
     questions, name = row.item.questions, row.question
     if name is None:
         return [*questions] if len(questions) == 1 else []
-    if name.isdecimal() and int(name) in questions:
-        return [int(name)]
+    if (number := plain_number(name)).isdecimal() and int(number) in questions:
+        return [int(number)]
     return [id for id, question in questions.items() if question.text == name]
 
 
-def in_order(
-    questions: Mapping[int, Question], tiles: Mapping[str, Mapping[int, Answer]]
-) -> list[Answers | None]:
-    """Return the answers about each picture, by its number; the first answer to a text is to all with it."""
-    found: list[Answers | None] = []
-    for tile in sorted(tiles, key=lambda tile: (int(tile) if tile.isdecimal() else -1, tile)):
-        of_tile = tiles[tile]
-        of_text = {questions[id].text: answer for id, answer in reversed([*of_tile.items()])}
-        every = {id: of_tile.get(id, of_text.get(each.text)) for id, each in questions.items()}
-        whole = {id: answer for id, answer in every.items() if answer is not None}
-        found.append(whole if len(whole) == len(questions) else None)
-    return found
+def of_all(
+    questions: Mapping[int, Question], answers: Mapping[int, Answer | None]
+) -> dict[int, Answer | None]:
+    """Return the answers in the order of the questions; the first answer to a text is to all with it."""
+    of_text = {questions[id].text: answer for id, answer in reversed([*answers.items()])}
+    known = {id: each.text for id, each in questions.items() if each.text in of_text}
+    return {id: answers.get(id, of_text[name]) for id, name in known.items()}
+
+
+def given(questions: Mapping[int, Question], answers: Mapping[int, Answer | None]) -> Answers | None:
+    """Return the answers if there is one to each question."""
+    found = {id: answer for id, answer in answers.items() if answer is not None}
+    return found if len(found) == len(questions) else None

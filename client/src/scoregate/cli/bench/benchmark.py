@@ -45,7 +45,7 @@ GENERATOR = "{generator}"  # in the name of a picture
 Values = Mapping[str, Sequence[float]]  # of an item, by figure; a figure is the mean of its values
 Figures = Mapping[str, float]
 
-NUMBERED = re.compile(r"(.+)_(\d+)", re.DOTALL)  # the name of one of several pictures
+NUMBERED = re.compile(r"(.+)_([0-9]+)", re.DOTALL)  # the name of one of several pictures
 BMP_HEADER = 54  # bytes
 
 
@@ -100,6 +100,7 @@ class Benchmark:
         values: of an item, from the answers about its pictures, in order; none if the item is dropped.
         derived: further figures, from those that are means of values.
         released: the answers in the authors' own file or folder; None if the path is no such one.
+        pooled: whether figures are means over all pictures, of which a prompt may have more than others.
         wording: whether the metric has the words of the paper's questions, or none.
         partial: whether a picture without answers is left out alone, and not all of its prompt.
         skip_black: whether a black tile stands for no picture, by the arguments.
@@ -113,6 +114,7 @@ class Benchmark:
     values: Callable[[argparse.Namespace, Item, Sequence[Answers]], Values]
     derived: Callable[[argparse.Namespace, Figures], Figures] = no_more
     released: Callable[[Path, Sequence[Item]], Found | None] = not_released
+    pooled: bool = False
     wording: bool = False
     partial: bool = False
     skip_black: Callable[[argparse.Namespace], bool] = lambda arguments: False
@@ -283,19 +285,22 @@ def pictures_of(path: Path, items: Sequence[Item], name: str) -> Placed | None:
 
 def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
     """
-    Return the pictures in *folder* by their names.
+    Return the pictures in *folder* by their names; others are those beside them that have no item's name.
 
     Raises:
         BadInput: two files are the same picture, or none is of an item.
     """
-    known = {without_zeros(Path(item.file.replace(GENERATOR, name))): item.id for item in items}
+    files = {item.id: Path(item.file.replace(GENERATOR, name)) for item in items}
+    known = {without_zeros(file): id for id, file in files.items()}
+    shared = any(GENERATOR in item.file for item in items)  # with the pictures of other generators
+    own = {folder / file.parent for file in files.values()}
     sources = {folder / item.source for item in items if item.source}
     found: dict[str, dict[int, Path]] = defaultdict(dict)
     others = 0
     for path in sorted(pictures(folder)):
         stem, number = place_of(path.relative_to(folder), known)
         if stem not in known:
-            others += path not in sources
+            others += path not in sources and (not shared or path.parent in own)
             continue
         id = known[stem]
         if number in found[id]:
@@ -303,9 +308,8 @@ def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
         found[id][number] = path
     if not found:
         raise BadInput(f"{folder}: no picture has the name of an item, such as {next(iter(known))}.png")
-    shared = any(GENERATOR in item.file for item in items)  # with the pictures of other generators
     of_item = {id: [each[key] for key in sorted(each)] for id, each in found.items()}
-    return Placed(folder, of_item, 0 if shared else others)
+    return Placed(folder, of_item, others)
 
 
 def place_of(path: Path, known: Collection[str]) -> tuple[str, int]:
@@ -327,7 +331,8 @@ def place_of(path: Path, known: Collection[str]) -> tuple[str, int]:
 
 def without_zeros(path: Path) -> str:
     """Return a path whose last part has no leading zeros if it is a number."""
-    return path.with_name(str(int(path.name))).as_posix() if path.name.isdecimal() else path.as_posix()
+    number = path.name.isascii() and path.name.isdecimal()
+    return path.with_name(str(int(path.name))).as_posix() if number else path.as_posix()
 
 
 def is_black(row: Row) -> bool:

@@ -138,5 +138,6 @@ COMPBENCH = Benchmark(
     Reading((METRIC,), options, probabilities, share),
     values,
     wording=True,
+    pooled=True,
 )
 tables = partial(benchmark_tables, COMPBENCH)

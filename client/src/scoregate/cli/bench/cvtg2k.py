@@ -3,18 +3,21 @@
 import argparse
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
+from math import isfinite
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from scoregate.cli.bench.answers import TEXT, Answers, Item, Question
+from scoregate.cli.bench.answers import TEXT, Answer, Answers, Item, Question
 from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import json_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
 from scoregate.records import BadInput
+from scoregate.records import number as number_in
 
 SETS = ("CVTG", "CVTG-Style")
 AREAS = range(2, 6)
@@ -67,8 +70,17 @@ def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers
         read = str(answers[1]).lower().split() or [""]
         accuracy += [float(word in read) for word in wanted]
         likeness += [similarity(word, get_close_matches(word, read, n=1, cutoff=0)[0]) for word in wanted]
-    found = {"word accuracy": accuracy, "NED": likeness, "CLIPScore": [float(each[2]) for each in pictures]}
+    clip = [clipscore(item, each[2]) for each in pictures]
+    found = {"word accuracy": accuracy, "NED": likeness, "CLIPScore": clip}
     return found | {f"areas{PART}{item.group}": accuracy}
+
+
+def clipscore(item: Item, answer: Answer) -> float:
+    """Return the CLIPScore, which is a text in a table.  Raises `BadInput`."""
+    with suppress(ValueError):
+        if isfinite(value := number_in(answer)):
+            return value
+    raise BadInput(f"item {item.id}: its {CLIPSCORE} is {answer!r}, and no number")
 
 
 def similarity(a: str, b: str) -> float:

@@ -35,7 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def items(arguments: argparse.Namespace) -> list[Item]:
-    """Return the items; of one whose rows are apart the last ones count, as in the released script."""
+    """
+    Return the items; of one whose rows are apart the last ones count, as in the released script.
+
+    One whose only row is the first one that is skipped is no item with generators.
+
+    Raises:
+        BadInput: a row has not the columns, or there is no question.
+    """
     table = rows_of(arguments.data)
     rows = zip(table.names("item_id"), table.records, strict=True)
     found: dict[str, Item] = {}
@@ -43,7 +50,10 @@ def items(arguments: argparse.Namespace) -> list[Item]:
         records = [record for _, record in group]
         used = [each for each in records if arguments.first_row or each.number != table.records[0].number]
         questions = dict(question_of(arguments.data, record) for record in used)
-        found[id] = Item(id, str(records[0].values.get("text") or ""), id, questions)
+        if questions or not arguments.generators:
+            found[id] = Item(id, str(records[0].values.get("text") or ""), id, questions)
+    if not found:
+        raise BadInput(f"{arguments.data}: there is no question after the first row; --first-row uses it")
     return [*found.values()]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scoregate.cli.arguments import options_of
-from scoregate.cli.bench.answers import Answers, Found, Item
+from scoregate.cli.bench.answers import Answer, Answers, Found, Item
 from scoregate.cli.bench.benchmark import Benchmark, Figures, Values, answers_of
 from scoregate.cli.bench.grades import JUDGE
 from scoregate.cli.evaluate.outcome import caution, compared, interval_of
@@ -82,19 +82,36 @@ def values_of(
     Return the values of each item whose pictures all have answers; some of them, if the benchmark allows it.
 
     Raises:
-        BadInput: there is none, or by `--complete` not for each item.
+        BadInput: there is none, or by `--complete` not for each item; or an item has no question.
     """
     values: dict[str, Values] = {}
     for item in found.items or items:
         whole, partial = answered(found, item.id), benchmark.partial and not arguments.complete
         enough = partial or len(whole) == len(found.pictures.get(item.id, ()))
-        if whole and enough and (of_item := benchmark.values(arguments, item, whole)):
+        if whole and not item.questions:
+            raise BadInput(f"{benchmark.name}: item {item.id} has no question")
+        if whole and enough and (of_item := means_of(benchmark, arguments, item, whole)):
             values[item.id] = of_item
         elif arguments.complete:
             raise BadInput(f"{benchmark.name}: item {item.id} has not all answers about its pictures")
     if not values:
-        raise BadInput(f"{benchmark.name}: no prompt has pictures with all answers")
+        lacking = sum(each.count(None) for each in found.pictures.values())
+        why = f" (pictures that lack one: {lacking})" if lacking else ""
+        raise BadInput(f"{benchmark.name}: no prompt has pictures with all answers{why}")
     return values
+
+
+def means_of(
+    benchmark: Benchmark, arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]
+) -> Values:
+    """Return the values of an item; means over its pictures, if the paper has one of each prompt."""
+    if benchmark.paper.pictures > 1:
+        return benchmark.values(arguments, item, pictures)
+    each = [benchmark.values(arguments, item, [answers]) for answers in pictures]
+    return {
+        figure: [fmean(cells) for cells in zip(*(values[figure] for values in each), strict=True)]
+        for figure in each[0]
+    }
 
 
 def answered(found: Found, id: str) -> list[Answers]:
@@ -170,6 +187,11 @@ def cautions(
     if counts != [paper.pictures]:
         several = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         yield f"{several} of {paper.pictures} pictures of a prompt"
+        if benchmark.pooled and len(counts) > 1:
+            yield "a prompt with more pictures counts more"
+    empty = sum(str(answer).strip() == "" for answer in every_answer(found, values))
+    if empty and benchmark.reading.empty_is_wrong:
+        yield f"empty answers, which are wrong: {empty}"
     if models := sorted(each for each in found.models if plain(paper.model) not in plain(each)):
         yield f"answered by {', '.join(models)}, in the paper by {paper.model}"
     metric = benchmark.reading.metrics[0]
@@ -180,6 +202,13 @@ def cautions(
         elif not benchmark.wording:
             yield f"the questions' words are those of {words}"
     yield from (*found.notes, *benchmark.notes, *caution(len(values), "prompt").values())
+
+
+def every_answer(found: Found, values: OfItems) -> Iterator[Answer]:
+    """Yield the answers from which values are."""
+    for id in values:
+        for answers in answered(found, id):
+            yield from answers.values()
 
 
 def plain(model: str) -> str:

@@ -111,9 +111,9 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
         if category not in files and file.is_file():
             files[category] = json_of(file)
         try:
-            edit = files[category][id] if id in files.get(category, ()) else None
-            if edit is None:
+            if id not in (edits := files.get(category, {})):
                 continue
+            edit = {} if edits[id] is None else edits[id]
             cells = {name: edit.get(f"{question.text}_score") for name, question in item.questions.items()}
             if None in cells.values():
                 without.append(item.id)
@@ -124,6 +124,9 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
         rows += [Entry(f"{file}, edit {id}", item, "", str(name), grade) for name, grade in grades.items()]
     found = in_rows(rows)
     found.pictures |= {id: [None] for id in without}
+    known = {item.id for item in items}
+    if others := sum(f"{category}/{id}" not in known for category, of in files.items() for id in of):
+        found.notes.append(f"grades of other edits: {others}")
     return found if files else None
 
 

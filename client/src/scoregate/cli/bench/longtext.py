@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from scoregate.cli.bench.answers import TEXT, Answers, Entry, Found, Item, Question, in_rows
+from scoregate.cli.bench.answers import TEXT, Answers, Entry, Found, Item, Question, in_rows, read_text
 from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import rows_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
 from scoregate.cli.bench.texts import REMARKS, is_chinese, matches, plain, without_remarks
 from scoregate.records import BadInput, kind
 
-NAME = re.compile(r"0*(\d+)(?:_(\d+))?\..*")
+NAME = re.compile(r"0*([0-9]+)(?:_([0-9]+))?\..*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
         place, parts = f"{path}, row {record.number}", NAME.fullmatch(Path(image).name)
         if not parts or parts[1] not in of_id:
             raise BadInput(f"{place}, column image: the benchmark has no item of {image}")
-        read = str(record.values.get("ocr_results") or "")
+        read = read_text(record.values.get("ocr_results"))
         rows.append(Entry(place, of_id[parts[1]], parts[2] or "", None, read))
     return in_rows(rows)
 
@@ -79,5 +79,6 @@ LONGTEXT = Benchmark(
     values,
     released=released,
     wording=True,
+    pooled=True,
 )
 tables = partial(benchmark_tables, LONGTEXT)

@@ -72,5 +72,6 @@ ONEIG_TEXT = Benchmark(
     derived=derived,
     wording=True,
     skip_black=lambda arguments: not arguments.keep_black,
+    pooled=True,
 )
 tables = partial(benchmark_tables, ONEIG_TEXT)

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scoregate.cli.bench.answers import YES_NO, Answers, Found, Item, Question
+from scoregate.cli.bench.answers import YES_NO, Answer, Answers, Found, Item, Question, given, yes_no
 from scoregate.cli.bench.benchmark import GENERATOR, Benchmark, Figures, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import json_of, rows_of
 from scoregate.cli.bench.figures import PART, benchmark_tables
@@ -132,6 +132,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     Return the answers in the authors' folder of a generator, which has a file for each item.
 
     A file has its own questions and expected answers; those of the authors' folders are partly of older data.
+    An answer that is null is missing.
 
     Raises:
         BadInput: a file has another form.
@@ -145,13 +146,18 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
         content = json_of(file)
         try:
             rows = zip(content["questions"], content["gt_answers"], content["model_pred"], strict=True)
-            every = {id: (Question(str(a), str(b)), str(c)) for id, (a, b, c) in enumerate(rows, 1)}
+            every = {id: (Question(str(a), str(b)), verdict(c)) for id, (a, b, c) in enumerate(rows, 1)}
         except (KeyError, TypeError, ValueError) as exc:
             raise BadInput(f"{file}: not of the form of TIIF-Bench ({exc})") from None
         id, questions = f"{attribute}/{length}/{number}", {key: each for key, (each, _) in every.items()}
         found.items.append(Item(id, "", "", questions, f"{attribute} {length}"))
-        found.pictures[id] = [{key: answer for key, (_, answer) in every.items()}]
+        found.pictures[id] = [given(questions, {key: answer for key, (_, answer) in every.items()})]
     return found
+
+
+def verdict(cell: Any) -> Answer | None:
+    """Return an answer of the authors' files, whose texts count as they are written."""
+    return cell if isinstance(cell, str) else yes_no(cell)
 
 
 TIIF = Benchmark(

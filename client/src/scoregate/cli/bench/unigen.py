@@ -5,6 +5,7 @@ import json
 import re
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,8 @@ LANGUAGES = {
     "prompt_en": ("sub_dims_en", "Testpoints", "Testpoint Description"),
     "prompt_zh": ("sub_dims_zh", "考点", "考点对应描述"),
 }
-PICTURE = re.compile(r"\d+_(\d+)\..*")
+PICTURE = re.compile(r"[0-9]+_([0-9]+)\..*")
+MISSING = {"", "null", "none", "nan", "na", "n/a", "<na>"}
 METRIC = "dsg"
 WORDS = (
     'This picture was generated from the prompt "{prompt}". Is it right in this point: {}?'
@@ -127,20 +129,34 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
 
 
 def grades_in(record: Record, item: Item, place: str) -> list[Any] | None:
-    """Return the grades in `result_json` or `score`, which are Python's form of a list; None without any."""
-    cell = record.values.get("result_json") or record.values.get("score")
-    if not cell:
+    """
+    Return the grades in `result_json` or `score`, or None.
+
+    The cells are in JSON or in Python's form.  The authors' script writes null where a judge failed, which
+    pandas reads as a missing cell.
+    """
+    cells = (str(record.values.get(name) or "") for name in ("result_json", "score"))
+    if (cell := next((each for each in cells if each.strip().lower() not in MISSING), None)) is None:
         return None
     points = [question.tag for question in item.questions.values()]
     try:
-        content = literal_eval(str(cell))
-        given = literal_eval(str(record.values.get("testpoint") or points))
+        content = literal(cell)
+        given = literal(str(record.values.get("testpoint") or points))
     except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
         raise BadInput(f"{place}: result_json or testpoint cannot be read ({exc})") from None
     grades = content.get("score") if isinstance(content, Mapping) else content
+    if grades is None:
+        return None
     if given != points or not isinstance(grades, list) or len(grades) != len(points):
         raise BadInput(f"{place}: not a grade for each test point of item {item.id}, {', '.join(points)}")
     return grades
+
+
+def literal(text: str) -> Any:
+    """Return the value of a text in JSON, or of a literal of Python.  Raises as `literal_eval`."""
+    with suppress(ValueError):
+        return json.loads(text)
+    return literal_eval(text)
 
 
 UNIGEN = Benchmark(
@@ -151,5 +167,6 @@ UNIGEN = Benchmark(
     values,
     released=released,
     partial=True,
+    pooled=True,
 )
 tables = partial(benchmark_tables, UNIGEN)
