@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import chain
-from math import fsum
+from math import fsum, isfinite
+from numbers import Real
 from statistics import fmean, pstdev, stdev
 from typing import Any, Literal
 from uuid import uuid4
@@ -15,7 +16,7 @@ from scoregate.aio import AsyncClient
 from scoregate.errors import Invalid, ScoregateError
 from scoregate.items import Item
 from scoregate.results import Result
-from scoregate.trainers.outcomes import WeightedSum
+from scoregate.trainers.outcomes import WeightedSum, weights_of
 
 Gather = Callable[[list[Any]], list[Any]]
 """Returns the entries of all ranks in one list, given those of this rank: `gather_object` of accelerate."""
@@ -131,48 +132,70 @@ def advantages(
     weights: Mapping[str, float] | None = None,
     *,
     gdpo: bool = False,
+    global_std: bool | None = None,
 ) -> list[float]:
     """
     Return the advantage of each picture as a trainer computes it from the rewards of all ranks.
 
     TRL and Flow-Factory normalise the weighted sum within each group, and Pref-GRPO each part before the sum.
-    With GDPO, Flow-Factory and Pref-GRPO normalise each part within its group, and their weighted sum over
-    all pictures.
+    With GDPO all normalise each part within its group, and their weighted sum over all pictures.
 
     Args:
         parts: the rewards by metric, as `Rewards.parts`, without weights.
         groups: the group of each picture, two at least in each.
         weights: by metric; 1 by default.
+        gdpo: Flow-Factory's `advantage_aggregation="gdpo"`, which is its default, TRL's
+            `multi_objective_aggregation="normalize_then_sum"`, and Pref-GRPO's GDPO.
+        global_std: divide the weighted sum by the standard deviation of all pictures and not by each group's:
+            Flow-Factory's setting of this name, with its default True, and TRL's `scale_rewards="batch"`.
+            False with GDPO: the sum is not normalised, as by newer versions of Flow-Factory; older ones do.
 
     Raises:
-        ValueError: a group has one picture, a part has no number for some picture, or TRL with GDPO.
+        ValueError: a group has one picture, a part has no finite number for some picture, *weights* are not a
+            finite number for each part, or the trainer has no such *global_std*.
     """
-    if gdpo and trainer == "trl":
-        raise ValueError("TRL normalises the sum of rewards; gdpo is for flow_factory and pref_grpo")
-    places: dict[Hashable, list[int]] = {}
-    for index, group in enumerate(groups):
-        places.setdefault(group, []).append(index)
-    if any(len(group) < 2 for group in places.values()):
-        raise ValueError("a group of one picture has no advantage")
-    for name, values in parts.items():
-        if len(values) != len(groups) or not all(isinstance(each, (int, float)) for each in values):
-            raise ValueError(f"some picture has no {name}")
-    scale = SCALES[trainer]
-
-    def normalised(values: Sequence[float], within: Iterable[Sequence[int]]) -> list[float]:
-        found = [0.0] * len(values)
-        for group in within:
-            own = [values[index] for index in group]
-            mean, size = fmean(own), scale(own)
-            for index in group:
-                found[index] = (values[index] - mean) / size
-        return found
+    if global_std is not None and (trainer == "pref_grpo" or (gdpo and trainer == "trl")):
+        raise ValueError("global_std is a setting of flow_factory, and of trl without gdpo")
+    overall = trainer == "flow_factory" if global_std is None else global_std
+    places, scale, factors = places_of(parts, groups), SCALES[trainer], weights_of([*parts], weights)
 
     def total(of: Mapping[str, Sequence[float]]) -> list[float]:
-        factors = {name: 1.0 if weights is None else weights[name] for name in of}
         return [fsum(factors[name] * of[name][index] for name in of) for index in range(len(groups))]
 
     if trainer != "pref_grpo" and not gdpo:
-        return normalised(total(parts), places.values())
-    summed = total({name: normalised(values, places.values()) for name, values in parts.items()})
-    return normalised(summed, [range(len(groups))]) if gdpo else summed
+        summed = total(parts)
+        return normalised(summed, places, scale, scale(summed) if overall else None)
+    summed = total({name: normalised(values, places, scale) for name, values in parts.items()})
+    return normalised(summed, [range(len(groups))], scale) if gdpo and global_std is not False else summed
+
+
+def places_of(parts: Mapping[str, Sequence[float]], groups: Sequence[Hashable]) -> list[list[int]]:
+    """Return the indices of each group.  Raises `ValueError`."""
+    places: dict[Hashable, list[int]] = {}
+    for index, group in enumerate(groups):
+        places.setdefault(group, []).append(index)
+    if alone := [group for group, own in places.items() if len(own) < 2]:
+        raise ValueError(f"a group of one picture has no advantage: {alone[0]!r}")
+    for name, values in parts.items():
+        if len(values) != len(groups):
+            raise ValueError(f"{name} has {len(values)} rewards for {len(groups)} pictures")
+        for index, value in enumerate(values):
+            if not isinstance(value, Real) or not isfinite(value):
+                raise ValueError(f"picture {index} has no finite number as {name}, but {value!r}")
+    return [*places.values()]
+
+
+def normalised(
+    values: Sequence[float],
+    places: Iterable[Sequence[int]],
+    scale: Callable[[Sequence[float]], float],
+    size: float | None = None,
+) -> list[float]:
+    """Return each value minus the mean of its group, divided by *size*; by default the group's *scale*."""
+    found = [0.0] * len(values)
+    for group in places:
+        own = [values[index] for index in group]
+        mean, divisor = fmean(own), scale(own) if size is None else size
+        for index in group:
+            found[index] = (values[index] - mean) / divisor
+    return found
