@@ -19,7 +19,15 @@ from service.observability.notes import Note
 from service.scoring.engine import Engine, infos_of, notes, raise_if_changed, repeated
 from service.scoring.pairs import FailedPair, Pair, Schedule, Winner
 from service.scoring.plan import Frame, Input, UnopenedItem, Workload, demands_of
-from service.scoring.report import ItemReport, MetricResult, Report, demo_notes, most_telling, unknown_words
+from service.scoring.report import (
+    ItemReport,
+    MetricResult,
+    Report,
+    count_refused,
+    demo_notes,
+    most_telling,
+    unknown_words,
+)
 from service.serving.context import Context
 from service.serving.handle import used
 
@@ -110,9 +118,11 @@ async def compared(engine: Engine, group: Group, context: Context) -> Compared:
     if metric.pairwise and metric.pairwise(group.options):
         check_pairwise(engine, group)
         outcome = await repeated(lambda context: judged(engine, group, context), context)
+        outcome.raise_if_failed()
+        count_refused(((group.metric, pair.error) for pair in outcome.failed), context.instruments)
     else:
         outcome = by_scores(group, await engine.score(group.items, [group.metric], context), engine)
-    outcome.raise_if_failed()
+        outcome.raise_if_failed()
     return outcome
 
 

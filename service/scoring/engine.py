@@ -52,7 +52,7 @@ from service.serving.runtime import Runtime
 log = logging.getLogger("scoregate.engine")
 
 T = TypeVar("T")
-Finished = Callable[[int, ItemReport, Sequence[Note]], Awaitable[None]]
+Finished = Callable[[int, ItemReport, Sequence[Note]], object]
 
 
 class Engine:
@@ -115,7 +115,7 @@ class Engine:
 
         Args:
             finished: called with the index and the report of an item when it is scored, and with the warnings
-                about all; in any order, not for one that needs no work.  Scoring of others may wait for it.
+                about all; in any order, not for one that needs no work.  What it raises ends the request.
 
         Raises:
             ModelChanged: a model is not the one that the request has used.
@@ -171,7 +171,7 @@ class Engine:
         await self._score_input(input, plan.work, context)
         if plan.is_scored(input.index):
             infos, index = infos_of(plan.handles, context), input.index
-            await finished(index, self._item_report(plan, index, infos), demo_notes(infos, self.demo))
+            finished(index, self._item_report(plan, index, infos), demo_notes(infos, self.demo))
 
     async def _score_input(self, input: Input, work: Workload, context: Context) -> None:
         """Set the result of each metric of *input*; all fail if an image cannot be opened."""

@@ -133,9 +133,10 @@ async def second_stage(engine: Engine, items: Sequence[UnopenedItem], rule: Rule
     """Score items by the rule's metric; if that is refused and may be late, every item is late."""
     try:
         return await engine.score_once(items, [rule.metric], replace(context, charge=free))
-    except LaneFull:
+    except LaneFull as refused:
         if rule.on_deadline == "fail":
             raise
+        context.instruments.count_rejection(refused)
     error = DeadlineExceeded(stage="queue")
     report = Report([ItemReport(item, {rule.metric: error}) for item in items])
     report.count(context.instruments)

@@ -136,14 +136,14 @@ class Report:
         for warned in self.warnings:
             instruments.warnings.labels(warned.note.code).inc()
         if self.partial and self.failure() is None:  # a whole request's rejection is counted by its response
-            refused = {
-                (name, error.code): error
-                for item in self.items
-                for name, error in item.errors.items()
-                if isinstance(error, REFUSALS)
-            }
-            for error in refused.values():
-                instruments.count_rejection(error)
+            count_refused((each for item in self.items for each in item.errors.items()), instruments)
+
+
+def count_refused(errors: Iterable[tuple[str, ScoregateError]], instruments: Instruments) -> None:
+    """Count the refusals among the errors of metrics in a response, each metric and code once."""
+    refused = {(metric, error.code): error for metric, error in errors if isinstance(error, REFUSALS)}
+    for error in refused.values():
+        instruments.count_rejection(error)
 
 
 def most_telling(errors: Sequence[ScoregateError]) -> ScoregateError:

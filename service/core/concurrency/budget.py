@@ -284,7 +284,7 @@ class Share:
         """Hold *size* bytes more.  Raises `MemoryFull` if they do not fit; then nothing changes."""
         budget = self._budget
         most = budget.total if self.size + size <= SMALL_BYTES else LARGE_PART * budget.total
-        if budget.held + size > most:
+        if size and budget.held + size > most:  # no bytes more always fit: a body ends with an empty message
             raise MemoryFull(
                 f"requests hold as many bytes as they may together ({budget.total >> 20} MiB)",
                 retry_after_s=RETRY_S,

@@ -43,6 +43,8 @@ async def side_by_side(
     """
     Return the results of *works*, in order.  A single one runs without a task.
 
+    What one of them raises is raised as it is, and ends the others.
+
     Args:
         at_once: returns the limit of running works, called again before each one; by default there is no
             limit.  Works are taken from the iterable only when they may start.
@@ -64,12 +66,15 @@ async def side_by_side(
             ended += 1
             room.set()
 
-    async with asyncio.TaskGroup() as group:
-        for work in chain((first, second), coming):
-            begun.append(group.create_task(run(work)))
-            while at_once and len(begun) - ended >= at_once():
-                room.clear()
-                await room.wait()
+    try:
+        async with asyncio.TaskGroup() as group:
+            for work in chain((first, second), coming):
+                begun.append(group.create_task(run(work)))
+                while at_once and len(begun) - ended >= at_once():
+                    room.clear()
+                    await room.wait()
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
     return [task.result() for task in begun]
 
 

@@ -54,12 +54,13 @@ def task_of(body: Raw) -> tuple[Task | Invalid, memoryview]:
         return error, media
 
 
-def result(reward: str, outcomes: Sequence[Outcomes], seconds: float) -> dict[str, Any]:
-    """Return the answer to a pull of *reward*."""
+def result(reward: str, outcomes: Sequence[Outcomes], context: Context) -> dict[str, Any]:
+    """Return the answer to a pull of *reward*; a rejection is counted here, since no response has it."""
     try:
         scores = {reward: values_of(outcomes, reward, "picture")}
-        return {"scores": scores, "type": reward, "duration": f"{seconds:.2f}"}
+        return {"scores": scores, "type": reward, "duration": f"{context.elapsed():.2f}"}
     except ScoregateError as error:
+        context.instruments.count_rejection(error)
         return unscored(error)
 
 
@@ -81,7 +82,7 @@ async def results(dialects: Dialects, task: Task | Invalid, media: memoryview, c
         scored = await dialects.in_windows(wanted, context) if served else [{}] * len(wanted)
     except ScoregateError as error:
         return {ALL: unscored(error)}
-    return {name: result(name, [{**absent, **each} for each in scored], context.elapsed()) for name in names}
+    return {name: result(name, [{**absent, **each} for each in scored], context) for name in names}
 
 
 @router.post("/ping")

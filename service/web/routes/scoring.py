@@ -90,7 +90,9 @@ async def score(request: Request) -> Response:
             own = warnings_of([*map(Warned, notes), *item.warned(index)])
             return {**result(index, item, options, orient, wanted.explain), **own}
 
-        return ScoreStream(score, line, lambda report: {"done": True, **whole(report)}, context.deadline)
+        return ScoreStream(
+            score, line, lambda report: {"done": True, **whole(report)}, context, service.memory
+        )
     work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
     if report.partial:

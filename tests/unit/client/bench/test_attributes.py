@@ -284,6 +284,22 @@ def test_a_picture_without_grades_is_an_error_where_all_are_wanted(refused, writ
     assert "item 0 has not all answers about its pictures" in line
 
 
+@pytest.mark.parametrize("missing", ["null", "NaN", "", "None", '{"score": null}'])
+def test_a_picture_whose_judge_failed_is_left_out(bench, written, missing):
+    """The authors' script writes null for it, and JSON for the others."""
+    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
+    data = written([{"index": 0, "prompt_en": "p", "sub_dims_en": sub_dims}], "d.csv")
+    grades = json.dumps({"analysis": ["it's true", None, True], "score": [1]}, indent=4)
+    rows = [
+        {"index": 0, "img_path": f"o/0_{n}.png", "result_json": cell}
+        for n, cell in enumerate([grades, missing, "{'score': [0]}"])
+    ]
+    [found] = bench("unigen", data, f"a={written(rows, 'r.csv')}", "--bootstrap", 0)["generators"]
+
+    assert ({"Style": 0.5}, 2) == (found["mean"], found["pictures"])
+    assert "pictures left out without all answers: 1" in found["caution"]
+
+
 @pytest.mark.parametrize(
     ("cell", "line"),
     [

@@ -181,6 +181,18 @@ def test_prompts_are_printed_for_a_generator(written, capsys):
     } == lines[0]
 
 
+def test_an_item_whose_only_row_is_skipped_is_none(bench, refused, written):
+    """The released script does not know it either; its picture is one of no prompt."""
+    data = written([row("x", 1), row("y", 1)], "dpg_bench.csv")
+    answers = f"a={written([{'item': 'y', 'answer': 'yes'}], 'a.csv')}"
+    found = bench("dpg", data, answers, "--complete", "--bootstrap", 0)
+    alone = written([row("x", 1)], "alone.csv")
+
+    assert (1, 1) == (found["prompts"], found["generators"][0]["mean"]["overall"])
+    assert 2 == bench("dpg", data, answers, "--first-row", "--bootstrap", 0)["prompts"]
+    assert "there is no question after the first row" in refused("bench", "dpg", alone, answers)
+
+
 def test_a_prompt_without_all_answers_is_an_error_if_all_are_wanted(refused, written):
     """With the item; by default the others have their figures."""
     data = written([row("x", 1), row("x", 2, "1"), row("y", 1)], "dpg_bench.csv")

@@ -80,9 +80,25 @@ def test_a_prompt_with_a_probability_of_0_has_the_geometric_mean_0(bench, files)
     assert 0.5 == bench("geneval2", *files(data, scores))["generators"][0]["mean"]["geometric"]
 
 
+def test_sums_of_probabilities_may_exceed_1_by_rounding(bench, files, written):
+    """Of float32, as in the authors' file of scores: they count as 1."""
+    data, _ = made(Random(3), prompts=2)
+    sums = [[1.0000002] * len(each["skills"]) for each in data]
+    rows = [
+        {"item": place, "question": id, "answer": value}
+        for place, each in enumerate(sums)
+        for id, value in enumerate(each, 1)
+    ]
+    found = bench("geneval2", *files(data, sums), f"b={written(rows, 'b.csv')}", "--bootstrap", 0)
+
+    assert [1, 1] == [row["mean"]["arithmetic"] for row in found["generators"]]
+    assert [1, 1] == [row["mean"]["geometric"] for row in found["generators"]]
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
+        (lambda scores: [[1.000002, *scores[0][1:]], scores[1]], "item 0: 1.000002 is not from 0 to 1"),
         (lambda scores: scores[:-1], "not a list for each of the 2 prompts"),
         (lambda scores: [scores[0][:-1], scores[1]], "item 0: "),
         (lambda scores: [[1.5, *scores[0][1:]], scores[1]], "item 0: 1.5 is not from 0 to 1"),

@@ -78,6 +78,17 @@ def test_points_are_means_over_all_grades(bench, data, grades):
 
     assert {key: fmean(each) for key, each in points.items()} == pytest.approx(row["mean"] | tables, abs=1e-6)
     assert "left out without all answers: 1" in row["caution"]
+
+
+def test_edits_without_grades_or_of_other_data_are_counted(bench, data, grades):
+    """An edit that is null lacks its grades, and one that the data has not counts for nothing."""
+    folder, _ = grades
+    file = folder / "color_change" / "metrics.json"
+    given = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps(given | {"3": None, "99": given["1"]}), "utf-8")
+    [row] = bench("kris", data, f"a={folder}", "--bootstrap", 0)["generators"]
+
+    assert "left out without all answers: 2; grades of other edits: 1" in row["caution"]
     assert "unverified" in row["caution"]
 
 
