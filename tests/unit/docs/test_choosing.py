@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from scoregate.cli.evaluate import FIGURES
 from scoregate.cli.main import main
+from scoregate.evaluation.figures import FIGURES
 from tests.support.packages import files_of
 from tests.support.pages import fences, page, rows, section
 from tests.unit.client.evaluation.conftest import RELEASED

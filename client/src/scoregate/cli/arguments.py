@@ -5,17 +5,18 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING
 from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
-from math import isfinite
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import scoregate
 from scoregate.local import NOT_LOADED
 from scoregate.many import Progress
-from scoregate.records import BadInput, json_or_text, number, strict_json, toml_of
+from scoregate.records import BadInput, json_or_text, strict_json, toml_of
+from scoregate.settings import BadSetting, seconds, shown_fields, whole
 from scoregate.text import shown
 
 OK = 0
@@ -31,6 +32,8 @@ ORIENT = ("as_stored", "exif")
 PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
 VERSION = version("scoregate-client")
+
+S = TypeVar("S")
 
 
 class UsageFault(Exception):
@@ -198,62 +201,39 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
+    """Declare the fields of a settings class."""
+    groups: dict[str, Any] = {}
+    for each, as_shown in shown_fields(kind):
+        required = each.default is MISSING
+        more: dict[str, Any] = {"help": as_shown.help}
+        if each.type in (bool, "bool"):
+            more["action"] = "store_true"
+        else:
+            more |= {"metavar": as_shown.metavar, "type": as_shown.parse, "choices": as_shown.choices}
+            more["default"] = None if required else each.default
+            more |= {"action": "append"} if as_shown.several else {}
+        to: Any = parser
+        if name := as_shown.excludes:
+            to = groups[name] = groups.get(name) or parser.add_mutually_exclusive_group()
+        if as_shown.nargs:
+            to.add_argument(each.name, nargs=as_shown.nargs, **more)
+        else:
+            flags = as_shown.flags or [f"--{each.name.replace('_', '-')}"]
+            to.add_argument(*flags, dest=each.name, required=required, **more)
+
+
+def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
+    """Return the settings of the arguments that `add_settings` declared; *more* are of other fields."""
+    given = {each.name: getattr(arguments, each.name) for each, _ in shown_fields(kind)}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return kind(**values | more)
+
+
 def add_concurrency(parser: argparse.ArgumentParser) -> None:
     """Declare how many requests are sent concurrently."""
     what = "requests at the same time (default %(default)s)"
     parser.add_argument("--concurrency", type=whole, default=8, metavar="N", help=what)
-
-
-def seconds(text: str) -> float:
-    """Return a time above 0."""
-    value = float(text)
-    if not (isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError("a time is a number of seconds above 0")
-    return value
-
-
-def whole(text: str) -> int:
-    """Return a whole number from 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return value
-
-
-def finite(text: str) -> float:
-    """Return a number that is neither infinite nor NaN."""
-    value = float(text)
-    if not isfinite(value):
-        raise argparse.ArgumentTypeError("a finite number")
-    return value
-
-
-def count(text: str) -> int:
-    """Return a whole number from 0."""
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError("a whole number from 0")
-    return value
-
-
-def share(text: str) -> float:
-    """Return a number above 0, up to 1."""
-    value = float(text)
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError("a number above 0, up to 1")
-    return value
-
-
-def scale(text: str) -> tuple[float, float]:
-    """Return two numbers, the lower one first."""
-    low, colon, high = text.partition(":")
-    try:
-        ends = number(low), number(high)
-    except ValueError:
-        ends = 0.0, 0.0
-    if not (colon and isfinite(ends[0]) and isfinite(ends[1]) and ends[0] < ends[1]):
-        raise argparse.ArgumentTypeError("a scale is two numbers, such as 1:5")
-    return ends
 
 
 def json_object(text: str) -> dict[str, dict[str, Any]]:
@@ -261,9 +241,9 @@ def json_object(text: str) -> dict[str, dict[str, Any]]:
     try:
         value = strict_json(text)
     except ValueError as exc:
-        raise argparse.ArgumentTypeError(f"not JSON ({exc})") from exc
+        raise BadSetting(f"not JSON ({exc})") from exc
     if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
-        raise argparse.ArgumentTypeError('an object of objects, such as {"vqascore": {"output": "logit"}}')
+        raise BadSetting('an object of objects, such as {"vqascore": {"output": "logit"}}')
     return value
 
 

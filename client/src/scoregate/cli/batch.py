@@ -22,7 +22,6 @@ from scoregate.cli.arguments import (
     metrics_of,
     options_of,
     say,
-    whole,
 )
 from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, write_shards
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
@@ -33,6 +32,7 @@ from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.cli.warnings import Kind, kinds_of, merged_kinds
 from scoregate.data.datasets import Dataset
 from scoregate.records import kind
+from scoregate.settings import whole
 from scoregate.text import shown
 
 TIMEOUT_S = 600.0  # of a request

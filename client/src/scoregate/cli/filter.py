@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from scoregate.cli.arguments import UsageFault, finite, metrics_of
+from scoregate.cli.arguments import UsageFault, metrics_of
 from scoregate.cli.lines import Line
 from scoregate.cli.results import lines_of
 from scoregate.data.copies import copy_of, copy_samples
 from scoregate.data.datasets import Dataset
+from scoregate.settings import finite
 from scoregate.text import shown
 
 SIGNS: dict[str, Callable[[float, float], bool]] = {

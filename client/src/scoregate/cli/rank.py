@@ -9,19 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import scoregate
-from scoregate.cli.arguments import (
-    METRIC,
-    NO_SCORE,
-    OK,
-    NoResult,
-    add_options,
-    connected,
-    finite,
-    options_of,
-    whole,
-)
+from scoregate.cli.arguments import METRIC, NO_SCORE, OK, NoResult, add_options, connected, options_of
 from scoregate.cli.score import read_pictures
 from scoregate.cli.warnings import warn
+from scoregate.settings import finite, whole
 from scoregate.text import number, shown, table
 
 OF_A_PICTURE = re.compile(r"/images/(\d+)")

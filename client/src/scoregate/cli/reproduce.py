@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from scoregate.cli import manifest
-from scoregate.cli.arguments import NO_SCORE, OK, NoResult, add_concurrency, connected, finite
+from scoregate.cli.arguments import NO_SCORE, OK, NoResult, add_concurrency, connected
 from scoregate.cli.batch import TIMEOUT_S, plan_of
 from scoregate.cli.lines import Line, key
 from scoregate.cli.manifest import Sets, absent, ids_of, tell_parts
@@ -21,6 +21,7 @@ from scoregate.cli.source import dataset_of
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
+from scoregate.settings import finite
 from scoregate.text import shown, table
 
 TOLERANCE = 1e-4

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from scoregate.cli.arguments import OK, UsageFault, finite, seconds, whole
+from scoregate.cli.arguments import OK, UsageFault
+from scoregate.settings import finite, seconds, whole
 from scoregate.text import table
 
 # 10^12 operations of one picture with one question, of 336^2 for CLIP-FlanT5 and of 224^2 for a CLIP.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from scoregate.cli.evaluate import FIGURES
 from scoregate.cli.main import main
+from scoregate.evaluation.figures import FIGURES
 
 ROWS = [
     {

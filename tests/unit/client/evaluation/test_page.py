@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from scoregate.cli.bench import GENERATORS, METRICS
-from scoregate.cli.evaluate import FIGURES
 from scoregate.cli.main import main
+from scoregate.evaluation.figures import FIGURES
 from tests.support.packages import files_of
 from tests.support.pages import fences, page
 from tests.unit.client.evaluation.conftest import RELEASED

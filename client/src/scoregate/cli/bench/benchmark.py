@@ -25,21 +25,22 @@ from scoregate.cli.arguments import (
     add_concurrency,
     add_options,
     add_service,
+    add_settings,
     connected,
     options_of,
-    whole,
 )
 from scoregate.cli.batch import TIMEOUT_S, plan_of, tell
 from scoregate.cli.bench.answers import Answers, Found, Item, Reading, in_file, in_lines
 from scoregate.cli.bench.data import json_of
 from scoregate.cli.bench.geneval import generator
-from scoregate.cli.evaluate.outcome import add_drawings
 from scoregate.cli.results import Results
 from scoregate.cli.scoring import Part, score
 from scoregate.cli.tiles import Grid, add_grid, grid_of, tiles
 from scoregate.data.folders import pictures
 from scoregate.data.rows import Row, prompt_fault
+from scoregate.evaluation.outcome import Drawings
 from scoregate.records import BadInput, kind
+from scoregate.settings import whole
 
 GENERATOR = "{generator}"  # in the name of a picture
 Values = Mapping[str, Sequence[float]]  # of an item, by figure; a figure is the mean of its values
@@ -146,7 +147,7 @@ def add_benchmark(
     add_service(parser)
     what = "a prompt without pictures, or without all answers about them, is an error, and not left out"
     add("--complete", action="store_true", help=what)
-    add_drawings(parser)
+    add_settings(parser, Drawings)
 
 
 def sheet_of(arguments: argparse.Namespace) -> Grid | None:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.cli.arguments import options_of
+from scoregate.cli.arguments import options_of, settings_of
 from scoregate.cli.bench.answers import Answer, Answers, Found, Item
 from scoregate.cli.bench.benchmark import Benchmark, Figures, Values, answers_of
 from scoregate.cli.bench.grades import JUDGE
-from scoregate.cli.evaluate.outcome import caution, compared, interval_of
 from scoregate.evaluation.bootstrap import Sample, means, together
+from scoregate.evaluation.outcome import Drawings, caution, compared, interval_of
 from scoregate.records import BadInput
 
 PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one
@@ -46,7 +46,9 @@ def benchmark_tables(benchmark: Benchmark, arguments: argparse.Namespace) -> dic
         for name, each in found.items()
     ]
     sample = partial(sample_of, benchmark, arguments, chosen=first)
-    return content | parts(figures, ends) | compared(arguments, values, sample, "prompt")
+    return (
+        content | parts(figures, ends) | compared(settings_of(Drawings, arguments), values, sample, "prompt")
+    )
 
 
 def first(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +163,7 @@ def sample_of(
 
 def ends_of(benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems) -> dict[str, Any]:
     """Return the interval of each figure; none without intervals."""
-    found = interval_of(arguments, sample_of(benchmark, arguments, values))
+    found = interval_of(settings_of(Drawings, arguments), sample_of(benchmark, arguments, values))
     return dict(found.get("interval", {}))
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scoregate.cli.arguments import share
 from scoregate.cli.bench.data import add_data, columns, metrics_of, rows_of, worth
 from scoregate.cli.bench.genai import by_skill
-from scoregate.cli.evaluate.generators import mean_by_picture, votes_of
-from scoregate.cli.evaluate.raters import COLUMNS, answers_of
 from scoregate.evaluation import BadColumn, BadInput, Table, correlation, ordering
+from scoregate.evaluation.figures.generators import mean_by_picture, votes_of
+from scoregate.evaluation.figures.raters import COLUMNS, answers_of
 from scoregate.evaluation.ordering import Pair
 from scoregate.evaluation.sxs import Majorities, choices, majorities, side_by_side
 from scoregate.evaluation.sxs import Pair as Compared
 from scoregate.evaluation.templates import scores as template_scores
+from scoregate.settings import share
 
 Tested = Pair | Compared
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from scoregate.cli.arguments import add_settings
 from scoregate.cli.bench.data import (
     add_data,
     columns,
@@ -20,9 +21,9 @@ from scoregate.cli.bench.data import (
     rows_of,
     worth,
 )
-from scoregate.cli.evaluate.outcome import add_scale, values
 from scoregate.evaluation import BadInput, Scale, Table, correlation, pair_accuracy
 from scoregate.evaluation.agreement import BestOf, best_of
+from scoregate.evaluation.outcome import OnScale, values
 from scoregate.evaluation.tables import text
 from scoregate.records import Record, json_cell, kind
 
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data(parser, "genai_image.json; or a table with item, model, human and skills")
     what = "genai_skills.json: the prompts of each skill"
     parser.add_argument("--skills", type=Path, metavar="FILE", help=what)
-    add_scale(parser)
+    add_settings(parser, OnScale)
 
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:

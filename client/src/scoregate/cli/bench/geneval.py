@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.cli.arguments import UsageFault
+from scoregate.cli.arguments import UsageFault, add_settings, settings_of
 from scoregate.cli.bench.data import columns, rows_of
-from scoregate.cli.evaluate.generators import described, mapping
-from scoregate.cli.evaluate.generators import once_each as once
-from scoregate.cli.evaluate.outcome import add_bootstrap, caution, compared, interval_of
 from scoregate.evaluation import BadInput, Table, geneval
+from scoregate.evaluation.figures.generators import described, mapping
+from scoregate.evaluation.figures.generators import once_each as once
 from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, sample_of, tuned
+from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
 
 RESULTS = "results.jsonl"  # in a generator's folder
 VERDICTS = ("correct", "geneval")  # of GenEval's own file, and of the metric
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--human", metavar="COLUMN", help="people's verdicts: adds the table `agreement`")
     what = "scores whose threshold is tuned for each task, to compare with the verdicts; needs --human"
     add("--clipscore", metavar="COLUMN", help=what)
-    add_bootstrap(parser)
+    add_settings(parser, Bootstrap)
 
 
 def generator(text: str) -> tuple[str, Path]:
@@ -63,13 +63,13 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     content: dict[str, Any] = drawn_by if arguments.bootstrap else {}
     content["generators"] = [
         summary(name, table, rows[name])
-        | interval_of(arguments, sample(of_prompts[name]))
+        | interval_of(settings_of(Bootstrap, arguments), sample(of_prompts[name]))
         | caution(len(rows[name][0]), "image")
         for name, table in found.items()
     ]
     content["failures"] = failures(rows)
     content |= {"agreement": agreement(arguments, found)} if arguments.human else {}
-    return content | compared(arguments, of_prompts, sample, "prompt")
+    return content | compared(settings_of(Bootstrap, arguments), of_prompts, sample, "prompt")
 
 
 def clusters(arguments: argparse.Namespace, tables: dict[str, Table]) -> dict[tuple[str, str], str] | None:

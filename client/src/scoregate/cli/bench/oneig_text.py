@@ -6,12 +6,12 @@ from functools import partial
 
 from rapidfuzz.distance import Levenshtein
 
-from scoregate.cli.arguments import whole
 from scoregate.cli.bench.answers import TEXT, Answers, Item, Question
 from scoregate.cli.bench.benchmark import GENERATOR, Benchmark, Figures, Paper, Values, add_benchmark
 from scoregate.cli.bench.data import first_of, rows_of
 from scoregate.cli.bench.figures import benchmark_tables
 from scoregate.cli.bench.texts import is_chinese, matches, plain, without_remarks
+from scoregate.settings import whole
 
 PROMPTS = ("prompt_en", "prompt_cn")
 CAPS = {"prompt_en": 100, "prompt_cn": 50}  # of the mean edit distance

@@ -9,10 +9,11 @@ from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Any
 
+from scoregate.cli.arguments import add_settings, settings_of
 from scoregate.cli.bench.data import add_metrics, columns, mark, metrics_of, rows_of, worth
-from scoregate.cli.evaluate.outcome import add_bootstrap, caution, compared, interval_of
 from scoregate.evaluation import BadColumn, BadInput, Table
 from scoregate.evaluation.bootstrap import Sample
+from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
 from scoregate.evaluation.tables import text
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 
@@ -31,7 +32,7 @@ def add_pairs(parser: argparse.ArgumentParser) -> None:
     what = "scores with label (ITEM_c0_i1), or item, caption and picture (0 or 1); may be given several times"
     parser.add_argument("--scores", type=Path, action="append", required=True, metavar="FILE", help=what)
     add_metrics(parser)
-    add_bootstrap(parser)
+    add_settings(parser, Bootstrap)
 
 
 def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[str, str]:
@@ -77,7 +78,7 @@ def pair_tables(
         {"items": len(tags)}
         | (drawn_by if arguments.bootstrap else {})
         | {"metrics": [{"metric": "chance", "tag": "all", **CHANCE}, *rows]}
-        | compared(arguments, found, sample, "item")
+        | compared(settings_of(Bootstrap, arguments), found, sample, "item")
     )
 
 
@@ -146,7 +147,7 @@ def by_tag(
         {"metric": metric, "tag": tag, **shares([right[item] for item in items])}
         | {"items": len(items)}
         | ({"incomplete": len(tags) - len(items)} if tag == "all" else {})
-        | interval_of(arguments, sample_of({item: right[item] for item in items}))
+        | interval_of(settings_of(Bootstrap, arguments), sample_of({item: right[item] for item in items}))
         | caution(len(items), "item")
         for tag, items in of_tag.items()
         if items

@@ -22,20 +22,20 @@ from scoregate.cli.arguments import (
     UsageFault,
     add_concurrency,
     add_service,
+    add_settings,
     connected,
-    count,
-    finite,
     say,
 )
 from scoregate.cli.batch import TIMEOUT_S, plan_of
 from scoregate.cli.bench.data import json_of
 from scoregate.cli.bench.suite import BUILT_IN, Content, Entry, checked, entries_of, source_of, suite_in
 from scoregate.cli.bench.suite_page import latex_of, page, worst
-from scoregate.cli.evaluate.outcome import add_drawings
 from scoregate.cli.formats import NONE, cell
 from scoregate.cli.manifest import digest_of, is_text, used
 from scoregate.cli.reproduce import TOLERANCE, flat
+from scoregate.evaluation.outcome import Drawings
 from scoregate.records import BadInput
+from scoregate.settings import count, finite
 from scoregate.text import table
 
 FORM = 1
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = "figures of --again within X are equal (default %(default)s)"
     add("--tolerance", type=finite, default=TOLERANCE, metavar="X", help=what)
     add("--strict", action="store_true", help="a score that the service warns about is an error")
-    add_drawings(parser)
+    add_settings(parser, Drawings)
     add_concurrency(parser)
     add_service(parser)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from scoregate.cli.arguments import add_settings
 from scoregate.cli.bench.data import (
     add_data,
     first_of,
@@ -21,9 +22,9 @@ from scoregate.cli.bench.data import (
     worth,
 )
 from scoregate.cli.bench.genai import agreement
-from scoregate.cli.evaluate.outcome import add_scale, scale_of
 from scoregate.evaluation import BadInput, Scale, Table
 from scoregate.evaluation.arrays import Floats
+from scoregate.evaluation.outcome import OnScale, scale_of
 from scoregate.records import Record
 
 OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data(
         parser, "human_annotations_with_scores.json: image_path, human_avg; or tifa160.json, with --likert"
     )
-    add_scale(parser)
+    add_settings(parser, OnScale)
     what = (
         "DSG's ratings in place of human_avg: tifa160-likert-anns.csv, or dsg_tifa160_anns.csv of t2v_metrics"
     )
@@ -54,12 +55,12 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     table = table_of(arguments, {"image_path": "image_path"}, {"image_path": "image"})
     once(table)
     if arguments.likert:
-        table, outside = with_likert(table, arguments.likert, scale_of(arguments))
+        table, outside = with_likert(table, arguments.likert, scale_of(arguments.scale))
         human = table.numbers("human_avg")
     elif not table.has("human_avg"):
         raise BadInput(f"{table.path}: no column human_avg; name a file of ratings by --likert")
     else:
-        human, outside = on_scale(table.numbers("human_avg"), scale_of(arguments))
+        human, outside = on_scale(table.numbers("human_avg"), scale_of(arguments.scale))
 
     def figures(metric: str) -> dict[str, Any]:
         row = agreement(*table.complete(worth(arguments, table, metric), human))

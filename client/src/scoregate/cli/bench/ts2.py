@@ -1,22 +1,34 @@
 """`scoregate bench ts2`: T2IscoreScore (Saxon et al. 2024)."""
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from scoregate.cli.arguments import seconds as positive
+from scoregate.cli.arguments import add_settings
 from scoregate.cli.bench.data import add_data, joins, mark, metrics_of, of_each, table_of, worth
-from scoregate.cli.evaluate.metrics import add_version
 from scoregate.evaluation import ts2
+from scoregate.evaluation.figures.metrics import SKIP_GRAPH, VERSION, VERSIONS, Version, version
+from scoregate.settings import seconds as positive
+from scoregate.settings import setting
 
 OWN = {"id", "image_id", "target_prompt", "file_name", "image_source", "rank"}  # no metrics
 SKIPPED = ("164",)  # by the paper's tables
 FIGURES = ("rank", "sep", "delta", "delta_raw")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Versions:
+    """Settings of the authors' definitions."""
+
+    version: Version = setting(VERSION, default="released", parse=version, choices=VERSIONS)
+    skip_graph: Sequence[str] | None = setting(SKIP_GRAPH, default=None, metavar="GRAPH", several=True)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_data(parser, "metadata.csv: id, rank; or a file that has these and scores")
-    add_version(parser, default="released")
+    add_settings(parser, Versions)
     what = "mean time of a picture, for the table; may be given several times"
     parser.add_argument("--seconds", action="append", type=seconds, default=[], metavar="METRIC=S", help=what)
 

@@ -1,23 +1,25 @@
 """Figures of generators: their order, their means, votes side by side, and GenEval's summary."""
 
-import argparse
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
-from scoregate.cli.arguments import share
-from scoregate.cli.evaluate.outcome import (
+from scoregate.evaluation.arrays import BadColumn
+from scoregate.evaluation.geneval import by_prompt, geneval, sample_of
+from scoregate.evaluation.ordering import ordering
+from scoregate.evaluation.outcome import (
+    LOWER,
+    TABLE,
+    Bootstrap,
     Cells,
+    OfMetrics,
+    OnScale,
     Outcome,
-    add_bootstrap,
-    add_columns,
-    add_lower,
-    add_scale,
-    add_table,
+    Settings,
     caution,
     cluster_of,
     compared,
@@ -27,8 +29,6 @@ from scoregate.cli.evaluate.outcome import (
     outcome,
     scale_of,
 )
-from scoregate.evaluation import BadColumn, BadInput, Table, geneval, ordering
-from scoregate.evaluation.geneval import by_prompt, sample_of
 from scoregate.evaluation.raters import levels
 from scoregate.evaluation.sxs import (
     Majorities,
@@ -42,47 +42,47 @@ from scoregate.evaluation.sxs import (
     voted,
 )
 from scoregate.evaluation.sxs import sample_of as of_points
-from scoregate.evaluation.tables import read_table
-from scoregate.records import json_cell
+from scoregate.evaluation.tables import Table, read_table
+from scoregate.records import BadInput, json_cell
+from scoregate.settings import in_column, setting, share
 
 
-def add_ordering(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_table(parser)
-    add_lower(parser)
-    columns = {
-        "value": "the scores or ratings; several of an item are averaged",
-        "model": "the generator",
-        "item": "what generators share, such as the prompt",
-    }
-    add_columns(parser, columns)
-    add_scale(parser)
-    add = parser.add_argument
-    add("--alpha", type=share, default=0.001, metavar="A", help="significant below it (default 0.001)")
-    add("--zero-method", choices=["wilcox", "pratt"], default="wilcox", help="for equal values")
-    what = "of two that differ, the one with the larger sum of ranks (default), or mean, as in Gecko"
-    add("--better", choices=["ranks", "means"], default="ranks", help=what)
-    add(
-        "--human",
-        metavar="COLUMN",
-        help="people's ratings, to compare relations with; --scale is theirs then",
+@dataclass(frozen=True, kw_only=True)
+class Ordering(Settings, OnScale):
+    """Settings of the generators' order."""
+
+    lower_is_better: bool = setting(LOWER, default=False)
+    value: str = in_column("the scores or ratings; several of an item are averaged")
+    model: str = in_column("the generator")
+    item: str = in_column("what generators share, such as the prompt")
+    alpha: float = setting("significant below it (default 0.001)", default=0.001, metavar="A", parse=share)
+    zero_method: Literal["wilcox", "pratt"] = setting(
+        "for equal values", default="wilcox", choices=["wilcox", "pratt"]
+    )
+    better: Literal["ranks", "means"] = setting(
+        "of two that differ, the one with the larger sum of ranks (default), or mean, as in Gecko",
+        default="ranks",
+        choices=["ranks", "means"],
+    )
+    human: str | None = in_column(
+        "people's ratings, to compare relations with; --scale is theirs then", default=None
     )
 
 
-def of_ordering(arguments: argparse.Namespace, table: Table) -> Outcome:
+def of_ordering(settings: Ordering, table: Table) -> Outcome:
     """Return the relation of every pair, and the order by mean."""
-    columns: list[Any] = [table.worth(arguments.value, lower=arguments.lower_is_better)]
-    columns += [table.texts(arguments.model), table.texts(arguments.item)]
-    columns += [table.numbers(arguments.human)] if arguments.human else []
+    columns: list[Any] = [table.worth(settings.value, lower=settings.lower_is_better)]
+    columns += [table.texts(settings.model), table.texts(settings.item)]
+    columns += [table.numbers(settings.human)] if settings.human else []
     value, model, item, *human = table.complete(*columns)
     found = ordering(
         value,
         model,
         item,
-        scale=scale_of(arguments),
-        alpha=arguments.alpha,
-        zero_method=arguments.zero_method,
-        better=arguments.better,
+        scale=scale_of(settings.scale),
+        alpha=settings.alpha,
+        zero_method=settings.zero_method,
+        better=settings.better,
         human=human[0] if human else None,
     )
 
@@ -97,21 +97,22 @@ def of_ordering(arguments: argparse.Namespace, table: Table) -> Outcome:
         names = [label(name) for name in found.order]
         axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
         axes.set_yticks(range(len(names)), names)
-        axes.set_title(f"{label(arguments.value)}, p < {arguments.alpha:g}")
+        axes.set_title(f"{label(settings.value)}, p < {settings.alpha:g}")
 
     return outcome(table, draw, found)
 
 
-def add_means(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_table(parser)
-    add_columns(parser, {"metric": "the scores"})
-    parser.add_argument("--model", required=True, metavar="COLUMN", help="the generator")
+@dataclass(frozen=True, kw_only=True)
+class Means(OfMetrics):
+    """Settings of the generators' means."""
+
+    lower_is_better: bool = False
+    model: str = in_column("the generator")
 
 
-def of_means(arguments: argparse.Namespace, table: Table) -> Outcome:
+def of_means(settings: Means, table: Table) -> Outcome:
     """Return the means; lower scores stay as they are."""
-    scores, models = table.complete(table.numbers(arguments.metric), table.texts(arguments.model))
+    scores, models = table.complete(table.numbers(settings.metric), table.texts(settings.model))
     if not len(scores):
         raise BadColumn("metric", "no row has a score and a generator")
     found: dict[str, list[float]] = {}
@@ -121,35 +122,39 @@ def of_means(arguments: argparse.Namespace, table: Table) -> Outcome:
 
     def draw(axes: Any) -> None:
         axes.bar([label(model) for model in means], [*means.values()], color="lightsteelblue")
-        axes.set_ylabel(f"mean {label(arguments.metric)}")
+        axes.set_ylabel(f"mean {label(settings.metric)}")
 
     return Outcome({"mean": means, "pictures": len(scores), "dropped": table.dropped}, draw)
 
 
-def add_sxs(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_table(parser, "--votes")
-    add = parser.add_argument
-    for name, what in (("item", "the prompt"), ("a", "a generator"), ("b", "the other generator")):
-        add(f"--{name}", default=name, metavar="COLUMN", help=f"{what} (default {name})")
-    add("--vote", default="vote", metavar="COLUMN", help="1 or a, -1 or b, 0 or unsure (default vote)")
-    add("--rater", metavar="COLUMN", help="who voted: adds Krippendorff's alpha")
-    add("--alpha", type=share, default=0.001, metavar="A", help="significant below it (default 0.001)")
-    add("--scores", type=Path, metavar="FILE", help="scores of the pictures, with item, model and metrics")
-    what = "a column of scores; may be given several times"
-    add("--metric", dest="judged", action="append", metavar="COLUMN", help=what)
-    add("--model", default="model", metavar="COLUMN", help="the generator in --scores (default model)")
-    add("--lower-is-better", action="store_true", help="of all these metrics")
-    add_bootstrap(parser)
+@dataclass(frozen=True, kw_only=True)
+class SideBySide(Settings, Bootstrap):
+    """Settings of votes side by side, and of metrics that are compared with them."""
+
+    table: Path = setting(TABLE, "--votes", metavar="FILE", parse=Path)
+    item: str = in_column("the prompt", default="item")
+    a: str = in_column("a generator", default="a")
+    b: str = in_column("the other generator", default="b")
+    vote: str = in_column("1 or a, -1 or b, 0 or unsure", default="vote")
+    rater: str | None = in_column("who voted: adds Krippendorff's alpha", default=None)
+    alpha: float = setting("significant below it (default 0.001)", default=0.001, metavar="A", parse=share)
+    scores: Path | None = setting(
+        "scores of the pictures, with item, model and metrics", default=None, metavar="FILE", parse=Path
+    )
+    judged: Sequence[str] | None = in_column(
+        "a column of scores; may be given several times", "--metric", default=None, several=True
+    )
+    model: str = in_column("the generator in --scores", default="model")
+    lower_is_better: bool = setting("of all these metrics", default=False)
 
 
-def of_sxs(arguments: argparse.Namespace, table: Table) -> Outcome:
+def of_sxs(settings: SideBySide, table: Table) -> Outcome:
     """Return the relation of each two generators, and the accuracy of each metric."""
-    cluster = cluster_of(arguments, table, "item", table.texts(arguments.item))
-    names = {name: getattr(arguments, name) for name in ("item", "a", "b", "vote", "rater")}
+    cluster = cluster_of(settings, table, "item", table.texts(settings.item))
+    names = {name: getattr(settings, name) for name in ("item", "a", "b", "vote", "rater")}
     votes, rater, together = votes_of(table, together=cluster.cells, **names)
     found = majorities(votes)
-    pairs = side_by_side(found, arguments.alpha)
+    pairs = side_by_side(found, settings.alpha)
     content: dict[str, Any] = {
         "comparisons": len(found),
         "preferences": sum(map(bool, found.values())),
@@ -160,11 +165,11 @@ def of_sxs(arguments: argparse.Namespace, table: Table) -> Outcome:
     if rater:
         units = ["\0".join(place) for place, _ in votes]
         content["alpha"] = levels(units, rater, [vote for _, vote in votes])
-    if arguments.judged:
+    if settings.judged:
         of_item = {item: cell for ((item, _, _), _), cell in zip(votes, together, strict=True)}
-        content |= accuracies(arguments, found, of_item)
+        content |= accuracies(settings, found, of_item)
         drawn_by = {"cluster": cluster.name, "clusters": len({*of_item.values()})}
-        content |= drawn_by if arguments.bootstrap else {}
+        content |= drawn_by if settings.bootstrap else {}
     content["dropped"] = table.dropped
 
     def draw(axes: Any) -> None:
@@ -208,38 +213,36 @@ def votes_of(
     return votes, raters[0] if raters else [], drawn
 
 
-def accuracies(
-    arguments: argparse.Namespace, votes: Majorities, of_item: Mapping[str, Any]
-) -> dict[str, Any]:
+def accuracies(settings: SideBySide, votes: Majorities, of_item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the accuracy of each metric, and the differences of metrics."""
     sample = partial(of_points, cluster=of_item)
-    scores, turned = judged(arguments)
+    scores, turned = judged(settings)
     given = {metric: points(votes, of_metric) for metric, of_metric in scores.items()}
     rows = [
         {"metric": metric, **asdict(choices(votes, of_metric))}
-        | interval_of(arguments, sample(given[metric]))
+        | interval_of(settings, sample(given[metric]))
         | caution(len(given[metric]), "comparison")
         | ({"lower_is_better": True} if metric in turned else {})
         for metric, of_metric in scores.items()
     ]
-    return {"accuracy": rows} | compared(arguments, given, sample, "comparison")
+    return {"accuracy": rows} | compared(settings, given, sample, "comparison")
 
 
-def judged(arguments: argparse.Namespace) -> tuple[dict[str, dict[tuple[str, str], float]], set[str]]:
+def judged(settings: SideBySide) -> tuple[dict[str, dict[tuple[str, str], float]], set[str]]:
     """
     Return the scores of each metric by item and generator, the mean of several; and the negated metrics.
 
     Raises:
         BadInput: there is no file of scores, or it lacks a column.
     """
-    if not arguments.scores:
+    if not settings.scores:
         raise BadInput("--metric needs --scores, the file with its scores")
-    scores = read_table(arguments.scores)
-    places = zip(scores.texts(arguments.item), scores.texts(arguments.model), strict=True)
+    scores = read_table(settings.scores)
+    places = zip(scores.texts(settings.item), scores.texts(settings.model), strict=True)
     keys = list(places)
     found, turned = {}, set[str]()
-    for metric in dict.fromkeys(arguments.judged):
-        found[metric] = mean_by_picture(keys, scores.worth(metric, lower=arguments.lower_is_better))
+    for metric in dict.fromkeys(settings.judged or ()):
+        found[metric] = mean_by_picture(keys, scores.worth(metric, lower=settings.lower_is_better))
         turned |= {metric} if scores.turned else set()
     return found, turned
 
@@ -253,30 +256,32 @@ def mean_by_picture(keys: Any, values: Any) -> dict[tuple[str, str], float]:
     return {key: fmean(each) for key, each in found.items()}
 
 
-def add_geneval(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_table(parser, "--results")
-    add = parser.add_argument
-    add("--correct", default="correct", metavar="COLUMN", help="the verdict (default correct)")
-    add("--human", metavar="COLUMN", help="people's verdict, for kappa (default human, where it is there)")
-    add_bootstrap(parser)
+@dataclass(frozen=True, kw_only=True)
+class GenEval(Settings, Bootstrap):
+    """Settings of GenEval's summary."""
+
+    table: Path = setting(TABLE, "--results", metavar="FILE", parse=Path)
+    correct: str = in_column("the verdict", default="correct")
+    human: str | None = in_column(
+        "people's verdict, for kappa (default human, where it is there)", default=None
+    )
 
 
-def of_geneval(arguments: argparse.Namespace, table: Table) -> Outcome:
+def of_geneval(settings: GenEval, table: Table) -> Outcome:
     """Return the six tasks, their mean, and the prompts."""
     described(table)
     once_each(table)
-    human = arguments.human
+    human = settings.human
     if human is None and table.has("human"):
         human = "human"
-    columns: list[Any] = [table.texts("tag"), table.texts("prompt"), table.labels(arguments.correct)]
-    cluster = cluster_of(arguments, table, "prompt", prompts(*columns[:2]))
+    columns: list[Any] = [table.texts("tag"), table.texts("prompt"), table.labels(settings.correct)]
+    cluster = cluster_of(settings, table, "prompt", prompts(*columns[:2]))
     tag, prompt, correct, together, *people = table.complete(
         *columns, [*cluster.cells], *([table.labels(human)] if human else [])
     )
     found = geneval(tag, prompt, correct, people[0] if people else None)
     of_prompt = dict(zip(zip(tag, prompt, strict=True), together, strict=True))
-    drawn = drawings(arguments, sample_of(by_prompt(tag, prompt, correct), of_prompt))
+    drawn = drawings(settings, sample_of(by_prompt(tag, prompt, correct), of_prompt))
 
     def draw(axes: Any) -> None:
         axes.barh(

@@ -1,19 +1,20 @@
 """The outcome of a figure of `scoregate evaluate`, with intervals and slices, and what figures share."""
 
-import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scoregate.cli.arguments import count, scale
-from scoregate.evaluation import BadInput, Scale, Table
+from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.bootstrap import Drawn, Sample, differences, drawn, interval
-from scoregate.evaluation.tables import text
-from scoregate.records import json_cell
+from scoregate.evaluation.tables import Table, text
+from scoregate.records import BadInput, json_cell
+from scoregate.settings import count, in_column, scale, setting
 
 Cells = Sequence[str | None]
 
+TABLE = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`"
+LOWER = "of these scores; a result of `scoregate batch` says it by itself"
 DRAWINGS = 1000  # of a bootstrap
 FEW = 30  # rows, below which a figure says little
 CLUSTERS = ("prompt", "item", "text_id")  # columns whose values are drawn where no other one is named
@@ -62,47 +63,77 @@ def outcome(
     return Outcome(content | more | ({"lower_is_better": True} if table.turned else {}), draw, drawn, size)
 
 
-def add_lower(parser: argparse.ArgumentParser) -> None:
-    """Declare the direction of the scores."""
-    what = "of these scores; a result of `scoregate batch` says it by itself"
-    parser.add_argument("--lower-is-better", action="store_true", help=what)
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of every figure."""
+
+    table: Path = setting(TABLE, "--scores", metavar="FILE", parse=Path)
+    by: str | None = setting(
+        "the same figures for each value of it; a list counts in each of its values",
+        default=None,
+        metavar="COLUMN",
+    )
+
+    def columns(self, role: str) -> str:
+        """Return the columns that have a *role*, for an error about them."""
+        found = getattr(self, role, None) or role
+        return ", ".join(found) if isinstance(found, tuple) else found
 
 
-def add_table(parser: argparse.ArgumentParser, flag: str = "--scores") -> None:
-    """Declare the file."""
-    what = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`"
-    parser.add_argument(flag, dest="table", type=Path, required=True, metavar="FILE", help=what)
+@dataclass(frozen=True, kw_only=True)
+class OfMetrics(Settings):
+    """Settings of a figure of a metric; of several it is computed on the same rows."""
+
+    metrics: Sequence[str] = in_column(
+        "the scores; several are compared on the same rows", "--metric", several=True
+    )
+    lower_is_better: bool = setting(LOWER, default=False)
+
+    @property
+    def metric(self) -> str:
+        """The column of the only metric."""
+        return self.metrics[0]
+
+    def columns(self, role: str) -> str:
+        return ", ".join(self.metrics) if role == "metric" else super().columns(role)
 
 
-def add_columns(parser: argparse.ArgumentParser, columns: Mapping[str, str]) -> None:
-    """Declare required columns: a description by name."""
-    for name, what in columns.items():
-        several = {"action": "append"} if name == "metric" else {}
-        more = "; several are compared on the same rows" if several else ""
-        parser.add_argument(f"--{name}", required=True, metavar="COLUMN", help=what + more, **several)
+@dataclass(frozen=True, kw_only=True)
+class OnScale:
+    """Settings of ratings that have a scale."""
+
+    scale: tuple[float, float] | None = setting(
+        "ratings outside are counted and left out", default=None, metavar="A:B", parse=scale
+    )
 
 
-def add_scale(parser: argparse.ArgumentParser) -> None:
-    """Declare the ratings' scale."""
-    parser.add_argument("--scale", type=scale, metavar="A:B", help="ratings outside are counted and left out")
+@dataclass(frozen=True, kw_only=True)
+class Drawings:
+    """Settings of intervals."""
+
+    bootstrap: int = setting(
+        "intervals and p-values from N drawings, 0 for none (default %(default)s)",
+        default=DRAWINGS,
+        metavar="N",
+        parse=count,
+    )
+    seed: int = setting("of the drawings (default 0)", default=0, parse=count)
+    cluster: str | None = None
 
 
-def add_ratings(parser: argparse.ArgumentParser) -> None:
-    """Declare a table of ratings with one row for each."""
-    add_table(parser, "--ratings")
-    columns = {"unit": "what was rated", "rater": "who rated it", "rating": "the rating, a number"}
-    add_columns(parser, columns)
-    add_scale(parser)
+@dataclass(frozen=True, kw_only=True)
+class Bootstrap(Drawings):
+    """Settings of intervals, and of what is drawn."""
+
+    cluster: str | None = in_column(
+        "draw its values, each with all of its rows (default prompt, item or text_id, where one is shared)",
+        default=None,
+    )
 
 
-def ratings_of(arguments: argparse.Namespace, table: Table, *more: list[str | None]) -> list[Any]:
-    """Return the columns unit, rater, rating and *more* of its complete rows."""
-    texts = table.texts(arguments.unit), table.texts(arguments.rater)
-    return table.complete(*texts, table.numbers(arguments.rating), *more)
-
-
-def scale_of(arguments: argparse.Namespace) -> Scale | None:
-    return Scale(*arguments.scale) if arguments.scale else None
+def scale_of(ends: tuple[float, float] | None) -> Scale | None:
+    """Return the scale with these *ends*."""
+    return Scale(*ends) if ends else None
 
 
 def label(column: str) -> str:
@@ -117,23 +148,7 @@ class Cluster(NamedTuple):
     cells: Cells
 
 
-def add_bootstrap(parser: argparse.ArgumentParser, times: int = DRAWINGS) -> None:
-    """Declare intervals, and what is drawn."""
-    add_drawings(parser, times)
-    what = "draw its values, each with all of its rows (default prompt, item or text_id, where one is shared)"
-    parser.add_argument("--cluster", metavar="COLUMN", help=what)
-
-
-def add_drawings(parser: argparse.ArgumentParser, times: int = DRAWINGS) -> None:
-    """Declare intervals alone."""
-    add = parser.add_argument
-    what = "intervals and p-values from N drawings, 0 for none (default %(default)s)"
-    add("--bootstrap", type=count, default=times, metavar="N", help=what)
-    add("--seed", type=count, default=0, help="of the drawings (default 0)")
-    parser.set_defaults(cluster=None)
-
-
-def cluster_of(arguments: argparse.Namespace, table: Table, name: str, units: Cells) -> Cluster:
+def cluster_of(settings: Drawings, table: Table, name: str, units: Cells) -> Cluster:
     """
     Return what is drawn in a bootstrap, since pictures of one prompt are not independent of each other.
 
@@ -147,13 +162,13 @@ def cluster_of(arguments: argparse.Namespace, table: Table, name: str, units: Ce
     Raises:
         BadInput: there is no such column, or a unit has two of its values.
     """
-    if arguments.cluster:
-        cells = table.texts(arguments.cluster)
+    if settings.cluster:
+        cells = table.texts(settings.cluster)
         if divided := [*divided_by(units, cells)]:
             raise BadInput(
-                f"{table.path}, column {arguments.cluster}: {name} {divided[0]} has several of its values"
+                f"{table.path}, column {settings.cluster}: {name} {divided[0]} has several of its values"
             )
-        return Cluster(arguments.cluster, cells)
+        return Cluster(settings.cluster, cells)
     for column in CLUSTERS:
         if not table.has(column):
             continue
@@ -178,21 +193,21 @@ def rows(table: Table) -> list[str | None]:
     return [f"{place:09}" for place in range(len(table.records))]
 
 
-def drawings(arguments: argparse.Namespace, sample: Sample) -> Drawn | None:
+def drawings(settings: Drawings, sample: Sample) -> Drawn | None:
     """Return the bootstrap of a sample; None without intervals."""
-    return drawn(sample, arguments.bootstrap, arguments.seed) if arguments.bootstrap else None
+    return drawn(sample, settings.bootstrap, settings.seed) if settings.bootstrap else None
 
 
-def interval_of(arguments: argparse.Namespace, sample: Sample) -> dict[str, Any]:
+def interval_of(settings: Drawings, sample: Sample) -> dict[str, Any]:
     """Return the intervals of a sample's figures, below their key; empty without them."""
-    drawn = drawings(arguments, sample)
+    drawn = drawings(settings, sample)
     if not (drawn and drawn.values):
         return {}
-    return {"interval": interval(drawn)} | ({"clusters": sample.units} if arguments.cluster else {})
+    return {"interval": interval(drawn)} | ({"clusters": sample.units} if settings.cluster else {})
 
 
 def compared(
-    arguments: argparse.Namespace,
+    settings: Drawings,
     found: Mapping[str, Mapping[Any, Any]],
     sample_of: Callable[[Mapping[Any, Any]], Sample],
     what: str,
@@ -209,7 +224,7 @@ def compared(
     if not common:
         return content
     of_common = {name: sample_of({key: each[key] for key in common}) for name, each in found.items()}
-    drawn = {name: (of.whole, each) for name, of in of_common.items() if (each := drawings(arguments, of))}
+    drawn = {name: (of.whole, each) for name, of in of_common.items() if (each := drawings(settings, of))}
     apart = [asdict(each) for each in differences(drawn)]
     return content | ({"differences": apart} if apart else {})
 
@@ -219,23 +234,23 @@ def caution(rows: int, what: str = "row") -> dict[str, str]:
     return {"caution": f"{rows} {what}{'s' * (rows != 1)}, fewer than {FEW}"} if rows < FEW else {}
 
 
-Evaluated = Callable[[argparse.Namespace, "Table"], Outcome]
+Evaluated = Callable[[Any, Table], Outcome]
 
 
-def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: Table) -> Outcome:
+def sliced(evaluated: Evaluated, settings: Settings, table: Table) -> Outcome:
     """Return the figures of all rows, and by the values of the column `--by`."""
-    whole = of_metrics(evaluated, arguments, table)
-    if getattr(arguments, "bootstrap", 0):
-        whole.content["seed"] = arguments.seed
+    whole = of_metrics(evaluated, settings, table)
+    if isinstance(settings, Drawings) and settings.bootstrap:
+        whole.content["seed"] = settings.seed
     whole.content.update(few(len(table.records), whole))
-    if arguments.by is None:
+    if settings.by is None:
         return whole
-    tags = table.each(arguments.by, values)
+    tags = table.each(settings.by, values)
     by: dict[str, Any] = {}
     for value in sorted({value for each in tags for value in each}):
         records = [row for row, each in zip(table.records, tags, strict=True) if value in each]
         try:
-            part = of_metrics(evaluated, arguments, replace(table, records=records))
+            part = of_metrics(evaluated, settings, replace(table, records=records))
         except BadInput as exc:  # for example, all ratings are the same
             part = Outcome({"error": str(exc)}, whole.draw)
         by[value] = {"rows": len(records)} | part.content | few(len(records), part)
@@ -243,14 +258,13 @@ def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: Table) ->
     return Outcome({"rows": len(table.records)} | whole.content | more, whole.draw)
 
 
-def of_metrics(evaluated: Evaluated, arguments: argparse.Namespace, table: Table) -> Outcome:
+def of_metrics(evaluated: Evaluated, settings: Settings, table: Table) -> Outcome:
     """Return the figures of a metric, or of several on the rows that have all, and their differences."""
-    metrics = getattr(arguments, "metric", None)
-    if metrics is None:
-        return evaluated(arguments, table)
-    metrics = list(dict.fromkeys(metrics))
+    if not isinstance(settings, OfMetrics):
+        return evaluated(settings, table)
+    metrics = list(dict.fromkeys(settings.metrics))
     if len(metrics) == 1:
-        return evaluated(with_metric(arguments, metrics[0]), table)
+        return evaluated(replace(settings, metrics=metrics), table)
     columns = [table.numbers(metric) for metric in metrics]
     records = [
         row
@@ -261,7 +275,8 @@ def of_metrics(evaluated: Evaluated, arguments: argparse.Namespace, table: Table
     others = [row for row in table.records if row.number not in whole]
     found = {
         metric: evaluated(
-            with_metric(arguments, metric), replace(table, records=records, incomplete=others, turned=False)
+            replace(settings, metrics=[metric]),
+            replace(table, records=records, incomplete=others, turned=False),
         )
         for metric in metrics
     }
@@ -269,10 +284,6 @@ def of_metrics(evaluated: Evaluated, arguments: argparse.Namespace, table: Table
     content: dict[str, Any] = {"metrics": {name: each.content for name, each in found.items()}}
     content |= {"differences": list(map(asdict, apart)), "incomplete": len(table.records) - len(records)}
     return Outcome(content, found[metrics[0]].draw, size=found[metrics[0]].size)
-
-
-def with_metric(arguments: argparse.Namespace, metric: str) -> argparse.Namespace:
-    return argparse.Namespace(**vars(arguments) | {"metric": metric})
 
 
 def few(rows: int, found: Outcome) -> dict[str, str]:

@@ -1,0 +1,204 @@
+"""Figures of a metric: against people's ratings, right and wrong pictures, preferences, and known errors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from scoregate.evaluation.agreement import auroc, auroc_sample, correlation, correlation_sample, roc
+from scoregate.evaluation.bootstrap import together
+from scoregate.evaluation.outcome import (
+    Bootstrap,
+    Cluster,
+    OfMetrics,
+    Outcome,
+    cluster_of,
+    drawings,
+    label,
+    outcome,
+    rows,
+)
+from scoregate.evaluation.pairs import MOST, pair_accuracies, pair_accuracy, preference, preferences
+from scoregate.evaluation.tables import Table
+from scoregate.evaluation.ts2 import ts2
+from scoregate.evaluation.winoground import CHANCE, choices, sample_of, winoground
+from scoregate.settings import in_column, setting
+
+VERSIONS = ("released", "printed", "current")
+Version = Literal["released", "printed", "current"]
+VERSION = "the code of the paper's tables (also: paper), its equations, or the code today"
+SKIP_GRAPH = "leave it out of the means, not of std; may be given several times (the paper: 164)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement(OfMetrics, Bootstrap):
+    """Settings of the agreement with people."""
+
+    human: str = in_column("people's ratings")
+    group: str | None = in_column("compare only pairs within it, such as the prompt", default=None)
+    average: Literal["groups", "pairs"] = setting(
+        "accuracy with --group: the mean over groups, as in the paper (default), or of all their pairs",
+        default="groups",
+        choices=["groups", "pairs"],
+    )
+
+
+def of_agreement(settings: Agreement, table: Table) -> Outcome:
+    """Return the figures of correlation and of pairs."""
+    columns = [table.worth(settings.metric, lower=settings.lower_is_better), table.numbers(settings.human)]
+    group = [table.texts(settings.group)] if settings.group else []
+    cluster = cluster_of(settings, table, "row", rows(table))
+    if cluster.name == "row" and settings.group:
+        cluster = Cluster(settings.group, group[0])
+    metric, human, drawn_by, *groups = table.complete(*columns, [*cluster.cells], *group)
+    grouped = groups[0] if groups else None
+    of_pairs = pair_accuracy(metric, human, grouped, average=settings.average)
+
+    few = of_pairs.pairs <= MOST
+    sample = correlation_sample(metric, human, drawn_by)
+    if settings.bootstrap and few:
+        pairs = pair_accuracies(metric, human, grouped, cluster=drawn_by, average=settings.average)
+        sample = together(sample, pairs)
+    drawn = drawings(settings, sample)
+
+    def draw(axes: Any) -> None:
+        axes.scatter(metric, human, s=8, alpha=0.4)
+        axes.set_xlabel(label(settings.metric))
+        axes.set_ylabel(label(settings.human))
+        axes.set_title(f"pairwise accuracy {of_pairs.accuracy:.4f}")
+
+    found = outcome(table, draw, correlation(metric, human), of_pairs, drawn=drawn, cluster=cluster.name)
+    if drawn and not few:
+        found.content["no_interval"] = f"of accuracy: {of_pairs.pairs:,} pairs, more than {MOST:,}"
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auroc(OfMetrics, Bootstrap):
+    """Settings of the area under the ROC curve."""
+
+    label: str = in_column("1 or true of a right picture, else 0 or false", "--label", "--human")
+
+
+def of_auroc(settings: Auroc, table: Table) -> Outcome:
+    """Return the area."""
+    cluster = cluster_of(settings, table, "row", rows(table))
+    metric, truth, together = table.complete(
+        table.worth(settings.metric, lower=settings.lower_is_better),
+        table.labels(settings.label),
+        [*cluster.cells],
+    )
+    found = auroc(metric, truth)
+    drawn = drawings(settings, auroc_sample(metric, truth, together))
+
+    def draw(axes: Any) -> None:
+        axes.plot(*roc(metric, truth))
+        axes.plot([0, 1], [0, 1], color="grey", linestyle="--")
+        axes.set_xlabel("false-accept rate")
+        axes.set_ylabel("true-accept rate")
+        axes.set_title(f"{label(settings.metric)}, area {found.auroc:.4f}")
+
+    return outcome(table, draw, found, drawn=drawn, cluster=cluster.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preference(OfMetrics, Bootstrap):
+    """Settings of the binary accuracy."""
+
+    human: str = in_column("a number that is larger for the picture that people prefer")
+    group: str = in_column("the pictures to compare with each other, such as those of one prompt")
+    average: Literal["pairs", "groups"] = setting(
+        "accuracy of all pairs (default), or the mean over groups",
+        default="pairs",
+        choices=["pairs", "groups"],
+    )
+
+
+def of_preference(settings: Preference, table: Table) -> Outcome:
+    """Return the share."""
+    numbers = table.worth(settings.metric, lower=settings.lower_is_better), table.numbers(settings.human)
+    groups = table.texts(settings.group)
+    cluster = cluster_of(settings, table, "row", rows(table))
+    if cluster.name == "row":
+        cluster = Cluster(settings.group, groups)
+    metric, human, group, together = table.complete(*numbers, groups, [*cluster.cells])
+    found = preference(metric, human, group, average=settings.average)
+    sample = preferences(metric, human, group, cluster=together, average=settings.average)
+    drawn = drawings(settings, sample)
+
+    def draw(axes: Any) -> None:
+        axes.bar(["correct", "tied", "wrong"], [found.correct, found.ties_metric, found.wrong])
+        axes.set_ylabel("pairs")
+        axes.set_title(f"{label(settings.metric)}, accuracy {found.accuracy:.4f}")
+
+    return outcome(table, draw, found, drawn=drawn, cluster=cluster.name)
+
+
+def version(text: str) -> str:
+    """Return the version that *text* names."""
+    return "released" if text == "paper" else text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ts2(OfMetrics):
+    """Settings of T2IscoreScore."""
+
+    graph: str = in_column("the graph, one for each prompt")
+    node: str = in_column("the node; its first digits say how many errors")
+    version: Version = setting(VERSION, parse=version, choices=VERSIONS)
+    skip_graph: Sequence[str] | None = setting(SKIP_GRAPH, default=None, metavar="GRAPH", several=True)
+
+
+def of_ts2(settings: Ts2, table: Table) -> Outcome:
+    """Return the figures of all graphs, and of the parts of the released data."""
+    scores = table.worth(settings.metric, lower=settings.lower_is_better)
+    graphs, nodes = table.names(settings.graph), table.names(settings.node)
+    found = ts2(scores, graphs, nodes, settings.version, settings.skip_graph or ())
+
+    def draw(axes: Any) -> None:
+        parts: dict[str, Any] = {"all": vars(found)} | found.partitions
+        for place, name in enumerate(("rank", "sep", "delta")):
+            at = [number + place / 4 for number in range(len(parts))]
+            axes.bar(at, [part[name] for part in parts.values()], width=0.25, label=name)
+        axes.set_xticks([number + 0.25 for number in range(len(parts))], list(parts))
+        axes.set_title(label(settings.metric))
+        axes.legend()
+
+    return outcome(table, draw, found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Winoground(OfMetrics, Bootstrap):
+    """Settings of Winoground's scores."""
+
+    metrics: Sequence[str] = in_column("the scores, four for each item", "--metric", several=True)
+    item: str = in_column("the item")
+    caption: str = in_column("the caption, 0 or 1", default="caption")
+    image: str = in_column("the picture, 0 or 1", default="image")
+
+
+def of_winoground(settings: Winoground, table: Table) -> Outcome:
+    """Return the three shares."""
+    texts = [table.texts(column) for column in (settings.item, settings.caption, settings.image)]
+    scores = table.worth(settings.metric, lower=settings.lower_is_better)
+    cluster = cluster_of(settings, table, "item", texts[0])
+    left_out = replace(table, records=[*table.incomplete])
+    every = {*texts[0], *(left_out.texts(settings.item) if left_out.records else ())} - {None}
+    metric, item, caption, image, together = table.complete(scores, *texts, [*cluster.cells])
+    found = winoground(metric, item, caption, image)
+    found = replace(found, incomplete=len(every) - found.items)
+    of_item = dict(zip(item, together, strict=True))
+    drawn = drawings(settings, sample_of(choices(metric, item, caption, image), of_item))
+
+    def draw(axes: Any) -> None:
+        axes.bar(list(CHANCE), [getattr(found, name) for name in CHANCE])
+        for place, chance in enumerate(CHANCE.values()):
+            dots = {"color": "black", "linestyle": "--"}
+            axes.plot(
+                [place - 0.4, place + 0.4], [chance, chance], label="chance" if not place else None, **dots
+            )
+        axes.set_ylim(0, 1)
+        axes.set_title(f"{label(settings.metric)}, {found.items} items")
+        axes.legend()
+
+    size = found.items, "item"
+    return outcome(table, draw, found, drawn=drawn, cluster=cluster.name, size=size)

@@ -1,0 +1,236 @@
+"""Figures of raters: their agreement, how many are enough, reliable prompts, and answers in templates."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from scoregate.evaluation.outcome import (
+    TABLE,
+    Bootstrap,
+    OnScale,
+    Outcome,
+    Settings,
+    cluster_of,
+    label,
+    outcome,
+    scale_of,
+)
+from scoregate.evaluation.raters import LEVELS, alpha, convergence
+from scoregate.evaluation.tables import Table
+from scoregate.evaluation.templates import Answers, Picture, correlations, reliable, scores, templates, valued
+from scoregate.settings import count, in_column, setting, share, whole
+
+COLUMNS = {
+    "template": "wl, dsg or likert",
+    "item": "the prompt",
+    "model": "the generator",
+    "rater": "who answered",
+    "answer": "the answer",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratings(Settings, OnScale):
+    """Settings of a table of ratings with one row for each."""
+
+    table: Path = setting(TABLE, "--ratings", metavar="FILE", parse=Path)
+    unit: str = in_column("what was rated")
+    rater: str = in_column("who rated it")
+    rating: str = in_column("the rating, a number")
+
+    def complete(self, table: Table, *more: list[str | None]) -> list[Any]:
+        """Return the columns unit, rater, rating and *more* of the complete rows of *table*."""
+        texts = table.texts(self.unit), table.texts(self.rater)
+        return table.complete(*texts, table.numbers(self.rating), *more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alpha(Ratings, Bootstrap):
+    """Settings of Krippendorff's alpha."""
+
+    bootstrap: int = setting(
+        "intervals from N drawings, 0 for none (default 0)", default=0, metavar="N", parse=count
+    )
+
+
+def of_alpha(settings: Alpha, table: Table) -> Outcome:
+    """Return alpha at the three levels."""
+    cluster = cluster_of(settings, table, "unit", table.texts(settings.unit))
+    unit, rater, rating, together = settings.complete(table, [*cluster.cells])
+    found = alpha(
+        unit,
+        rater,
+        rating,
+        scale=scale_of(settings.scale),
+        bootstrap=settings.bootstrap,
+        seed=settings.seed,
+        cluster=together,
+    )
+
+    def draw(axes: Any) -> None:
+        axes.bar(LEVELS, [getattr(found, level) or 0 for level in LEVELS], color="lightsteelblue")
+        for level, ends in (found.intervals or {}).items():
+            axes.plot([level, level], ends, color="black", marker="_")
+        axes.axhline(0, color="black", linewidth=0.5)
+        axes.set_ylabel("Krippendorff's alpha")
+        axes.set_title(f"{found.units} units, {found.raters} raters")
+
+    drawn = {"cluster": cluster.name if settings.bootstrap else None}
+    return outcome(table, draw, found, drawn)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convergence(Ratings):
+    """Settings of the number of raters that is enough."""
+
+    model: str | None = in_column(
+        "the generator of each unit: compare the generators' order, too", default=None
+    )
+    level: Literal["nominal", "ordinal", "interval"] = setting(
+        "default interval", default="interval", choices=["nominal", "ordinal", "interval"]
+    )
+    samples: int = setting("subsets of each size (default 50)", default=50, metavar="N", parse=whole)
+    seed: int = setting("of the subsets (default 0)", default=0, parse=count)
+
+
+def of_convergence(settings: Convergence, table: Table) -> Outcome:
+    """Return mean and band for each number of raters."""
+    more = [table.texts(settings.model)] if settings.model else []
+    unit, rater, rating, *model = settings.complete(table, *more)
+    found = convergence(
+        unit,
+        rater,
+        rating,
+        model=model[0] if model else None,
+        level=settings.level,
+        scale=scale_of(settings.scale),
+        samples=settings.samples,
+        seed=settings.seed,
+    )
+
+    def draw(axes: Any) -> None:
+        steps = [step for step in found.steps if step.mean is not None]
+        at = [step.k for step in steps]
+        axes.plot(at, [step.mean for step in steps], marker="o")
+        axes.fill_between(at, [step.low for step in steps], [step.high for step in steps], alpha=0.3)
+        axes.set_xticks(at)
+        axes.set_xlabel("raters")
+        axes.set_ylabel(f"alpha, {found.level}")
+
+    return outcome(table, draw, found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reliable(Settings, OnScale):
+    """Settings of the prompts that raters agree about."""
+
+    table: Path = setting(TABLE, "--ratings", metavar="FILE", parse=Path)
+    prompt: str = in_column("the prompt, or its id")
+    model: str = in_column("the generator")
+    rating: str = in_column("the rating, a number")
+    template: str | None = in_column(
+        "the wording of the question to raters, if there are several", default=None
+    )
+    unit: str | None = in_column("the word or question that a rating is about", default=None)
+    threshold: float = setting("of the largest disagreement (default 0.5)", default=0.5, parse=share)
+
+
+def of_reliable(settings: Reliable, table: Table) -> Outcome:
+    """Return the prompts, and what every generator and template keeps."""
+    optional = {name: getattr(settings, name) for name in ("template", "unit") if getattr(settings, name)}
+    columns = [table.texts(column) for column in (settings.prompt, settings.model, *optional.values())]
+    rating, prompt, model, *more = table.complete(table.numbers(settings.rating), *columns)
+    found = reliable(
+        prompt,
+        model,
+        rating,
+        scale=scale_of(settings.scale),
+        threshold=settings.threshold,
+        **dict(zip(optional, more, strict=True)),
+    )
+
+    def draw(axes: Any) -> None:
+        names = [label(" ".join(filter(None, (part.model, part.template)))) for part in found.parts]
+        axes.barh([*names, "all"], [*(part.reliable for part in found.parts), found.reliable])
+        axes.set_xlim(0, found.prompts)
+        axes.set_xlabel(f"reliable of {found.prompts} prompts")
+
+    return outcome(table, draw, found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Templates(Settings):
+    """Settings of answers in templates."""
+
+    table: Path = setting(TABLE, "--answers", metavar="FILE", parse=Path)
+    template: str = in_column(COLUMNS["template"], default="template")
+    item: str = in_column(COLUMNS["item"], default="item")
+    model: str = in_column(COLUMNS["model"], default="model")
+    rater: str = in_column(COLUMNS["rater"], default="rater")
+    answer: str = in_column(COLUMNS["answer"], default="answer")
+    unit: str | None = in_column(
+        "the word or question that the answer is about (default unit, where it is there)", default=None
+    )
+    out: Path | None = setting(
+        "write the pictures' scores, a .csv with a column by template",
+        default=None,
+        metavar="FILE",
+        parse=Path,
+    )
+
+
+def of_templates(settings: Templates, table: Table) -> Outcome:
+    """Return a row for each template and generator, and the correlations of templates."""
+    answers = answers_of(table, {name: getattr(settings, name) for name in COLUMNS}, settings.unit)
+    rows, of_pictures = templates(answers), scores(answers)
+    content = {
+        "pictures": {name: len(found) for name, found in of_pictures.items()},
+        "templates": [asdict(row) for row in rows],
+        "correlations": correlations(of_pictures),
+        "dropped": table.dropped,
+    }
+    if settings.out:
+        write(settings.out, of_pictures)
+
+    def draw(axes: Any) -> None:
+        whole = [row for row in rows if row.model == "all"]
+        names = [label(row.template) for row in whole]
+        axes.bar(names, [row.ordinal or 0 for row in whole], color="lightsteelblue")
+        axes.set_ylabel("Krippendorff's alpha, ordinal")
+
+    return Outcome(content, draw)
+
+
+def answers_of(table: Table, names: Mapping[str, str], unit: str | None = None) -> Answers:
+    """
+    Return the complete rows.
+
+    Args:
+        names: the columns by the names of `COLUMNS`.
+        unit: the column of words or questions, by default `unit` if there is one.
+
+    Raises:
+        BadInput: there is no such column, or a template does not have an answer.
+    """
+    if unit is None and table.has("unit"):
+        unit = "unit"
+    units: list[str | None] = (
+        [text or "" for text in table.texts(unit)] if unit else [""] * len(table.records)
+    )
+    columns = [table.texts(names[name]) for name in COLUMNS]
+    template, item, model, rater, answer, of = table.complete(*columns, units)
+    template = [name.lower() for name in template]
+    pairs = list(zip(template, answer, strict=True))
+    values = table.each(names["answer"], lambda pair: valued(*pair), pairs)
+    return Answers(template, item, model, of, rater, values)
+
+
+def write(path: Path, found: dict[str, dict[Picture, float]]) -> None:
+    """Write a row for each picture, with an empty cell where a template has no score."""
+    pictures = sorted({picture for each in found.values() for picture in each})
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["item", "model", *found])
+        rows.writerows([*picture, *(each.get(picture) for each in found.values())] for picture in pictures)
