@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from models.core.contract import Prepared
-from models.families.fake import FakeModel
+from models.families.fake.model import FakeModel
 from service.process.command import main
 
 DEVICE = "cpu:3"

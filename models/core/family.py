@@ -1,7 +1,7 @@
 """The declaration of a family of models: its role, its settings and its loader."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, cast
 
@@ -36,6 +36,28 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Signs:
+    """
+    The signs in a checkpoint's files that it is one of a family, in the order in which they count.
+
+    Attributes:
+        files: any of these files is in the checkpoint.
+        keys: any of these keys is in its `config.json`.
+        model_types: `model_type` is one of them.
+        architectures: a name in `architectures` ends with one of them; of several families the longest end
+            counts, since it says most.
+        refusal: takes the `config.json` of a checkpoint with such signs, and returns why the family cannot
+            load it, or an empty text.  Called before the weights are downloaded.
+    """
+
+    files: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    model_types: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    refusal: Callable[[Mapping[str, Any]], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """
     A family of models.
@@ -51,6 +73,10 @@ class Family:
         planner: "package.module:function", for `--check` of a model that is not in such a directory.  The
             function takes a table and returns its `Plan`, without loading the model.
         required: default of the setting `required`: the service is ready only when the model is.
+        repositories: the hub ids of its published models, each with further settings of its table.  The id
+            is the checkpoint, unless they have `model`.
+        signs: of its other checkpoints.
+        served: its models are named `ROLE=openai:NAME@URL`.
     """
 
     name: str
@@ -60,6 +86,9 @@ class Family:
     weights: str = ""
     planner: str = ""
     required: bool = True
+    repositories: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    signs: Signs = Signs()
+    served: bool = False
 
     def __post_init__(self) -> None:
         """Raise `TypeError` or `ValueError` for an invalid declaration."""

@@ -6,85 +6,48 @@ A checkpoint is recognised by its configuration, never by code in it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from models.checkpoints.files import CONFIG, FETCHED_FIRST, OPEN_CLIP_CONFIG, read_json
+from models.checkpoints.files import CONFIG, FETCHED_FIRST, read_json
 from models.checkpoints.locate import HUB_ID, download, locate
 from models.core.contract import CheckpointError
+from models.core.family import Family, Signs
 from models.core.settings import http_address
-from models.families.clip_flant5 import PUBLISHED
-from models.families.editreward import REPOSITORY as EDITREWARD
-from models.families.hpsv3 import REPOSITORY as HPSV3
-from models.families.hpsv3pp import REPOSITORY as HPSV3PP
-from models.families.imagereward import REPOSITORY as IMAGEREWARD
-from models.families.videoalign import REPOSITORY as VIDEOALIGN
+from models.families.clip import FAMILY as OPEN_CLIP
+from models.families.registry import families, own
 
 Table = dict[str, Any]
 
 DEMO = "demo:"
 SERVED = "openai:"
-SERVED_FAMILIES = {
-    "questions": "openai",
-    "vqa": "openai_vlm",
-    "reward": "openai_reward",
-    "embedding": "openai_embedding",
-}
-PICKSCORE = "yuvalkirstain/PickScore_v1"
-HPSV2 = "xswu/HPSv2"
-AESTHETIC = "trl-lib/ddpo-aesthetic-predictor"  # the head; the CLIP below it is OpenAI's
 QUICK = "-quickgelu"  # at the end of the names of open_clip's architectures with this activation
 NAME_AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE | re.DOTALL)
 SEES = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
 
-KNOWN: Mapping[str, Table] = {
-    **{name: {"role": "vqa", "family": "clip_flant5"} for name in PUBLISHED},
-    PICKSCORE: {"role": "clip", "family": "open_clip"},
-    HPSV2: {
-        "role": "clip",
-        "family": "open_clip",
-        "model": "ViT-H-14",
-        "pretrained": f"hf-hub:{HPSV2}@697403c78157020a1ae59d23f111aa58ced35b0a/HPS_v2.1_compressed.pt",
-        "resize_mode": "longest",
-        "id": "hps-v2.1",
-    },
-    IMAGEREWARD: {"role": "imagereward", "family": "imagereward"},
-    EDITREWARD: {"role": "editreward", "family": "editreward"},
-    VIDEOALIGN: {"role": "videoalign", "family": "videoalign"},
-    HPSV3: {"role": "hpsv3", "family": "hpsv3"},
-    HPSV3PP: {"role": "hpsv3pp", "family": "hpsv3pp"},
-    AESTHETIC: {
-        "role": "aesthetic",
-        "family": "aesthetic",
-        "model": "ViT-L-14-quickgelu",
-        "pretrained": "openai",
-        "head": f"hf-hub:{AESTHETIC}/aesthetic-model.pth",
-    },
-}
 
-BY_MODEL_TYPE = {
-    "clip": ("clip", "open_clip"),
-    "siglip": ("clip", "transformers_clip"),
-    "siglip2": ("clip", "transformers_clip"),
-    "align": ("clip", "transformers_clip"),
-    "clip_t5": ("vqa", "clip_flant5"),
-    "instructblip": ("vqa", "instructblip"),
-    "mask2former": ("detector", "mask2former"),
-    "owlv2": ("detector", "owlv2"),
-}
-BY_ARCHITECTURE = {
-    "ForImageTextRetrieval": ("itm", "blip_itm"),
-    "Blip2ForConditionalGeneration": ("vqa", "instructblip"),
-    "BlipForQuestionAnswering": ("vqa", "blip_vqa"),
-    "ForSequenceClassification": ("nli", "transformers_nli"),
-    "ForCausalLM": ("questions", "transformers"),
-}
-ACCEPTED = (
-    "a hub id (owner/name), a directory, a name of open_clip (NAME:TAG), a metric that has weights of its"
-    " own, demo:NAME, or [ROLE=]openai:NAME@URL with a ROLE of " + ", ".join(SERVED_FAMILIES)
-)
+def accepted() -> str:
+    """Return the forms of a model's name, in words; roles are those of this repository's families."""
+    return (
+        "a hub id (owner/name), a directory, a name of open_clip (NAME:TAG), a metric that has weights of its"
+        " own, demo:NAME, or [ROLE=]openai:NAME@URL with a ROLE of "
+        + ", ".join(served_families(own().values()))
+    )
+
+
+def served_families(declared: Iterable[Family]) -> dict[str, Family]:
+    """Return those of the *declared* families that are named `ROLE=openai:NAME@URL`, by role."""
+    return first_of((family.role, family) for family in declared if family.served)
+
+
+def first_of(pairs: Iterable[tuple[str, Family]]) -> dict[str, Family]:
+    """Return the first family for each key: a package cannot take what a family of this repository has."""
+    found = dict[str, Family]()
+    for key, family in pairs:
+        found.setdefault(key, family)
+    return found
 
 
 def table_of(name: str) -> Table:
@@ -100,8 +63,8 @@ def table_of(name: str) -> Table:
     role, is_served, rest = name.partition(SERVED)
     if is_served and (not role or role.endswith("=")):
         return served(rest, role.removesuffix("="))
-    if known := KNOWN.get(name):
-        return {**known} if "model" in known else {**known, "checkpoint": name}
+    if table := published(name):
+        return table
     if name.startswith(DEMO) or Path(name).expanduser().is_dir():
         return recognised(name, locate(name).directory)
     if HUB_ID.fullmatch(name):
@@ -122,10 +85,11 @@ def served(name: str, role: str) -> Table:
     except ValueError as exc:
         raise CheckpointError(f"{SERVED}{model}@URL: the URL {exc}") from exc
     role = role or ("vqa" if SEES.search(model) else "questions")
-    if role not in SERVED_FAMILIES:
-        raise CheckpointError(f"{role}={SERVED}{model}: the role must be one of {', '.join(SERVED_FAMILIES)}")
+    known = served_families(families().values())
+    if role not in known:
+        raise CheckpointError(f"{role}={SERVED}{model}: the role must be one of {', '.join(known)}")
     base = url.rstrip("/") + ("" if path.strip("/") else "/v1")
-    return {"role": role, "family": SERVED_FAMILIES[role], "base_url": base, "model": model}
+    return tabled(known[role], base_url=base, model=model)
 
 
 def by_open_clip_name(name: str) -> Table:
@@ -136,13 +100,13 @@ def by_open_clip_name(name: str) -> Table:
     tags = open_clip.list_pretrained_tags_by_model(model)
     tag = tag or ("openai" if "openai" in tags else "")
     if model not in open_clip.list_models():
-        raise CheckpointError(f"--model {name}: is not {ACCEPTED}")
+        raise CheckpointError(f"--model {name}: is not {accepted()}")
     if tag not in tags:
         raise CheckpointError(
             f"--model {name}: add one of open_clip's tags, {model}:TAG; it has {', '.join(tags)}"
         )
     check_activation(name, model, tag)
-    return {"role": "clip", "family": "open_clip", "model": model, "pretrained": tag}
+    return tabled(OPEN_CLIP, model=model, pretrained=tag)
 
 
 def check_activation(name: str, model: str, tag: str) -> None:
@@ -162,19 +126,52 @@ def check_activation(name: str, model: str, tag: str) -> None:
 
 def recognised(name: str, directory: Path) -> Table:
     """Return the table of the checkpoint *name*, whose configuration is in *directory*."""
-    if (directory / OPEN_CLIP_CONFIG).is_file():
-        return {"role": "clip", "family": "open_clip", "checkpoint": name}
+    family, config = family_of(name, directory)
+    if family.signs.refusal and (reason := family.signs.refusal(config)):
+        raise CheckpointError(f"--model {name}: {reason}")
+    return tabled(family, checkpoint=name)
+
+
+def family_of(name: str, directory: Path) -> tuple[Family, Table]:
+    """
+    Return the family of the checkpoint *name*, by the signs of all families, and its `config.json`.
+
+    The latter is empty where a file is the sign: there may be none.  Raises `CheckpointError`.
+    """
+
+    def first(fits: Callable[[Signs], bool]) -> Family | None:
+        return next((family for family in families().values() if fits(family.signs)), None)
+
+    if found := first(lambda signs: any((directory / file).is_file() for file in signs.files)):
+        return found, {}
     config = read_json(directory / CONFIG)
-    kind, architectures = str(config.get("model_type")), config.get("architectures") or []
-    ends = (
-        given for end, given in BY_ARCHITECTURE.items() if any(str(a).endswith(end) for a in architectures)
+    kind = str(config.get("model_type"))
+    found = (
+        first(lambda signs: any(key in config for key in signs.keys))
+        or first(lambda signs: kind in signs.model_types)
+        or by_architecture(config.get("architectures") or [])
     )
-    found = BY_MODEL_TYPE.get("clip_t5" if "mm_projector_type" in config else kind) or next(ends, None)
     if found is None:
         raise CheckpointError(f"--model {name}: no family loads a checkpoint of model_type {kind!r}")
-    role, family = found
-    text = config.get("text_config")
-    language = text.get("model_type") if isinstance(text, dict) else None
-    if family == "instructblip" and language != "t5":
-        raise CheckpointError(f"--model {name}: its language model must be a T5, not {language!r}")
-    return {"role": role, "family": family, "checkpoint": name}
+    return found, config
+
+
+def by_architecture(names: Sequence[Any]) -> Family | None:
+    """Return the family with the longest end of any of *names*."""
+    ends = first_of((end, family) for family in families().values() for end in family.signs.architectures)
+    fitting = [end for end in ends if any(str(name).endswith(end) for name in names)]
+    return ends[max(fitting, key=len)] if fitting else None
+
+
+def published(name: str) -> Table | None:
+    """Return the table of a published model; None for any other *name*."""
+    family = next((each for each in families().values() if name in each.repositories), None)
+    if family is None:
+        return None
+    more = family.repositories[name]
+    return tabled(family, **more) if "model" in more else tabled(family, **more, checkpoint=name)
+
+
+def tabled(family: Family, **settings: Any) -> Table:
+    """Return a table of *family* with *settings*."""
+    return {"role": family.role, "family": family.name, **settings}

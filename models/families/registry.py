@@ -1,40 +1,20 @@
 """
 All families of models.
 
-Those of this repository are declared in the packages of this folder; other packages add theirs by entry
-points of the group `scoregate.models`.  Declarations need neither weights nor torch.
+Each package of this folder declares its own in `__init__.py`, and nothing else lists them.  Other packages
+add theirs by entry points of the group `scoregate.models`.  Declarations need neither weights nor torch.
 """
 
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from typing import Any, Protocol, TypeVar
 
+from models import families as package
 from models.core.family import Family
 from models.core.messages import in_short
-from models.families import (
-    aesthetic,
-    artifact,
-    blip_itm,
-    blip_vqa,
-    clip,
-    clip_flant5,
-    decisions,
-    detector,
-    editreward,
-    embedding,
-    fake,
-    hpsv3,
-    hpsv3pp,
-    imagereward,
-    instructblip,
-    nli,
-    ocr,
-    openai,
-    question_llm,
-    transformers_clip,
-    videoalign,
-)
 
 
 class PluginError(Exception):
@@ -88,39 +68,31 @@ def where(entry: EntryPoint) -> str:
 
 
 GROUP = "scoregate.models"
-OWN = (
-    clip.FAMILY,
-    transformers_clip.FAMILY,
-    clip_flant5.FAMILY,
-    instructblip.FAMILY,
-    blip_vqa.FAMILY,
-    openai.VLM,
-    decisions.FAMILY,
-    question_llm.FAMILY,
-    openai.LLM,
-    openai.REWARD,
-    blip_itm.FAMILY,
-    imagereward.FAMILY,
-    hpsv3.FAMILY,
-    hpsv3pp.FAMILY,
-    editreward.FAMILY,
-    videoalign.FAMILY,
-    aesthetic.FAMILY,
-    artifact.FAMILY,
-    nli.FAMILY,
-    embedding.FAMILY,
-    openai.EMBEDDING,
-    ocr.FAMILY,
-    detector.MASK2FORMER,
-    detector.OWLV2,
-    fake.FAMILY,
-)
+
+
+def own() -> dict[str, Family]:
+    """
+    Return the families of this repository by name: every `Family` that a package of this folder declares.
+
+    The order is that of the packages' names, then that of the declarations in a package.
+    """
+    found = {}
+    for info in iter_modules(package.__path__):
+        if info.ispkg:
+            module = import_module(f"{package.__name__}.{info.name}")
+            declared = [value for value in vars(module).values() if isinstance(value, Family)]
+            found.update({family.name: family for family in declared})
+    return found
 
 
 @cache
 def families() -> Mapping[str, Family]:
-    """Return every family by name.  Raises `PluginError` for an unusable one of another package."""
-    return with_plugins({family.name: family for family in OWN}, GROUP, Family)
+    """
+    Return every family by name, first those of this repository.
+
+    Raises `PluginError` for an unusable one of another package.
+    """
+    return with_plugins(own(), GROUP, Family)
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from models.core.contract import CheckpointError, Temporary
 from models.core.messages import in_short
-from models.families.names import ACCEPTED
+from models.families.names import accepted
 from models.families.registry import PluginError
 from service import __version__
 from service.core.errors import ScoregateError
@@ -77,7 +77,7 @@ def add_named_models(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="in place of server.port; 0 picks a free one")
     parser.add_argument("--uds", metavar="PATH", help="Unix socket, in place of a host and a port")
     group = parser.add_argument_group("models by name, in place of a profile")
-    group.add_argument("--model", action="append", metavar="NAME", help=ACCEPTED)
+    group.add_argument("--model", action="append", metavar="NAME", help=accepted())
     group.add_argument("--devices", help='"all", or names with commas, such as cuda:0,cuda:1')
     group.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="")
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from models.families import fake
+from models.families.fake import model as fake
 from models.images.image import Image
 from tests.support.large_requests import context, items_of, pictures
 from tests.support.pictures import b64, item

@@ -7,8 +7,8 @@ from typing import Any
 from models.core.calls import GenerateCall, RewardCall
 from models.core.contract import Prepared
 from models.core.outcomes import Reward, Text
-from models.families import fake
-from models.families.fake import chance
+from models.families.fake import model as fake
+from models.families.fake.model import chance
 
 HELD_S = 100  # at most, so that a test that fails ends
 

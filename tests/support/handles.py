@@ -6,7 +6,7 @@ from time import monotonic
 
 from models.core.calls import LikelihoodCall
 from models.core.settings import ModelSettings
-from models.families.fake import GREY
+from models.families.fake.model import GREY
 from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.lanes import LANES

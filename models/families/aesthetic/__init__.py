@@ -9,6 +9,8 @@ from pydantic import Field
 from models.core.family import Family
 from models.families.clip import ClipSettings
 
+AESTHETIC = "trl-lib/ddpo-aesthetic-predictor"  # the head; the CLIP below it is OpenAI's
+
 
 class AestheticSettings(ClipSettings):
     """A CLIP with a head."""
@@ -26,4 +28,11 @@ FAMILY = Family(
     settings=AestheticSettings,
     loader="models.families.aesthetic.model:from_settings",
     planner="models.families.aesthetic.model:plan",
+    repositories={
+        AESTHETIC: {
+            "model": "ViT-L-14-quickgelu",
+            "pretrained": "openai",
+            "head": f"hf-hub:{AESTHETIC}/aesthetic-model.pth",
+        }
+    },
 )

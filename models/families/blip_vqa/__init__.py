@@ -1,6 +1,6 @@
 """BLIP for visual question answering (Li et al. 2022), in the role `vqa`."""
 
-from models.core.family import Family
+from models.core.family import Family, Signs
 from models.core.settings import LocalSettings
 
 FAMILY = Family(
@@ -9,4 +9,5 @@ FAMILY = Family(
     settings=LocalSettings,
     loader="models.families.blip_vqa.model:from_settings",
     weights="models.families.blip_vqa.model:weights",
+    signs=Signs(architectures=("BlipForQuestionAnswering",)),
 )

@@ -4,8 +4,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from models.core.family import Family
+from models.checkpoints.files import OPEN_CLIP_CONFIG
+from models.core.family import Family, Signs
 from models.core.settings import LocalSettings
+
+PICKSCORE = "yuvalkirstain/PickScore_v1"
+HPSV2 = "xswu/HPSv2"
 
 
 class ClipSettings(LocalSettings):
@@ -33,4 +37,14 @@ FAMILY = Family(
     settings=ClipSettings,
     loader="models.families.clip.model:from_settings",
     planner="models.families.clip.source:plan",
+    repositories={
+        PICKSCORE: {},
+        HPSV2: {
+            "model": "ViT-H-14",
+            "pretrained": f"hf-hub:{HPSV2}@697403c78157020a1ae59d23f111aa58ced35b0a/HPS_v2.1_compressed.pt",
+            "resize_mode": "longest",
+            "id": "hps-v2.1",
+        },
+    },
+    signs=Signs(files=(OPEN_CLIP_CONFIG,), model_types=("clip",)),
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from models.core.family import Family
+from models.core.family import Family, Signs
 from models.core.settings import NOT_IN_RECIPE, LocalSettings
 
 FLAN_T5 = {
@@ -49,4 +49,6 @@ FAMILY = Family(
     settings=ClipFlanT5Settings,
     loader="models.families.clip_flant5.model:from_settings",
     planner="models.families.clip_flant5.layout:plan",
+    repositories={name: {} for name in PUBLISHED},
+    signs=Signs(keys=("mm_projector_type",), model_types=("clip_t5",)),
 )

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from models.core.family import Family
+from models.core.family import Family, Signs
 from models.core.settings import LocalSettings
 
 
@@ -23,6 +23,7 @@ MASK2FORMER = Family(
     settings=LocalSettings,
     loader="models.families.detector.mask2former:from_settings",
     weights="models.families.detector.mask2former:weights",
+    signs=Signs(model_types=("mask2former",)),
 )
 OWLV2 = Family(
     "owlv2",
@@ -30,4 +31,5 @@ OWLV2 = Family(
     settings=Owlv2Settings,
     loader="models.families.detector.owlv2:from_settings",
     weights="models.families.detector.owlv2:weights",
+    signs=Signs(model_types=("owlv2",)),
 )

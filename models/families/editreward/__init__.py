@@ -12,4 +12,5 @@ FAMILY = Family(
     settings=TunedSettings,
     loader="models.families.editreward.model:from_settings",
     weights="models.families.editreward.model:weights_files",
+    repositories={REPOSITORY: {}},
 )

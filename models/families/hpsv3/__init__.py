@@ -12,4 +12,5 @@ FAMILY = Family(
     settings=TunedSettings,
     loader="models.families.hpsv3.model:from_settings",
     weights="models.families.hpsv3.model:weights_files",
+    repositories={REPOSITORY: {}},
 )

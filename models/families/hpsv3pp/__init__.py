@@ -12,4 +12,5 @@ FAMILY = Family(
     settings=TunedSettings,
     loader="models.families.hpsv3pp.model:from_settings",
     weights="models.families.hpsv3pp.model:weights_files",
+    repositories={REPOSITORY: {}},
 )

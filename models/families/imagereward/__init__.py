@@ -12,4 +12,5 @@ FAMILY = Family(
     settings=LocalSettings,
     loader="models.families.imagereward.model:from_settings",
     weights="models.families.imagereward.network:weights_files",
+    repositories={REPOSITORY: {}},
 )

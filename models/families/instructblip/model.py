@@ -38,7 +38,7 @@ from models.core.settings import LocalSettings
 from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaCall, outcomes_of
 from models.families.clip_flant5.layout import EOS, PAD, Tokenizer
 from models.families.inputs import padded, upload
-from models.families.instructblip import FAMILY
+from models.families.instructblip import FAMILY, refusal
 from models.families.processors import blip_pixels
 
 INSTRUCTED = "instructblip"  # its Q-Former reads the question
@@ -60,9 +60,8 @@ class Network:
         path = directory / CONFIG
         given = read_json(path)
         kind = check_model_type(path, given, *KINDS)
-        language = given.get("text_config") or {}
-        if not isinstance(language, dict) or language.get("model_type") != "t5":
-            raise CheckpointError(f"{path}: the language model must be a T5")
+        if reason := refusal(given):
+            raise CheckpointError(f"{path}: {reason}")
         self.whole = load_pretrained(KINDS[kind], directory, dtype).to(device).eval()
         self.instructed, self._device = kind == INSTRUCTED, device
 

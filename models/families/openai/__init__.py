@@ -55,6 +55,7 @@ LLM = Family(
     settings=LlmSettings,
     loader="models.families.openai.llm:from_settings",
     planner="models.families.openai:plan",
+    served=True,
     required=False,
 )
 VLM = Family(
@@ -63,6 +64,7 @@ VLM = Family(
     settings=VlmSettings,
     loader="models.families.openai.vlm:from_settings",
     planner="models.families.openai:plan",
+    served=True,
 )
 REWARD = Family(
     "openai_reward",
@@ -70,6 +72,7 @@ REWARD = Family(
     settings=RewardSettings,
     loader="models.families.openai.reward:from_settings",
     planner="models.families.openai:plan",
+    served=True,
 )
 EMBEDDING = Family(
     "openai_embedding",
@@ -77,6 +80,7 @@ EMBEDDING = Family(
     settings=RemoteSettings,
     loader="models.families.openai.embedding:from_settings",
     planner="models.families.openai:plan",
+    served=True,
 )
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.family import Family
+from models.core.family import Family, Signs
 from models.core.settings import NOT_IN_RECIPE, LocalSettings
 
 
@@ -23,6 +23,7 @@ FAMILY = Family(
     loader="models.families.question_llm.model:from_settings",
     weights="models.checkpoints.files:safetensors_files",
     required=False,
+    signs=Signs(architectures=("ForCausalLM",)),
 )
 
 

@@ -12,4 +12,5 @@ FAMILY = Family(
     settings=TunedSettings,
     loader="models.families.videoalign.model:from_settings",
     weights="models.families.videoalign.layout:weights_files",
+    repositories={REPOSITORY: {}},
 )

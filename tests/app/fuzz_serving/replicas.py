@@ -8,7 +8,7 @@ from typing import Any
 
 from models.core.calls import LikelihoodCall
 from models.core.contract import ModelInfo
-from models.families.fake import COST, GREY, answer
+from models.families.fake.model import COST, GREY, answer
 from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import (

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from models.families.fake import chance
+from models.families.fake.model import chance
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio

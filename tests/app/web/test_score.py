@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from models.core.outcomes import Embedding
-from models.families.fake import chance
+from models.families.fake.model import chance
 from models.images import image
 from service.core.errors import ModelFault
 from service.observability.instruments import STAGES

@@ -16,7 +16,7 @@ from models.core.settings import (
     RemoteSettings,
     TunedSettings,
 )
-from models.families.registry import OWN
+from models.families.registry import own
 from service.core.settings import SettingsError
 from service.core.settings.questions import StyleSettings
 from service.core.settings.tree import PartSettings, Settings
@@ -36,7 +36,9 @@ SHARED = {
     TunedSettings: "### Reward models with several heads",
     RemoteSettings: "### Models behind an API",
 }
-HEADINGS = SHARED | {family.settings: f"### {family.name}" for family in OWN if family.settings not in SHARED}
+HEADINGS = SHARED | {
+    family.settings: f"### {family.name}" for family in own().values() if family.settings not in SHARED
+}
 
 
 def leaves(section: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
@@ -122,7 +124,7 @@ def test_batches_of_all_families_have_the_limits_of_local_models():
     local = {place: default for place, default in leaves(LocalSettings, MODEL) if place.startswith(BATCH)}
 
     assert local
-    for family in OWN:
+    for family in own().values():
         batch = {
             place: default for place, default in leaves(family.settings, MODEL) if place.startswith(BATCH)
         }
@@ -133,7 +135,7 @@ def test_every_family_is_listed_with_its_role_and_the_tables_that_hold_for_it():
     """The table of docs/models.md says where each one's settings are; the fake is no choice there."""
     table = page("models.md").split("\n## ", 1)[0]
     listed = {cells[1].strip("`"): cells for cells in named_rows(table)}
-    families = {family.name: family for family in OWN if family.role}
+    families = {family.name: family for family in own().values() if family.role}
 
     assert families.keys() == listed.keys()
     for name, family in families.items():
@@ -150,7 +152,7 @@ def test_the_settings_that_are_no_part_of_a_recipe_are_listed():
     """All of them, and no others."""
     outside = {
         name
-        for family in OWN
+        for family in own().values()
         for name, field in family.settings.model_fields.items()
         if NOT_IN_RECIPE in field.metadata
     }
@@ -163,7 +165,7 @@ def test_every_default_of_a_model_is_found_by_the_walk():
     """The walk reaches the tables below a model, so that the tests above mean something."""
     found = {place for place, _ in everything()}
 
-    for family in OWN:
+    for family in own().values():
         names = family.settings.model_fields.keys() - {"batch", "autoscaling"}
         assert {f"models.NAME.{name}" for name in names} <= found
     assert "models.NAME.batch.max_items" in found

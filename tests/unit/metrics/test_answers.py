@@ -6,7 +6,7 @@ import pytest
 
 from models.core.calls import ChoiceCall, LikelihoodCall
 from models.core.outcomes import Choices, Likelihood
-from models.families.fake import GREY
+from models.families.fake.model import GREY
 from service.core.errors import Invalid
 from service.metrics.common.answers import YES_NO_QUESTION, Answered, answered, call, log_likelihoods
 from service.questions.sets import Question

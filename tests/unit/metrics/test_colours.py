@@ -5,7 +5,7 @@ import pytest
 
 from models.core.calls import TextCall
 from models.core.outcomes import Embedding
-from models.families.fake import GREY
+from models.families.fake.model import GREY
 from service.metrics.objects.colours import COLOURS, TEMPLATES, colours_of, texts_of
 from service.metrics.objects.detections import DetectedObject
 from tests.support.fake_objects import detection

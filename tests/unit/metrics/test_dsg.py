@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from models.core.outcomes import Likelihood
-from models.families.fake import GREY
+from models.families.fake.model import GREY
 from service.metrics.common.contract import Item
 from service.metrics.dsg import DsgOptions, dsg, fold, moot
 from service.questions.sets import Question

@@ -7,7 +7,7 @@ import pytest
 
 from models.core.examples import PICTURE, TEXTS
 from models.core.outcomes import Choices
-from models.families.fake import GREY
+from models.families.fake.model import GREY
 from service.core.errors import Unanswered
 from service.metrics.common.contract import Item
 from service.metrics.judge import demand_of, essential, judge

@@ -17,7 +17,7 @@ from models.core.calls import (
     TextCall,
 )
 from models.core.family import Plan
-from models.families.fake import EXAMPLES, GREY, FakeModel
+from models.families.fake.model import EXAMPLES, GREY, FakeModel
 from models.families.registry import families
 from models.images.image import Image, ImageError
 from service.questions.styles.tifa import TIFA
@@ -128,7 +128,7 @@ def test_questions_follow_the_schema_that_they_are_asked_under():
 def test_a_batch_takes_the_time_that_the_table_says(monkeypatch):
     """Milliseconds of a batch, and of each call in it."""
     slept = []
-    monkeypatch.setattr("models.families.fake.time.sleep", slept.append)
+    monkeypatch.setattr("models.families.fake.model.time.sleep", slept.append)
     model = fake("vqa", fixed_ms=20, per_call_ms=5)
     score(model, *[LikelihoodCall(GREY, "Is it?")] * 4)
     score(fake("vqa"), LikelihoodCall(GREY, "Is it?"))

@@ -1,18 +1,25 @@
 """Families of models: those of this repository, and those that other packages bring along."""
 
+import json
 import sys
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from models.core.contract import CheckpointError
-from models.core.settings import ModelSettings
-from models.families.registry import PluginError, families
-
-DECLARATION = """
 from models.core.family import Family
 from models.core.settings import ModelSettings
+from models.families.names import table_of
+from models.families.registry import PluginError, families, own
+from tests.support.paths import ROOT
 
-FAMILY = Family("{name}", role="{role}", settings=ModelSettings, loader="{module}:load")
+DECLARATION = """
+from models.core.family import Family, Signs
+from models.core.settings import ModelSettings
+
+FAMILY = Family("{name}", role="{role}", settings=ModelSettings, loader="{module}:load"{more})
 """
 LOADER = "\n\ndef load(settings):\n    return f'the model {settings.id}'\n"
 
@@ -72,9 +79,115 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
     assert {"transformers", "openai"} == {name for name, family in families().items() if not family.required}
 
 
+def folders():
+    """The packages of `models/families`."""
+    return sorted(path.parent.name for path in (ROOT / "models/families").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_a_folder_of_families_is_found_without_a_list(folder):
+    """It declares a family or several, and no other folder declares one of the name."""
+    module = import_module(f"models.families.{folder}")
+    declared = [value for value in vars(module).values() if isinstance(value, Family)]
+
+    assert declared
+    assert all(own()[family.name] is family for family in declared)
+
+
+def test_families_of_this_repository_stand_in_the_order_of_their_folders():
+    """A folder's own stand in the order of their declarations."""
+    names = [*own()]
+
+    assert ["openai", "openai_vlm", "openai_reward", "openai_embedding"] == [
+        name for name in names if name.startswith("openai")
+    ]
+    assert names.index("aesthetic") < names.index("open_clip") < names.index("videoalign")
+
+
+def test_no_two_families_of_this_repository_have_one_hub_id_or_one_sign():
+    """So that the order of families decides about none of their checkpoints."""
+    declared = own().values()
+    for values in (
+        [name for family in declared for name in family.repositories],
+        [file for family in declared for file in family.signs.files],
+        [key for family in declared for key in family.signs.keys],
+        [kind for family in declared for kind in family.signs.model_types],
+        [end for family in declared for end in family.signs.architectures],
+        [family.role for family in declared if family.served],
+    ):
+        assert values
+        assert {1} == set(Counter(values).values())
+
+
+def checkpoint(tmp_path: Path, **config: object) -> str:
+    """A directory with a `config.json`."""
+    folder = tmp_path / "checkpoint"
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    return str(folder)
+
+
+def test_the_names_of_a_family_of_another_package_are_in_its_declaration(install, tmp_path):
+    """Its published models by their hub ids with the rest of their tables, and others by their signs."""
+    more = """, served=True, repositories={"a/eyes": {}, "a/lid": {"model": "lid-b", "side": 3}},
+        signs=Signs(model_types=("eyes",), keys=("irises",))"""
+    install("eyes", DECLARATION.format(name="eyes", role="sight", module="eyes", more=more))
+    ours = {"role": "sight", "family": "eyes"}
+
+    assert ours | {"checkpoint": "a/eyes"} == table_of("a/eyes")
+    assert ours | {"model": "lid-b", "side": 3} == table_of("a/lid")
+    for config in ({"model_type": "eyes"}, {"model_type": "t5", "irises": 2}):
+        folder = checkpoint(tmp_path, **config)
+        assert ours | {"checkpoint": folder} == table_of(folder)
+    assert ours | {"base_url": "http://h/v1", "model": "m"} == table_of("sight=openai:m@http://h")
+
+
+@pytest.mark.parametrize(
+    ("architectures", "family"),
+    [
+        (["OneForCausalLM"], "transformers"),
+        (["EyesForCausalLM"], "eyes"),
+        (["One", "EyesForCausalLM"], "eyes"),
+    ],
+)
+def test_of_several_ends_of_an_architecture_the_longest_counts(install, tmp_path, architectures, family):
+    """Whatever the order of the families, so a package may have one architecture of many for itself."""
+    more = ', signs=Signs(architectures=("EyesForCausalLM", "LM"))'
+    install("eyes", DECLARATION.format(name="eyes", role="questions", module="eyes", more=more))
+
+    assert family == table_of(checkpoint(tmp_path, architectures=architectures))["family"]
+
+
+def test_a_package_cannot_take_a_name_or_a_sign_of_this_repository(install, tmp_path):
+    """What two families have belongs to the first, and those of this repository are first."""
+    more = """, served=True, repositories={"MizzenAI/HPSv3": {}},
+        signs=Signs(model_types=("clip",), architectures=("ForCausalLM",))"""
+    install("eyes", DECLARATION.format(name="eyes", role="vqa", module="eyes", more=more))
+    found = [
+        table_of("MizzenAI/HPSv3"),
+        table_of(checkpoint(tmp_path, model_type="clip")),
+        table_of(checkpoint(tmp_path, architectures=["LlamaForCausalLM"])),
+        table_of("vqa=openai:m@http://h"),
+    ]
+
+    assert ["hpsv3", "open_clip", "transformers", "openai_vlm"] == [table["family"] for table in found]
+
+
+def test_a_family_refuses_a_checkpoint_with_its_signs_that_it_cannot_load(install, tmp_path):
+    """The line has the name and the family's reason, before any weights are downloaded."""
+    more = ', signs=Signs(model_types=("eyes",), refusal=lambda config: config.get("why", ""))'
+    install("eyes", DECLARATION.format(name="eyes", role="sight", module="eyes", more=more))
+    folder = checkpoint(tmp_path, model_type="eyes", why="it is blind")
+    with pytest.raises(CheckpointError) as refused:
+        table_of(folder)
+
+    assert f"--model {folder}: it is blind" == str(refused.value)
+    assert "eyes" == table_of(checkpoint(tmp_path, model_type="eyes"))["family"]
+
+
 def test_a_family_of_another_package_is_found_by_its_entry_point(install):
     """Its loader takes a table and returns the model; `--check` names what it knows."""
-    install("eyes", DECLARATION.format(name="eyes", role="vqa", module="eyes") + LOADER)
+    install("eyes", DECLARATION.format(name="eyes", role="vqa", module="eyes", more="") + LOADER)
     family = families()["eyes"]
     settings = ModelSettings(role="vqa", family="eyes", id="tiny")
 
@@ -87,7 +200,7 @@ def test_a_family_of_another_package_is_found_by_its_entry_point(install):
 def test_what_a_loader_raises_is_one_line_that_names_the_table(install, place):
     """A module or function that is not there, and a checkpoint that is refused."""
     refuse = "\n\ndef refuse(settings):\n    raise ValueError('one line', 'and another')\n"
-    code = DECLARATION.format(name="eyes", role="vqa", module="eyes").replace("eyes:load", place)
+    code = DECLARATION.format(name="eyes", role="vqa", module="eyes", more="").replace("eyes:load", place)
     install("eyes", code + refuse)
 
     with pytest.raises(CheckpointError, match=r"^models\.left: ") as told:
@@ -97,7 +210,7 @@ def test_what_a_loader_raises_is_one_line_that_names_the_table(install, place):
 
 BROKEN = {
     "a name that exists": (
-        DECLARATION.format(name="open_clip", role="clip", module="bad"),
+        DECLARATION.format(name="open_clip", role="clip", module="bad", more=""),
         "there is a scoregate.models named 'open_clip' already",
     ),
     "a failing import": ("raise RuntimeError('first line\\nsecond line')", "RuntimeError: first line second"),

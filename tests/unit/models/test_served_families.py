@@ -6,7 +6,7 @@ from models.core.calls import AnswerCall
 from models.core.contract import RemoteModel
 from models.core.examples import PICTURE
 from models.core.family import Plan
-from models.families.fake import GREY
+from models.families.fake.model import GREY
 from models.families.registry import families
 from tests.support.fake_openai import said
 

@@ -8,7 +8,7 @@ import pytest
 
 from models.core.calls import GenerateCall, ImageCall, LikelihoodCall, TextCall
 from models.core.outcomes import Embedding, Likelihood
-from models.families.fake import GREY
+from models.families.fake.model import GREY
 from models.images.image import Image
 from service.serving.cache import ENTRY, OutcomeCache, size_of
 

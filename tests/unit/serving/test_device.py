@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from models.families.fake import chance
+from models.families.fake.model import chance
 from service.core.errors import DeadlineExceeded, Draining
 from service.serving.admission import Demand
 from service.serving.batcher.cost_model import CostModel

@@ -8,7 +8,7 @@ import pytest
 
 from models.core.calls import AnswerCall, LikelihoodCall
 from models.core.outcomes import Text
-from models.families.fake import answer
+from models.families.fake.model import answer
 from models.images.image import Image
 from service.web.dialects import chat_judge
 from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS

@@ -7,7 +7,7 @@ import pytest
 from models.core.calls import ChoiceCall, LikelihoodCall
 from models.core.contract import CHOICE_QUESTION
 from models.families.decisions.model import DecisionModel
-from models.families.fake import answer
+from models.families.fake.model import answer
 from models.images.image import Image
 from tests.app.web.dialects.conftest import PICTURES
 

@@ -6,7 +6,7 @@ import pytest
 
 from models.core.calls import ChoiceCall, LabelCall, LikelihoodCall
 from models.core.contract import CHOICE_QUESTION
-from models.families.fake import answer
+from models.families.fake.model import answer
 from models.images.image import Image
 from tests.app.web.dialects.conftest import BROKEN, PICTURES
 from tests.support.pictures import b64

@@ -7,7 +7,7 @@ from time import monotonic
 
 from models.core.calls import LikelihoodCall
 from models.core.contract import ModelInfo
-from models.families.fake import COST, GREY, answer
+from models.families.fake.model import COST, GREY, answer
 from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.lanes import LANES

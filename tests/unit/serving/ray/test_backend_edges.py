@@ -6,7 +6,7 @@ import pytest
 
 from models.core.calls import LabelCall, LikelihoodCall
 from models.core.outcomes import Likelihood
-from models.families.fake import GREY
+from models.families.fake.model import GREY
 from models.images.image import Image
 from service.core.errors import Draining, ModelFault
 from tests.support.handles import asking, call

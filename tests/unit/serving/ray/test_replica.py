@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from models.core.calls import LikelihoodCall
-from models.families.fake import GREY
+from models.families.fake.model import GREY
 from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.lanes import LANES

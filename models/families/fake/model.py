@@ -1,8 +1,8 @@
 """
-The family `fake`: models without weights, for tests and load tests only.
+Models without weights, which derive results from a hash of the call.
 
-A fake derives results from a hash of the call and computes nothing else, so that measurements show the
-service alone.  With `fixed_ms` and `per_call_ms` it occupies its device like a real model.
+They compute nothing else, so that measurements show the service alone.  With `fixed_ms` and `per_call_ms` a
+fake occupies its device like a real model.
 """
 
 import hashlib
@@ -11,11 +11,10 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from math import cos, log, sin
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import PIL.Image
-from pydantic import Field
 
 from models.core.calls import (
     AnswerCall,
@@ -37,7 +36,7 @@ from models.core.calls import (
     VideoCall,
 )
 from models.core.contract import ModelInfo, Prepared
-from models.core.family import Family, Plan
+from models.core.family import Plan
 from models.core.outcomes import (
     CallResult,
     Choices,
@@ -53,7 +52,7 @@ from models.core.outcomes import (
     Text,
 )
 from models.core.outcomes.detections import packed
-from models.core.settings import NOT_IN_RECIPE, Batch, DeviceSettings
+from models.families.fake import FakeSettings
 from models.images.image import Image
 
 YES_NO_QUESTIONS: dict[str, Any] = {
@@ -139,26 +138,6 @@ EXAMPLES: dict[str, Call] = {
     "aesthetic": RewardCall(GREY),
     "artifact": RewardCall(GREY),
 }
-
-
-class FakeSettings(DeviceSettings):
-    """The duration of a fake's batches."""
-
-    fixed_ms: Annotated[float, NOT_IN_RECIPE] = Field(
-        0, ge=0, description="Time of a batch, whatever is in it."
-    )
-    per_call_ms: Annotated[float, NOT_IN_RECIPE] = Field(
-        0, ge=0, description="Time that each call of a batch adds."
-    )
-    timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
-        60, gt=0, description="Role questions: time for one question set."
-    )
-    batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
-
-    @property
-    def is_demo(self) -> bool:
-        """True: it has no weights."""
-        return True
 
 
 class FakeModel:
@@ -296,12 +275,3 @@ def from_settings(settings: FakeSettings) -> FakeModel:
 def plan(settings: FakeSettings) -> Plan:
     """Return the plan of a fake, without weights."""
     return Plan(settings.id or f"fake-{settings.role}", "no weights", 0)
-
-
-FAMILY = Family(
-    "fake",
-    role="",
-    settings=FakeSettings,
-    loader="models.families.fake:from_settings",
-    planner="models.families.fake:plan",
-)
