@@ -88,8 +88,14 @@ async def open_app(names: Sequence[str], devices: Sequence[str], dtype: str) -> 
 
 
 async def exchange(app: App, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Answer:
-    """Return the app's response to one request.  If the task is cancelled, so is the work."""
+    """
+    Return the app's response to one request.  If the task is cancelled, so is the work.
+
+    Args:
+        path: with a query, if any.
+    """
     arrived, status = False, 0
+    path, _, query = path.partition("?")
     body, found = bytearray(), dict[str, str]()
 
     async def receive() -> MutableMapping[str, Any]:
@@ -117,7 +123,7 @@ async def exchange(app: App, method: str, path: str, headers: Mapping[str, str],
         "method": method,
         "path": path,
         "raw_path": path.encode(),
-        "query_string": b"",
+        "query_string": query.encode(),
         "root_path": "",
         "headers": [
             (name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
+import concurrent.futures.thread  # noqa: F401  # registers the end of its executors
 import os
+import threading
 import weakref
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -280,8 +281,12 @@ def _started(names: Sequence[str], devices: Sequence[str] | str, dtype: str) -> 
 _all: weakref.WeakSet[LocalService] = weakref.WeakSet()
 
 
-@atexit.register
 def close_all() -> None:
     """Close what is open at the end of the process."""
     for service in tuple(_all):
         service.close()
+
+
+# A service needs its executors until it is closed.  They end before what `atexit` calls, and after what is
+# registered here, if it is registered later than theirs.
+threading._register_atexit(close_all)  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from types import AsyncGeneratorType
 from typing import Any, Protocol, TypeVar, cast
 
@@ -96,7 +97,8 @@ class Portal:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         await last()
-        await self._loop.shutdown_default_executor()
+        with suppress(RuntimeError):  # at exit no thread starts since Python 3.12; the executor has ended
+            await self._loop.shutdown_default_executor()
 
     def _leave(self) -> None:
         """Stop the loop; if a fork is in progress, retry after it."""

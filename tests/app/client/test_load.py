@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -57,6 +58,58 @@ def test_it_scores_as_a_client_does(gate):
     assert gate.questions("a red square")[0].id
     assert "vqascore" in gate.models()["metrics"]
     assert gate.ready()[0]
+
+
+def test_every_method_of_the_client_is_answered_by_a_gate():
+    """None ends in an unknown path: each path and query of the client is one of the app in this process."""
+    pair = (PICTURES[0], "a red square")
+    calls = {
+        "score": pair,
+        "score_items": ([pair],),
+        "score_many": ([pair],),
+        "stream": ([pair],),
+        "rank": ("a red square", PICTURES),
+        "compare": ("a red square", PICTURES),
+        "matrix": (PICTURES[:1], PROMPTS),
+        "questions": ("a red square",),
+        "question_set": ("no such set",),
+        **{f"{verb}_model": ("no such model",) for verb in ("load", "offload", "unload")},
+        **dict.fromkeys(("models", "health", "ready", "version", "openapi"), ()),
+    }
+    public = {name for name in dir(scoregate.Client) if not name.startswith("_")} - {"close", "base_url"}
+    with scoregate.load(PROFILE) as gate:
+        found = {name: answer_of(getattr(gate, name), arguments) for name, arguments in calls.items()}
+
+    assert public == calls.keys()
+    assert {"question_set", "load_model", "offload_model", "unload_model"} == {
+        name for name, answer in found.items() if isinstance(answer, scoregate.ScoregateError)
+    }
+    assert not [name for name, answer in found.items() if "no such path" in str(answer)]
+
+
+def answer_of(method, arguments):
+    """What a method returns, a generator as a list; or its error."""
+    try:
+        answer = method(*arguments)
+        return list(answer) if isinstance(answer, Iterator) else answer
+    except scoregate.ScoregateError as error:
+        return error
+
+
+def test_a_stream_has_the_result_of_each_item(gate):
+    """With the score of a single call; the picture that cannot be read has its error."""
+    pairs = [(picture, PROMPTS[0]) for picture in (*PICTURES, b"no picture")]
+    found = {result.index: result for result in gate.stream(pairs)}
+
+    singles = [gate.score(picture, PROMPTS[0]).value for picture in PICTURES]
+    assert singles == [found[index].scores["vqascore"] for index in range(3)]
+    assert found[3].errors
+
+
+def test_a_stream_that_is_refused_as_a_whole_is_its_error(gate):
+    """The one that the service would send over HTTP."""
+    with pytest.raises(scoregate.UnknownMetric):
+        list(gate.stream([(PICTURES[0], "a")], "no_metric"))
 
 
 def test_a_matrix_has_a_row_for_each_picture(gate):
@@ -166,9 +219,11 @@ async def test_the_asynchronous_gate_has_the_methods_of_the_asynchronous_client(
         scores = [other.score(PICTURES[0], prompt) for prompt in PROMPTS]
         found = [score.value for score in await asyncio.gather(*scores)]
         matrix = await other.matrix(PICTURES[:1], PROMPTS)
+        pairs = [(PICTURES[0], prompt) for prompt in PROMPTS]
+        streamed = {result.index: result.scores["vqascore"] async for result in other.stream(pairs)}
 
     expected = [gate.score(PICTURES[0], prompt).value for prompt in PROMPTS]
-    assert expected == found == matrix.tolist()[0]
+    assert expected == found == matrix.tolist()[0] == [streamed[0], streamed[1]]
 
 
 @pytest.mark.anyio

@@ -16,7 +16,19 @@ from tests.support.pictures import png
 PROFILE = str(ROOT / "loadtest" / "fake.toml")
 NEAR = 1e-5  # the difference that company in a batch may make
 SINGLE = {"vqascore"}  # metrics whose single pair is a single call, so that no call shares its batch
-LEFT = "import scoregate, sys; print(scoregate.load(sys.argv[1]).score(sys.argv[2], 'a red square').value)"
+LEFT = """
+import scoregate, sys
+gate = scoregate.load(sys.argv[1])
+print(gate.score(sys.argv[2], "a red square").value)
+"""
+LEFT_ASYNCHRONOUS = """
+import asyncio, scoregate, sys
+async def main():
+    global gate
+    gate = await scoregate.aload(sys.argv[1])
+    print((await gate.score(sys.argv[2], "a red square")).value)
+asyncio.run(main())
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -61,14 +73,19 @@ def test_a_spawned_process_loads_a_gate_of_its_own():
         assert repr(gate).encode() not in pickle.dumps(gate)
 
 
-def test_a_script_that_closes_nothing_ends(tmp_path):
-    """With its score, status 0 and no word of a thread that was left."""
+@pytest.mark.parametrize(
+    ("script", "last", "status"),
+    [(LEFT, "", 0), (LEFT, "del gate", 0), (LEFT, "sys.exit(3)", 3), (LEFT_ASYNCHRONOUS, "", 0)],
+    ids=["kept", "collected", "exit", "asynchronous"],
+)
+def test_a_script_that_closes_nothing_ends(tmp_path, script, last, status):
+    """With its score, its status and no word of a thread that was left, or of an executor that has ended."""
     (tmp_path / "a.png").write_bytes(png())
-    command = [sys.executable, "-W", "error", "-c", LEFT, PROFILE, str(tmp_path / "a.png")]
+    command = [sys.executable, "-W", "error", "-c", script + last, PROFILE, str(tmp_path / "a.png")]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     [line] = ended.stderr.splitlines()
-    assert (0, True) == (ended.returncode, line.startswith("demo models: "))
+    assert (status, True) == (ended.returncode, line.startswith("demo models: "))
     assert 0 < float(ended.stdout) < 1
 
 

@@ -1,5 +1,6 @@
 """A client that the garbage collector finds: wherever that happens, nobody waits for a lock."""
 
+import asyncio
 import gc
 import threading
 
@@ -85,3 +86,19 @@ def test_a_fork_waits_for_no_loop_that_ends_meanwhile():
     assert all(client.models() for client in made)
     for client in made:
         client.close()
+
+
+def test_a_portal_ends_though_no_thread_can_be_started(monkeypatch):
+    """As at the exit of Python 3.12, where asyncio starts one to end its executor."""
+
+    def at_exit(self):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    before = loops()
+    client = opened(Client)
+    client.portals.here().run(asyncio.to_thread(int))  # so that there is an executor
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", at_exit)
+        client.close()
+
+    assert loops() == before
