@@ -37,6 +37,22 @@ class Strict(BaseModel):
         return value
 
 
+def few(count: int) -> BeforeValidator:
+    """
+    Refuse an object of more than *count* entries before any of them is checked.
+
+    Pydantic stops at the limit of an object only while entries are valid, and keeps each fault of all others.
+    """
+
+    def check(value: Any) -> Any:
+        if isinstance(value, dict) and len(value) > count:
+            message = f"has {len(value)} entries; at most {count} are allowed"
+            raise PydanticCustomError("too_long", "{message}", {"message": message})
+        return value
+
+    return BeforeValidator(check)
+
+
 def branch(name: str) -> Tag:
     """Return the tag of a union's branch, and register it in `BRANCHES`."""
     BRANCHES.add(name)

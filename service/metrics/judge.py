@@ -23,7 +23,7 @@ from service.metrics.common.outputs import OutputMetric, score_of
 from service.metrics.common.question_sets import cut
 from service.metrics.rubrics.answer import Answer
 from service.metrics.rubrics.formula import NoValue
-from service.metrics.rubrics.grading import Grades, filled, grades_of
+from service.metrics.rubrics.grading import MAX_FILLED, Grades, grades_of, texts_of
 from service.metrics.rubrics.options import RUBRICS, JudgeOptions, options_with
 from service.metrics.rubrics.output import Output
 from service.metrics.rubrics.rubric import rubrics_in
@@ -169,17 +169,16 @@ def unsure(grades: Grades) -> list[Note]:
 
 
 def demand_of(prompt: str, options: JudgeOptions) -> dict[str, Demand]:
-    """Return the calls of the rubric, each with its text."""
-    rating = options.rating
-    rubric, data = rating.rubric, {name: "" for call in rating.rubric.calls for name in call.data}
-    texts = [filled(call, prompt, replace(rating, data={**data, **rating.data}), {}) for call in rubric.calls]
-    found = Demand(0, 0)
-    for call, text in zip(rubric.calls, texts, strict=True):
+    """Return the calls of the rubric, each with the length of its text, which is not built."""
+    rating, one = options.rating, "x"  # stands for the instructions in a text
+    rubric, texts, found = rating.rubric, texts_of(prompt, rating, {}), Demand(0, 0)
+    for call in rubric.calls:
+        length = min(call.length(texts), MAX_FILLED) - len(one)  # the call of a longer one fails
         if rubric.read != "expected":
-            found += Demand(1, len(call.text(text, rating.letters))) * rubric.samples
+            found += Demand(1, length + len(call.text(one, rating.letters))) * rubric.samples
         if rubric.read != "written":
             for name in call.numbers:
-                found += Demand(1, len(call.label_text(text, name, rating.letters)))
+                found += Demand(1, length + len(call.label_text(one, name, rating.letters)))
     return {"vqa": found}
 
 

@@ -14,7 +14,9 @@ from service.metrics.common.contract import Item
 from service.metrics.common.model_calls import Models
 from service.metrics.rubrics.answer import Answer, parsed
 from service.metrics.rubrics.output import Output
-from service.metrics.rubrics.rubric import BESIDE, RIVAL, SLOTS, Rubric, RubricCall, Shown
+from service.metrics.rubrics.rubric import BESIDE, DATA, RIVAL, SLOTS, Rubric, RubricCall, Shown
+
+MAX_FILLED = 65_536  # characters of a call's instructions with the item's texts: a text may have many slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +111,29 @@ def filled(call: RubricCall, prompt: str, rating: Rating, numbers: Mapping[Shown
         numbers: of the pictures that the call has, by name.
 
     Raises:
-        Invalid: the item's data lack a text.
+        Invalid: the item's data lack a text, or the text would be longer than `MAX_FILLED`.
     """
     if missing := sorted(call.data - rating.data.keys()):
         raise Invalid(f"the rubric {rating.name} needs data.{missing[0]}, and the item has none")
-    texts = {
+    texts = texts_of(prompt, rating, numbers)
+    if (length := call.length(texts)) > MAX_FILLED:
+        raise Invalid(
+            f"the instructions of the rubric {rating.name} have {length} characters with the item's texts in "
+            f"their slots; at most {MAX_FILLED} are allowed"
+        )
+    return SLOTS.sub(lambda slot: texts[slot[0][1:-1]], call.instructions.strip())
+
+
+def texts_of(prompt: str, rating: Rating, numbers: Mapping[Shown, str]) -> dict[str, str]:
+    """Return the text of each slot, by what stands between its braces.  *numbers* are as of `filled`."""
+    return {
         "prompt": prompt,
         "references": numbers.get("reference*", ""),
         "source": numbers.get("source", ""),
         "candidate": numbers.get("candidate", ""),
         RIVAL: numbers.get(RIVAL, ""),
+        **{DATA + name: text for name, text in rating.data.items()},
     }
-    return SLOTS.sub(
-        lambda slot: rating.data[slot[2]] if slot[1] else texts[slot[2]], call.instructions.strip()
-    )
 
 
 @dataclass(frozen=True, slots=True)

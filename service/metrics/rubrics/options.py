@@ -15,7 +15,7 @@ from pydantic import (
     model_serializer,
 )
 
-from service.core.fields import Name, Prompt, branch
+from service.core.fields import Name, Prompt, branch, few
 from service.metrics.common.contract import MetricOptions
 from service.metrics.rubrics.grading import Rating
 from service.metrics.rubrics.rubric import Rubric, rubrics_of
@@ -53,7 +53,7 @@ class JudgeOptions(MetricOptions):
 
     rubric: str = "semantic_consistency"
     labels: Literal["1-5", "A-E"] = "1-5"
-    data: dict[Name, Prompt] = Field({}, max_length=MAX_DATA)
+    data: Annotated[dict[Name, Prompt], Field(max_length=MAX_DATA), few(MAX_DATA)] = Field({})
 
     @field_validator("rubric", mode="before")
     @classmethod

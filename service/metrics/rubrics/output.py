@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from service.core.fields import Prompt, Strict, filled, of_one_line
+from service.core.fields import Prompt, Strict, few, filled, of_one_line
 
 MAX_GRADES = 101  # of one output
 MOST = 1_000_000  # a grade
@@ -32,7 +32,9 @@ class Output(Strict):
     """
 
     range: Annotated[list[Finite], Field(min_length=2, max_length=2)] | None = None
-    labels: list[Label] | dict[Label, Finite] | None = Field(None, max_length=MAX_GRADES)
+    labels: Annotated[
+        list[Label] | dict[Label, Finite] | None, Field(max_length=MAX_GRADES), few(MAX_GRADES)
+    ] = None
     kind: Literal["yes_no", "number", "text"] | None = None
     meaning: Prompt | None = None
     grades: Annotated[list[Prompt], Field(max_length=MAX_GRADES)] | None = None

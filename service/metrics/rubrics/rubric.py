@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from math import isfinite
@@ -14,7 +15,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
-from service.core.fields import WHOLE, Prompt, Strict, filled
+from service.core.fields import WHOLE, Prompt, Strict, few, filled
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside
 from service.metrics.rubrics.formula import FUNCTIONS, MAX_CHARACTERS, Formula
 from service.metrics.rubrics.output import Output
@@ -26,6 +27,7 @@ MAX_INSTRUCTIONS = 16_000  # characters of one call
 MAX_SAMPLES = 16
 
 NAME = re.compile("[a-z][a-z0-9_]{0,31}")
+DATA = "data."
 SLOTS = re.compile(r"\{(data\.)?([a-z][a-z0-9_]*)\}")
 PLACES = ("prompt", "candidate", "rival", "source", "references")  # slots without `data.`
 
@@ -57,7 +59,12 @@ Instructions = Annotated[
     AfterValidator(filled),
     AfterValidator(slotted),
 ]
-Outputs = Annotated[dict[str, Output], Field(min_length=1, max_length=MAX_OUTPUTS), AfterValidator(named)]
+Outputs = Annotated[
+    dict[str, Output],
+    Field(min_length=1, max_length=MAX_OUTPUTS),
+    few(MAX_OUTPUTS),
+    AfterValidator(named),
+]
 
 
 class RubricCall(Strict):
@@ -79,7 +86,7 @@ class RubricCall(Strict):
 
     instructions: Instructions
     images: list[Shown] = Field(["candidate"], min_length=1, max_length=len(get_args(Shown)))
-    captions: dict[Shown, Prompt] = Field({})
+    captions: Annotated[dict[Shown, Prompt], few(len(get_args(Shown)))] = Field({})
     answer: Literal["json", "lines", "token"] = "json"
     closing: Annotated[str, StringConstraints(max_length=MAX_INSTRUCTIONS)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=8192), WHOLE] = 1024
@@ -113,10 +120,20 @@ class RubricCall(Strict):
         """The outputs that count a number, by name."""
         return {name: output for name, output in self.outputs.items() if output.form != "text"}
 
+    @cached_property
+    def slots(self) -> Mapping[str, int]:
+        """How often the instructions have each slot, by what stands between its braces."""
+        return Counter(of_data + name for of_data, name in SLOTS.findall(self.instructions))
+
     @property
     def data(self) -> set[str]:
         """The names of the item's data that the instructions use."""
-        return {name for of_data, name in SLOTS.findall(self.instructions) if of_data}
+        return {slot.removeprefix(DATA) for slot in self.slots if slot.startswith(DATA)}
+
+    def length(self, texts: Mapping[str, str]) -> int:
+        """Return the characters of the instructions with *texts* in their slots, which are not filled."""
+        added = (count * (len(texts.get(slot, "")) - len(slot) - 2) for slot, count in self.slots.items())
+        return len(self.instructions.strip()) + sum(added)
 
     def text(self, filled: str, letters: bool = False) -> str:
         """Return the text for a written answer: the *filled* instructions and the form of the answer."""

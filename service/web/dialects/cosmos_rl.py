@@ -13,7 +13,7 @@ from pydantic import Field
 
 from service.core.concurrency.cpu_threads import on_thread
 from service.core.errors import Invalid, Malformed, NotFound, ScoregateError
-from service.core.fields import Name
+from service.core.fields import Name, few
 from service.images.arrays import frames_of
 from service.scoring.plan import VIDEO_FRAMES
 from service.serving.context import Context
@@ -33,7 +33,7 @@ class Task(Loose):
     """The line of JSON: rewards are metrics, and their weights are applied by the trainer."""
 
     prompts: Prompts
-    reward_fn: Annotated[dict[Name, float], Field(min_length=1, max_length=64)]
+    reward_fn: Annotated[dict[Name, float], Field(min_length=1, max_length=64), few(64)]
     media_type: str = "latent"
 
     def wanted(self, media: memoryview, metrics: tuple[str, ...]) -> list[Wanted]:

@@ -8,10 +8,10 @@ import pytest
 from models.core.examples import PICTURE, TEXTS
 from models.core.outcomes import Choices
 from models.families.fake.model import GREY
-from service.core.errors import Unanswered
+from service.core.errors import Invalid, Unanswered
 from service.metrics.common.contract import Item
 from service.metrics.judge import demand_of, essential, judge
-from service.metrics.rubrics.grading import mean
+from service.metrics.rubrics.grading import MAX_FILLED, filled, mean
 from service.metrics.rubrics.options import JudgeOptions, options_with
 from service.metrics.rubrics.rubric import rubric_of
 from service.observability.notes import Code
@@ -69,6 +69,47 @@ def test_a_grade_is_one_call_with_the_whole_rubric():
     length = len(question("aesthetics", "a dog", "A-E"))
 
     assert {"vqa": Demand(1, length)} == demand_of("a dog", options)
+
+
+SLOTTED = """
+score = "fit"
+[[calls]]
+images = ["source", "candidate"]
+instructions = " {data.style} of {prompt} and {prompt}, {source} beside {candidate}: {data.style} "
+outputs.fit.range = [1, 5]
+"""
+
+
+@pytest.mark.parametrize("more", ["", 'read = "expected"', 'closing = "Now."'])
+def test_a_demand_has_the_length_of_the_texts_that_are_sent(more):
+    """Though they are not built: only the numbers of pictures are unknown before these are opened."""
+    place = "[[calls]]" if more.startswith("read") else "outputs.fit"
+    rubric = rubric_of("slotted", SLOTTED.replace(place, f"{more}\n{place}"))
+    options = options_with({"slotted": rubric}, False, "slotted")(data={"style": "a drawing"})
+    [call] = rubric.calls
+    text = filled(call, "a dog", options.rating, {})
+    sent = call.label_text(text, "fit") if "expected" in more else call.text(text)
+
+    assert {"vqa": Demand(1, len(sent))} == demand_of("a dog", options)
+
+
+def many_slots(count):
+    return rubric_of(
+        "many", SLOTTED.replace("{data.style} of", "{prompt}" * count).replace("data.style", "prompt")
+    )
+
+
+@pytest.mark.anyio
+async def test_instructions_that_an_item_makes_too_long_are_its_error():
+    """A prompt may stand in a thousand slots; its length is counted, and the text is not built."""
+    rubric, prompt = many_slots(1_000), "x" * 4_000
+    rating = options_with({"many": rubric}, False, "many")()
+    item = Item(GREY, prompt, source=GREY)
+    form = len(rubric.calls[0].text("x")) - 1
+
+    assert {"vqa": Demand(1, MAX_FILLED + form)} == demand_of(prompt, rating)
+    with pytest.raises(Invalid, match=r"^the instructions of the rubric many have \d{7} characters"):
+        await judge(item, SimpleNamespace(vqa=None), rating)
 
 
 @pytest.mark.parametrize(("read", "calls"), [("written", 6), ("both", 6 + 4), ("expected", 4)])

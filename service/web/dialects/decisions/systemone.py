@@ -4,11 +4,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from service.core.errors import Invalid
-from service.core.fields import Strict
+from service.core.fields import Strict, few
 from service.web.dialects.questions import (
     MAX_LEVELS,
     MAX_PARTS,
@@ -52,14 +51,6 @@ CRITERIA = {
 }
 
 
-def counted(questions: Any) -> Any:
-    """Refuse too many questions without reading them."""
-    if isinstance(questions, dict) and len(questions) > MAX_QUESTIONS:
-        message = f"has {len(questions)} questions; at most {MAX_QUESTIONS} are answered"
-        raise PydanticCustomError("too_long", "{message}", {"message": message})
-    return questions
-
-
 class SystemOneRequest(Loose):
     """The body."""
 
@@ -67,7 +58,7 @@ class SystemOneRequest(Loose):
     state: Any
     instructions: str | None = None
     questions: Annotated[
-        dict[Annotated[str, Field(min_length=1)], Asked], Field(min_length=1), BeforeValidator(counted)
+        dict[Annotated[str, Field(min_length=1)], Asked], Field(min_length=1), few(MAX_QUESTIONS)
     ]
     images: Annotated[list[Any], Field(max_length=MAX_PARTS, fail_fast=True)] | None = None
     audio: list[str] | None = None

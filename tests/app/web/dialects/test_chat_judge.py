@@ -213,6 +213,7 @@ async def test_an_answer_that_does_not_follow_the_schema_is_an_error(dialects, f
     [
         (graded(), {}, "/response_format: schemas of requests are off"),
         (graded({"type": "array"}), INLINE, "/response_format/json_schema/schema: the schema must be"),
+        (graded({**SCHEMA, "required": 5}), INLINE, "/response_format/json_schema/schema: all properties"),
         (body("a", response_format={"type": "json_schema"}), INLINE, "/response_format/json_schema/schema: "),
     ],
 )

@@ -209,10 +209,10 @@ async def test_what_waits_too_long_is_an_error(dialects):
     async with dialects() as apps:
         apps.service.engine.score = full
         answer = await out_of_time(scored(apps, body_of(pixels())), lambda: len(asked) > 2)
+        counted = apps.service.instruments.exposition().decode()
 
     assert answer.json()["scores"] is None
     assert "the lane is full" in answer.json()["error"]
-    counted = apps.service.instruments.exposition().decode()
     assert 'scoregate_rejections_total{reason="overloaded"} 1.0' in counted
 
 

@@ -6,6 +6,7 @@ import tomllib
 
 import PIL.Image
 import pytest
+from pydantic import ValidationError
 
 from models.images.image import Image
 from service.metrics.common.contract import Item
@@ -291,3 +292,20 @@ def test_labels_without_effect_are_named():
     assert () == options_with({"a": written}, False, "a")(labels="A-E").unused()
     yes_no = rubric_of("a", GOOD.partition("range")[0] + 'kind = "yes_no"')
     assert 1 == len(options_with({"a": yes_no}, False, "a")(labels="A-E").unused())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"outputs": dict.fromkeys(map(str, range(1_000)), 5)},
+        {"outputs": {"fit": {"labels": dict.fromkeys(map(str, range(1_000)), "x")}}},
+        {"outputs": {"fit": {"range": [1, 5]}}, "captions": dict.fromkeys(map(str, range(1_000)), 5)},
+    ],
+)
+def test_an_object_of_too_many_entries_is_one_fault_whatever_they_are(call):
+    """A request may hold hundreds of thousands, and the list of their faults would be as long."""
+    with pytest.raises(ValidationError) as refused:
+        Rubric.model_validate({"score": "fit", "calls": [{"instructions": "Grade it.", **call}]})
+
+    assert 1 == refused.value.error_count()
+    assert "has 1000 entries; at most" in str(refused.value)
