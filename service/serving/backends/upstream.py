@@ -64,8 +64,8 @@ class Upstream:
     A server's address, key and connections.
 
     Requests go to *base_url* only: no redirects, no proxies from the environment.  Answers are read without
-    a content encoding and up to `MAX_BYTES`.  Checks have connections of their own: in the pool of the calls
-    that they judge, they would wait behind these, and a busy server would seem to be down.
+    a content encoding and up to `MAX_BYTES`.  Checks have connections of their own: in the pool of calls
+    they would wait behind these, and a busy server would seem to be down.
 
     Args:
         base_url: including `/v1`.
