@@ -52,10 +52,10 @@ class Kind(NamedTuple):
 def write_parquet(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence[str]) -> None:
     """Write *lines* to *path*; they are iterated twice."""
     pyarrow, writer = arrow()
-    kinds = kinds_of_columns(lines())
+    kinds = kinds_of_columns(map(as_texts, lines()))
     schema = pyarrow.schema(fields(pyarrow, metrics, kinds))
-    with writer.ParquetWriter(path, schema) as file:
-        rest = lines()
+    with path.open("wb") as opened, writer.ParquetWriter(opened, schema) as file:  # a name may be no UTF-8
+        rest = map(as_texts, lines())
         while some := [flat(line, kinds) for line in islice(rest, ROWS)]:
             file.write_table(pyarrow.Table.from_pylist(some, schema))
 
@@ -113,8 +113,18 @@ def flat(line: Line, kinds: dict[str, Kind]) -> Line:
     cells = line.get("columns", {})
     columns = {name: kind.convert(cells.get(name)) for name, kind in kinds.items()}
     texts = {name: json.dumps(line[name]) for name in TEXTS if name in line}
+    return line | texts | ({"columns": columns} if kinds else {})
+
+
+def as_texts(line: Line) -> Line:
+    """Return *line* with its texts `as_text`: names of columns, prompts, and errors, which quote a name."""
+    errors = {
+        metric: {name: as_text(each) for name, each in error.items()}
+        for metric, error in line["errors"].items()
+    }
+    columns = {as_text(name): cell for name, cell in line.get("columns", {}).items()}
     named = {name: as_text(line[name]) for name in ("image", "prompt")}
-    return line | named | texts | ({"columns": columns} if kinds else {})
+    return line | named | {"errors": errors} | ({"columns": columns} if columns else {})
 
 
 def as_text(value: Any) -> Any:
@@ -124,14 +134,14 @@ def as_text(value: Any) -> Any:
 
 def write_csv(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence[str]) -> None:
     """Write *lines* to *path*; they are iterated twice."""
-    own = list(dict.fromkeys(name for line in lines() for name in line.get("columns", {})))
+    own = list(dict.fromkeys(name for line in map(as_texts, lines()) for name in line.get("columns", {})))
     ours = [*PLAIN, *metrics, "errors"]
     taken = {*ours, *TEXTS}
     heads = [*ours, *(f"{OWN}{name}" if name in taken else name for name in own), *TEXTS]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(map(as_text, heads))
-        for line in lines():
+        writer.writerow(heads)
+        for line in map(as_texts, lines()):
             scores, columns = line["scores"], line.get("columns", {})
             cells = [line[name] for name in PLAIN] + [scores.get(metric) for metric in metrics]
             cells += [json.dumps(line["errors"]) if line["errors"] else None]

@@ -181,18 +181,22 @@ def swept(rows: Iterable[Row], sweeps: Sequence[Sweep]) -> Iterator[Row]:
             yield replace(row, options=options, columns={**row.columns, **named})
 
 
+def taken(names: Collection[str]) -> str:
+    """Return the fault of columns with names that a matrix adds; empty for others."""
+    same = {PICTURE, CAPTION, "image", "prompt"}.intersection(names)
+    return f"--matrix adds a column {min(same)}: rename the one of the data set" if same else ""
+
+
 def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Iterator[Record]:
     """
     Yield a record for each picture with each text of *record*, in columns `image` and `prompt`.
 
-    The column `item` is the data set's own one, else its `id`, else the row's number.
+    The column `item` is the data set's own one, else its `id`, else the row's number.  A row with another
+    column of the name of an added one has a fault.
 
     Args:
         images: the columns of its pictures; a cell may be a list.
         prompts: the columns of its texts, likewise.
-
-    Raises:
-        BadInput: another column has the name of one that is added.
     """
     if record.fault:
         yield record
@@ -204,8 +208,9 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
         yield Record(record.number, fault=str(exc))
         return
     rest = {name: cell for name, cell in values.items() if name not in (*images, *prompts)}
-    if taken := rest.keys() & {PICTURE, CAPTION, "image", "prompt"}:
-        raise BadInput(f"--matrix adds a column {min(taken)}: rename the one of the data set")
+    if fault := taken(rest):
+        yield Record(record.number, fault=fault)
+        return
     if empty(rest.get(ITEM)):
         rest[ITEM] = record.number if empty(rest.get(ID)) else rest[ID]
     for (picture, image), (caption, text) in product(enumerate(pictures), enumerate(texts)):

@@ -7,7 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scoregate.data.shards import arrow_batches, groups, stem
+from scoregate.data.shards import arrow_batches, stem
+from scoregate.data.tars import groups
 from scoregate.records import GZIP, arrow, kind, parquet_batches
 
 ROWS = 100  # of a group of rows, at least; `datasets` writes pictures in groups of 100

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from scoregate.data.columns import Sweep, in_json, is_column, matrix, names_in, options_in, swept
+from scoregate.data.columns import Sweep, in_json, is_column, matrix, names_in, options_in, swept, taken
 from scoregate.data.folders import METADATA, captioned, generated, is_generated, pictures, prompted, samples
 from scoregate.data.rows import RELATED, Row, picture_of, prompt_fault
 from scoregate.data.shards import samples_of, shards_of
@@ -162,6 +162,9 @@ class Dataset:
         )
         wanted = [images, *([] if self.no_prompt else [(self.prompt_column, "--prompt-column")])]
         wanted += [(column, "--option-column") for column in self.option_columns.values()]
+        read = [*self.image.split(","), *self.prompt_column.split(",")]
+        if self.matrix and (fault := taken([name for name in names if name not in read])):
+            raise BadInput(fault)
         for given, argument in wanted:
             for column in given.split(",") if self.matrix else [given]:
                 if column not in names:

@@ -5,14 +5,13 @@ A shard is read from its beginning, and its samples are yielded one by one.  Not
 """
 
 import re
-import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from scoregate.data.tars import Member, groups
 from scoregate.records import (
-    BROKEN,
     GZIP,
     MAX_LINE,
     ROWS,
@@ -22,7 +21,6 @@ from scoregate.records import (
     check_regular,
     json_record,
     kind,
-    opened,
     parquet,
 )
 
@@ -30,15 +28,11 @@ PICTURES = frozenset({".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png",
 VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 
 MAX_SHARDS = 100_000  # of a pattern
-MAX_FILE = 2**34  # bytes in a tar; `tarfile` also skips data that is not there, block by block
-MAX_HEADER = 2**20  # bytes of a long name or of attributes, which `tarfile` reads at once
-BLOCK = 2**16  # bytes that are read from a tar at once
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
 MAX_PICTURE = MAX_LINE
 KINDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
 
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
-MEMBER = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)", re.DOTALL)  # the key and the suffix, as in WebDataset
 PICTURE, TEXT, JSON = "picture", ".txt", ".json"
 
 
@@ -111,67 +105,9 @@ def samples_of(shard: Path) -> Iterator[Record]:
         for record in READERS[kind(shard)](shard):
             number, name = record.number, record.name
             yield record
-    except UNREADABLE as exc:
+    except Exception as exc:  # of a damaged file, the libraries that read it raise almost anything
         place = f"after {name}" if name else f"from row {number + 1} on"
-        yield Record(number + 1, fault=f"the shard cannot be read {place}: {exc}")
-
-
-class Header(tarfile.TarInfo):
-    """
-    A header of a tar file, without what would break off reading unnoticed or take up memory.
-
-    Raises:
-        tarfile.ReadError: it is damaged, or has a long name or attributes of more than `MAX_HEADER` bytes.
-    """
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "Header":
-        """Return the header in a block; `tarfile` takes a damaged one for the file's end."""
-        if not buf:
-            raise tarfile.ReadError("no mark of its end, it may be cut off")
-        try:
-            header = super().frombuf(buf, encoding, errors)
-        except tarfile.HeaderError as exc:
-            if any(buf):
-                raise tarfile.ReadError(f"damaged header ({exc})") from exc
-            raise  # the block of zeros at the end
-        if header.size < 0 or (header.size > MAX_HEADER and header.type in EXTENDED):
-            raise tarfile.ReadError(f"a header of {header.size} bytes")
-        return header
-
-
-EXTENDED = {
-    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
-    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
-}
-Member = tuple[str, str, tarfile.TarInfo, tarfile.TarFile]
-
-
-def members(shard: Path) -> Iterator[Member]:
-    """Yield the key, the suffix and the header of each file in a tar; others have no part in a sample."""
-    with (
-        opened(shard) as file,
-        tarfile.open(fileobj=file, mode="r|", bufsize=BLOCK, tarinfo=Header) as tar,  # seeks cost more
-    ):
-        offset = -1
-        while header := tar.next():
-            if header.offset <= offset:
-                raise tarfile.ReadError("a header that leads back")
-            if header.size > MAX_FILE:
-                raise tarfile.ReadError(f"a file of {header.size} bytes")
-            offset = header.offset
-            tar.members = []  # type: ignore[attr-defined]  # else it keeps every header
-            found = MEMBER.fullmatch(header.name)
-            if found and not header.isdir() and not found[1].rpartition("/")[2].startswith("__"):
-                yield found[1], f".{found[2]}".lower(), header, tar
-        while block := tar.fileobj.read(MAX_HEADER):
-            if block.strip(b"\0"):
-                raise tarfile.ReadError("data after the mark of its end")
-
-
-def groups(shard: Path) -> Iterator[tuple[str, Iterator[Member]]]:
-    """Return the samples of a tar, each with its key: neighbouring files with the same key."""
-    return groupby(members(shard), lambda found: found[0])
+        yield Record(number + 1, fault=f"the shard cannot be read {place}: {str(exc) or type(exc).__name__}")
 
 
 def tar_samples(shard: Path) -> Iterator[Record]:
@@ -252,8 +188,6 @@ def arrow_rows(shard: Path) -> Iterator[Record]:
         yield Record(number, values)
 
 
-# `tarfile` raises ValueError and OverflowError for numbers that are none.
-UNREADABLE = (BadInput, tarfile.TarError, ValueError, OverflowError, OSError, *BROKEN)
 READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
     ".tar": tar_samples,
     ".parquet": parquet,

@@ -1,7 +1,7 @@
 """Results of shards: one file, or a folder with a Parquet file for each."""
 
 import re
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
 import pyarrow as pa
@@ -189,6 +189,53 @@ def test_shards_of_parquet_are_scored_into_a_folder(command, service, tmp_path):
     assert "cannot read c.parquet, row 1: the shard cannot be read from row 1 on: " in err
     assert not Path("out/b.parquet").exists()
     assert ["0.png", "1.png", "2.png"] == [row["image"] for row in lines_of(Path("out/a.parquet"))]
+
+
+NOT_UTF_8 = b"na\xe9".decode(errors="surrogateescape")
+HALF = {"1.png": png("red"), "1.json": b'{"prompt": "x", "tag\\ud83d": "\\ud83d", "": "\\u0000"}'}
+
+
+@pytest.mark.parametrize("members", [{f"{NOT_UTF_8}.png": png("red"), f"{NOT_UTF_8}.txt": b"x"}, HALF])
+@pytest.mark.parametrize("out", ["out", "out.parquet", "out.csv"])
+def test_texts_that_are_not_unicode_cost_their_sample_alone(command, service, shards, members, out):
+    """A name in Latin-1 in a tar, half a character in a name of JSON: results are written and read."""
+    tar_of(Path("s-1.tar"), members)
+    before, _, err = command(service, *(out if each == "out" else each for each in TO_FOLDER))
+    status, _, again = command(service, *(out if each == "out" else each for each in TO_FOLDER))
+
+    assert (int(members is not HALF),) * 2 == (before, status)
+    assert ("5 of 5 rows" if members is HALF else "4 of 5 rows have all scores") in err
+    assert "; 0 were requested" in again
+    if out == "out":
+        assert all(Path(f"out/s-{number}.parquet").is_file() for number in range(3))
+    if members is HALF and out != "out":
+        [line] = [line for line in lines_of(Path(out)) if line["image"] == "s-1.tar/1"]
+        assert "?" == line["columns"]["tag?"]
+
+
+def test_a_shard_whose_name_is_not_unicode_has_a_file(command, service, tmp_path):
+    """Its samples have names that are not text; the shard beside it is scored."""
+    (tmp_path / "in").mkdir()
+    for name in (NOT_UTF_8, "b"):
+        tar_of(tmp_path / "in" / f"{name}.tar", {"1.png": png("red"), "1.txt": b"x"})
+    status, _, err = command(service, "batch", "in", "-o", "out", "-m", "vqascore")
+
+    assert 1 == status
+    assert "1 of 2 rows have all scores; 1 were requested" in err
+    assert {f"{NOT_UTF_8}.parquet", "b.parquet"} <= {each.name for each in Path("out").iterdir()}
+
+
+def test_a_column_of_one_shard_that_a_matrix_adds_is_an_error_of_its_rows(command, service, shards):
+    """The shards around it are scored."""
+    for number in range(2):
+        files = ({f"{n}.png": png("red"), f"{n}.txt": b"x"} for n in range(50))
+        tar_of(Path(f"s-{number}.tar"), dict(chain.from_iterable(each.items() for each in files)))
+    tar_of(Path("s-2.tar"), {"1.png": png("red"), "1.json": b'{"prompt": "x", "picture": 1}'})
+    status, _, err = command(service, *TO_FOLDER, "--matrix")
+
+    assert 1 == status
+    assert "100 of 101 rows have all scores" in err
+    assert "--matrix adds a column picture" in err
 
 
 def test_a_finished_shard_of_other_models_is_not_taken_for_finished(command, service, shards):

@@ -11,7 +11,7 @@ import pytest
 
 from scoregate.data import shards
 from scoregate.data.datasets import Dataset
-from scoregate.records import BadInput
+from scoregate.records import BadInput, Record
 from tests.support.pictures import png
 from tests.support.shards import pairs, tar_of
 
@@ -203,6 +203,65 @@ def test_a_header_that_would_take_memory_or_never_end_is_a_damage(tmp_path, info
     [row] = Dataset(shard)
 
     assert "the shard cannot be read" in row.fault
+
+
+def attributes(size):
+    """A header with *size* bytes of attributes, and a file that they are of."""
+    record = f"{size} comment=".encode().ljust(size - 1, b"x") + b"\n"
+    first = header(type=tarfile.XHDTYPE, size=size).tobuf(tarfile.USTAR_FORMAT)
+    return first + record + bytes(-size % 512)
+
+
+SAMPLE_BLOCKS = header(size=len(PICTURE)).tobuf() + PICTURE + bytes(-len(PICTURE) % 512)
+SPARSE = b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
+HEADERS = {
+    "a chain of attributes": (attributes(40) * 1500, "a file with more than 16 headers"),
+    "a chain of long names": (
+        (header(type=tarfile.GNUTYPE_LONGNAME, size=5).tobuf() + b"bbbb".ljust(512, b"\0")) * 3000,
+        "a file with more than 16 headers",
+    ),
+    "attributes of more than 64 KiB": (attributes(2**16 + 1), "a header of 65537 bytes"),
+    "a sparse file with a long map": (
+        header(type=tarfile.XHDTYPE, size=len(SPARSE)).tobuf(tarfile.USTAR_FORMAT)
+        + SPARSE.ljust(512, b"\0")
+        + header(size=2**22).tobuf()
+        + (b"999999999\n" + b"1\n" * 2**21)[: 2**22],
+        "headers of more than 1048576 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize(("headers", "fault"), HEADERS.values(), ids=HEADERS)
+def test_headers_of_a_file_are_bounded_in_their_number_and_their_bytes(tmp_path, headers, fault):
+    """`tarfile` reads them by recursion, and the map of a sparse file to its end."""
+    (tmp_path / "a.tar").write_bytes(headers + SAMPLE_BLOCKS + bytes(1024))
+
+    assert [f"a.tar, row 1: the shard cannot be read from row 1 on: {fault}"] == faults(
+        Dataset(tmp_path / "a.tar")
+    )
+
+
+def test_attributes_of_64_kib_are_read(tmp_path):
+    (tmp_path / "a.tar").write_bytes(attributes(2**16) + SAMPLE_BLOCKS + bytes(1024))
+
+    assert [""] == faults(Dataset(tmp_path / "a.tar", no_prompt=True))
+
+
+@pytest.mark.parametrize("error", [RecursionError("deep"), MemoryError(), AttributeError("x"), KeyError("y")])
+def test_whatever_reading_a_shard_raises_is_a_row(tmp_path, monkeypatch, error):
+    """And the shards behind it are read."""
+
+    def broken(shard):
+        yield Record(1, {"image": "a.png", "prompt": "a cat"})
+        raise error
+
+    monkeypatch.setitem(shards.READERS, ".tar", broken)
+    tar_of(tmp_path / "a.tar", SAMPLE)
+    said = str(error) or type(error).__name__
+
+    assert ["", f"a.tar, row 2: the shard cannot be read from row 2 on: {said}"] == faults(
+        Dataset(tmp_path / "a.tar")
+    )
 
 
 @pytest.fixture
