@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from models.core.calls import LabelCall
 from models.core.examples import PICTURE, TEXTS
 from service.core.errors import Invalid, Unanswered
+from service.core.expression import NoValue
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, Score
@@ -22,7 +23,6 @@ from service.metrics.common.model_calls import Models
 from service.metrics.common.outputs import OutputMetric, score_of
 from service.metrics.common.question_sets import cut
 from service.metrics.rubrics.answer import Answer
-from service.metrics.rubrics.formula import NoValue
 from service.metrics.rubrics.grading import MAX_FILLED, Grades, grades_of, texts_of
 from service.metrics.rubrics.options import RUBRICS, JudgeOptions, options_with
 from service.metrics.rubrics.output import Output

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
+from service.core.expression import FUNCTIONS, MAX_CHARACTERS, Formula, NoValue
 from service.core.fields import WHOLE, Prompt, Strict, few, filled
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside
-from service.metrics.rubrics.formula import FUNCTIONS, MAX_CHARACTERS, Formula
 from service.metrics.rubrics.output import Output
 
 MAX_BYTES = 65_536  # of a file, or of a rubric as JSON
@@ -239,14 +239,17 @@ class Rubric(Strict):
     def formula(self) -> Formula:
         """The formula of the score.  Raises `ValueError` with the name of the field."""
         try:
-            return Formula(self.score, self.numbers)
+            return Formula.of(self.score, self.numbers)
         except ValueError as exc:
             raise ValueError(f"score: {exc}") from None
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
-        """The least and the largest score."""
-        return self.formula.range({name: output.bounds for name, output in self.numbers.items()})
+        """The least and the largest score.  Raises `ValueError` with the name of the field."""
+        try:
+            return self.formula.range({name: output.bounds for name, output in self.numbers.items()})
+        except NoValue as exc:
+            raise ValueError(f"score: {exc}") from None
 
     @cached_property
     def canonical(self) -> bytes:

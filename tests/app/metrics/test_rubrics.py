@@ -324,7 +324,7 @@ async def test_a_request_may_bring_a_rubric_where_the_settings_allow_it(serve, w
     assert not [name for name in listed if "." in name]
     [fault] = refusal.json()["errors"]
     assert (422, "/options/judge/rubric") == (refusal.status_code, fault["pointer"])
-    assert "the formula uses x; there are sc1, sc2" in fault["detail"]
+    assert "score: column 7: there is no x; there are sc1, sc2" in fault["detail"]
 
 
 @pytest.mark.parametrize("inline", [True, False])

@@ -1,12 +1,9 @@
 """The filter of `scoregate batch`: the names of the rows that pass, and new shards of these samples."""
 
 import argparse
-import operator
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from scoregate.cli.arguments import UsageFault, metrics_of
@@ -14,43 +11,30 @@ from scoregate.cli.lines import Line
 from scoregate.cli.results import lines_of
 from scoregate.data.copies import copy_of, copy_samples
 from scoregate.data.datasets import Dataset
-from scoregate.settings import finite
+from scoregate.expression import ANY, Condition, fault, names_in
 from scoregate.text import shown
 
-SIGNS: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    ">": operator.gt,
-    "<=": operator.le,
-    "<": operator.lt,
-}
-CONDITION = re.compile(r"\s*([^\s<>=]+)\s*(>=|>|<=|<)\s*(\S+)\s*")
 KEPT = "kept.txt"
 MARK = ".filter"  # the file in a folder of new shards that says what their samples passed
 
 
-@dataclass(frozen=True)
-class Filter:
-    """A condition on the score of a metric."""
-
-    metric: str
-    sign: str
-    number: float
-
-    def passes(self, line: Line) -> bool:
-        """Return True if the row's score passes; one with an error never does, whatever has the error."""
-        score = line["scores"].get(self.metric)  # a row with metrics of its own may lack it
-        return not line["errors"] and score is not None and SIGNS[self.sign](score, self.number)
-
-    def __str__(self) -> str:
-        return f"{self.metric} {self.sign} {str(self.number).removesuffix('.0')}"
-
-
-def condition(text: str) -> Filter:
+def condition(text: str) -> Condition:
     """Return the filter in an argument.  Raises `argparse.ArgumentTypeError`."""
-    if not (found := CONDITION.fullmatch(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} has not the form of METRIC >= NUMBER, or >, <=, <")
-    metric, sign, number = found.groups()
-    return Filter(metric, sign, finite(number))
+    try:
+        return Condition.of(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(f"{text!r}: {exc}") from None
+
+
+def passes(line: Line, wanted: Condition) -> bool:
+    """
+    Return True if the row's scores pass; one with an error never does, whatever has the error.
+
+    A row with metrics of its own may lack a score: it passes if any number in its place would.
+    """
+    scores = {each.name: line["scores"].get(each.name) for each in names_in(wanted.tree)}
+    known = {name: ANY if score is None else score for name, score in scores.items()}
+    return not line["errors"] and wanted.holds(known) is True
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +44,7 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
         "--filter",
         type=condition,
         metavar="'METRIC >= X'",
-        help=f"write the names of the rows that pass to {KEPT}; also >, <= and <",
+        help=f"write the names of the rows that pass to {KEPT}; also >, <= and <; and, or, not",
     )
     add(
         "--kept-shards",
@@ -73,8 +57,10 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
 def check_filter(arguments: argparse.Namespace, dataset: Dataset, *, in_folder: bool) -> None:
     """Raise `UsageFault` if the filter could not be applied to the results."""
     wanted, folder = arguments.filter, arguments.kept_shards
-    if wanted and wanted.metric not in metrics_of(arguments):
-        raise UsageFault(f"--filter {wanted}: this metric is not scored, see --metric")
+    for name in names_in(wanted.tree) if wanted else ():
+        if name.name not in metrics_of(arguments):
+            unscored = fault(name.column, f"{name.name} is not scored, see --metric")
+            raise UsageFault(f"--filter {wanted.text}: {unscored}")
     if not folder:
         return
     if not (wanted and in_folder):
@@ -89,9 +75,9 @@ def check_filter(arguments: argparse.Namespace, dataset: Dataset, *, in_folder: 
     check_mark(folder, mark_of(wanted, arguments.out, folder))
 
 
-def mark_of(wanted: Filter, results: Path, folder: Path) -> str:
+def mark_of(wanted: Condition, results: Path, folder: Path) -> str:
     """Return the content of the mark in *folder*."""
-    return f"{wanted}, scores in {os.path.relpath(results, folder)}\n"
+    return f"{wanted.text}, scores in {os.path.relpath(results, folder)}\n"
 
 
 def check_mark(folder: Path, mark: str) -> None:
@@ -101,7 +87,7 @@ def check_mark(folder: Path, mark: str) -> None:
         raise UsageFault(f"{folder} has the samples of {known.strip()}: name another folder")
 
 
-def write_kept(file: Path, wanted: Filter, lines: Iterable[Line]) -> None:
+def write_kept(file: Path, wanted: Condition, lines: Iterable[Line]) -> None:
     """Write the names of the rows that pass to *file*, one in each line, and print how many they are."""
     rows = kept = failed = 0
     written = file.with_name(f"{file.name}.new")
@@ -109,15 +95,15 @@ def write_kept(file: Path, wanted: Filter, lines: Iterable[Line]) -> None:
         for line in lines:
             rows += 1
             failed += bool(line["errors"])
-            if wanted.passes(line):
+            if passes(line, wanted):
                 kept += 1
                 names.write(f"{shown(line['image'])}\n")
     os.replace(written, file)
     more = f", and {failed} with errors are not" if failed else ""
-    print(shown(f"{kept} of {rows} rows are kept by {wanted}{more}: {file}"), file=sys.stderr)
+    print(shown(f"{kept} of {rows} rows are kept by {wanted.text}{more}: {file}"), file=sys.stderr)
 
 
-def write_shards(folder: Path, wanted: Filter, results: Path, shards: Mapping[Path, Path]) -> None:
+def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping[Path, Path]) -> None:
     """
     Write new shards of the samples that pass into *folder*; one without such samples has no file.
 
@@ -133,7 +119,7 @@ def write_shards(folder: Path, wanted: Filter, results: Path, shards: Mapping[Pa
         copy = copy_of(shard, folder)
         if copy.exists() and copy.stat().st_mtime_ns >= file.stat().st_mtime_ns:
             continue
-        if numbers := {line["row"] for line in lines_of(file) if wanted.passes(line)}:
+        if numbers := {line["row"] for line in lines_of(file) if passes(line, wanted)}:
             copy_samples(shard, numbers, copy)
         else:
             copy.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scoregate.cli.filter import condition, passes
 from scoregate.data.datasets import Dataset
 from tests.support.pictures import png
 from tests.support.shards import pairs, tar_of
@@ -44,9 +45,12 @@ def test_a_filter_writes_the_names_of_the_rows_that_pass(command, service, shard
         ("vqascore <= 5e-1", 40),
         ("vqascore < 0.5", 0),
         ("vqascore > -1", 40),
+        ("vqascore == 0.5", 40),
+        ("0 < vqascore < 0.5 or vqascore / 2 > 1", 0),
+        ("not vqascore < 0.5 and max(vqascore, 0.2) <= 0.5", 40),
     ],
 )
-def test_a_filter_compares_as_its_sign_says(command, service, wanted, kept):
+def test_a_filter_is_a_condition_of_scores(command, service, wanted, kept):
     """With finished results, too."""
     for _ in range(2):
         command(service, "batch", "rows.jsonl", "-o", "out.jsonl", "-m", "vqascore", "--filter", wanted)
@@ -55,13 +59,35 @@ def test_a_filter_compares_as_its_sign_says(command, service, wanted, kept):
 
 
 @pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        ("a >= 0.5", True),
+        ("a >= 0.5 or b >= 0.5", True),
+        ("b >= 0.5", False),
+        ("a >= 0.5 and b >= 0.5", False),
+    ],
+)
+def test_a_row_without_a_score_passes_if_any_number_in_its_place_would(wanted, kept):
+    """As rows with metrics of their own have it; a row with an error passes never."""
+    wanted = condition(wanted)
+
+    assert kept is passes({"scores": {"a": 0.7}, "errors": {}}, wanted)
+    assert kept is passes({"scores": {"a": 0.7, "b": None}, "errors": {}}, wanted)
+    assert not passes({"scores": {"a": 0.7}, "errors": {"c": {}}}, wanted)
+
+
+@pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        ("vqascore", "'vqascore' has not the form of METRIC >= NUMBER, or >, <=, <"),
-        ("vqascore == 1", "has not the form"),
-        ("vqascore >= much", "invalid"),
-        ("vqascore >= nan", "a finite number"),
-        ("clipscore >= 1", "--filter clipscore >= 1: this metric is not scored, see --metric"),
+        ("vqascore", "'vqascore': column 1: vqascore is a number, where a condition is needed"),
+        ("vqascore = 1", "'vqascore = 1': column 10: the text cannot be parsed"),
+        ("vqascore >= much", "column 13: much is not scored, see --metric"),
+        ("vqascore >= nan", "column 13: nan is not scored, see --metric"),
+        ("vqascore >= 1e999", "column 13: 1e999 is too large or too long"),
+        (
+            "vqascore > 1 or clipscore >= 1",
+            "--filter vqascore > 1 or clipscore >= 1: column 17: clipscore is not scored, see --metric",
+        ),
     ],
 )
 def test_a_filter_that_cannot_be_applied_is_wrong_before_anything_is_scored(command, service, wanted, why):

@@ -64,8 +64,20 @@ FIT = ("5: all", "4: nearly", "3: half", "2: hardly", "1: not", "Answer with one
         (GOOD.replace("range = [1, 5]", 'labels = ["a", "a"]'), "labels: there must be 2 to 101 different"),
         (GOOD.replace("outputs.fit", "outputs.Fit"), "'Fit' is no name of an output"),
         (GOOD.replace("outputs.fit", "outputs.min"), "'min' is no name of an output"),
-        (GOOD.replace('"fit"', '"fit + x"'), "^the rubric a_file: score: the formula uses x; there are fit$"),
-        (GOOD.replace('"fit"', '"fit - fit * 0 * 0 + (1"'), "score: the formula cannot be parsed"),
+        (
+            GOOD.replace('"fit"', '"fit + x"'),
+            "^the rubric a_file: score: column 7: there is no x; there are fit$",
+        ),
+        (
+            GOOD.replace('"fit"', '"mean(1e308, 1e308, fit)"'),
+            r"^the rubric a_file: score: mean\(1e308, 1e308, fit\) is not a finite number in some cases$",
+        ),
+        (
+            GOOD.replace('"fit"', '"not ' + "-" * 480 + 'fit"'),
+            "score: column 29: the expression is nested too deep",
+        ),
+        (GOOD.replace('"fit"', '"' + "11+" * 40 + '!"'), "score: column 121: the text cannot be parsed"),
+        (GOOD.replace('"fit"', '"fit - fit * 0 * 0 + (1"'), "score: column 21: the text cannot be parsed"),
         (GOOD.replace('"fit"', '"1 + 1"'), "it is the same for all answers"),
         (GOOD.replace('read = "expected"', 'read = "expected"\nsamples = 2'), "are for written answers"),
         (GOOD.replace('read = "expected"', 'read = "guessed"'), "read"),
