@@ -9,7 +9,7 @@ from service.core.lanes import LANES
 
 FADE = 0.9  # factor on the weight of earlier batches with each new one
 SPREAD = 0.05  # minimum variance of costs, over their mean squared, for an estimate of the fixed part
-FORGET = 1.001  # factor on the best seconds per token with each slower batch
+FORGET = 1.001  # factor on the least seconds of a batch and of a token with each slower batch
 LARGER = 2.5  # times the usual cost that is tried while the fixed part is unknown
 
 
@@ -25,9 +25,7 @@ class CostModel:
         fixed_s: seconds of any batch, regardless of its cost.
         per_token_s: seconds per token.
         fixed_cost: tokens that take as long as the fixed part; inf if tokens take no time.
-        typical_s: recent mean seconds of a batch, including the gap before it.
         typical_cost: recent mean tokens of a batch.
-        best_per_token_s: seconds of a token in the most efficient batch, which decays slowly.
     """
 
     def __init__(self) -> None:
@@ -35,9 +33,10 @@ class CostModel:
         self._batches = self._cost = self._seconds = self._squares = self._products = 0.0
         self._elapsed = 0.0  # decaying sum of seconds, including the gaps between batches
         self._measured_s = 0.0  # the fixed part as measured last, which may be out of bounds
+        self._least_s = self._least_per_token_s = inf  # of a batch, and of a token in any batch
         self.has_fixed_part = False
-        self.fixed_s = self.per_token_s = self.typical_s = self.typical_cost = 0.0
-        self.fixed_cost = self.best_per_token_s = inf
+        self.fixed_s = self.per_token_s = self.typical_cost = 0.0
+        self.fixed_cost = inf
 
     def observe(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
         """
@@ -49,13 +48,13 @@ class CostModel:
         """
         self._elapsed = FADE * self._elapsed + seconds + gap_s
         if seconds and cost:
-            self.best_per_token_s = min(seconds / cost, self.best_per_token_s * FORGET)
+            self._least_s = min(seconds, self._least_s * FORGET)
+            self._least_per_token_s = min(seconds / cost, self._least_per_token_s * FORGET)
         terms = (1.0, cost, seconds, cost * cost, cost * seconds)
         sums = (self._batches, self._cost, self._seconds, self._squares, self._products)
         faded = (FADE * total + term for total, term in zip(sums, terms, strict=True))
         self._batches, self._cost, self._seconds, self._squares, self._products = faded
-        self.typical_s, self.typical_cost = self._elapsed / self._batches, self._cost / self._batches
-        mean_seconds = self._seconds / self._batches
+        self.typical_cost, mean_seconds = self._cost / self._batches, self._seconds / self._batches
         variance = self._squares / self._batches - self.typical_cost**2
         if variance > SPREAD * self.typical_cost**2:
             covariance = self._products / self._batches - self.typical_cost * mean_seconds
@@ -84,14 +83,26 @@ class CostModel:
             return max(fits, LARGER * self.typical_cost)
         return fits
 
-    def drain_s(self, cost: float, largest: float) -> float:
+    def estimate_s(self, cost: float, largest: float) -> float:
         """Return the predicted seconds for *cost* tokens in batches of at most *largest* tokens."""
-        if not (cost and self._batches):
+        if not (cost and self._cost):
             return 0.0
         if not self.has_fixed_part:
             return cost * self._elapsed / self._cost
         gap_s = (self._elapsed - self._seconds) / self._batches
         return max(1.0, cost / largest) * (self.fixed_s + gap_s) + self.per_token_s * cost
+
+    def least_s(self, cost: float, largest: float) -> float:
+        """
+        Return a lower bound of the seconds for *cost* tokens in batches of at most *largest* tokens.
+
+        A model that is slow for the moment may recover, so the quickest batches count, and are forgotten
+        slowly.  If only batches of one size have been measured, larger ones may take no longer.
+        """
+        quickest_s = max(self._least_s, cost * self._least_per_token_s)
+        if cost and not self.has_fixed_part:
+            quickest_s = min(quickest_s, max(1.0, cost / largest) * self._least_s)
+        return min(self.estimate_s(cost, largest), quickest_s)
 
 
 @dataclass(eq=False, slots=True)

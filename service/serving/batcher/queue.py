@@ -151,29 +151,27 @@ class Queue:
         """Return how many calls of *call* tokens a batch holds; at least one, however costly."""
         return max(1, int(min(self._max_items, self._cost_limit() / call))) if call else self._max_items
 
-    def takes_s(self, cost: float) -> float:
+    def estimate_s(self, cost: float) -> float:
         """Return the predicted seconds for *cost* tokens of usual calls, in batches of their own."""
-        if not cost:
-            return 0.0
-        largest = max(self._usual_cost, min(self._cost_limit(), self._max_items * self._usual_cost))
-        return self.cost_model.drain_s(cost, largest)
+        return self.cost_model.estimate_s(cost, self._largest(self._cost_limit()))
 
-    def alone_s(self, cost: float) -> float:
-        """
-        Return a lower bound of the seconds for *cost* tokens on an idle device.
+    def least_s(self, cost: float) -> float:
+        """Return a lower bound of these seconds.  Used to reject work, so it must never overestimate."""
+        return self.cost_model.least_s(cost, self._largest(self._memory))
 
-        Used to reject work, so it must never overestimate: a model that is slow for the moment may recover,
-        and if only batches of one size have been measured, larger ones may take no longer.
-        """
-        best_s = cost * self.cost_model.best_per_token_s if cost else 0.0
-        if self.cost_model.has_fixed_part:
-            return min(best_s, self.takes_s(cost))
-        largest = min(self._memory, self._max_items * self._usual_cost)
-        return min(best_s, max(1.0, cost / largest) * self.cost_model.typical_s) if largest else 0.0
+    def _largest(self, limit: float) -> float:
+        """Return the maximum tokens of a batch of usual calls within *limit*; at least one call's."""
+        return max(self._usual_cost, min(limit, self._max_items * self._usual_cost))
 
-    def drain_s(self, lane: str) -> float:
-        """Return the predicted seconds for all calls in *lane*, including those that are being prepared."""
-        return self.takes_s(self._cost[lane] + self.pending.count[lane] * self._typical_cost)
+    def waiting_cost(self, lane: str) -> float:
+        """Return the tokens of all calls in *lane*, including those that are being prepared."""
+        return self._cost[lane] + self.pending.count[lane] * self._typical_cost
+
+    @property
+    def has_work(self) -> bool:
+        """True if calls wait, are being prepared, or belong to admitted requests."""
+        reserved = max(self.reserved.values()) >= 1.0  # less is a rounding error of sums
+        return bool(self.waiting or self.pending.groups or reserved)
 
     @property
     def fills_a_batch(self) -> bool:

@@ -18,6 +18,7 @@ from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.job import Job
 
 RECENT_S = 1.0  # bulk calls leave a core free for so long after an interactive call
+STALE_S = 10.0  # without a batch, after which an idle model's predictions refuse nothing
 
 M = TypeVar("M")  # the model; not used in here
 
@@ -36,12 +37,14 @@ class HostedModel(Generic[M]):
         outcome: of its example, at the first start of this revision.
         charged: seconds of its batches, divided by the weight of their lanes; the model with waiting calls
             that has the lowest is next.
+        ended: when its last batch ended, or the scheduler began.
     """
 
     name: str
     model: M
     queue: Queue
     charged: float = 0.0
+    ended: float = 0.0
     copies: dict[str, M] = field(default_factory=dict)
     paused: bool = False
     large: bool | None = None
@@ -105,6 +108,8 @@ class Scheduler(Generic[M]):
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
         self._ended: defaultdict[str, float] = defaultdict(lambda: now)  # end of each device's last batch
         self.progress = now
+        for resident in self.residents:
+            resident.ended = now
 
     @property
     def running(self) -> Collection[RunningBatch[M]]:
@@ -245,7 +250,7 @@ class Scheduler(Generic[M]):
     def end(self, batch: RunningBatch[M], now: float) -> None:
         """End *batch*, and charge its model."""
         del self._running[batch]
-        self._ended[batch.device] = now
+        self._ended[batch.device] = batch.resident.ended = now
         batch.resident.charged += (now - batch.began) / self._weights[batch.lane]
 
     def _free_in_s(self, device: str, now: float) -> float:
@@ -266,6 +271,9 @@ class Scheduler(Generic[M]):
 
         Reservations of other requests do not come first: requests take turns by parts, until the
         smaller one is done.
+
+        A prediction that refuses all requests would never be corrected.  So an idle model's own time counts
+        as unknown once no batch of it has ended for `STALE_S`, and the next request tries.
         """
         queue, sharing, devices = resident.queue, self._sharing(resident), max(1, len(resident.copies))
         # Bulk calls that wait slow interactive work down.
@@ -273,28 +281,33 @@ class Scheduler(Generic[M]):
         slowdown = 1 + self._shares.earned(0.0) if slowed else 1.0
         lanes = LANES if lane == BULK else (INTERACTIVE,)
         first_s = sum(
-            part * sum(map(each.queue.drain_s, lanes)) / self._at_once(each) for each, part in sharing
+            part * each.queue.estimate_s(sum(map(each.queue.waiting_cost, lanes))) / self._at_once(each)
+            for each, part in sharing
         )
         free_in_s = min((self._free_in_s(device, now) for device in resident.copies), default=0.0)
         wait_s = slowdown * first_s / devices + free_in_s
         slots = devices * self._at_once(resident)
         cost, reserved = queue.cost_of(demand), queue.reserved[lane]
-        own_s = queue.alone_s(cost + min(cost, reserved)) * slowdown / slots
+        own_s = queue.least_s((cost + min(cost, reserved)) / slots) * slowdown
         return AdmissionForecast(
             full=queue.is_full(lane, reserved),
             wait_s=wait_s,
-            run_s=max(own_s, queue.cost_model.typical_s),
-            drain_s=wait_s + queue.takes_s(reserved) / slots,
+            run_s=0.0 if self._is_stale(resident, now) else own_s,
+            drain_s=wait_s + queue.estimate_s(reserved) / slots,
             too_much=cost > queue.most_at_once,
         )
 
+    def _is_stale(self, resident: HostedModel[M], now: float) -> bool:
+        """Return True if *resident* has ended no batch for `STALE_S` and has no work that will."""
+        begun = any(batch.resident is resident for batch in self._running)
+        return not (begun or resident.queue.has_work) and now - resident.ended >= STALE_S
+
     def estimate(self, resident: HostedModel[M], demand: Demand) -> WorkEstimate:
         """Return the size of *demand* in full batches, with all slots of all devices in use."""
-        queue = resident.queue
-        call = queue.cost_of(demand) / demand.calls
-        calls = queue.full_batch(call)
-        batches = demand.calls / (calls * self._at_once(resident) * max(1, len(resident.copies)))
-        return WorkEstimate(batches * queue.cost_model.run_s(calls * call), batches)
+        queue, cost = resident.queue, resident.queue.cost_of(demand)
+        slots = self._at_once(resident) * max(1, len(resident.copies))
+        batches = demand.calls / queue.full_batch(cost / demand.calls)
+        return WorkEstimate(queue.estimate_s(cost) / slots, batches / slots)
 
     def stalled_s(self, now: float) -> float:
         """Return the seconds since the last answer while work waits or runs; 0 if idle."""

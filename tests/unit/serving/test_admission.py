@@ -135,6 +135,41 @@ async def test_nothing_is_refused_because_a_model_is_slow_for_the_moment():
             handle.admit(context(seconds=150.0), Demand(calls=100))
 
 
+async def ran(handle, model, now, seconds, *texts):
+    """A batch of these calls took so long."""
+    model.hold.clear()
+    task, _ = asking(handle, *(call(text, text) for text in texts))
+    await until(lambda: model.held)
+    now[0] += seconds
+    model.hold.set()
+    await task
+
+
+async def test_after_a_slow_spell_an_idle_device_tries_again_within_ten_seconds():
+    """Nothing else could correct the prediction, which is right after ten good batches."""
+    now, two_batches = [0.0], Demand(calls=8)
+    async with serving(clock=lambda: now[0], max_items=4) as (handle, model, _, resident):
+        for _ in range(5000):
+            resident.queue.finished(cost=4 * 10, seconds=2.2)
+        await ran(handle, model, now, 2.2, *"abcd")
+        with pytest.raises(LaneFull, match=r"would need 5\.1 s, and 2\.0 s are left"):
+            handle.admit(context(seconds=2.0), two_batches)
+        now[0] += 9.9
+        with pytest.raises(LaneFull):
+            handle.admit(context(seconds=2.0), two_batches)
+
+        now[0] += 0.1
+        handle.admit(context(seconds=2.0), two_batches)
+        trial = handle.backend.reserve("interactive", two_batches, parts=1)
+        with pytest.raises(LaneFull):
+            handle.admit(context(seconds=2.0), two_batches)
+        trial.close()
+        for n in range(10):
+            await ran(handle, model, now, 0.2, *(f"{n} {text}" for text in "abcd"))
+        assert pytest.approx(0.4) == handle.backend.forecast("interactive", two_batches).run_s
+        handle.admit(context(seconds=2.0), two_batches)
+
+
 @pytest.mark.parametrize("lane", ["interactive", "bulk"])
 async def test_no_request_may_ask_for_more_than_half_of_a_lane(lane):
     """It is too large whatever else waits, and is told to send less; one batch is never too large."""

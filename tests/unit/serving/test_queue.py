@@ -26,20 +26,25 @@ def put(waiting, cost, *, lane, data=None, now=0.0):
     return call
 
 
+def drain_s(waiting):
+    """The predicted seconds for all bulk calls."""
+    return waiting.estimate_s(waiting.waiting_cost("bulk"))
+
+
 async def test_what_waits_is_counted_once_however_it_leaves():
     """Taken or cancelled, in whatever order: the depth and the cost come back to nothing."""
     waiting = queue(max_items=2)
     waiting.finished(cost=1, seconds=1.0)
     calls = [put(waiting, 10, lane="bulk", data=n) for n in range(5)]
     calls[1].result.cancel()
-    assert (4, 40.0) == (waiting.depth["bulk"], waiting.drain_s("bulk"))
+    assert (4, 40.0) == (waiting.depth["bulk"], drain_s(waiting))
 
     batch = waiting.take(0.0)
     batch[0].result.cancel()
     assert [0, 2] == [call.prepared.data for call in batch]
-    assert (2, 20.0) == (waiting.depth["bulk"], waiting.drain_s("bulk"))
+    assert (2, 20.0) == (waiting.depth["bulk"], drain_s(waiting))
     assert [3, 4] == [call.prepared.data for call in waiting.take(0.0)]
-    assert (0, 0.0, "") == (waiting.depth["bulk"], waiting.drain_s("bulk"), waiting.waiting)
+    assert (0, 0.0, "") == (waiting.depth["bulk"], drain_s(waiting), waiting.waiting)
 
 
 async def test_callers_who_left_and_calls_that_are_too_late_never_reach_the_device():
@@ -159,7 +164,7 @@ async def test_what_waits_is_predicted_in_batches_of_as_many_usual_calls_as_fit(
         put(waiting, 10, lane="bulk")
     waiting.pending.begin("bulk", 3, 0.0)
 
-    assert pytest.approx(2 * 1.0 + 8.0) == waiting.drain_s("bulk")
+    assert pytest.approx(2 * 1.0 + 8.0) == drain_s(waiting)
 
 
 async def test_however_little_memory_is_left_a_batch_of_one_token_is_tried():
@@ -180,6 +185,20 @@ def test_a_lane_is_full_at_its_last_token():
     put(waiting, 1, lane="bulk")
 
     assert (True, False) == (waiting.is_full("bulk"), waiting.is_full("interactive"))
+
+
+def test_work_is_what_waits_what_is_prepared_and_what_was_admitted():
+    """Less than a token that is left of reservations is a rounding error."""
+    waiting = queue()
+    assert not waiting.has_work
+    with waiting.pending.expecting("bulk", 1, lambda: 0.0):
+        assert waiting.has_work
+    waiting.reserved["bulk"] = 1.0
+    assert waiting.has_work
+    waiting.reserved["bulk"] = 0.1 + 0.2 - 0.3
+    assert not waiting.has_work
+    put(waiting, 1, lane="bulk")
+    assert waiting.has_work
 
 
 def test_a_request_is_reckoned_in_calls_as_they_were_lately_and_in_text_beyond_the_usual():
@@ -242,4 +261,4 @@ async def test_the_gap_before_a_batch_is_part_of_the_time_for_what_waits():
     waiting.finished(cost=10, seconds=1.0, gap_s=0.5)
     put(waiting, 10, lane="bulk")
 
-    assert pytest.approx(1.5) == waiting.drain_s("bulk")
+    assert pytest.approx(1.5) == drain_s(waiting)

@@ -293,6 +293,33 @@ def test_calls_that_come_just_as_fast_as_waiting_pays_are_waited_for():
     assert 2.0 + 2.0 == turns.waits_until(resident, pending.groups, 1.0)
 
 
+def test_an_idle_models_own_time_is_unknown_ten_seconds_after_its_last_batch():
+    """Also beside another model that is busy, and not while it has work that will tell."""
+    turns, idle, busy = scheduler(2)
+    learns(idle, fixed_s=60.0)
+
+    def run_s(now):
+        return turns.forecast(idle, "interactive", Demand(), now).run_s
+
+    put(turns, busy)
+    run(turns, busy, 1.0, 8.0)
+    assert [60.0, 0.0] == [run_s(9.9), run_s(10.0)]
+    group = idle.queue.pending.begin("bulk", 1, 10.0)
+    assert 60.0 == run_s(10.0)
+    idle.queue.pending.end(group, 10.0)
+    idle.queue.reserved["bulk"] += 1.0
+    assert 60.0 == run_s(10.0)
+    idle.queue.reserved["bulk"] -= 1.0
+    put(turns, idle, now=10.0)
+    assert 60.0 == run_s(10.0)
+    batch = turns.begin(idle, 10.0)
+    assert 60.0 == run_s(20.0)
+    turns.end(batch, 20.0)
+    for call in batch.calls:
+        call.answer("outcome")
+    assert [60.0, 0.0] == [run_s(29.9), run_s(30.0)]
+
+
 def test_urgent_calls_beside_a_batch_of_bulk_calls_take_none_of_those_along():
     """Bulk calls have their batch already; else they fill up what is left."""
     turns, resident = scheduler()

@@ -174,7 +174,7 @@ def test_models_on_other_devices_delay_nobody():
     put(turns, second, 400)
     put(turns, apart, 400)
 
-    assert second.queue.takes_s(400) / 4 == pytest.approx(
+    assert second.queue.estimate_s(400) / 4 == pytest.approx(
         turns.forecast(first, "bulk", Demand(), 0.0).wait_s, rel=0.01
     )
     assert turns.next("cuda:0") is second
