@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from models.core.calls import Call
 from models.core.contract import ModelError, Post, Prepared, RemoteModel, UpstreamError
-from models.core.outcomes import CallResult
 from models.core.settings import RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.tasks import Promise, Tasks
@@ -30,8 +29,9 @@ from service.serving.backends.base import QueuedBackend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE, Joined, Unreachable, Upstream, explained
 from service.serving.batcher.queue import Queue
+from service.serving.batcher.runner import answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
-from service.serving.job import Job
+from service.serving.job import Job, Result
 
 log = logging.getLogger("scoregate.remote")
 
@@ -220,24 +220,17 @@ class RemoteBackend(QueuedBackend):
                 return
             [call] = batch.calls
             call.begin(batch.began)
-            self._instruments.queue_wait.labels(self.name, call.lane).observe(call.waited_s)
             task = self._sending.start(self._outcome(call))
             task.add_done_callback(partial(self._end, batch))
             call.result.add_done_callback(partial(abandon, task))
 
     def _end(self, batch: RunningBatch[RemoteModel], task: "asyncio.Task[Any]") -> None:
-        """Answer the batch's only call, learn from it, and send the next one."""
+        """Answer the batch's only call, and send the next one."""
         [call], ended = batch.calls, self._clock()
-        ran_s = ended - batch.began
         outcome = Draining() if task.cancelled() else task.result()
-        if task.cancelled():
-            result = "cancelled"
-        else:
-            result = "error" if isinstance(outcome, ScoregateError) else "ok"
-            self._resident.queue.finished(call.prepared.cost, ran_s)
-        self._instruments.calls.labels(self.name, call.lane, result).inc()
         self._scheduler.end(batch, ended)
-        call.answer(outcome, ran_s)
+        result = Result(outcome, call.waited_s, ended - batch.began)
+        answer(self.name, self._resident.queue, [call], [result], self._instruments)
         self._fill_slots()
 
     async def _outcome(self, job: Job) -> Any:
@@ -247,12 +240,9 @@ class RemoteBackend(QueuedBackend):
             headers["traceparent"] = job.span.traceparent
         try:
             await self._trust.check()
-            outcome = await self._answer(job.prepared, partial(self._upstream.post, headers=headers))
+            return await self._answer(job.prepared, partial(self._upstream.post, headers=headers))
         except Exception as exc:
             return self._error(exc)
-        if isinstance(outcome, CallResult) and not outcome.is_finite():
-            return ModelFault(f"the model {self.name} returned a number that is not finite")
-        return outcome
 
     async def _answer(self, call: Prepared, post: Post) -> Any:
         """Return the server's outcome, and note whether it answered.  Raises what the model raises."""

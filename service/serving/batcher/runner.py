@@ -1,9 +1,10 @@
 """Runs batches and answers their calls; a batch that fails is split, see `BatchRunner.score`."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from dataclasses import replace
 
 from models.core.contract import Model, ModelError
 from models.core.outcomes import CallResult
@@ -11,8 +12,9 @@ from service.core.errors import ModelFault
 from service.observability.instruments import Instruments
 from service.observability.tracing import Span
 from service.serving.batcher.device import ExecutionSlot, is_out_of_memory
+from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import RunningBatch, Scheduler
-from service.serving.job import Job
+from service.serving.job import Job, Result
 
 log = logging.getLogger("scoregate.device")
 
@@ -45,6 +47,49 @@ def add_batch_span(batch: Sequence[Job], model: str, device: str, began: float, 
 def recorded(batch: Sequence[Job]) -> list[Span]:
     """Return the distinct spans of *batch* that are recorded."""
     return list(dict.fromkeys(call.span for call in batch if call.span.recording))
+
+
+def answer(
+    name: str,
+    queue: Queue,
+    calls: Sequence[Job],
+    results: Sequence[Result],
+    instruments: Instruments,
+    gap_s: float = 0.0,
+) -> None:
+    """
+    Check the results of *calls* that the model *name* has answered, learn from them, count and set them.
+
+    Batches of this process, of a model server and of replicas all end here.  The cost model learns from calls
+    that succeeded: how soon one fails is no measure of the work.
+
+    Args:
+        queue: in which they waited.
+        results: those of a batch have its seconds as `ran_s`, which no two batches share.
+        gap_s: see `CostModel.observe`.
+    """
+    results = [checked(name, result) for result in results]
+    costs: dict[float, int] = defaultdict(int)
+    for call, result in zip(calls, results, strict=True):
+        if not isinstance(result.outcome, Exception):
+            costs[result.ran_s] += call.prepared.cost
+    for ran_s, cost in costs.items():
+        queue.finished(cost, ran_s, gap_s)
+    for call, result in zip(calls, results, strict=True):
+        gone = call.result.done()
+        instruments.count_call(name, call.lane, result.outcome, result.waited_s, gone=gone)
+        call.finish(result)
+
+
+def checked(name: str, result: Result) -> Result:
+    """Return *result*, or a fault in its place if the model failed or gave a number that is not finite."""
+    match result.outcome:
+        case ModelError() as error:
+            return replace(result, outcome=ModelFault(str(error)))
+        case CallResult() as outcome if not outcome.is_finite():
+            fault = ModelFault(f"the model {name} returned a number that is not finite")
+            return replace(result, outcome=fault)
+    return result
 
 
 class Broken(Exception):
@@ -83,10 +128,13 @@ class BatchRunner:
             log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
             await self._check(batch, slot, exc)
             outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(calls)
-        else:
-            resident.queue.finished(cost, self._clock() - began, batch.gap_s)
-        self._answer(resident.name, calls, outcomes, self._clock() - began)
-        slot.since = self._clock()
+        slot.since = self._scheduler.progress = now = self._clock()
+        self._instruments.count_batch(resident.name, len(calls), now - began)
+        results = [
+            Result(outcome, call.waited_s, now - began, call.batch)
+            for call, outcome in zip(calls, outcomes, strict=True)
+        ]
+        answer(resident.name, resident.queue, calls, results, self._instruments, batch.gap_s)
 
     async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
         """Raise `Broken` if the example call, which worked at the start, fails now."""
@@ -100,15 +148,3 @@ class BatchRunner:
             raise Broken(
                 f"the model {batch.resident.name} fails on every call since this error: {fault}"
             ) from exc
-
-    def _answer(self, name: str, calls: list[Job], outcomes: Sequence[Any], ran_s: float) -> None:
-        self._scheduler.progress = self._clock()
-        self._instruments.count_batch(name, len(calls), ran_s)
-        for call, outcome in zip(calls, outcomes, strict=True):
-            if isinstance(outcome, ModelError):
-                outcome = ModelFault(str(outcome))
-            elif isinstance(outcome, CallResult) and not outcome.is_finite():
-                outcome = ModelFault(f"the model {name} returned a number that is not finite")
-            gone = call.result.done()
-            self._instruments.count_call(name, call.lane, outcome, call.waited_s, gone=gone)
-            call.answer(outcome, ran_s)

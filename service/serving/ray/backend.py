@@ -26,6 +26,7 @@ from service.observability.instruments import Instruments
 from service.serving.admission import Demand, Reservation
 from service.serving.backends.base import prepare_all
 from service.serving.batcher.queue import Queue
+from service.serving.batcher.runner import answer
 from service.serving.batcher.scheduler import RunningBatch
 from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
 from service.serving.job import Job, Result
@@ -223,7 +224,7 @@ class ReplicatedBackend(Backend):
         self, replica: ReplicaQueue, batch: RunningBatch[None], task: "asyncio.Task[Answer | None]"
     ) -> None:
         """Answer a group's calls or retry them, and send the next group."""
-        now, calls = self._clock(), batch.calls
+        now, calls, results = self._clock(), batch.calls, dict[Job, Result]()
         replica.sent.discard(task)
         replica.scheduler.end(batch, now)
         error: ScoregateError | None = None
@@ -236,17 +237,19 @@ class ReplicatedBackend(Backend):
         elif fault is not None:
             log.error("group failed", extra={"model": self.name}, exc_info=fault)
             error = ModelFault(f"the model {self.name} failed on this call")
-        elif (answer := task.result()) is None:
+        elif (given := task.result()) is None:
             error = ModelChanged()
         else:
             replica.scheduler.progress = now
-            self._count(replica, answer.work)
-            for call, result in zip(calls, returned(self.name, replica, batch, answer, now), strict=True):
-                again = self._may_retry(call, result) and not self._closed
-                self._place(call) if again else self._answer(call, result)
+            self._count(replica, given.work)
+            for call, result in zip(calls, returned(self.name, replica, batch, given, now), strict=True):
+                if self._may_retry(call, result) and not self._closed:
+                    self._place(call)
+                else:
+                    results[call] = result
         if error is not None:
-            for call in calls:
-                self._answer(call, Result(error))
+            results = {call: Result(error) for call in calls}
+        self._answer(replica, results)
         if not self._closed:
             self._send_due(replica)
 
@@ -273,10 +276,11 @@ class ReplicatedBackend(Backend):
                 self._place(call)
             else:
                 fault = f"{LOSSES} replicas of {self.name} went away while they worked on this call"
-                self._answer(call, Result(ModelFault(fault)))
+                self._answer(replica, {call: Result(ModelFault(fault))})
 
-    def _answer(self, call: Job, result: Result) -> None:
-        """Set the call's result, with the time that it waited in this process added."""
-        gone, waited_s = call.result.done(), call.waited_s + result.waited_s
-        self._instruments.count_call(self.name, call.lane, result.outcome, waited_s, gone=gone)
-        call.finish(replace(result, waited_s=waited_s))
+    def _answer(self, replica: ReplicaQueue, results: Mapping[Job, Result]) -> None:
+        """Answer calls, with the time that each waited in this process added."""
+        waited = [
+            replace(result, waited_s=call.waited_s + result.waited_s) for call, result in results.items()
+        ]
+        answer(self.name, replica.queue, tuple(results), waited, self._instruments)

@@ -288,7 +288,7 @@ def returned(
     """
     Return the result of each call of a group, with its batch's span, and the way there and back as waiting.
 
-    The replica's queue learns from the replica's own batches: a group's time includes the wait for the one
+    The results have the seconds of the replica's own batches: a group's time includes the wait for the one
     before it.  The clocks of two machines differ, so a batch's span ends when its answer arrives.
     """
     served: dict[float, list[Job]] = defaultdict(list)  # by duration, which no two batches share
@@ -297,7 +297,6 @@ def returned(
             served[result.ran_s].append(call)
     spans, ended, took_s = dict[float, str](), monotonic(), now - batch.began
     for ran_s, calls in served.items():
-        replica.queue.finished(sum(call.prepared.cost for call in calls), ran_s)
         spans[ran_s] = add_batch_span(calls, model, replica.described.device, ended - ran_s, ended)
     return [
         replace(

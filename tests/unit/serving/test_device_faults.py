@@ -101,6 +101,26 @@ async def test_the_pace_is_learnt_from_the_halves_of_a_batch_that_failed():
     assert [4, 1, 2] == learnt
 
 
+async def test_the_pace_is_learnt_from_the_calls_of_a_batch_that_succeeded():
+    """A call that the model refuses in no time is no work, and a batch of such calls teaches nothing."""
+    time = [0.0]
+    model = Words()
+    model.answer = lambda call: ModelError("too long") if str(call).startswith("bad") else call
+    served, resident = device(model, clock=lambda: time[0])
+    async with served:
+        learnt, resident.queue.finished = [], lambda cost, seconds, gap_s: learnt.append((cost, seconds))
+        for calls in (["bad", "a", "bad 2", "b"], ["bad 3", "bad 4"]):
+            model.hold.clear()
+            waiting = put(served, resident, *calls)
+            while not model.held:
+                await asyncio.sleep(0.001)
+            time[0] += 2.0
+            model.hold.set()
+            await outcomes_of(waiting)
+
+    assert [(2, 2.0)] == learnt
+
+
 async def test_a_model_without_memory_for_its_example_goes_on():
     """Memory comes back; a fault that sticks would end the service."""
     model, examples = Words(), []

@@ -10,7 +10,7 @@ from models.core.calls import GenerateCall
 from models.core.contract import ModelInfo, Prepared, RemoteModel
 from models.core.settings import RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.errors import DeadlineExceeded, Draining, LaneFull, Overloaded
+from service.core.errors import DeadlineExceeded, Draining, LaneFull, Overloaded, UpstreamFailed
 from service.core.lanes import LANES
 from service.serving.admission import Demand
 from service.serving.backends.remote import RemoteBackend
@@ -42,9 +42,13 @@ class Server(RemoteModel):
         headers = post.keywords["headers"]
         self.sent.append((prepared.data, headers["X-Vllm-Priority"]))
         self.waiting[prepared.data] = asyncio.get_running_loop().create_future()
-        return await self.waiting[prepared.data]
+        outcome = await self.waiting[prepared.data]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def answers(self, text, outcome="an answer"):
+        """Answer with *outcome*, which may be an error."""
         answer = self.waiting.pop(text)
         if not answer.done():  # whoever asked may have left
             answer.set_result(outcome)
@@ -165,6 +169,30 @@ async def test_the_wait_before_a_server_is_predicted_and_calls_that_would_come_t
         await answered(server, running, waiting, urgent)
 
     assert pytest.approx(ahead) == refused.value.retry_after_s
+
+
+@pytest.mark.parametrize("failing_s", [0.001, 60.0])
+async def test_calls_that_fail_teach_nothing_about_those_that_will_not(failing_s):
+    """However soon or late: their time is not that of the work."""
+    async with serving() as (handle, server, now, _):
+
+        async def answered_after(seconds, text, outcome="an answer"):
+            task, _ = asking(handle, *calls(text))
+            await until(lambda: text in server.waiting)
+            now[0] += seconds
+            server.answers(text, outcome)
+            return (await task)[0]
+
+        for n in range(20):
+            await answered_after(1.0, f"good {n}")
+        before = handle.backend.forecast("interactive", Demand(calls=20))
+        for n in range(20):
+            failed = await answered_after(failing_s, f"bad {n}", UpstreamFailed("did not answer"))
+            assert isinstance(failed, UpstreamFailed)
+        after = handle.backend.forecast("interactive", Demand(calls=20))
+
+    assert pytest.approx(20 / PLACES) == before.run_s
+    assert before == after
 
 
 async def test_nothing_is_predicted_before_a_server_has_answered_anything():

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from models.core.outcomes import Likelihood
+from models.families.fake import COST
 from service.core.errors import Draining, LaneFull, ModelFault
 from service.scoring.plan import Workload
 from service.serving.admission import Demand
@@ -113,7 +114,34 @@ async def test_groups_are_as_large_as_the_replicas_own_batches_allow_however_lon
             deployment.answer_all()
             await settled()
         model = backend._replicas.in_use[0].queue.cost_model
-        assert model.typical_s <= RAN_S
+        assert model.run_s(model.typical_cost) <= RAN_S
+
+
+async def test_calls_that_a_replica_failed_on_teach_nothing():
+    """However long it took."""
+    async with asked(a="m") as (deployment, handle, backend):
+        [replica] = backend._replicas.in_use
+        before = replica.queue.estimate_s(1000)
+        task, _ = asking(handle, *about(4))
+        await sent(deployment, 1)
+        [group] = deployment.groups
+        failed = [Result(ModelFault("it failed"), 0.0, 60.0) for _ in group.calls]
+        group.said.set_result(Answer(failed, Work()))
+        assert all(isinstance(outcome, ModelFault) for outcome in await task)
+        assert before == replica.queue.estimate_s(1000)
+
+
+async def test_an_idle_replica_that_was_slow_is_tried_again():
+    """Ten seconds after its last group, as a device of this process."""
+    now = [0.0]
+    async with asked(clock=lambda: now[0], a="m") as (_, handle, backend):
+        [replica] = backend._replicas.in_use
+        for _ in range(5000):
+            replica.queue.finished(COST, 60.0)
+        with pytest.raises(LaneFull):
+            handle.admit(context(seconds=2.0), Demand(calls=2 * BATCH))
+        now[0] = 10.0
+        handle.admit(context(seconds=2.0), Demand(calls=2 * BATCH))
 
 
 async def test_interactive_calls_go_before_bulk_calls_that_came_first():
