@@ -14,6 +14,7 @@ from scoregate.errors import BadImage, reason_of
 from scoregate.images import of_pillow
 from scoregate.records import BadInput
 
+GRID_HELP = "each picture is a sheet of ROWSxCOLUMNS pictures, which are scored one by one"
 GRID = re.compile(r"([1-9]\d?)x([1-9]\d?)", re.ASCII)
 
 
@@ -52,12 +53,9 @@ def grid_of(text: str) -> Grid:
     return Grid(rows=int(found[1]), columns=int(found[2]))
 
 
-def add_grid(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+def add_grid(parser: argparse.ArgumentParser) -> None:
     """Declare the grid."""
-    what = "each picture is a sheet of ROWSxCOLUMNS pictures, which are scored one by one"
-    parser.add_argument(
-        "--grid", metavar="RxC", default=default, help=what + " (default %(default)s)" * bool(default)
-    )
+    parser.add_argument("--grid", metavar="RxC", help=GRID_HELP)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 import argparse
 import json
+from functools import partial
 from importlib import import_module
 
 from scoregate.cli.arguments import OK, add_commands
 from scoregate.cli.formats import FORMATS, printed
 
-# A benchmark is a module of this folder with add_arguments(parser) and tables(arguments) -> Content.
+# A benchmark of metrics is a module with add_arguments(parser) and tables(arguments) -> Content, and one of
+# generators a `Benchmark` that generators.py has by its name.
 METRICS = {
     "ts2": "T2IscoreScore: rank, separation and delta of metrics, by subset",
     "geneval": "GenEval: generators by task, their failures by kind, and agreement with people",
@@ -34,27 +36,36 @@ GENERATORS = {
     "wise": "WISE: generators by category of world knowledge, by a judge",
     "wise_verified": "WISE_Verified: the same by the authors' update, with one grade",
 }
-BENCHMARKS = METRICS | GENERATORS
 RUN = "run"
 SUITES = {RUN: "run a suite of benchmarks of generators: one page with all tables, LaTeX and a manifest"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the benchmarks."""
-    add_commands(parser, "benchmark", BENCHMARKS | SUITES, declare)
+    add_commands(parser, "benchmark", METRICS | GENERATORS | SUITES, declare)
 
 
 def declare(name: str, parser: argparse.ArgumentParser) -> None:
     """Import a benchmark and declare its arguments."""
-    module = import_module(f"scoregate.cli.bench.{name}")
-    module.add_arguments(parser)
-    if name == RUN:
-        parser.set_defaults(run=module.run)
-        return
+    if name in GENERATORS:
+        from scoregate.cli.bench.benchmark import add_benchmark
+        from scoregate.cli.bench.figures import benchmark_tables
+        from scoregate.cli.bench.generators import BENCHMARKS
+
+        benchmark = BENCHMARKS[name]
+        add_benchmark(benchmark, parser)
+        tables = partial(benchmark_tables, benchmark)
+    else:
+        module = import_module(f"scoregate.cli.bench.{name}")
+        module.add_arguments(parser)
+        if name == RUN:
+            parser.set_defaults(run=module.run)
+            return
+        tables = module.tables
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--format", choices=FORMATS, help="print tables for a paper")
     parser.add_argument("--table", metavar="NAME", help="print this table only (csv: default the first)")
-    parser.set_defaults(tables=module.tables)
+    parser.set_defaults(tables=tables)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,12 +11,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import scoregate
 from scoregate.cli.arguments import (
@@ -28,6 +28,7 @@ from scoregate.cli.arguments import (
     add_settings,
     connected,
     options_of,
+    settings_of,
 )
 from scoregate.cli.batch import TIMEOUT_S, plan_of, tell
 from scoregate.cli.bench.answers import Answers, Found, Item, Reading, in_file, in_lines
@@ -35,12 +36,12 @@ from scoregate.cli.bench.data import json_of
 from scoregate.cli.bench.geneval import generator
 from scoregate.cli.results import Results
 from scoregate.cli.scoring import Part, score
-from scoregate.cli.tiles import Grid, add_grid, grid_of, tiles
+from scoregate.cli.tiles import GRID_HELP, Grid, grid_of, tiles
 from scoregate.data.folders import pictures
 from scoregate.data.rows import Row, prompt_fault
 from scoregate.evaluation.outcome import Drawings
 from scoregate.records import BadInput, kind
-from scoregate.settings import whole
+from scoregate.settings import setting, whole
 
 GENERATOR = "{generator}"  # in the name of a picture
 Values = Mapping[str, Sequence[float]]  # of an item, by figure; a figure is the mean of its values
@@ -80,7 +81,52 @@ class Paper:
     pictures: int = 1
 
 
-def no_more(arguments: argparse.Namespace, figures: Figures) -> Figures:
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """
+    What the items and the values of a benchmark depend on; a benchmark with settings of its own has more.
+
+    Attributes:
+        data: the user's copy of the authors' data.
+        generators: names and paths; none where only the prompts are printed.
+        grid: rows and columns of a sheet, such as 2x2; None if pictures are no sheets.
+        resolution: side of a tile in pixels; None if the sheet is divided.
+        options: of the metrics.
+    """
+
+    data: Path
+    generators: Sequence[tuple[str, Path]] = ()
+    complete: bool = setting(
+        "a prompt without pictures, or without all answers about them, is an error, and not left out",
+        default=False,
+    )
+    grid: str | None = None
+    resolution: int | None = None
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfSheets(Settings):
+    """Settings of pictures that are sheets."""
+
+    grid: str | None = setting(GRID_HELP + " (default %(default)s)", metavar="RxC", default="2x2")
+    resolution: int | None = setting(
+        "side of a tile, from the top left of the sheet (default: the sheet is divided)",
+        default=None,
+        metavar="PIXELS",
+        parse=whole,
+    )
+
+
+Own = TypeVar("Own", bound=Settings)
+
+
+def as_given(settings: Own) -> Own:
+    """Return the settings: none of them depends on the data."""
+    return settings
+
+
+def no_more(settings: Settings, figures: Figures) -> Figures:
     """Return no further figures."""
     return {}
 
@@ -91,12 +137,14 @@ def not_released(path: Path, items: Sequence[Item]) -> Found | None:
 
 
 @dataclass(frozen=True)
-class Benchmark:
+class Benchmark(Generic[Own]):
     """
     A benchmark of generators.
 
     Attributes:
-        items: its prompts, by the arguments.
+        data: what the user's copy of the data is.
+        settings: their class.
+        items: its prompts.
         reading: how pictures are scored, and the form of answers in a table.
         values: of an item, from the answers about its pictures, in order; none if the item is dropped.
         derived: further figures, from those that are means of values.
@@ -104,61 +152,63 @@ class Benchmark:
         pooled: whether figures are means over all pictures, of which a prompt may have more than others.
         wording: whether the metric has the words of the paper's questions, or none.
         partial: whether a picture without answers is left out alone, and not all of its prompt.
-        skip_black: whether a black tile stands for no picture, by the arguments.
+        skip_black: whether a black tile stands for no picture.
+        resolved: the settings with the defaults that depend on the data.
         notes: cautions of every row.
     """
 
     name: str
+    data: str
+    settings: type[Own]
     paper: Paper
-    items: Callable[[argparse.Namespace], list[Item]]
+    items: Callable[[Own], list[Item]]
     reading: Reading
-    values: Callable[[argparse.Namespace, Item, Sequence[Answers]], Values]
-    derived: Callable[[argparse.Namespace, Figures], Figures] = no_more
+    values: Callable[[Own, Item, Sequence[Answers]], Values]
+    derived: Callable[[Own, Figures], Figures] = no_more
     released: Callable[[Path, Sequence[Item]], Found | None] = not_released
     pooled: bool = False
     wording: bool = False
     partial: bool = False
-    skip_black: Callable[[argparse.Namespace], bool] = lambda arguments: False
+    skip_black: Callable[[Own], bool] = lambda settings: False
+    resolved: Callable[[Own], Own] = as_given
     notes: Sequence[str] = ()
 
 
-def add_benchmark(
-    parser: argparse.ArgumentParser, benchmark: Benchmark, what: str, grid: str | None = None
-) -> None:
-    """Declare the data, the generators, how pictures are scored, and the intervals."""
+def own_settings(benchmark: Benchmark[Own], arguments: argparse.Namespace) -> Own:
+    """Return the settings that arguments of the command give.  Raises `UsageFault`, `BadInput`, `OSError`."""
+    common = {"data": arguments.data, "generators": arguments.generators, "options": options_of(arguments)}
+    return benchmark.resolved(settings_of(benchmark.settings, arguments, **common))
+
+
+def add_benchmark(benchmark: Benchmark[Any], parser: argparse.ArgumentParser) -> None:
+    """Declare the data, the generators, how pictures are scored, the intervals, and the settings."""
     add = parser.add_argument
-    add("data", type=Path, metavar="DATA", help=what)
+    add("data", type=Path, metavar="DATA", help=benchmark.data)
     what = "a generator: a folder of pictures, or a file of answers about them"
     named = add("generators", nargs="+", default=[], type=generator, metavar="NAME=PATH", help=what)
     named.required = False  # with `*` none could stand after an option
     what = "print a line of JSON for each prompt, with the names of its pictures, in place of the tables"
     writer = partial(write_prompts, benchmark)
     add("--prompts", dest="run", action="store_const", const=writer, default=argparse.SUPPRESS, help=what)
-    if grid:
-        add_grid(parser, grid)
-        what = "side of a tile, from the top left of the sheet (default: the sheet is divided)"
-        add("--resolution", type=whole, metavar="PIXELS", help=what)
-    else:
-        parser.set_defaults(grid=None, resolution=None)
     what = "the folder of the results of scoring (default: that of the pictures)"
     add("-o", "--out", type=Path, metavar="FOLDER", help=what)
     add_options(parser)
     add_concurrency(parser)
     add_service(parser)
-    what = "a prompt without pictures, or without all answers about them, is an error, and not left out"
-    add("--complete", action="store_true", help=what)
     add_settings(parser, Drawings)
+    add_settings(parser, benchmark.settings)
 
 
-def sheet_of(arguments: argparse.Namespace) -> Grid | None:
+def sheet_of(settings: Settings) -> Grid | None:
     """Return the grid of each picture, None if pictures are no sheets."""
-    return grid_of(arguments.grid)._replace(side=arguments.resolution) if arguments.grid else None
+    return grid_of(settings.grid)._replace(side=settings.resolution) if settings.grid else None
 
 
-def write_prompts(benchmark: Benchmark, arguments: argparse.Namespace) -> int:
+def write_prompts(benchmark: Benchmark[Any], arguments: argparse.Namespace) -> int:
     """Print what a generator needs: id, prompt, and the names, seeds and grid of the pictures."""
-    sheet, several = sheet_of(arguments), benchmark.paper.pictures
-    for item in benchmark.items(arguments):
+    settings = own_settings(benchmark, arguments)
+    sheet, several = sheet_of(settings), benchmark.paper.pictures
+    for item in benchmark.items(settings):
         one = sheet or several == 1
         files = [item.file] if one else item.names(several)
         line: dict[str, Any] = {
@@ -171,12 +221,12 @@ def write_prompts(benchmark: Benchmark, arguments: argparse.Namespace) -> int:
         elif item.references:  # those of an item with a source show what its picture should be
             line["references"] = [str(path) for path in item.references]
         line["seeds"] = [*range(sheet.tiles if sheet else several)]
-        print(json.dumps(line | ({"grid": arguments.grid} if sheet else {}), ensure_ascii=False))
+        print(json.dumps(line | ({"grid": settings.grid} if sheet else {}), ensure_ascii=False))
     return OK
 
 
 def answers_of(
-    benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item]
+    benchmark: Benchmark[Own], arguments: argparse.Namespace, settings: Own, items: Sequence[Item]
 ) -> dict[str, Found]:
     """
     Return the answers about each generator's pictures; those in folders are scored.
@@ -198,22 +248,24 @@ def answers_of(
                 found[name] = own
             elif placed := pictures_of(path, items, name):
                 client = client or stack.enter_context(connected(arguments, TIMEOUT_S))
-                found[name] = scored(benchmark, arguments, items, name, placed, client)
+                rows, notes = rows_of(benchmark, settings, items, placed)
+                found[name] = scored(benchmark, arguments, items, name, rows, placed.folder, client)
+                found[name].notes += notes
             else:
                 found[name] = in_file(path, items, benchmark.reading)
     return found
 
 
 def scored(
-    benchmark: Benchmark,
+    benchmark: Benchmark[Any],
     arguments: argparse.Namespace,
     items: Sequence[Item],
     name: str,
-    placed: Placed,
+    rows: Sequence[Row],
+    folder: Path,
     client: scoregate.Client,
 ) -> Found:
     """Score pictures; the next run continues the results, which stand in their folder or in `--out`."""
-    rows, notes = rows_of(benchmark, arguments, items, placed)
     plan = plan_of(
         client.models(),
         benchmark.reading.metrics,
@@ -222,23 +274,21 @@ def scored(
         strict=arguments.strict,
         orient=arguments.orient,
     )
-    out = arguments.out or placed.folder
+    out = arguments.out or folder
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"{benchmark.name}-{name}.jsonl"
     with Results(file, plan) as results:
         part = nullcontext(Part(rows, results))
         sent = score(client, plan, [part], arguments.concurrency, len(rows))
         tell(results.lines, sent, file, len(results.left_over))
-        found = in_lines(results.lines(), items, benchmark.reading)
-    found.notes += notes
-    return found
+        return in_lines(results.lines(), items, benchmark.reading)
 
 
 def rows_of(
-    benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item], placed: Placed
+    benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], placed: Placed
 ) -> tuple[list[Row], list[str]]:
     """Return a row for each picture or tile, in the order of the items, and notes about the folder."""
-    sheet, black, rows = sheet_of(arguments), 0, list[Row]()
+    sheet, black, rows = sheet_of(settings), 0, list[Row]()
     for item in items:
         options, number = benchmark.reading.options(item), count()
         fault = prompt_fault(item.prompt)
@@ -256,7 +306,7 @@ def rows_of(
                 options=options,
             )
             for each in tiles(row, sheet) if sheet else [row]:
-                if sheet and benchmark.skip_black(arguments) and is_black(each):
+                if sheet and benchmark.skip_black(settings) and is_black(each):
                     black += 1
                     continue
                 columns = {"item": item.id, "tile": next(number)}
@@ -286,7 +336,7 @@ def pictures_of(path: Path, items: Sequence[Item], name: str) -> Placed | None:
 
 def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
     """
-    Return the pictures in *folder* by their names; others are those beside them that have no item's name.
+    Return the pictures in *folder* by their names, and the number of others in the folders of items.
 
     Raises:
         BadInput: two files are the same picture, or none is of an item.

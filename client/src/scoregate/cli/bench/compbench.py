@@ -1,21 +1,20 @@
 """`scoregate bench compbench`: the attributes of T2I-CompBench (Huang et al. 2023), by BLIP-VQA's P(yes)."""
 
-import argparse
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scoregate.cli.arguments import UsageFault, options_of
+from scoregate.cli.arguments import UsageFault
 from scoregate.cli.bench.answers import Answers, Item, Question, Reading, in_details, share, yes_no_set
-from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, Paper, Settings, Values
 from scoregate.cli.bench.data import rows_of
-from scoregate.cli.bench.figures import benchmark_tables
 from scoregate.records import BadInput
+from scoregate.settings import setting
 
 CATEGORIES = ("color", "shape", "texture")
 SKIPPED = ("top", "the side", "the left", "the right")  # phrases that name no thing
@@ -26,19 +25,25 @@ METRIC = "dsg"  # its details have P(yes) among yes and no
 PARSER = "en_core_web_sm"  # the authors', of spaCy
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, COMPBENCH, "a folder with color_val.txt, shape_val.txt and texture_val.txt")
-    add = parser.add_argument
-    what = "the noun phrases of each prompt: a table with item and phrase, in their order (default: by spaCy)"
-    add("--phrases", type=Path, metavar="FILE", help=what)
-    what = f"use phrases such as {SKIPPED[1]!r}, too, and more than {PHRASES} of a prompt"
-    add("--all-phrases", action="store_true", help=what)
-    what = f"do not round probabilities and scores of pictures to {DIGITS} digits"
-    add("--exact", action="store_true", help=what)
+@dataclass(frozen=True, kw_only=True)
+class CompBenchSettings(Settings):
+    """The settings of T2I-CompBench."""
+
+    phrases: Path | None = setting(
+        "the noun phrases of each prompt: a table with item and phrase, in their order (default: by spaCy)",
+        default=None,
+        metavar="FILE",
+        parse=Path,
+    )
+    all_phrases: bool = setting(
+        f"use phrases such as {SKIPPED[1]!r}, too, and more than {PHRASES} of a prompt", default=False
+    )
+    exact: bool = setting(
+        f"do not round probabilities and scores of pictures to {DIGITS} digits", default=False
+    )
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: CompBenchSettings) -> list[Item]:
     """
     Return the items, CATEGORY/N with N from 0, and a question for each phrase; `--prompts` needs none.
 
@@ -46,19 +51,19 @@ def items(arguments: argparse.Namespace) -> list[Item]:
         UsageFault: phrases are not given, and spaCy is not installed.
         BadInput: there are no prompts, or phrases of another one.
     """
-    prompts = prompts_in(arguments.data)
+    prompts = prompts_in(settings.data)
     phrases: Mapping[str, Sequence[str]] = {}
-    if arguments.phrases:
-        phrases = phrases_in(arguments.phrases, prompts)
-    elif arguments.generators:
+    if settings.phrases:
+        phrases = phrases_in(settings.phrases, prompts)
+    elif settings.generators:
         phrases = noun_chunks(prompts)
-    worded = "question" in options_of(arguments).get(METRIC, {})
+    worded = "question" in settings.options.get(METRIC, {})
     options = {METRIC: {} if worded else {"question": "{}"}}
     found = []
     for id, prompt in prompts.items():
         category, _, place = id.partition("/")
         texts = phrases.get(id, ())
-        if not arguments.all_phrases:
+        if not settings.all_phrases:
             texts = [text for text in texts if text not in SKIPPED][:PHRASES]
         questions = {each: Question(f"{text}?") for each, text in enumerate(texts, 1)}
         file, number = f"{category}/samples/{prompt}", f"{int(place) * PICTURES:06}"
@@ -118,11 +123,11 @@ def probabilities(item: Item, line: Mapping[str, Any]) -> Answers:
     return {id: float(probability) for id, probability in found.items()}
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: CompBenchSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the product over the phrases for each picture, in the authors' precision."""
 
     def rounded(value: np.float32) -> float:
-        return float(value) if arguments.exact else float(f"{value:.{DIGITS}f}")
+        return float(value) if settings.exact else float(f"{value:.{DIGITS}f}")
 
     products = []
     for answers in pictures:
@@ -133,6 +138,8 @@ def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers
 
 COMPBENCH = Benchmark(
     "compbench",
+    "a folder with color_val.txt, shape_val.txt and texture_val.txt",
+    CompBenchSettings,
     Paper("BLIP-VQA", prompts=900, pictures=PICTURES),
     items,
     Reading((METRIC,), options, probabilities, share),
@@ -140,4 +147,3 @@ COMPBENCH = Benchmark(
     wording=True,
     pooled=True,
 )
-tables = partial(benchmark_tables, COMPBENCH)

@@ -1,21 +1,19 @@
 """`scoregate bench cvtg2k`: CVTG-2K (Du et al. 2025, TextCrafter), several texts in one picture."""
 
-import argparse
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
 from math import isfinite
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
 from scoregate.cli.bench.answers import TEXT, Answer, Answers, Item, Question
-from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, Paper, Settings, Values
 from scoregate.cli.bench.data import json_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.cli.bench.figures import PART
 from scoregate.records import BadInput
 from scoregate.records import number as number_in
 
@@ -27,18 +25,13 @@ CLIPSCORE = "clipscore"
 HESSEL = {"scale": "hessel", "prefix": "A photo depicts"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, CVTG2K, "the folder CVTG-2K, with CVTG/2.json and the others")
-
-
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: Settings) -> list[Item]:
     """Return the items; the expected text is what stands in single quotes in the prompt."""
-    folders = {path.name.lower(): path for path in arguments.data.iterdir() if path.is_dir()}
+    folders = {path.name.lower(): path for path in settings.data.iterdir() if path.is_dir()}
     found = []
     for name in SETS:
         for area in AREAS:
-            path = folders.get(name.lower(), arguments.data / name) / f"{area}.json"
+            path = folders.get(name.lower(), settings.data / name) / f"{area}.json"
             if not path.is_file():
                 continue
             content = json_of(path)
@@ -51,9 +44,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
                 questions = {1: Question("text", " ".join(words(prompt))), 2: Question(CLIPSCORE)}
                 found.append(Item(place, prompt, place, questions, f"{name} {area}"))
     if not found:
-        raise BadInput(
-            f"{arguments.data}: there is no prompt in {SETS[0]}/{AREAS[0]}.json, nor in the others"
-        )
+        raise BadInput(f"{settings.data}: there is no prompt in {SETS[0]}/{AREAS[0]}.json, nor in the others")
     return found
 
 
@@ -62,7 +53,7 @@ def words(prompt: str) -> list[str]:
     return [word for text in QUOTED.findall(prompt) for word in text.lower().split()]
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: Settings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return for each wanted word whether it was read, and its likeness to the most similar word."""
     accuracy, likeness = list[float](), list[float]()
     wanted = item.questions[1].expected.split()
@@ -98,6 +89,8 @@ def answers(item: Item, line: Mapping[str, Any]) -> Answers:
 
 CVTG2K = Benchmark(
     "cvtg2k",
+    "the folder CVTG-2K, with CVTG/2.json and the others",
+    Settings,
     Paper("PaddleOCR", prompts=2000),
     items,
     replace(TEXT, metrics=(*TEXT.metrics, CLIPSCORE), options=options, answers=answers),
@@ -105,4 +98,3 @@ CVTG2K = Benchmark(
     wording=True,
     notes=("unverified: the authors' code was read in a copy",),
 )
-tables = partial(benchmark_tables, CVTG2K)

@@ -1,40 +1,47 @@
 """`scoregate bench dpg`: DPG-Bench (Hu et al. 2024, ELLA), dense prompts with sheets of four pictures."""
 
-import argparse
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
 from scoregate.cli.bench.answers import YES_NO, Answers, Entry, Found, Item, Question, in_rows, is_yes
-from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, OfSheets, Paper, Values
 from scoregate.cli.bench.data import rows_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.cli.bench.figures import PART
 from scoregate.records import BadInput, Record
+from scoregate.settings import setting
 
 DEPENDENCIES = ("released", "direct", "none")
 CATEGORIES = ("released", "tiles")
 DETAIL = re.compile(r"(.*), \((\d+), (\d+), (\d+), \d+\), (.*)")  # a line of the authors' file of answers
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, DPG, "dpg_bench.csv", grid="2x2")
-    add = parser.add_argument
-    what = "use the first row of DATA, too, which the released script skips"
-    add("--first-row", action="store_true", help=what)
-    what = (
-        "a question counts 0 after a parent that counts 0 so far (released), that is a no (direct), or never"
+@dataclass(frozen=True, kw_only=True)
+class DpgSettings(OfSheets):
+    """The settings of DPG-Bench."""
+
+    first_row: bool = setting(
+        "use the first row of DATA, too, which the released script skips", default=False
     )
-    add("--dependencies", choices=DEPENDENCIES, default="released", help=what + " (default released)")
-    what = "means of categories: the last tile's answers alone (released), or as the score, of all tiles"
-    add("--categories", choices=CATEGORIES, default="released", help=what + " (default released)")
-    add("--any-yes", action="store_true", help="an answer such as `Yes.` is a yes, not exactly `yes` alone")
+    dependencies: str = setting(
+        "a question counts 0 after a parent that counts 0 so far (released), that is a no (direct), or never"
+        " (default released)",
+        default="released",
+        choices=DEPENDENCIES,
+    )
+    categories: str = setting(
+        "means of categories: the last tile's answers alone (released), or as the score, of all tiles"
+        " (default released)",
+        default="released",
+        choices=CATEGORIES,
+    )
+    any_yes: bool = setting("an answer such as `Yes.` is a yes, not exactly `yes` alone", default=False)
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: DpgSettings) -> list[Item]:
     """
     Return the items; of one whose rows are apart the last ones count, as in the released script.
 
@@ -43,17 +50,17 @@ def items(arguments: argparse.Namespace) -> list[Item]:
     Raises:
         BadInput: a row has not the columns, or there is no question.
     """
-    table = rows_of(arguments.data)
+    table = rows_of(settings.data)
     rows = zip(table.names("item_id"), table.records, strict=True)
     found: dict[str, Item] = {}
     for id, group in groupby(rows, key=lambda row: row[0]):
         records = [record for _, record in group]
-        used = [each for each in records if arguments.first_row or each.number != table.records[0].number]
-        questions = dict(question_of(arguments.data, record) for record in used)
-        if questions or not arguments.generators:
+        used = [each for each in records if settings.first_row or each.number != table.records[0].number]
+        questions = dict(question_of(settings.data, record) for record in used)
+        if questions or not settings.generators:
             found[id] = Item(id, str(records[0].values.get("text") or ""), id, questions)
     if not found:
-        raise BadInput(f"{arguments.data}: there is no question after the first row; --first-row uses it")
+        raise BadInput(f"{settings.data}: there is no question after the first row; --first-row uses it")
     return [*found.values()]
 
 
@@ -71,18 +78,18 @@ def question_of(path: Path, record: Record) -> tuple[int, Question]:
     return id, Question(name, parents=tuple(filter(None, parents)), tag=tag)
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: DpgSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the mean score over the tiles, and the right answers by category; none without a parent."""
     right = [
-        {id: float(is_yes(answers[id], "yes", any_form=arguments.any_yes)) for id in item.questions}
+        {id: float(is_yes(answers[id], "yes", any_form=settings.any_yes)) for id in item.questions}
         for answers in pictures
     ]
     try:
-        counted = [zeroed(item.questions, each, arguments.dependencies) for each in right]
+        counted = [zeroed(item.questions, each, settings.dependencies) for each in right]
     except KeyError:
         return {}
     found: dict[str, list[float]] = {"overall": [fmean(map(fmean, map(dict.values, counted)))]}
-    for of_tile in counted if arguments.categories == "tiles" else right[-1:]:
+    for of_tile in counted if settings.categories == "tiles" else right[-1:]:
         for id, value in of_tile.items():
             tag = item.questions[id].tag
             found.setdefault(tag.partition("-")[0].strip(), []).append(value)
@@ -139,10 +146,11 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
 
 DPG = Benchmark(
     "dpg",
+    "dpg_bench.csv",
+    DpgSettings,
     Paper("mPLUG-large", prompts=1065, pictures=4),
     items,
     YES_NO,
     values,
     released=released,
 )
-tables = partial(benchmark_tables, DPG)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.cli.arguments import options_of, settings_of
+from scoregate.cli.arguments import settings_of
 from scoregate.cli.bench.answers import Answer, Answers, Found, Item
-from scoregate.cli.bench.benchmark import Benchmark, Figures, Values, answers_of
-from scoregate.cli.bench.grades import JUDGE
+from scoregate.cli.bench.benchmark import Benchmark, Figures, Own, Values, answers_of, own_settings
+from scoregate.cli.bench.grades import Judged
 from scoregate.evaluation.bootstrap import Sample, means, together
 from scoregate.evaluation.outcome import Drawings, caution, compared, interval_of
 from scoregate.records import BadInput
@@ -22,7 +22,7 @@ PART = ": "  # in the name of a figure, after that of its table; all others are 
 OfItems = Mapping[str, Values]
 
 
-def benchmark_tables(benchmark: Benchmark, arguments: argparse.Namespace) -> dict[str, Any]:
+def benchmark_tables(benchmark: Benchmark[Any], arguments: argparse.Namespace) -> dict[str, Any]:
     """
     Return a row for each generator, further tables with a row for each figure, and generators' differences.
 
@@ -30,11 +30,12 @@ def benchmark_tables(benchmark: Benchmark, arguments: argparse.Namespace) -> dic
         UsageFault, BadInput: as `answers_of`.
         BadInput: no picture of a generator has answers.
     """
-    items = benchmark.items(arguments)
-    found = answers_of(benchmark, arguments, items)
-    values = {name: values_of(benchmark, arguments, items, each) for name, each in found.items()}
-    figures = {name: figures_of(benchmark, arguments, each) for name, each in values.items()}
-    ends = {name: ends_of(benchmark, arguments, each) for name, each in values.items()}
+    settings = own_settings(benchmark, arguments)
+    items = benchmark.items(settings)
+    found = answers_of(benchmark, arguments, settings, items)
+    values = {name: values_of(benchmark, settings, items, each) for name, each in found.items()}
+    figures = {name: figures_of(benchmark, settings, each) for name, each in values.items()}
+    ends = {name: ends_of(benchmark, arguments, settings, each) for name, each in values.items()}
     content: dict[str, Any] = {"prompts": len(items)}
     content |= {"seed": arguments.seed, "cluster": "prompt"} if arguments.bootstrap else {}
     content["generators"] = [
@@ -42,13 +43,11 @@ def benchmark_tables(benchmark: Benchmark, arguments: argparse.Namespace) -> dic
         | {"pictures": sum(len(answered(each, id)) for id in values[name])}
         | {"models": ", ".join(sorted(each.models)) or None}
         | below("interval", first(ends[name]))
-        | {"caution": "; ".join(cautions(benchmark, arguments, items, each, values[name])) or None}
+        | {"caution": "; ".join(cautions(benchmark, settings, items, each, values[name])) or None}
         for name, each in found.items()
     ]
-    sample = partial(sample_of, benchmark, arguments, chosen=first)
-    return (
-        content | parts(figures, ends) | compared(settings_of(Drawings, arguments), values, sample, "prompt")
-    )
+    sample, drawings = partial(sample_of, benchmark, settings, chosen=first), settings_of(Drawings, arguments)
+    return content | parts(figures, ends) | compared(drawings, values, sample, "prompt")
 
 
 def first(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,9 +76,7 @@ def natural(figure: str) -> list[Any]:
     return [int(each) if each.isdecimal() else each for each in re.split(r"(\d+)", figure)]
 
 
-def values_of(
-    benchmark: Benchmark, arguments: argparse.Namespace, items: Sequence[Item], found: Found
-) -> OfItems:
+def values_of(benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], found: Found) -> OfItems:
     """
     Return the values of each item whose pictures all have answers; some of them, if the benchmark allows it.
 
@@ -88,13 +85,13 @@ def values_of(
     """
     values: dict[str, Values] = {}
     for item in found.items or items:
-        whole, partial = answered(found, item.id), benchmark.partial and not arguments.complete
+        whole, partial = answered(found, item.id), benchmark.partial and not settings.complete
         enough = partial or len(whole) == len(found.pictures.get(item.id, ()))
         if whole and not item.questions:
             raise BadInput(f"{benchmark.name}: item {item.id} has no question")
-        if whole and enough and (of_item := means_of(benchmark, arguments, item, whole)):
+        if whole and enough and (of_item := means_of(benchmark, settings, item, whole)):
             values[item.id] = of_item
-        elif arguments.complete:
+        elif settings.complete:
             raise BadInput(f"{benchmark.name}: item {item.id} has not all answers about its pictures")
     if not values:
         lacking = sum(each.count(None) for each in found.pictures.values())
@@ -103,13 +100,11 @@ def values_of(
     return values
 
 
-def means_of(
-    benchmark: Benchmark, arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]
-) -> Values:
+def means_of(benchmark: Benchmark[Own], settings: Own, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the values of an item; means over its pictures, if the paper has one of each prompt."""
     if benchmark.paper.pictures > 1:
-        return benchmark.values(arguments, item, pictures)
-    each = [benchmark.values(arguments, item, [answers]) for answers in pictures]
+        return benchmark.values(settings, item, pictures)
+    each = [benchmark.values(settings, item, [answers]) for answers in pictures]
     return {
         figure: [fmean(cells) for cells in zip(*(values[figure] for values in each), strict=True)]
         for figure in each[0]
@@ -121,10 +116,10 @@ def answered(found: Found, id: str) -> list[Answers]:
     return [answers for answers in found.pictures.get(id, ()) if answers is not None]
 
 
-def figures_of(benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems) -> Figures:
+def figures_of(benchmark: Benchmark[Own], settings: Own, values: OfItems) -> Figures:
     """Return each figure over all items."""
     found = {figure: fmean(each) for figure, (_, each) in columns_of(values).items()}
-    return {**found, **benchmark.derived(arguments, found)}
+    return {**found, **benchmark.derived(settings, found)}
 
 
 def columns_of(values: OfItems) -> dict[str, tuple[list[int], list[float]]]:
@@ -138,9 +133,7 @@ def columns_of(values: OfItems) -> dict[str, tuple[list[int], list[float]]]:
     return {figure: column for figure, column in found.items() if column[0]}
 
 
-def sample_of(
-    benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems, chosen: Any = dict
-) -> Sample:
+def sample_of(benchmark: Benchmark[Own], settings: Own, values: OfItems, chosen: Any = dict) -> Sample:
     """Return the sample of items, each drawn with all of its pictures, with the *chosen* figures."""
     in_order = {id: values[id] for id in sorted(values)}  # so that a seed gives the same drawings
     columns = {name: (np.array(of), np.array(each)) for name, (of, each) in columns_of(in_order).items()}
@@ -156,20 +149,22 @@ def sample_of(
     def figures(times: Any) -> dict[str, float]:
         drawn = found.figures(times)
         every = {**drawn, **{name: value for name, (unit, value) in single.items() if times[unit]}}
-        return dict(chosen({**drawn, **benchmark.derived(arguments, every)}))
+        return dict(chosen({**drawn, **benchmark.derived(settings, every)}))
 
     return Sample(found.units, figures, found.shares)
 
 
-def ends_of(benchmark: Benchmark, arguments: argparse.Namespace, values: OfItems) -> dict[str, Any]:
+def ends_of(
+    benchmark: Benchmark[Own], arguments: argparse.Namespace, settings: Own, values: OfItems
+) -> dict[str, Any]:
     """Return the interval of each figure; none without intervals."""
-    found = interval_of(settings_of(Drawings, arguments), sample_of(benchmark, arguments, values))
+    found = interval_of(settings_of(Drawings, arguments), sample_of(benchmark, settings, values))
     return dict(found.get("interval", {}))
 
 
 def cautions(
-    benchmark: Benchmark,
-    arguments: argparse.Namespace,
+    benchmark: Benchmark[Own],
+    settings: Own,
     items: Sequence[Item],
     found: Found,
     values: OfItems,
@@ -198,8 +193,8 @@ def cautions(
         yield f"answered by {', '.join(models)}, in the paper by {paper.model}"
     metric = benchmark.reading.metrics[0]
     if found.models:
-        words = f"the rubric {arguments.rubric}" if metric == JUDGE else metric
-        if own := options_of(arguments).get(metric, {}).get("question"):
+        words = f"the rubric {settings.rubric}" if isinstance(settings, Judged) else metric
+        if own := settings.options.get(metric, {}).get("question"):
             yield f"questions as {own!r}"
         elif not benchmark.wording:
             yield f"the questions' words are those of {words}"

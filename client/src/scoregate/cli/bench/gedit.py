@@ -1,18 +1,18 @@
 """`scoregate bench gedit`: GEdit-Bench (Liu et al. 2025), edits by task."""
 
-import argparse
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path, PurePosixPath
 from statistics import fmean
 
 from scoregate.cli.bench.answers import Answers, Entry, Found, Item, in_rows
-from scoregate.cli.bench.benchmark import Benchmark, Figures, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, Figures, Paper, Values
 from scoregate.cli.bench.data import rows_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
-from scoregate.cli.bench.grades import add_rubric, add_sources, graded, grades_from, picture_in, questions_of
+from scoregate.cli.bench.figures import PART
+from scoregate.cli.bench.grades import Edited, graded, grades_from, picture_in, questions_of, rubric
 from scoregate.records import BadInput, kind
+from scoregate.settings import setting
 
 FOLDER = "fullset"  # of the authors' folder of pictures
 LANGUAGES = ("en", "cn")
@@ -20,40 +20,40 @@ GRADES = ("success", "restraint", "nature", "clean")  # of the edit, and of the 
 FIGURES = {"G_SC": "SC", "G_PQ": "PQ", "G_O": "O"}  # the mean over tasks, and its table of tasks
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, GEDIT, "the columns task_type, key, instruction and instruction_language")
-    add = parser.add_argument
-    add("--language", choices=LANGUAGES, default=LANGUAGES[0], help="default %(default)s")
-    what = "only the edits that each of the paper's generators made (column Intersection_exist)"
-    add("--intersection", action="store_true", help=what)
-    add_sources(parser)
-    add_rubric(parser, "gedit")
+@dataclass(frozen=True, kw_only=True)
+class GEditSettings(Edited):
+    """The settings of GEdit-Bench."""
+
+    language: str = setting("default %(default)s", default=LANGUAGES[0], choices=LANGUAGES)
+    intersection: bool = setting(
+        "only the edits that each of the paper's generators made (column Intersection_exist)", default=False
+    )
+    rubric: str = rubric("gedit")
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: GEditSettings) -> list[Item]:
     """Return the items TASK/LANGUAGE/KEY of one language.  Raises `BadInput`."""
-    table = rows_of(arguments.data)
+    table = rows_of(settings.data)
     columns = [table.names(name) for name in ("task_type", "instruction_language", "key", "instruction")]
-    common = table.each("Intersection_exist", is_true) if arguments.intersection else [True] * len(columns[0])
+    common = table.each("Intersection_exist", is_true) if settings.intersection else [True] * len(columns[0])
     found: dict[str, Item] = {}
     for task, language, key, text, counts in zip(*columns, common, strict=True):
-        if language != arguments.language or not counts:
+        if language != settings.language or not counts:
             continue
         id = f"{task}/{language}/{key}"
         if id in found:
-            raise BadInput(f"{arguments.data}: two edits are {id}")
+            raise BadInput(f"{settings.data}: two edits are {id}")
         found[id] = Item(
             id,
             text,
             f"{FOLDER}/{id}",
             questions_of(*GRADES),
             task,
-            source=picture_in(arguments.sources, f"{FOLDER}/{id}_SRCIMG.png"),
-            options=graded(arguments),
+            source=picture_in(settings.sources, f"{FOLDER}/{id}_SRCIMG.png"),
+            options=graded(settings),
         )
     if not found:
-        raise BadInput(f"{arguments.data}: no edit has the language {arguments.language}")
+        raise BadInput(f"{settings.data}: no edit has the language {settings.language}")
     return [*found.values()]
 
 
@@ -64,7 +64,7 @@ def is_true(cell: object) -> bool:
     return str(cell).lower() == "true"
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: GEditSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the smaller grade of the edit, that of the picture, and the root of their product, by task."""
     found: dict[str, list[float]] = {}
     for answers in pictures:
@@ -75,7 +75,7 @@ def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers
     return found
 
 
-def derived(arguments: argparse.Namespace, figures: Figures) -> Figures:
+def derived(settings: GEditSettings, figures: Figures) -> Figures:
     """Return the means over tasks."""
     found = {}
     for name, table in FIGURES.items():
@@ -110,5 +110,14 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
 
 
 READING = grades_from(0, 10)
-GEDIT = Benchmark("gedit", Paper("GPT-4.1", prompts=606), items, READING, values, derived, released)
-tables = partial(benchmark_tables, GEDIT)
+GEDIT = Benchmark(
+    "gedit",
+    "the columns task_type, key, instruction and instruction_language",
+    GEditSettings,
+    Paper("GPT-4.1", prompts=606),
+    items,
+    READING,
+    values,
+    derived,
+    released,
+)

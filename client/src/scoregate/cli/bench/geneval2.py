@@ -1,30 +1,23 @@
 """`scoregate bench geneval2`: GenEval 2 (Kamath et al. 2025), by skill and by number of atoms."""
 
-import argparse
 from collections.abc import Sequence
-from functools import partial
 from math import exp, log
 from pathlib import Path
 from statistics import fmean
 
 from scoregate.cli.bench.answers import PROBABILITY, Answers, Found, Item, Question, share
-from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, Paper, Settings, Values
 from scoregate.cli.bench.data import json_of, rows_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.cli.bench.figures import PART
 from scoregate.records import BadInput, kind
 
 ARITHMETIC, GEOMETRIC = "arithmetic", "geometric"  # Soft-TIFA AM and GM
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, GENEVAL2, "geneval2_data.jsonl")
-
-
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: Settings) -> list[Item]:
     """Return the items, named by their places from 0, in groups by number of atoms.  Raises `BadInput`."""
     found = []
-    for place, record in enumerate(rows_of(arguments.data).records):
+    for place, record in enumerate(rows_of(settings.data).records):
         values = record.values
         try:
             pairs = zip(values["vqa_list"], values["skills"], strict=True)
@@ -34,14 +27,14 @@ def items(arguments: argparse.Namespace) -> list[Item]:
             atoms = int(values["atom_count"])
         except (KeyError, TypeError, ValueError) as exc:
             why = f"prompt, vqa_list, skills or atom_count are not those of GenEval 2 ({exc})"
-            raise BadInput(f"{arguments.data}, line {record.number}: {why}") from None
+            raise BadInput(f"{settings.data}, line {record.number}: {why}") from None
         name = str(place)
         numbered = dict(enumerate(questions, 1))
         found.append(Item(name, str(values.get("prompt") or ""), name, numbered, str(atoms)))
     return found
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: Settings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return both means of each picture, and the probabilities by skill."""
     means = [geometric([float(each) for each in answers.values()]) for answers in pictures]
     found: dict[str, list[float]] = {
@@ -83,6 +76,8 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
 
 GENEVAL2 = Benchmark(
     "geneval2",
+    "geneval2_data.jsonl",
+    Settings,
     Paper("Qwen3-VL-8B", prompts=800),
     items,
     PROBABILITY,
@@ -90,4 +85,3 @@ GENEVAL2 = Benchmark(
     released=released,
     wording=True,
 )
-tables = partial(benchmark_tables, GENEVAL2)

@@ -1,28 +1,43 @@
 """Grades of pictures by a judge: its rubric, the outputs that are answers, and pictures before an edit."""
 
-import argparse
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from scoregate.cli.arguments import UsageFault, options_of
+from scoregate.cli.arguments import UsageFault
 from scoregate.cli.bench.answers import Answers, Item, Question, Reading
+from scoregate.cli.bench.benchmark import Settings
 from scoregate.records import BadInput
 from scoregate.records import number as number_in
+from scoregate.settings import setting
 
 JUDGE = "judge"  # the metric
 
 
-def add_rubric(parser: argparse.ArgumentParser, default: str, what: str = "") -> None:
-    """Declare the argument `--rubric`."""
+@dataclass(frozen=True, kw_only=True)
+class Judged(Settings):
+    """Settings of a benchmark with a judge, each of which has a rubric of its own."""
+
+    rubric: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edited(Judged):
+    """Settings of a benchmark of edits."""
+
+    sources: Path | None = setting(
+        "of the pictures before the edit (default: the folder of the generator's pictures)",
+        default=None,
+        metavar="FOLDER",
+        parse=Path,
+    )
+
+
+def rubric(default: str, what: str = "") -> Any:
+    """Return the setting of the rubric's name."""
     what = f"a rubric of the service with the same outputs{what} (default %(default)s)"
-    parser.add_argument("--rubric", default=default, metavar="NAME", help=what)
-
-
-def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Declare the folder of the pictures before the edit."""
-    what = "of the pictures before the edit (default: the folder of the generator's pictures)"
-    parser.add_argument("--sources", type=Path, metavar="FOLDER", help=what)
+    return setting(what, default=default, metavar="NAME")
 
 
 def questions_of(*outputs: str) -> dict[int, Question]:
@@ -30,16 +45,16 @@ def questions_of(*outputs: str) -> dict[int, Question]:
     return {number: Question(name) for number, name in enumerate(outputs, 1)}
 
 
-def graded(arguments: argparse.Namespace, group: str = "", **data: str) -> dict[str, Any]:
+def graded(settings: Judged, group: str = "", **data: str) -> dict[str, Any]:
     """
     Return the options of an item: the rubric, in whose name `{type}` is the *group*, and its data.
 
     Raises:
         UsageFault: an option of the metric names another rubric.
     """
-    if "rubric" in options_of(arguments).get(JUDGE, {}):
+    if "rubric" in settings.options.get(JUDGE, {}):
         raise UsageFault("--option judge.rubric: name the rubric by --rubric")
-    rubric = arguments.rubric.replace("{type}", group)
+    rubric = settings.rubric.replace("{type}", group)
     return {JUDGE: {"rubric": rubric} | ({"data": data} if data else {})}
 
 

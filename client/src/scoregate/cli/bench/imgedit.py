@@ -1,18 +1,18 @@
 """`scoregate bench imgedit`: ImgEdit-Bench (Ye et al. 2025), edits by type."""
 
-import argparse
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from scoregate.cli.bench.answers import Answers, Entry, Found, Item, in_rows
-from scoregate.cli.bench.benchmark import Benchmark, Figures, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, Figures, Paper, Values
 from scoregate.cli.bench.data import json_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
-from scoregate.cli.bench.grades import add_rubric, add_sources, graded, grades_from, picture_in, questions_of
+from scoregate.cli.bench.figures import PART
+from scoregate.cli.bench.grades import Edited, graded, grades_from, picture_in, questions_of, rubric
 from scoregate.records import BadInput, kind
+from scoregate.settings import setting
 
 GRADES = ("compliance", "appearance", "detail")
 GRADE = re.compile(r"[^:]*[^:\s]: ([1-5])")  # a line of the authors' answers
@@ -54,20 +54,19 @@ POINTS = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, IMGEDIT, "basic_edit.json, by key the id, the prompt and the edit_type")
-    what = "the mean grade of an edit is not rounded to two digits"
-    parser.add_argument("--exact", action="store_true", help=what)
-    add_sources(parser)
-    add_rubric(parser, "imgedit", "; {type} stands for the type of the edit")
+@dataclass(frozen=True, kw_only=True)
+class ImgEditSettings(Edited):
+    """The settings of ImgEdit-Bench."""
+
+    exact: bool = setting("the mean grade of an edit is not rounded to two digits", default=False)
+    rubric: str = rubric("imgedit", "; {type} stands for the type of the edit")
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: ImgEditSettings) -> list[Item]:
     """Return the items.  Raises `BadInput`."""
-    content = json_of(arguments.data)
+    content = json_of(settings.data)
     if not (isinstance(content, Mapping) and content):
-        raise BadInput(f"{arguments.data}: not an object of edits")
+        raise BadInput(f"{settings.data}: not an object of edits")
     found = []
     for key, edit in content.items():
         try:
@@ -75,7 +74,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
             data = dict(zip(GRADES, POINTS[group], strict=True))
         except (KeyError, TypeError) as exc:
             raise BadInput(
-                f"{arguments.data}, edit {key}: no id, prompt and known edit_type ({exc})"
+                f"{settings.data}, edit {key}: no id, prompt and known edit_type ({exc})"
             ) from None
         found.append(
             Item(
@@ -84,20 +83,20 @@ def items(arguments: argparse.Namespace) -> list[Item]:
                 key,
                 questions_of(*GRADES),
                 group,
-                source=picture_in(arguments.sources, picture),
-                options=graded(arguments, group, **data),
+                source=picture_in(settings.sources, picture),
+                options=graded(settings, group, **data),
             )
         )
     return found
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: ImgEditSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the mean grade of each edit, rounded to two digits, by type."""
     means = [fmean(float(each) for each in answers.values()) for answers in pictures]
-    return {f"{TYPES}{item.group}": means if arguments.exact else [round(each, 2) for each in means]}
+    return {f"{TYPES}{item.group}": means if settings.exact else [round(each, 2) for each in means]}
 
 
-def derived(arguments: argparse.Namespace, figures: Figures) -> Figures:
+def derived(settings: ImgEditSettings, figures: Figures) -> Figures:
     """Return the mean over types."""
     means = [mean for name, mean in figures.items() if name.startswith(TYPES)]
     return {"overall": fmean(means)} if means else {}
@@ -135,6 +134,13 @@ def grades_in(answer: object) -> list[float]:
 
 
 IMGEDIT = Benchmark(
-    "imgedit", Paper("GPT-4o", prompts=737), items, grades_from(1, 5), values, derived, released
+    "imgedit",
+    "basic_edit.json, by key the id, the prompt and the edit_type",
+    ImgEditSettings,
+    Paper("GPT-4o", prompts=737),
+    items,
+    grades_from(1, 5),
+    values,
+    derived,
+    released,
 )
-tables = partial(benchmark_tables, IMGEDIT)

@@ -1,16 +1,15 @@
 """`scoregate bench kris`: KRIS-Bench (Wu et al. 2025), edits that need knowledge, by dimension."""
 
-import argparse
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scoregate.cli.bench.answers import Answers, Entry, Found, Item, in_rows
-from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, Paper, Values
 from scoregate.cli.bench.data import json_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
-from scoregate.cli.bench.grades import add_rubric, graded, grades_from, picture_in, questions_of
+from scoregate.cli.bench.figures import PART
+from scoregate.cli.bench.grades import Judged, graded, grades_from, picture_in, questions_of, rubric
 from scoregate.records import BadInput
 
 SHORT = {"consistency": "VC", "quality": "VQ", "instruction": "IF", "knowledge": "KP"}  # of an output
@@ -38,32 +37,33 @@ WITH_KNOWLEDGE = ("social science", "natural science", "logical reasoning")  # h
 WITH_ANSWER = "viewpoint_change"  # the judge gets the right picture, too
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, KRIS, "the authors' folder KRIS_Bench: CATEGORY/annotation.json and the pictures")
-    add_rubric(parser, "kris_{type}", "; {type} stands for edit, knowledge, view or series")
+@dataclass(frozen=True, kw_only=True)
+class KrisSettings(Judged):
+    """The settings of KRIS-Bench."""
+
+    rubric: str = rubric("kris_{type}", "; {type} stands for edit, knowledge, view or series")
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: KrisSettings) -> list[Item]:
     """Return the items CATEGORY/ID.  Raises `BadInput`."""
     found = []
     for category in sorted(DIMENSION_OF):
-        file = arguments.data / category / "annotation.json"
+        file = settings.data / category / "annotation.json"
         edits = json_of(file) if file.is_file() else {}
         if not isinstance(edits, Mapping):
             raise BadInput(f"{file}: not an object of edits")
-        found += [item_of(arguments, category, id, edit) for id, edit in edits.items()]
+        found += [item_of(settings, category, id, edit) for id, edit in edits.items()]
     if not found:
-        raise BadInput(f"{arguments.data}: there is no file CATEGORY/annotation.json")
+        raise BadInput(f"{settings.data}: there is no file CATEGORY/annotation.json")
     return found
 
 
-def item_of(arguments: argparse.Namespace, category: str, id: str, edit: Mapping[str, Any]) -> Item:
+def item_of(settings: KrisSettings, category: str, id: str, edit: Mapping[str, Any]) -> Item:
     """Return an item with the grades of its dimension, and its pictures.  Raises `BadInput`."""
     dimension = DIMENSION_OF[category]
     outputs = [name for name in SHORT if name != "knowledge" or dimension in WITH_KNOWLEDGE]
     if missing := {"ori_img", "gt_img", "ins_en", "explain_en"} - {*edit}:
-        raise BadInput(f"{arguments.data}/{category}, edit {id}: there is no {min(missing)}")
+        raise BadInput(f"{settings.data}/{category}, edit {id}: there is no {min(missing)}")
     given, data = edit["ori_img"], dict[str, str]()
     series = given if isinstance(given, list) else []
     kind = "series" if series else "view" if category == WITH_ANSWER else "edit"
@@ -76,13 +76,13 @@ def item_of(arguments: argparse.Namespace, category: str, id: str, edit: Mapping
         f"{category}/{id}",
         questions_of(*outputs),
         dimension,
-        source=None if series else picture_in(arguments.data, f"{category}/{given}"),
-        references=[picture_in(arguments.data, f"{category}/{name}") for name in files],
-        options=graded(arguments, kind, **data),
+        source=None if series else picture_in(settings.data, f"{category}/{given}"),
+        references=[picture_in(settings.data, f"{category}/{name}") for name in files],
+        options=graded(settings, kind, **data),
     )
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: KrisSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the points (grade - 1) * 25 of all grades, by dimension, by kind of knowledge, and of all."""
     found: dict[str, list[float]] = {}
     for answers in pictures:
@@ -132,6 +132,8 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
 
 KRIS = Benchmark(
     "kris",
+    "the authors' folder KRIS_Bench: CATEGORY/annotation.json and the pictures",
+    KrisSettings,
     Paper("GPT-4o", prompts=1267),
     items,
     grades_from(1, 5),
@@ -139,4 +141,3 @@ KRIS = Benchmark(
     released=released,
     notes=("unverified: the authors' code has no means, which were read in BAGEL's",),
 )
-tables = partial(benchmark_tables, KRIS)

@@ -1,52 +1,56 @@
 """`scoregate bench longtext`: LongText-Bench (Geng et al. 2025, X-Omni), long texts in pictures."""
 
-import argparse
 import re
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scoregate.cli.bench.answers import TEXT, Answers, Entry, Found, Item, Question, in_rows, read_text
-from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, Paper, Settings, Values
 from scoregate.cli.bench.data import rows_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.cli.bench.figures import PART
 from scoregate.cli.bench.texts import REMARKS, is_chinese, matches, plain, without_remarks
 from scoregate.records import BadInput, kind
+from scoregate.settings import setting
 
+WORDS, CHARACTERS = "words", "characters"
 NAME = re.compile(r"0*([0-9]+)(?:_([0-9]+))?\..*")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, LONGTEXT, "text_prompts.jsonl, or text_prompts_zh.jsonl")
-    what = f"drop the remark {REMARKS[0]!r} from what was read, which the released script keeps"
-    parser.add_argument("--all-remarks", action="store_true", help=what)
+@dataclass(frozen=True, kw_only=True)
+class LongTextSettings(Settings):
+    """The settings of LongText-Bench."""
+
+    all_remarks: bool = setting(
+        f"drop the remark {REMARKS[0]!r} from what was read, which the released script keeps", default=False
+    )
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: LongTextSettings) -> list[Item]:
     """
-    Return the items; the expected answer is the whole text.  Notes whether characters are compared.
+    Return the items; the expected answer is the whole text, and the tag what is compared in all of them.
 
     Raises:
         BadInput: an item has no list of texts.
     """
-    table = rows_of(arguments.data)
+    table = rows_of(settings.data)
     found = []
     for id, record in zip(table.names("prompt_id"), table.records, strict=True):
         texts = record.values.get("text")
         if not (isinstance(texts, list) and texts and all(isinstance(each, str) for each in texts)):
-            raise BadInput(f"{arguments.data}, row {record.number}, column text: not a list of texts")
-        wanted = {1: Question("", " ".join(texts))}
+            raise BadInput(f"{settings.data}, row {record.number}, column text: not a list of texts")
+        wanted = {1: Question("", " ".join(texts), tag=WORDS)}
         group, prompt = str(record.values.get("category") or ""), str(record.values.get("prompt") or "")
         found.append(Item(id, prompt, id.zfill(4), wanted, group, number="1"))
-    arguments.characters = any(is_chinese(each.questions[1].expected) for each in found)
+    if any(is_chinese(each.questions[1].expected) for each in found):
+        found = [replace(each, questions={1: each.questions[1]._replace(tag=CHARACTERS)}) for each in found]
     return found
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: LongTextSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return 1 or 0 for each wanted word of each picture; of a Chinese text for each character."""
-    text, characters = item.questions[1].expected, arguments.characters
-    remarks = REMARKS if arguments.all_remarks else REMARKS[1:]
+    text, characters = item.questions[1].expected, item.questions[1].tag == CHARACTERS
+    remarks = REMARKS if settings.all_remarks else REMARKS[1:]
     right: list[float] = []
     for answers in pictures:
         read = without_remarks(str(answers[1]), remarks)
@@ -73,6 +77,8 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
 
 LONGTEXT = Benchmark(
     "longtext",
+    "text_prompts.jsonl, or text_prompts_zh.jsonl",
+    LongTextSettings,
     Paper("Qwen2.5-VL-7B", prompts=160, pictures=4),
     items,
     TEXT,
@@ -81,4 +87,3 @@ LONGTEXT = Benchmark(
     wording=True,
     pooled=True,
 )
-tables = partial(benchmark_tables, LONGTEXT)

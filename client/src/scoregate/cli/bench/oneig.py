@@ -1,39 +1,40 @@
 """`scoregate bench oneig`: alignment in OneIG-Bench (Chang et al. 2025), by class."""
 
-import argparse
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from scoregate.cli.bench.answers import YES_NO, Answers, Item, Question, is_yes
-from scoregate.cli.bench.benchmark import GENERATOR, Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import GENERATOR, Benchmark, OfSheets, Paper, Values
 from scoregate.cli.bench.data import first_of, json_of, rows_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.cli.bench.figures import PART
 from scoregate.records import BadInput, json_cell
+from scoregate.settings import setting
 
 CLASSES = {"Anime_Stylization": "anime", "Portrait": "human", "General_Object": "object"}
 MULTILINGUALISM = {"Multilingualism": "multilingualism"}  # of Chinese prompts
 SUFFIXES = {"prompt_en": "", "prompt_cn": "_zh"}  # of the files of questions
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, ONEIG, "OneIG-Bench.csv, or OneIG-Bench-ZH.csv", grid="2x2")
-    add = parser.add_argument
-    what = "the folder Q_D of questions and dependencies, a .json for each class"
-    add("--questions", type=Path, metavar="FOLDER", required=True, help=what)
-    add("--multilingualism", action="store_true", help="with this class of the Chinese prompts")
-    add("--keep-black", action="store_true", help="a black tile is a picture, and not skipped")
-    add("--any-yes", action="store_true", help="an answer such as `yes.` is a yes, not exactly `Yes` alone")
+@dataclass(frozen=True, kw_only=True)
+class OneIgSettings(OfSheets):
+    """The settings of the alignment of OneIG-Bench."""
+
+    questions: Path = setting(
+        "the folder Q_D of questions and dependencies, a .json for each class", metavar="FOLDER", parse=Path
+    )
+    multilingualism: bool = setting("with this class of the Chinese prompts", default=False)
+    keep_black: bool = setting("a black tile is a picture, and not skipped", default=False)
+    any_yes: bool = setting("an answer such as `yes.` is a yes, not exactly `Yes` alone", default=False)
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: OneIgSettings) -> list[Item]:
     """Return the items of the classes, each with its questions.  Raises `BadInput` if one has none."""
-    table = rows_of(arguments.data)
+    table = rows_of(settings.data)
     column = first_of(table, *SUFFIXES)
-    classes = CLASSES | (MULTILINGUALISM if arguments.multilingualism else {})
+    classes = CLASSES | (MULTILINGUALISM if settings.multilingualism else {})
     rows = zip(table.names("category"), table.names("id"), table.names(column), strict=True)
     of_class: dict[str, dict[str, str]] = {}
     for category, id, prompt in rows:
@@ -41,7 +42,7 @@ def items(arguments: argparse.Namespace) -> list[Item]:
             of_class.setdefault(classes[category], {})[id] = prompt
     found = []
     for name, prompts in of_class.items():
-        path = arguments.questions / f"{name}{SUFFIXES[column]}.json"
+        path = settings.questions / f"{name}{SUFFIXES[column]}.json"
         content = json_of(path)
         for id, prompt in prompts.items():
             if not isinstance(content, Mapping) or id not in content:
@@ -65,11 +66,11 @@ def questions_of(entry: Any, place: str) -> dict[int, Question]:
         raise BadInput(f"{place}: question and dependency are no objects by number ({exc})") from None
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: OneIgSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the mean score over the pictures: right answers, and 0 for a child of a no."""
     scores = []
     for answers in pictures:
-        right = {id: is_yes(answers[id], "Yes", any_form=arguments.any_yes) for id in item.questions}
+        right = {id: is_yes(answers[id], "Yes", any_form=settings.any_yes) for id in item.questions}
         counted = [
             right[id] and all(right.get(parent, True) for parent in question.parents)
             for id, question in item.questions.items()
@@ -80,10 +81,11 @@ def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers
 
 ONEIG = Benchmark(
     "oneig",
+    "OneIG-Bench.csv, or OneIG-Bench-ZH.csv",
+    OneIgSettings,
     Paper("Qwen2.5-VL-7B", prompts=695, pictures=4),
     items,
     YES_NO,
     values,
-    skip_black=lambda arguments: not arguments.keep_black,
+    skip_black=lambda settings: not settings.keep_black,
 )
-tables = partial(benchmark_tables, ONEIG)

@@ -1,42 +1,48 @@
 """`scoregate bench oneig_text`: the texts of OneIG-Bench (Chang et al. 2025)."""
 
-import argparse
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 
 from rapidfuzz.distance import Levenshtein
 
 from scoregate.cli.bench.answers import TEXT, Answers, Item, Question
-from scoregate.cli.bench.benchmark import GENERATOR, Benchmark, Figures, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import GENERATOR, Benchmark, Figures, OfSheets, Paper, Values
 from scoregate.cli.bench.data import first_of, rows_of
-from scoregate.cli.bench.figures import benchmark_tables
 from scoregate.cli.bench.texts import is_chinese, matches, plain, without_remarks
-from scoregate.settings import whole
+from scoregate.settings import setting, whole
 
 PROMPTS = ("prompt_en", "prompt_cn")
 CAPS = {"prompt_en": 100, "prompt_cn": 50}  # of the mean edit distance
 DISTANCE, WHOLE, WORDS = "ED", "CR", "WAC"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, ONEIG_TEXT, "text_content.csv, or text_content_zh.csv", grid="2x2")
-    add = parser.add_argument
-    what = "largest mean edit distance that counts (default 100, for Chinese prompts 50)"
-    add("--cap", type=whole, metavar="N", help=what)
-    add("--keep-black", action="store_true", help="a black tile is a picture without text, and not skipped")
+@dataclass(frozen=True, kw_only=True)
+class OneIgTextSettings(OfSheets):
+    """The settings of the texts of OneIG-Bench."""
+
+    cap: int = setting(
+        "largest mean edit distance that counts (default 100, for Chinese prompts 50)",
+        default=0,
+        metavar="N",
+        parse=whole,
+    )
+    keep_black: bool = setting("a black tile is a picture without text, and not skipped", default=False)
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
-    """Return the items; the expected answer is the cell of texts.  Sets the default of `--cap`."""
-    table = rows_of(arguments.data)
+def items(settings: OneIgTextSettings) -> list[Item]:
+    """Return the items; the expected answer is the cell of texts."""
+    table = rows_of(settings.data)
     column = first_of(table, *PROMPTS)
-    arguments.cap = arguments.cap or CAPS[column]
     rows = zip(table.names("id"), table.names(column), table.names("text_content"), strict=True)
     return [Item(id, prompt, f"text/{GENERATOR}/{id}", {1: Question("", text)}) for id, prompt, text in rows]
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def with_cap(settings: OneIgTextSettings) -> OneIgTextSettings:
+    """Return the settings with the cap of the language of the prompts, if none is given."""
+    return replace(settings, cap=settings.cap or CAPS[first_of(rows_of(settings.data), *PROMPTS)])
+
+
+def values(settings: OneIgTextSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the edit distance of each picture, whether it is 0, and 1 or 0 for each wanted word."""
     wanted = compared(item.questions[1].expected)
     found: dict[str, list[float]] = {DISTANCE: [], WHOLE: [], WORDS: []}
@@ -55,23 +61,25 @@ def compared(text: str) -> str:
     return plain(text, characters=True) if is_chinese(plain_text) else plain_text
 
 
-def derived(arguments: argparse.Namespace, figures: Mapping[str, float]) -> Figures:
+def derived(settings: OneIgTextSettings, figures: Mapping[str, float]) -> Figures:
     """Return the text score, of the means over all pictures."""
     if not {DISTANCE, WHOLE, WORDS} <= figures.keys():
         return {}
-    distance = min(figures[DISTANCE], arguments.cap) / arguments.cap
+    distance = min(figures[DISTANCE], settings.cap) / settings.cap
     return {"text": 1 - distance * (1 - figures[WHOLE]) * (1 - figures[WORDS])}
 
 
 ONEIG_TEXT = Benchmark(
     "oneig_text",
+    "text_content.csv, or text_content_zh.csv",
+    OneIgTextSettings,
     Paper("Qwen2.5-VL-7B", prompts=200, pictures=4),
     items,
     TEXT,
     values,
     derived=derived,
     wording=True,
-    skip_black=lambda arguments: not arguments.keep_black,
+    skip_black=lambda settings: not settings.keep_black,
+    resolved=with_cap,
     pooled=True,
 )
-tables = partial(benchmark_tables, ONEIG_TEXT)

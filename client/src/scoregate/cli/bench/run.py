@@ -28,6 +28,7 @@ from scoregate.cli.arguments import (
 )
 from scoregate.cli.batch import TIMEOUT_S, plan_of
 from scoregate.cli.bench.data import json_of
+from scoregate.cli.bench.figures import benchmark_tables
 from scoregate.cli.bench.suite import BUILT_IN, Content, Entry, checked, entries_of, source_of, suite_in
 from scoregate.cli.bench.suite_page import latex_of, page, worst
 from scoregate.cli.formats import NONE, cell
@@ -198,7 +199,7 @@ def tabulate(entry: Entry, report: Report, most: int) -> None:
     """Add the tables of a benchmark and its worst pictures to the report, or why there are none."""
     say(f"{entry.name}:")
     try:
-        tables = {"benchmark": entry.benchmark.name} | entry.tables(entry.arguments)
+        tables = {"benchmark": entry.benchmark.name} | benchmark_tables(entry.benchmark, entry.arguments)
         shown = worst(entry, most)
     except (UsageFault, BadInput, OSError) as exc:
         report.failed = True

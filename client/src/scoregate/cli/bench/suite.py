@@ -2,16 +2,16 @@
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from glob import escape
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from scoregate.cli.arguments import Parser, UsageFault
-from scoregate.cli.bench import GENERATORS
-from scoregate.cli.bench.benchmark import Benchmark
+from scoregate.cli.bench.benchmark import Benchmark, add_benchmark
+from scoregate.cli.bench.generators import BENCHMARKS
 from scoregate.records import BadInput, toml_of
 
 BUILT_IN = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
@@ -29,13 +29,11 @@ class Entry:
     Attributes:
         name: in the suite, and of what FOLDER has for it; one benchmark may have several entries.
         arguments: those of `scoregate bench NAME`, with absolute paths.
-        tables: the tables, from these arguments.
     """
 
     name: str
-    benchmark: Benchmark
+    benchmark: Benchmark[Any]
     arguments: argparse.Namespace
-    tables: Callable[[argparse.Namespace], dict[str, Any]]
 
     @property
     def data(self) -> dict[str, Path]:
@@ -58,8 +56,8 @@ def checked(content: Any, place: str) -> Content:
             raise BadInput(f"{place}: {name} is no table; one of a benchmark is [{name}]")
         if Path(name).name != name or name.startswith("."):
             raise BadInput(f"{place}: [{name}] is no name of a folder")
-        if (benchmark := entry.get("benchmark", name)) not in GENERATORS:
-            raise BadInput(f"{place}: [{name}]: no benchmark {benchmark}; there are {', '.join(GENERATORS)}")
+        if (benchmark := entry.get("benchmark", name)) not in BENCHMARKS:
+            raise BadInput(f"{place}: [{name}]: no benchmark {benchmark}; there are {', '.join(BENCHMARKS)}")
         if not isinstance(entry.get("data"), str):
             raise BadInput(f"{place}: [{name}]: data is not the path of the benchmark's data")
     return content
@@ -81,15 +79,14 @@ def entries_of(content: Content, place: str, base: Path, common: Mapping[str, An
     found = []
     for name, options in content.items():
         own = f"{place}: [{name}]"
-        benchmark = str(options.get("benchmark", name))
-        module = import_module(f"scoregate.cli.bench.{benchmark}")
-        parser = Parser(prog=own, declare=module.add_arguments, allow_abbrev=False)
+        benchmark = BENCHMARKS[options.get("benchmark", name)]
+        parser = Parser(prog=own, declare=partial(add_benchmark, benchmark), allow_abbrev=False)
         words = [*words_of(options, own, common), "--", str(base.resolve() / options["data"])]
         arguments = parser.parse_args(words, argparse.Namespace(**common))
         for option, value in vars(arguments).items():
             if isinstance(value, Path):
                 setattr(arguments, option, base.resolve() / value)
-        found.append(Entry(name, module.tables.args[0], arguments, module.tables))
+        found.append(Entry(name, benchmark, arguments))
     return found
 
 

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from scoregate.cli.bench.answers import Answers, Item
-from scoregate.cli.bench.benchmark import pictures_of, rows_of
+from scoregate.cli.bench.benchmark import Benchmark, Own, own_settings, pictures_of, rows_of
 from scoregate.cli.bench.oneig_text import DISTANCE
 from scoregate.cli.bench.suite import Entry
 from scoregate.cli.formats import cell, is_table, printed, spread_columns
@@ -101,14 +101,17 @@ def worst(entry: Entry, most: int) -> str:
     A picture has the mean of its values of the benchmark's first figure.  Answers in files have no pictures.
     """
     own, found = entry.arguments, ""
-    items = {item.id: item for item in entry.benchmark.items(own)}
+    settings = own_settings(entry.benchmark, own)
+    items = {item.id: item for item in entry.benchmark.items(settings)}
     for name, path in own.generators:
         file = own.out / f"{entry.benchmark.name}-{name}.jsonl"
         if file.exists() and (placed := pictures_of(path, [*items.values()], name)):
             found += "".join(bad(f"{name}: {each}") for each in kinds_of(lines_of(file)))
-            chosen = nsmallest(most, valued(entry, items, file), key=lambda each: each.rank)
+            chosen = nsmallest(
+                most, valued(entry.benchmark, settings, items, file), key=lambda each: each.rank
+            )
             wanted = {each.item.id: each.item for each in chosen}
-            rows, _ = rows_of(entry.benchmark, own, [*wanted.values()], placed)
+            rows, _ = rows_of(entry.benchmark, settings, [*wanted.values()], placed)
             of_key = {row.key: row for row in rows}  # none for the line of a picture that is gone
             figures = "".join(card(each, name, of_key[each.key]) for each in chosen if each.key in of_key)
             found += f'<h3>The worst pictures of {safe(name)}</h3>\n<div class="gallery">\n{figures}</div>\n'
@@ -130,14 +133,16 @@ class Valued(NamedTuple):
         return key(self.line)
 
 
-def valued(entry: Entry, items: Mapping[str, Item], file: Path) -> Iterator[Valued]:
+def valued(
+    benchmark: Benchmark[Own], settings: Own, items: Mapping[str, Item], file: Path
+) -> Iterator[Valued]:
     """Yield the lines that have all scores and a value."""
     for line in lines_of(file):
         item = items.get(line.get("columns", {}).get("item"))
         if line["errors"] or item is None:
             continue
-        answers = entry.benchmark.reading.answers(item, line)
-        for head, values in [*entry.benchmark.values(entry.arguments, item, [answers]).items()][:1]:
+        answers = benchmark.reading.answers(item, line)
+        for head, values in [*benchmark.values(settings, item, [answers]).items()][:1]:
             value = fmean(values)
             yield Valued(-value if head == DISTANCE else value, value, head, line, item, answers)
 

@@ -1,17 +1,17 @@
 """`scoregate bench tiif`: TIIF-Bench (Wei et al. 2025), short and long prompts by attribute."""
 
-import argparse
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from scoregate.cli.bench.answers import YES_NO, Answer, Answers, Found, Item, Question, given, yes_no
-from scoregate.cli.bench.benchmark import GENERATOR, Benchmark, Figures, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import GENERATOR, Benchmark, Figures, Paper, Settings, Values
 from scoregate.cli.bench.data import json_of, rows_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.cli.bench.figures import PART
 from scoregate.records import BadInput
+from scoregate.settings import setting
 
 SETS = ("testmini", "test")
 LENGTHS = ("short", "long")
@@ -48,21 +48,22 @@ WHOLE = {  # further rows, of all attributes of some groups
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, TIIF, "the authors' folder data, with testmini_prompts and testmini_eval_prompts")
-    add = parser.add_argument
-    add("--set", choices=SETS, default=SETS[0], help="of prompts (default %(default)s)")
-    what = f"do not round the shares of attributes to {DIGITS} digits before the means over them"
-    add("--exact", action="store_true", help=what)
+@dataclass(frozen=True, kw_only=True)
+class TiifSettings(Settings):
+    """The settings of TIIF-Bench."""
+
+    set: str = setting("of prompts (default %(default)s)", default=SETS[0], choices=SETS)
+    exact: bool = setting(
+        f"do not round the shares of attributes to {DIGITS} digits before the means over them", default=False
+    )
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: TiifSettings) -> list[Item]:
     """Return the items ATTRIBUTE/short/N and ATTRIBUTE/long/N, with N from 0.  Raises `BadInput`."""
-    folder = arguments.data / f"{arguments.set}_eval_prompts"
+    folder = settings.data / f"{settings.set}_eval_prompts"
     if not (files := sorted(folder.glob(f"*{QUESTIONS}"))):
         raise BadInput(f"{folder}: there is no file *{QUESTIONS}")
-    return [item for file in files for item in items_in(file, arguments.data / f"{arguments.set}_prompts")]
+    return [item for file in files for item in items_in(file, settings.data / f"{settings.set}_prompts")]
 
 
 def items_in(file: Path, folder: Path) -> list[Item]:
@@ -91,7 +92,7 @@ def items_in(file: Path, folder: Path) -> list[Item]:
     return found
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: TiifSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return whether each answer is the expected one, apart from case."""
     right = [
         float(said(answers[id]) == question.expected.strip().lower())
@@ -106,9 +107,9 @@ def said(answer: Any) -> str:
     return ("yes" if answer else "no") if isinstance(answer, bool) else str(answer).strip().lower()
 
 
-def derived(arguments: argparse.Namespace, figures: Mapping[str, float]) -> Figures:
+def derived(settings: TiifSettings, figures: Mapping[str, float]) -> Figures:
     """Return the means of groups over their attributes, and the overall means over the nine groups."""
-    shares = figures if arguments.exact else {name: round(each, DIGITS) for name, each in figures.items()}
+    shares = figures if settings.exact else {name: round(each, DIGITS) for name, each in figures.items()}
     found: dict[str, float] = {}
     for length in LENGTHS:
         means = {name: mean_of(shares, attributes, length) for name, attributes in GROUPS.items()}
@@ -162,6 +163,8 @@ def verdict(cell: Any) -> Answer | None:
 
 TIIF = Benchmark(
     "tiif",
+    "the authors' folder data, with testmini_prompts and testmini_eval_prompts",
+    TiifSettings,
     Paper("GPT-4o", prompts=None),
     items,
     YES_NO,
@@ -169,4 +172,3 @@ TIIF = Benchmark(
     derived=derived,
     released=released,
 )
-tables = partial(benchmark_tables, TIIF)

@@ -1,17 +1,14 @@
 """`scoregate bench unigen`: UniGenBench++ (Wang et al. 2025), by test point."""
 
-import argparse
 import json
 import re
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.arguments import options_of
 from scoregate.cli.bench.answers import (
     Answers,
     Entry,
@@ -24,10 +21,11 @@ from scoregate.cli.bench.answers import (
     share,
     yes_no_set,
 )
-from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, Paper, Settings, Values
 from scoregate.cli.bench.data import first_of, rows_of
-from scoregate.cli.bench.figures import PART, benchmark_tables
+from scoregate.cli.bench.figures import PART
 from scoregate.records import BadInput, Record, kind
+from scoregate.settings import setting
 
 # Columns of the prompt and of its test points, and their names there, in both languages.
 LANGUAGES = {
@@ -43,19 +41,21 @@ WORDS = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, UNIGEN, "test_prompts_en.csv, or another file of prompts")
-    what = "leave out a row of DATA whose test points cannot be read, in place of an error"
-    parser.add_argument("--skip-broken", action="store_true", help=what)
+@dataclass(frozen=True, kw_only=True)
+class UniGenSettings(Settings):
+    """The settings of UniGenBench++."""
+
+    skip_broken: bool = setting(
+        "leave out a row of DATA whose test points cannot be read, in place of an error", default=False
+    )
 
 
-def items(arguments: argparse.Namespace) -> list[Item]:
+def items(settings: UniGenSettings) -> list[Item]:
     """Return the items, with a question for each test point.  Raises `BadInput`."""
-    table = rows_of(arguments.data)
+    table = rows_of(settings.data)
     prompt = first_of(table, *LANGUAGES)
     column, points, descriptions = LANGUAGES[prompt]
-    worded = "question" in options_of(arguments).get(METRIC, {})
+    worded = "question" in settings.options.get(METRIC, {})
     found = []
     rows = zip(table.names("index"), table.names(prompt), table.names(column), table.records, strict=True)
     for id, text, cell, record in rows:
@@ -64,9 +64,9 @@ def items(arguments: argparse.Namespace) -> list[Item]:
             pairs = enumerate(zip(entry[points], entry[descriptions], strict=True), 1)
             questions = {number: Question(str(what), "1", tag=str(point)) for number, (point, what) in pairs}
         except (KeyError, TypeError, ValueError) as exc:
-            if arguments.skip_broken:
+            if settings.skip_broken:
                 continue
-            place = f"{arguments.data}, row {record.number}, column {column}"
+            place = f"{settings.data}, row {record.number}, column {column}"
             raise BadInput(f"{place}: no lists {points} and {descriptions} ({exc})") from None
         options = {METRIC: {} if worded else {"question": WORDS.replace("{prompt}", text)}}
         found.append(Item(id, text, id, questions, options=options))
@@ -89,7 +89,7 @@ def answers(item: Item, line: Mapping[str, Any]) -> Answers:
     return {id: each == "yes" for id, each in in_details(METRIC, with_points(item), line, "answer").items()}
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: UniGenSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return 1 for each test point that a picture passes, else 0, by dimension and by test point."""
     found: dict[str, list[float]] = {}
     for answers in pictures:
@@ -161,6 +161,8 @@ def literal(text: str) -> Any:
 
 UNIGEN = Benchmark(
     "unigen",
+    "test_prompts_en.csv, or another file of prompts",
+    UniGenSettings,
     Paper("Gemini 2.5 Pro", prompts=600, pictures=4),
     items,
     Reading((METRIC,), options, answers, share),
@@ -169,4 +171,3 @@ UNIGEN = Benchmark(
     partial=True,
     pooled=True,
 )
-tables = partial(benchmark_tables, UNIGEN)

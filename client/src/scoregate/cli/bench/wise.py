@@ -1,17 +1,16 @@
 """`scoregate bench wise`: WISE (Niu et al. 2025), world knowledge by category."""
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Any
 
 from scoregate.cli.bench.answers import Answer, Answers, Entry, Found, Item, in_rows
-from scoregate.cli.bench.benchmark import Benchmark, Figures, Paper, Values, add_benchmark
+from scoregate.cli.bench.benchmark import Benchmark, Figures, Paper, Values
 from scoregate.cli.bench.data import rows_of
-from scoregate.cli.bench.figures import benchmark_tables
-from scoregate.cli.bench.grades import add_rubric, graded, grades_from, questions_of
+from scoregate.cli.bench.grades import Judged, graded, grades_from, questions_of, rubric
 from scoregate.records import BadInput, kind
 
 CATEGORIES = {  # the names of the data, in small letters
@@ -27,17 +26,18 @@ SHARES = {"culture": 0.4, "time": 0.167, "space": 0.133, "biology": 0.1, "physic
 COPIES = ("_rewrite", "merge")  # the ends of names of files that are not the prompts, or all of them again
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, WISE, "the authors' folder of three files of prompts, or one such file")
-    add_rubric(parser, "wise")
+@dataclass(frozen=True, kw_only=True)
+class WiseSettings(Judged):
+    """The settings of WISE."""
+
+    rubric: str = rubric("wise")
 
 
-def items(arguments: argparse.Namespace, outputs: Sequence[str] = tuple(WEIGHTS)) -> list[Item]:
+def items(settings: Judged, outputs: Sequence[str] = tuple(WEIGHTS)) -> list[Item]:
     """Return the items, with a question for each of the *outputs*.  Raises `BadInput`."""
-    files = [arguments.data]
-    if arguments.data.is_dir():
-        files = [file for file in sorted(arguments.data.glob("*.json")) if not file.stem.endswith(COPIES)]
+    files = [settings.data]
+    if settings.data.is_dir():
+        files = [file for file in sorted(settings.data.glob("*.json")) if not file.stem.endswith(COPIES)]
     found: dict[str, Item] = {}
     for file in files:
         table = rows_of(file)
@@ -46,10 +46,10 @@ def items(arguments: argparse.Namespace, outputs: Sequence[str] = tuple(WEIGHTS)
         for id, prompt, why, group in zip(*columns, categories, strict=True):
             if id in found:
                 raise BadInput(f"{file}: two prompts have the prompt_id {id}")
-            options = graded(arguments, explanation=why)
+            options = graded(settings, explanation=why)
             found[id] = Item(id, prompt, id, questions_of(*outputs), group, options=options)
     if not found:
-        raise BadInput(f"{arguments.data}: there is no file of prompts")
+        raise BadInput(f"{settings.data}: there is no file of prompts")
     return [*found.values()]
 
 
@@ -60,7 +60,7 @@ def category(cell: object) -> str:
     return CATEGORIES[name]
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: Judged, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the weighted sum of the grades of each picture, from 0 to 1, by category."""
     weights = WEIGHTS.values()
     return {
@@ -71,7 +71,7 @@ def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers
     }
 
 
-def whole(shares: Mapping[str, float], arguments: argparse.Namespace, figures: Figures) -> Figures:
+def whole(shares: Mapping[str, float], settings: Judged, figures: Figures) -> Figures:
     """Return the mean of the categories by their *shares*; none without each of them."""
     if not shares.keys() <= figures.keys():
         return {}
@@ -82,7 +82,7 @@ READING = grades_from(0, 2)
 
 
 def released(
-    path: Path, items: Sequence[Item], parse: Callable[[Any], Answer] = READING.parse
+    path: Path, items: Sequence[Item], parse: Callable[[Any], Answer | None] = READING.parse
 ) -> Found | None:
     """
     Return the grades in the authors' files `…results.jsonl`: a folder of three of them, or a single one.
@@ -108,6 +108,8 @@ def released(
 
 WISE = Benchmark(
     "wise",
+    "the authors' folder of three files of prompts, or one such file",
+    WiseSettings,
     Paper("gpt-4o-2024-05-13", prompts=1000),
     items,
     READING,
@@ -115,4 +117,3 @@ WISE = Benchmark(
     partial(whole, SHARES),
     released,
 )
-tables = partial(benchmark_tables, WISE)

@@ -1,28 +1,27 @@
 """`scoregate bench wise_verified`: WISE_Verified, the authors' update of WISE with one grade."""
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from scoregate.cli.bench.answers import Answers, Item
-from scoregate.cli.bench.benchmark import Benchmark, Paper, Values, add_benchmark
-from scoregate.cli.bench.figures import benchmark_tables
-from scoregate.cli.bench.grades import add_rubric, grades_from
+from scoregate.cli.bench.benchmark import Benchmark, Paper, Values
+from scoregate.cli.bench.grades import Judged, grades_from, rubric
 from scoregate.cli.bench.wise import items, released, whole
 from scoregate.records import number as number_in
 
 SHARES = {"culture": 0.4, **dict.fromkeys(("time", "space", "biology", "physics", "chemistry"), 0.12)}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_benchmark(parser, WISE_VERIFIED, "the authors' folder data_verified, or a file of it")
-    add_rubric(parser, "wise_verified")
+@dataclass(frozen=True, kw_only=True)
+class WiseVerifiedSettings(Judged):
+    """The settings of WISE_Verified."""
+
+    rubric: str = rubric("wise_verified")
 
 
-def values(arguments: argparse.Namespace, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: WiseVerifiedSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the grade of each picture, by category."""
     return {item.group: [float(answers[1]) for answers in pictures]}
 
@@ -37,6 +36,8 @@ def passed(cell: Any) -> float:
 READING = replace(grades_from(0, 1), parse=passed)
 WISE_VERIFIED = Benchmark(
     "wise_verified",
+    "the authors' folder data_verified, or a file of it",
+    WiseVerifiedSettings,
     Paper("Qwen3.5-35B-A3B", prompts=1000),
     partial(items, outputs=("score",)),
     READING,
@@ -44,4 +45,3 @@ WISE_VERIFIED = Benchmark(
     partial(whole, SHARES),
     partial(released, parse=READING.parse),
 )
-tables = partial(benchmark_tables, WISE_VERIFIED)
