@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from os import PathLike
 from time import perf_counter
 from typing import Any
+from urllib.parse import quote
 
 from scoregate.addresses import addresses_of
 from scoregate.answers import (
+    question_set_of,
+    question_sets_of,
     ranking_of,
     report_of,
     score_of,
@@ -22,18 +25,19 @@ from scoregate.answers import (
     warned,
     without_warned,
 )
-from scoregate.comparison import Comparisons
-from scoregate.connection import Connection, api_key_of, form
+from scoregate.comparison import Comparison, lonely
+from scoregate.connection import Connection, form
+from scoregate.errors import ScoregateError
 from scoregate.images import Picture
 from scoregate.items import Files, Item, ScoreParams, given, names_of, packed
-from scoregate.many import Many, Matrices
-from scoregate.models import Models
-from scoregate.results import Ranked, Ranking, Report, Result, Score
+from scoregate.many import MOST_ITEMS, OF_A_MATRIX, Many
+from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
+from scoregate.transports import HttpTransport, Transport, api_key_of
 
 Filled = Callable[[Files], "Mapping[str, Any] | None"]
 
 
-class AsyncClient(Models, Matrices, Comparisons):
+class AsyncClient:
     """
     Asynchronous version of `scoregate.Client`, with the same methods.
 
@@ -55,11 +59,10 @@ class AsyncClient(Models, Matrices, Comparisons):
     ) -> None:
         self.timeout_s, self.priority, self.allow_urls = timeout_s, priority, allow_urls
         self.strict = strict
-        if hasattr(transport, "connection"):  # a service of this process
-            self._connection = transport.connection(retries)
-        else:
-            urls, key = addresses_of(base_url), api_key_of(api_key)
-            self._connection = Connection(urls, key, retries, max_connections, transport)
+        urls, key = addresses_of(base_url), api_key_of(api_key)
+        if not isinstance(transport, Transport):
+            transport = HttpTransport(urls, key, max_connections, transport)
+        self._connection = Connection(urls, retries, transport)
 
     @property
     def base_url(self) -> str:
@@ -187,8 +190,15 @@ class AsyncClient(Models, Matrices, Comparisons):
         priority: str = "bulk",
     ) -> AsyncIterator[Result]:
         """See `Client.score_many`."""
-        params = ScoreParams(names_of(metrics), options, explain, priority)
-        many = self._many(pairs, params, concurrency, batch, progress, resume, allow_model_change)
+        many = self._many(
+            pairs,
+            ScoreParams(names_of(metrics), options, explain, priority),
+            concurrency=concurrency,
+            batch=batch,
+            progress=progress,
+            resume=resume,
+            allow_model_change=allow_model_change,
+        )
         pending: deque[asyncio.Task[list[Result]]] = deque()
         try:
             for each in many.batches():
@@ -205,10 +215,51 @@ class AsyncClient(Models, Matrices, Comparisons):
             await asyncio.gather(*pending, return_exceptions=True)
             many.close()
 
-    @property
-    def _many(self) -> partial[Many]:
-        """`Many`, with the settings of this client."""
-        return partial(Many, self._report_packed, self.strict, self.allow_urls)
+    def _many(
+        self, pairs: Iterable[Item | tuple[Picture, str | None]], params: ScoreParams, **run: Any
+    ) -> Many:
+        """Return a run of `score_many`; *run* are its other arguments."""
+        return Many(self._report_packed, pairs, params, strict=self.strict, allow_urls=self.allow_urls, **run)
+
+    async def matrix(
+        self,
+        images: Iterable[Picture],
+        prompts: Iterable[str],
+        metric: str = "vqascore",
+        *,
+        options: Mapping[str, Any] | None = None,
+        concurrency: int = 8,
+        priority: str = "bulk",
+    ) -> Any:
+        """
+        Score each picture against each prompt.
+
+        A picture is sent and decoded once for up to 128 prompts.
+
+        Returns:
+            A NumPy array of float64, (images, prompts).
+
+        Raises:
+            ImportError: NumPy is not installed.
+            ScoregateError: a pair has no score; the error names the picture and the prompt by index.
+        """
+        import numpy as np
+
+        pictures, texts = list(images), list(prompts)
+        if not (pictures and texts):
+            return np.zeros((len(pictures), len(texts)))
+        pairs = [(picture, text) for picture in pictures for text in texts]
+        batch = len(texts) * max(1, OF_A_MATRIX // len(texts)) if len(texts) <= MOST_ITEMS else MOST_ITEMS
+        scored = self.score_many(
+            pairs, metric, options=options, concurrency=concurrency, batch=batch, priority=priority
+        )
+        values = []
+        async for result in scored:
+            if metric in result.errors:
+                picture, text = divmod(result.index, len(texts))
+                raise result.errors[metric].at(f"picture {picture}, prompt {text}")
+            values.append(result.scores[metric])
+        return np.array(values).reshape(len(pictures), len(texts))
 
     async def rank(
         self,
@@ -281,6 +332,172 @@ class AsyncClient(Models, Matrices, Comparisons):
         if self.strict and ranking.warnings:
             raise warned(ranking.warnings, ranking.request_id)
         return ranking
+
+    async def compare(
+        self,
+        prompt: str | None,
+        images: Iterable[Picture],
+        *,
+        metric: str | None = None,
+        rubric: str | Mapping[str, Any] | None = None,
+        source: Picture | None = None,
+        schedule: str | Mapping[str, Any] | None = None,
+        noise: float | None = None,
+        on_error: str = "raise",
+        orient: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        explain: bool = False,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Comparison:
+        """
+        Compare pictures of one prompt in pairs.
+
+        Args:
+            prompt: None for metrics that read none.
+            images: 2 to 32 pictures.
+            metric: the metric whose scores are compared, `vqascore` by default.
+            rubric: in its place, the rubric of a judge that sees two pictures, such as `preference`.
+            source: the picture before the edits.
+            schedule: `all` pairs by default; `{"kind": "swiss", "pairs_per_image": 4}`, or `anchor`.
+            noise: the largest difference of two scores that is a tie.
+            on_error: for pictures that cannot be encoded here: `raise` an error, or `fail` their pairs.
+            orient: `exif` applies the EXIF orientation; by default the service's setting.
+            explain: fill the `details` of pairs.
+
+        Raises:
+            BadImage: a picture cannot be encoded.
+            ScoregateError: the request failed.
+        """
+        pictures, unsent = list(images), dict[int, ScoregateError]()
+
+        def filled(files: Files) -> dict[str, Any] | None:
+            if on_error == "raise":
+                wire = [files.add(image, f"/images/{place}") for place, image in enumerate(pictures)]
+            else:
+                wire, broken = packed(files.add, pictures, "/images")
+                unsent.update(broken)
+            if unsent and len(wire) < 2:
+                unsent.update({n: lonely(unsent) for n in range(len(pictures)) if n not in unsent})
+                return None
+            return given(
+                prompt=prompt or None,
+                images=wire,
+                source=None if source is None else files.add(source, "/source"),
+                metric=metric,
+                rubric=rubric,
+                schedule=schedule,
+                noise=noise,
+                orient=orient,
+                options=options,
+                explain=explain or None,
+                priority=priority or self.priority,
+            )
+
+        raw = await self._send("/compare", Files(allow_urls=self.allow_urls), filled, timeout_s)
+        comparison = understood(lambda: Comparison(raw, len(pictures), unsent))
+        if self.strict and comparison.warnings:
+            raise warned(comparison.warnings, comparison.request_id)
+        return comparison
+
+    async def models(self) -> dict[str, Any]:
+        """Return the JSON of `GET /models`: models, metrics and limits."""
+        return await self._get("/models")
+
+    async def load_model(self, name: str, revision: str = "") -> dict[str, Any]:
+        """
+        Load a model again, or another *revision* of it; the key needs the right `models`.
+
+        Requests that use the model are finished first.  If the other revision fails, the previous one is
+        served.
+
+        Returns:
+            Name, state, and the bytes on its devices before and after.
+
+        Raises:
+            ValueError: this client has several addresses.
+            Forbidden, NotFound, Conflict: see the service's errors.
+            Invalid: there is no such revision, or models of this kind have one revision only.
+            ModelFault: the model gives other numbers than before, and is not served.
+        """
+        return await self._change_model(name, "load", {"revision": revision} if revision else None)
+
+    async def offload_model(self, name: str) -> dict[str, Any]:
+        """Move the weights of a model to the host's memory; result and errors as for `load_model`."""
+        return await self._change_model(name, "offload")
+
+    async def unload_model(self, name: str) -> dict[str, Any]:
+        """Drop the weights of a model; result and errors as for `load_model`."""
+        return await self._change_model(name, "unload")
+
+    async def _change_model(
+        self, name: str, action: str, body: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        if len(self._connection.urls) > 1:
+            raise ValueError(f"{action} changes one service: use a client of one address, not of several")
+        path = f"/models/{quote(name, safe='')}/{action}"
+        content = json.dumps(body or {}).encode()  # the operator's port takes nothing but JSON
+        raw = await self._connection.call("POST", path, self.timeout_s, content)
+        return understood(lambda: dict(raw))
+
+    async def version(self) -> str:
+        """Return the service's version, from its OpenAPI document."""
+        raw = await self.openapi()
+        return understood(lambda: str(raw["info"]["version"]))
+
+    async def openapi(self) -> dict[str, Any]:
+        """Return the service's OpenAPI document, with the schema of each metric's options."""
+        return await self._get("/openapi.json")
+
+    async def health(self) -> dict[str, Any]:
+        """Return the JSON of `GET /health`: the metrics that are ready, and why others are not."""
+        return await self._get("/health")
+
+    async def ready(self) -> tuple[bool, dict[str, Any]]:
+        """
+        Return whether every required model serves, and the JSON of `GET /readyz`; without retries.
+
+        Of several addresses one is enough.
+        """
+        return await self._connection.probe("/readyz", self.timeout_s)
+
+    async def questions(
+        self,
+        prompts: Sequence[str] | str,
+        style: str = "dsg",
+        *,
+        options: Mapping[str, Any] | None = None,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> list[QuestionSet]:
+        """
+        Return the question sets of prompts.
+
+        The service's question LLM writes the missing sets; a set that could not be written has an `error`.
+
+        Args:
+            options: by metric; some change how a set is written.
+
+        Raises:
+            ScoregateError: no set could be written, or the request failed.
+        """
+        wanted = [prompts] if isinstance(prompts, str) else list(prompts)
+        asked = given(
+            prompts=wanted, style=style, options=options or None, priority=priority or self.priority
+        )
+        content = json.dumps(asked)
+        time_s = self.timeout_s if timeout_s is None else timeout_s
+        raw = await self._connection.call("POST", "/questions", time_s, content.encode())
+        return understood(lambda: question_sets_of(raw, len(wanted)))
+
+    async def question_set(self, id: str) -> QuestionSet:
+        """Return a stored question set.  Raises `UnknownQuestionSet`."""
+        raw = await self._get(f"/questions/{quote(id, safe='')}")
+        return understood(lambda: question_set_of(raw))
+
+    async def _get(self, path: str) -> dict[str, Any]:
+        raw = await self._connection.call("GET", path, self.timeout_s)
+        return understood(lambda: dict(raw))
 
     async def _report(
         self, items: Sequence[Item], params: ScoreParams, timeout_s: float | None = None

@@ -184,8 +184,15 @@ class Client:
             BadResults: the file is of another run, or not valid.  Also a `ValueError`.
             ScoregateError: a request failed as a whole.
         """
-        params = ScoreParams(names_of(metrics), options, explain, priority)
-        many = self._inner._many(pairs, params, concurrency, batch, progress, resume, allow_model_change)
+        many = self._inner._many(
+            pairs,
+            ScoreParams(names_of(metrics), options, explain, priority),
+            concurrency=concurrency,
+            batch=batch,
+            progress=progress,
+            resume=resume,
+            allow_model_change=allow_model_change,
+        )
         pending: deque[Future[list[Result]]] = deque()
         try:
             for entries in many.batches():

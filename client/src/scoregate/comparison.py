@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from scoregate.answers import is_number, understood, warned, wrong
+from scoregate.answers import is_number, wrong
 from scoregate.errors import ScoregateError, error_of
-from scoregate.images import Picture
-from scoregate.items import Files, given, packed
 from scoregate.results import Entries, MetricError, row_table, warning_lines
 
 WINNERS = ("a", "b", "tie")
@@ -147,82 +145,6 @@ def strength_of(entry: Any, raw: Mapping[str, Any]) -> Strength | None:
     if not (is_number(entry["value"]) and is_number(entry["stderr"])):
         raise wrong("a strength is no number", raw)
     return Strength(float(entry["value"]), float(entry["stderr"]))
-
-
-class Comparisons:
-    """The method of `scoregate.AsyncClient` that compares pictures."""
-
-    priority: str
-    allow_urls: bool
-    strict: bool
-    _send: Callable[..., Awaitable[Any]]
-
-    async def compare(
-        self,
-        prompt: str | None,
-        images: Iterable[Picture],
-        *,
-        metric: str | None = None,
-        rubric: str | Mapping[str, Any] | None = None,
-        source: Picture | None = None,
-        schedule: str | Mapping[str, Any] | None = None,
-        noise: float | None = None,
-        on_error: str = "raise",
-        orient: str | None = None,
-        options: Mapping[str, Any] | None = None,
-        explain: bool = False,
-        priority: str | None = None,
-        timeout_s: float | None = None,
-    ) -> Comparison:
-        """
-        Compare pictures of one prompt in pairs.
-
-        Args:
-            prompt: None for metrics that read none.
-            images: 2 to 32 pictures.
-            metric: the metric whose scores are compared, `vqascore` by default.
-            rubric: in its place, the rubric of a judge that sees two pictures, such as `preference`.
-            source: the picture before the edits.
-            schedule: `all` pairs by default; `{"kind": "swiss", "pairs_per_image": 4}`, or `anchor`.
-            noise: the largest difference of two scores that is a tie.
-            on_error: for pictures that cannot be encoded here: `raise` an error, or `fail` their pairs.
-            orient: `exif` applies the EXIF orientation; by default the service's setting.
-            explain: fill the `details` of pairs.
-
-        Raises:
-            BadImage: a picture cannot be encoded.
-            ScoregateError: the request failed.
-        """
-        pictures, unsent = list(images), dict[int, ScoregateError]()
-
-        def filled(files: Files) -> dict[str, Any] | None:
-            if on_error == "raise":
-                wire = [files.add(image, f"/images/{place}") for place, image in enumerate(pictures)]
-            else:
-                wire, broken = packed(files.add, pictures, "/images")
-                unsent.update(broken)
-            if unsent and len(wire) < 2:
-                unsent.update({n: lonely(unsent) for n in range(len(pictures)) if n not in unsent})
-                return None
-            return given(
-                prompt=prompt or None,
-                images=wire,
-                source=None if source is None else files.add(source, "/source"),
-                metric=metric,
-                rubric=rubric,
-                schedule=schedule,
-                noise=noise,
-                orient=orient,
-                options=options,
-                explain=explain or None,
-                priority=priority or self.priority,
-            )
-
-        raw = await self._send("/compare", Files(allow_urls=self.allow_urls), filled, timeout_s)
-        comparison = understood(lambda: Comparison(raw, len(pictures), unsent))
-        if self.strict and comparison.warnings:
-            raise warned(comparison.warnings, comparison.request_id)
-        return comparison
 
 
 def lonely(unsent: Mapping[int, ScoregateError]) -> ScoregateError:

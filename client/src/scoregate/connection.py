@@ -1,25 +1,21 @@
-"""HTTP calls with timeouts, retries and failover; responses are read and decompressed within limits."""
+"""Calls with timeouts, retries and failover."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
-from scoregate.addresses import Address, choice, is_unix, socket_of
-from scoregate.errors import ConnectionFailed, ScoregateError, Timeout, reason_of
+from scoregate.addresses import Address, choice
+from scoregate.errors import ConnectionFailed, ScoregateError
 from scoregate.http import httpx
-from scoregate.replies import ENCODING, MAX_BYTES, Reply, failure, problem_of, reply_of
+from scoregate.replies import MAX_BYTES, failure, problem_of
+from scoregate.transports import Transport, in_time
 
 T = TypeVar("T")
-CONNECT_S = 10.0  # for one attempt to connect
-IDLE_S = 30.0  # of an idle connection; less than the service's 75 s, so that the client closes it
-KEY = re.compile(r"[!-~]+")
 LONGEST_MS = 600_000  # maximum that the service accepts
 
 FIRST_S = 0.1  # before the first retry, doubled for each further one
@@ -35,29 +31,12 @@ class Connection:
     Args:
         urls: the services' addresses.
         retries: maximum attempts after the first.  A move to another address is no further attempt.
-        max_connections: to each address.
-        transport: of httpx2, in place of the own one.
+        transport: sends a request to an address.
     """
 
-    def __init__(
-        self, urls: Sequence[str], api_key: str, retries: int, max_connections: int, transport: Any
-    ) -> None:
+    def __init__(self, urls: Sequence[str], retries: int, transport: Transport) -> None:
         self.urls = tuple(urls)
-        self._headers = {"Accept-Encoding": ENCODING}
-        if api_key:
-            self._headers["Authorization"] = f"Bearer {api_key}"
-        self._retries = retries
-        self._limits = httpx.Limits(
-            max_connections=max_connections,
-            max_keepalive_connections=max_connections,
-            keepalive_expiry=IDLE_S,
-        )
-        if transport is not None and not isinstance(transport, httpx.AsyncBaseTransport):
-            kind = type(transport)
-            raise TypeError(f"transport must be of httpx2, and is a {kind.__module__}.{kind.__qualname__}")
-        if transport is not None and any(map(is_unix, urls)):
-            raise ValueError("a unix: address has a transport of its own")
-        self._transport = transport
+        self._retries, self._transport = retries, transport
         self._pools: dict[asyncio.AbstractEventLoop, list[Address]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -89,7 +68,7 @@ class Connection:
         async def answered(address: Address, left: float) -> Any:
             headers = headers_of(left, content_type if content is not None else "")
             with address.request(asyncio.get_running_loop().time):
-                reply = await self._send(address, method, path, left, content, headers)
+                reply = await self._transport.send(address, method, path, left, content, headers)
                 if reply.status != 200:
                     raise failure(reply)
             return reply.json()
@@ -115,14 +94,16 @@ class Connection:
                 url = f"{address.url}{path}"
                 async with AsyncExitStack() as started:
                     started.enter_context(address.request(clock))
-                    opening = self._opened(address, path, left, content, headers_of(left, content_type))
-                    found = await self._in_time(started.enter_async_context(opening), left, url)
+                    opening = self._transport.opened(
+                        address, path, left, content, headers_of(left, content_type)
+                    )
+                    found = await in_time(started.enter_async_context(opening), left, url)
                     address.answered()  # whether or not the caller reads to the last line
                     stack.push_async_exit(started.pop_all())
                     return url, *found
 
             url, request_id, pieces = await self._retried(opened, timeout_s)
-            while piece := await self._in_time(next_of(pieces), deadline - clock(), url):
+            while piece := await in_time(next_of(pieces), deadline - clock(), url):
                 size += len(piece)
                 if size > MAX_BYTES:
                     raise ScoregateError(
@@ -171,7 +152,7 @@ class Connection:
         """
 
         async def answer(address: Address) -> tuple[bool, Any]:
-            reply = await self._send(address, "GET", path, timeout_s, None, {})
+            reply = await self._transport.send(address, "GET", path, timeout_s, None, {})
             if reply.status != 200 and problem_of(reply) is None:
                 raise failure(reply)
             return reply.status == 200, reply.json()
@@ -185,66 +166,7 @@ class Connection:
     async def close(self) -> None:
         """Close the connections of this event loop."""
         for address in self._pools.pop(asyncio.get_running_loop(), ()):
-            if address.http is not None:
-                await address.http.aclose()
-
-    async def _send(
-        self,
-        address: Address,
-        method: str,
-        path: str,
-        left: float,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> Reply:
-        async def exchanged() -> Reply:
-            async with self._sent(address, method, path, left, content, headers) as response:
-                return await reply_of(response, f"{address.url}{path}")
-
-        return await self._in_time(exchanged(), left, f"{address.url}{path}")
-
-    async def _in_time(self, work: Coroutine[Any, Any, T], left: float, url: str) -> T:
-        """Return the result of *work*.  Raises `Timeout` after *left* seconds."""
-        try:
-            return await asyncio.wait_for(work, left)
-        except (asyncio.TimeoutError, TimeoutError):
-            raise Timeout(f"no answer from {url} in time") from None
-
-    @asynccontextmanager
-    async def _opened(
-        self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
-    ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
-        """POST, and yield the request's id and the pieces of the response.  Raises its error."""
-        async with self._sent(address, "POST", path, left, content, headers) as response:
-            if response.status_code != 200:
-                raise failure(await reply_of(response, f"{address.url}{path}"))
-            yield response.headers.get("x-request-id", ""), response.aiter_bytes()
-
-    @asynccontextmanager
-    async def _sent(
-        self,
-        address: Address,
-        method: str,
-        path: str,
-        left: float,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> AsyncIterator[httpx.Response]:
-        """Yield a response whose content has not been read; raise our errors in place of httpx2's."""
-        timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
-        http = address.http = address.http or self._pool(address.url)
-        sent = http.stream(method, path, content=content, headers=headers, timeout=timeout)
-        try:
-            async with sent as response:
-                yield response
-        except httpx.ConnectTimeout:
-            raise ConnectionFailed(
-                f"cannot connect to {address.url} within {timeout.connect:.0f} s"
-            ) from None
-        except httpx.TimeoutException:
-            raise Timeout(f"no answer from {address.url}{path} in time") from None
-        except httpx.RequestError as exc:
-            raise ConnectionFailed(f"{address.url}: {reason_of(exc)}") from None
+            await self._transport.close(address)
 
     def _addresses(self) -> list[Address]:
         """Return the addresses of this event loop."""
@@ -254,19 +176,6 @@ class Connection:
                 self._pools.pop(other, None)
             self._pools[loop] = [Address(url) for url in self.urls]
         return self._pools[loop]
-
-    def _pool(self, url: str) -> httpx.AsyncClient:
-        transport = self._transport
-        if is_unix(url):
-            transport = httpx.AsyncHTTPTransport(uds=socket_of(url), limits=self._limits, verify=False)
-        return httpx.AsyncClient(
-            base_url="http://localhost" if is_unix(url) else url,
-            headers=self._headers,
-            limits=self._limits,
-            transport=transport,
-            trust_env=False,  # no proxy and no .netrc of the environment
-            verify=url.startswith("https"),  # reading certificates takes 30 ms
-        )
 
 
 def headers_of(left: float, content_type: str = "") -> dict[str, str]:
@@ -286,20 +195,6 @@ async def next_of(pieces: AsyncIterator[bytes]) -> bytes:
 def of_the_service_ms(left: float) -> int:
     """Return the service's deadline: a little less than the time left, so that its response arrives."""
     return max(1, min(LONGEST_MS, int(1000 * (left - min(1.0, left / 20)))))
-
-
-def api_key_of(given: str | None) -> str:
-    """
-    Return the key: *given*, that of the environment, or an empty one.
-
-    Raises:
-        ValueError: a header cannot hold the key.  The message does not quote it.
-    """
-    name = "SCOREGATE_API_KEY" if given is None else "api_key"
-    key = os.environ.get(name, "") if given is None else given
-    if key and not KEY.fullmatch(key):
-        raise ValueError(f"{name} must have visible ASCII characters only, no spaces and no line break")
-    return key
 
 
 def worth_a_retry(error: ScoregateError) -> bool:

@@ -15,10 +15,10 @@ from typing import Any
 from scoregate.addresses import Address
 from scoregate.aio import AsyncClient
 from scoregate.client import Client
-from scoregate.connection import Connection
 from scoregate.errors import NotReady, ScoregateError, Timeout
 from scoregate.portal import Portal, nothing
 from scoregate.replies import Reply, failure
+from scoregate.transports import Transport
 
 ADDRESS = "http://in-process"
 NOT_LOADED = "not_loaded"  # the code of an error that a person has to mend
@@ -99,19 +99,14 @@ class LocalService:
         if portal is not None and self._process == os.getpid():
             portal.submit(self._stack.aclose()).add_done_callback(lambda _: portal.end(nothing))
 
-    def connection(self, retries: int) -> LocalConnection:
-        """Return a connection for a client."""
-        return LocalConnection(self, retries)
 
+class InProcess(Transport):
+    """Requests to a service of this process."""
 
-class LocalConnection(Connection):
-    """A connection to a service of this process; retries and errors are those of `Connection`."""
-
-    def __init__(self, service: LocalService, retries: int) -> None:
-        super().__init__([ADDRESS], "", retries, 1, None)
+    def __init__(self, service: LocalService) -> None:
         self._service = service
 
-    async def _send(
+    async def send(
         self,
         address: Address,
         method: str,
@@ -128,11 +123,11 @@ class LocalConnection(Connection):
         return Reply(f"{ADDRESS}{path}", answer.status, answer.headers, answer.content)
 
     @asynccontextmanager
-    async def _opened(
+    async def opened(
         self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
     ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
         """Yield the whole response as one piece: in this process nothing is sent in parts."""
-        reply = await self._send(address, "POST", path, left, content, headers)
+        reply = await self.send(address, "POST", path, left, content, headers)
         if reply.status != 200:
             raise failure(reply)
 
@@ -163,7 +158,7 @@ class Gate(Client):
     """
 
     def __init__(self, service: LocalService, given: tuple[Any, ...], **client: Any) -> None:
-        super().__init__(ADDRESS, api_key="", transport=service, **client)
+        super().__init__(ADDRESS, api_key="", transport=InProcess(service), **client)
         self._given = given
         self.portals = service  # its loop runs the client's part, too
         weakref.finalize(self, service.end).atexit = False
@@ -183,7 +178,7 @@ class AsyncGate(AsyncClient):
     """An `AsyncClient` of a service in this process, made by `aload`; any event loop may use it."""
 
     def __init__(self, service: LocalService, **client: Any) -> None:
-        super().__init__(ADDRESS, api_key="", transport=service, **client)
+        super().__init__(ADDRESS, api_key="", transport=InProcess(service), **client)
         self._service = service
         weakref.finalize(self, service.end).atexit = False
 

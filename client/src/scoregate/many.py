@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, TextIO
@@ -108,10 +108,11 @@ class Many:
     def __init__(
         self,
         send: Send,
-        strict: bool,
-        allow_urls: bool,
         pairs: Iterable[Item | tuple[Picture, str | None]],
         params: ScoreParams,
+        *,
+        strict: bool,
+        allow_urls: bool,
         concurrency: int,
         batch: int,
         progress: bool,
@@ -261,49 +262,3 @@ def place_of(fault: Mapping[str, Any], count: int) -> int | None:
     """Return the index of the item that a fault of a request points to, if any."""
     found = OF_AN_ITEM.match(str(fault.get("pointer")))
     return int(found[1]) if found and int(found[1]) < count else None
-
-
-class Matrices:
-    """The method of `scoregate.AsyncClient` that scores all pairs of pictures and prompts."""
-
-    score_many: Callable[..., AsyncIterator[Result]]
-
-    async def matrix(
-        self,
-        images: Iterable[Picture],
-        prompts: Iterable[str],
-        metric: str = "vqascore",
-        *,
-        options: Mapping[str, Any] | None = None,
-        concurrency: int = 8,
-        priority: str = "bulk",
-    ) -> Any:
-        """
-        Score each picture against each prompt.
-
-        A picture is sent and decoded once for up to 128 prompts.
-
-        Returns:
-            A NumPy array of float64, (images, prompts).
-
-        Raises:
-            ImportError: NumPy is not installed.
-            ScoregateError: a pair has no score; the error names the picture and the prompt by index.
-        """
-        import numpy as np
-
-        pictures, texts = list(images), list(prompts)
-        if not (pictures and texts):
-            return np.zeros((len(pictures), len(texts)))
-        pairs = [(picture, text) for picture in pictures for text in texts]
-        batch = len(texts) * max(1, OF_A_MATRIX // len(texts)) if len(texts) <= MOST_ITEMS else MOST_ITEMS
-        scored = self.score_many(
-            pairs, metric, options=options, concurrency=concurrency, batch=batch, priority=priority
-        )
-        values = []
-        async for result in scored:
-            if metric in result.errors:
-                picture, text = divmod(result.index, len(texts))
-                raise result.errors[metric].at(f"picture {picture}, prompt {text}")
-            values.append(result.scores[metric])
-        return np.array(values).reshape(len(pictures), len(texts))

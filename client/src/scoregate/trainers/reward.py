@@ -16,7 +16,6 @@ from scoregate.addresses import addresses_of
 from scoregate.aio import AsyncClient
 from scoregate.answers import lower_is_better, understood
 from scoregate.client import Client, asynchronous
-from scoregate.connection import api_key_of
 from scoregate.errors import Conflict, ScoregateError, UnknownMetric
 from scoregate.items import Item, names_of
 from scoregate.notices import ScoregateWarning
@@ -38,6 +37,7 @@ from scoregate.trainers.pictures import check_encode, in_batches, items_of
 from scoregate.trainers.sending import Send, Sender, better, passing, pause_s
 from scoregate.trainers.watch.settings import Watch
 from scoregate.trainers.watch.work import Watcher
+from scoregate.transports import api_key_of
 
 __all__ = ["NoScore", "Outcome", "Reward"]
 
