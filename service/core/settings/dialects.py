@@ -1,15 +1,12 @@
 """Settings of the dialects: the wire formats of other projects."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from models.core.settings import Section
 from service.core.settings import Given
 
-Dialect = Literal[
-    "flow_factory", "unirl", "cosmos_rl", "openrlhf", "slime", "rerank", "decisions", "chat_judge"
-]
 MOST_S = 600  # as of any request
 MOST_PICTURES = 4096  # that any setting allows
 
@@ -36,10 +33,22 @@ class Timeouts(Section):
     pickle: float = Field(110, gt=0, le=MOST_S, description="On `pickle_port`; most clients wait 120 s.")
 
 
+OVER_HTTP = tuple(name for name in Timeouts.model_fields if name != "pickle")  # the names of these dialects
+
+
+def over_http(name: str) -> str:
+    """Return the name of a dialect over HTTP.  Raises `ValueError` for any other."""
+    if name not in OVER_HTTP:
+        raise ValueError(f"there is no such dialect; there are {', '.join(OVER_HTTP)}")
+    return name
+
+
 class Dialects(Section):
     """Which dialects are served, and on which ports."""
 
-    enabled: list[Dialect] = Field([], description="Dialects over HTTP that are served on the main port.")
+    enabled: list[Annotated[str, AfterValidator(over_http)]] = Field(
+        [], description="Dialects over HTTP that are served on the main port."
+    )
     host: Given[str] = Field("127.0.0.1", description="Address of the two ports below.")
     port: int | None = Field(
         None, ge=1, le=65535, description="Serve the dialects listed above on this port too, without keys."
@@ -62,7 +71,7 @@ class Dialects(Section):
 
     @field_validator("enabled")
     @classmethod
-    def _each_once(cls, enabled: list[Dialect]) -> list[Dialect]:
+    def _each_once(cls, enabled: list[str]) -> list[str]:
         if len(set(enabled)) < len(enabled):
             raise ValueError("names a dialect twice")
         return enabled

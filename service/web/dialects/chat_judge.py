@@ -43,6 +43,7 @@ from service.web.dialects.questions import (
     with_input,
     within_limits,
 )
+from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Wanted, raise_most_telling
 from service.web.dialects.wire import Loose, Picture, dialects_of, is_picture, picture, read_as, text
 from service.web.endpoints import json_response, service_of
@@ -274,6 +275,7 @@ class Instructions:
 
 
 router = APIRouter(include_in_schema=False)
+dialect = Dialect("chat_judge", router)
 
 IMPOSSIBLE = -9999.0  # OpenAI's log-probability of what is too unlikely for a number
 NO_TOKENS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}  # none are counted

@@ -18,6 +18,7 @@ from service.images.arrays import frames_of
 from service.scoring.plan import VIDEO_FRAMES
 from service.serving.context import Context
 from service.serving.outbox import Parts
+from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Dialects, Outcomes, Wanted, values_of
 from service.web.dialects.wire import Loose, Prompts, dialects_of, failed, form_of
 from service.web.endpoints import json_response, service_of
@@ -26,6 +27,7 @@ from service.web.problems import errors_in
 from service.web.server.body import Raw, parse, parsed, whole
 
 router = APIRouter(prefix="/api/reward", include_in_schema=False)
+dialect = Dialect("cosmos_rl", router)
 ALL = ""  # the part that every reward has, if the request is wrong as a whole
 
 

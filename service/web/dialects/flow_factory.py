@@ -13,6 +13,7 @@ from pydantic import Field
 
 from service.core.errors import Invalid, NotReady, ScoregateError
 from service.core.settings.dialects import MOST_PICTURES
+from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Wanted, answer_to, is_temporary, values_of
 from service.web.dialects.wire import Loose, Prompts, dialects_of, read_body
 from service.web.endpoints import json_response, service_of
@@ -20,6 +21,7 @@ from service.web.problems import errors_in
 from service.web.wire.requests import Text
 
 router = APIRouter(include_in_schema=False)
+dialect = Dialect("flow_factory", router)
 
 
 class ComputeRequest(Loose):

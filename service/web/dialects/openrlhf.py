@@ -12,6 +12,7 @@ from pydantic import Field
 
 from service.core.errors import Invalid
 from service.core.settings.dialects import MOST_PICTURES
+from service.web.dialects.registry import Dialect
 from service.web.dialects.samples import pair, response_in
 from service.web.dialects.scoring import Wanted, values_of
 from service.web.dialects.wire import LISTED, Loose, Picture, dialects_of, failed, read_as
@@ -19,6 +20,7 @@ from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 router = APIRouter(include_in_schema=False)
+dialect = Dialect("openrlhf", router)
 
 Labels = Annotated[list[Any], Field(max_length=MOST_PICTURES)]
 

@@ -18,12 +18,15 @@ from service.core.errors import Invalid, ScoregateError
 from service.core.fields import WHOLE
 from service.metrics.common.contract import Score
 from service.scoring.report import most_telling
+from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Outcomes, Wanted, raise_most_telling
 from service.web.dialects.wire import Loose, dialects_of, is_picture, picture, read_body, side, text
 from service.web.endpoints import json_response, service_of
 from service.web.problems import entry, errors_in, headers_of
 
 router = APIRouter(include_in_schema=False)
+on_own_port = APIRouter(include_in_schema=False)  # its path is that of the public API on the main port
+dialect = Dialect("rerank", router, on_own_port)
 
 UNCOUNTED = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no tokens are counted
 
@@ -156,8 +159,6 @@ def ranks(best: dict[int, float], texts: list[str] | None) -> list[dict[str, Any
         for number, value in best.items()
     ]
 
-
-on_own_port = APIRouter(include_in_schema=False)  # its path is that of the public API on the main port
 
 Side = list[Any]
 

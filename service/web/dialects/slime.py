@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from service.web.dialects.registry import Dialect
 from service.web.dialects.samples import pair
 from service.web.dialects.scoring import Wanted, values_of
 from service.web.dialects.wire import Loose, Picture, dialects_of, failed, read_as
@@ -15,6 +16,7 @@ from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 router = APIRouter(include_in_schema=False)
+dialect = Dialect("slime", router)
 
 
 class RewardRequest(Loose):

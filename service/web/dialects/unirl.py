@@ -10,6 +10,7 @@ from service.core.errors import Invalid, ScoregateError
 from service.core.fields import WHOLE, Name, Prompt
 from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, most_telling
+from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Dialects, Outcomes, Wanted, is_temporary
 from service.web.dialects.wire import LISTED, Loose, dialects_of, failed, read_body
 from service.web.endpoints import charge_of, json_response, service_of
@@ -18,6 +19,7 @@ from service.web.routes.health import health
 from service.web.wire.requests import Text
 
 router = APIRouter(prefix="/unirl", include_in_schema=False)
+dialect = Dialect("unirl", router)
 
 MAX_TURNS = 64  # turns that are read; one is scored
 PROMPT: TypeAdapter[str] = TypeAdapter(Prompt)

@@ -17,11 +17,13 @@ from service.web.dialects.decisions.openai import OpenAiRequest
 from service.web.dialects.decisions.sglang import SglangRequest
 from service.web.dialects.decisions.systemone import SystemOneRequest
 from service.web.dialects.questions import Question, failed_nested, parts_of, readings, within_limits
+from service.web.dialects.registry import Dialect
 from service.web.dialects.wire import Picture, read_as, source_of
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 router = APIRouter(include_in_schema=False)
+dialect = Dialect("decisions", router)
 
 AnyRequest = OpenAiRequest | SglangRequest | SystemOneRequest
 

@@ -7,7 +7,10 @@ from service.core.settings.sections import Server
 from service.wiring.load import load_settings
 
 WRONG = [
-    ({"DIALECTS__ENABLED": '["trl"]'}, "dialects.enabled.0"),
+    (
+        {"DIALECTS__ENABLED": '["trl"]'},
+        "dialects.enabled.0: there is no such dialect; there are flow_factory, ",
+    ),
     ({"DIALECTS__ENABLED": '["unirl", "unirl"]'}, "dialects.enabled: names a dialect twice"),
     ({"DIALECTS__PORT": "8001"}, "port: no dialect is listed in dialects.enabled"),
     ({"DIALECTS__PICKLE_PORT": "0"}, "dialects.pickle_port"),
