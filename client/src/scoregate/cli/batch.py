@@ -103,7 +103,7 @@ def into_folder(arguments: argparse.Namespace, dataset: Dataset, out: Path) -> b
     if arguments.filter:
         write_kept(out / KEPT, arguments.filter, lines())
     if arguments.kept_shards:
-        write_shards(arguments.kept_shards, arguments.filter, out, files)
+        complete &= write_shards(arguments.kept_shards, arguments.filter, out, files)
     return complete
 
 

@@ -103,16 +103,18 @@ def write_kept(file: Path, wanted: Condition, lines: Iterable[Line]) -> None:
     print(shown(f"{kept} of {rows} rows are kept by {wanted.text}{more}: {file}"), file=sys.stderr)
 
 
-def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping[Path, Path]) -> None:
+def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping[Path, Path]) -> bool:
     """
     Write new shards of the samples that pass into *folder*; one without such samples has no file.
 
-    A file that is newer than its results is finished, and not written again.
+    A file that is newer than its results is finished, and not written again.  A shard that cannot be copied
+    is a line on stderr; return True if there is none.
 
     Args:
         results: the folder of results.
         shards: the shard of each file of results.
     """
+    complete = True
     folder.mkdir(exist_ok=True)
     (folder / MARK).write_text(mark_of(wanted, results, folder), "utf-8")
     for file, shard in shards.items():
@@ -120,7 +122,14 @@ def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping
         if copy.exists() and copy.stat().st_mtime_ns >= file.stat().st_mtime_ns:
             continue
         if numbers := {line["row"] for line in lines_of(file) if passes(line, wanted)}:
-            copy_samples(shard, numbers, copy)
+            try:
+                copy_samples(shard, numbers, copy)
+            except OSError:
+                raise
+            except Exception as exc:  # as of reading a shard; also types that Parquet does not have
+                print(shown(f"the samples of {shard} cannot be copied: {exc}"), file=sys.stderr)
+                complete = False
         else:
             copy.unlink(missing_ok=True)
     print(shown(f"the samples that pass are in {folder}"), file=sys.stderr)
+    return complete

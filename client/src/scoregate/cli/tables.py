@@ -31,7 +31,8 @@ TEXTS = (
 PLAIN = ("row", "image", "prompt", "sha256")
 ROWS = 1000  # that are written together
 LARGEST = 2**63
-OWN = "columns."  # before the name of a column of the data set that is a name of ours in CSV
+NESTED = ("scores", "columns")  # of a line; in CSV each of their entries is a column
+OWN = "columns."  # before the name of a column of the data set that is a name of ours in CSV, or begins so
 
 
 class Kind(NamedTuple):
@@ -136,8 +137,9 @@ def write_csv(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence
     """Write *lines* to *path*; they are iterated twice."""
     own = list(dict.fromkeys(name for line in map(as_texts, lines()) for name in line.get("columns", {})))
     ours = [*PLAIN, *metrics, "errors"]
-    taken = {*ours, *TEXTS}
-    heads = [*ours, *(f"{OWN}{name}" if name in taken else name for name in own), *TEXTS]
+    taken = {*ours, *TEXTS, *NESTED}
+    renamed = (f"{OWN}{name}" if name in taken or name.startswith(OWN) else name for name in own)
+    heads = [*ours, *renamed, *TEXTS]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(heads)

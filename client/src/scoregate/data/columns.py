@@ -21,9 +21,20 @@ Scalar = str | int | float | bool | None
 ID = "id"  # the data set's own name of an item
 
 
-def in_json(values: Mapping[str, Any], texts: Collection[str] = ()) -> dict[str, Any]:
-    """Return the cells of a CSV row, with objects and lists in place of their JSON; *texts* stay texts."""
-    return {name: cell if name in texts else json_cell(cell) for name, cell in values.items()}
+def in_json(
+    values: Mapping[str, Any], texts: Collection[str] = (), objects: Collection[str] = ()
+) -> dict[str, Any]:
+    """
+    Return the cells of a CSV row, with lists that results keep in place of their JSON.
+
+    Args:
+        texts: columns that stay texts.
+        objects: columns with any JSON; those of options are parsed by `options_in`.
+    """
+    found = {name: cell if name in texts else json_cell(cell) for name, cell in values.items()}
+    return {
+        name: cell if name in objects or is_column(cell) else values[name] for name, cell in found.items()
+    }
 
 
 def is_column(cell: Any) -> bool:

@@ -3,7 +3,7 @@
 import os
 import tarfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,11 @@ def copy_samples(shard: Path, numbers: Collection[int], copy: Path) -> None:
         OSError: likewise, or the copy cannot be written.
     """
     written = copy.with_name(f"{copy.name}.new")
-    (copy_rows if kind(shard) in BATCHES else copy_files)(shard, numbers, written)
-    os.replace(written, copy)
+    try:
+        (copy_rows if kind(shard) in BATCHES else copy_files)(shard, numbers, written)
+        os.replace(written, copy)
+    finally:
+        written.unlink(missing_ok=True)
 
 
 def copy_files(shard: Path, numbers: Collection[int], copy: Path) -> None:
@@ -57,7 +60,7 @@ def copy_rows(shard: Path, numbers: Collection[int], copy: Path) -> None:
     pyarrow, writer = arrow()
     rest = rows_of(shard, numbers)
     first = next(rest)
-    with writer.ParquetWriter(copy, first.schema) as out:
+    with copy.open("wb") as opened, writer.ParquetWriter(opened, first.schema) as out:
         some = [first]
         for batch in rest:
             if sum(map(len, some)) >= ROWS:
@@ -69,12 +72,20 @@ def copy_rows(shard: Path, numbers: Collection[int], copy: Path) -> None:
 
 def rows_of(shard: Path, numbers: Collection[int]) -> Iterator[Any]:
     """Yield record batches with these rows, up to the last of them."""
-    pyarrow, _ = arrow()
-    number, last = 0, max(numbers)
+    begin, last = 1, max(numbers)
     for batch in BATCHES[kind(shard)](shard):
-        wanted = [number + place in numbers for place in range(1, len(batch) + 1)]
-        number += len(batch)
-        if any(wanted):
-            yield batch.filter(pyarrow.array(wanted))
-        if number >= last:
+        wanted = [number in numbers for number in range(begin, begin + len(batch))]
+        for is_wanted, run in groupby(range(len(batch)), wanted.__getitem__):
+            places = [*run]
+            if is_wanted:
+                yield alone(batch[places[0] : places[-1] + 1])
+        begin += len(batch)
+        if begin > last:
             return
+
+
+def alone(part: Any) -> Any:
+    """Return a copy of a slice; pyarrow can neither filter views, nor write them from a slice of structs."""
+    pyarrow, _ = arrow()
+    columns = [pyarrow.concat_arrays([column]) for column in part.columns]
+    return pyarrow.RecordBatch.from_arrays(columns, schema=part.schema)

@@ -126,10 +126,15 @@ class Dataset:
         """Yield the rows of a table."""
         self.check_columns(records(table))
         in_csv = kind(table) == ".csv"
-        plain = {self.option_columns.get(name, name) for name in self.texts}
         for record in records(table):
-            each = replace(record, values=in_json(record.values, plain)) if in_csv else record
+            each = replace(record, values=self.parsed(record.values)) if in_csv else record
             yield from self.rows(each, table, in_csv)
+
+    def parsed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the cells of a CSV row; a prompt in JSON is a text, but for the lists of a matrix."""
+        plain = {self.option_columns.get(name, name) for name in self.texts}
+        plain |= set() if self.matrix else {self.prompt_column}
+        return in_json(values, plain, {*self.image.split(","), *RELATED, self.frames_column or ""})
 
     def in_shard(self, shard: Path) -> Iterator[Row]:
         """Yield the rows of a shard."""

@@ -161,6 +161,28 @@ def test_a_matrix_scores_each_picture_with_each_text(batch, tmp_path, row, colum
     assert {("sky", 1)} == {(line["columns"]["tag"], line["columns"]["item"]) for line in found}
 
 
+STRUCTURED = '{"subject": "a green circle"}'
+
+
+@pytest.mark.parametrize("prompt", [STRUCTURED, '["a", "list"]', '[{"of": "objects"}]', "[1, 2"])
+@pytest.mark.parametrize("name", ["table.jsonl", "table.csv"])
+def test_a_text_that_is_json_is_a_prompt_and_a_column(batch, service, prompt, name):
+    """As structured prompts are; from CSV as from JSON Lines."""
+    status, _, [line] = batch([ROW | {"prompt": prompt, "note": STRUCTURED}], "-m", "vqascore", name=name)
+
+    assert 0 == status
+    assert [prompt] == [item["prompt"] for item in items(service)]
+    assert (prompt, STRUCTURED) == (line["prompt"], line["columns"]["note"])
+
+
+def test_a_matrix_of_csv_takes_a_list_or_one_text_that_is_json(batch, service):
+    """Each cell of prompts is a list in JSON, or a prompt."""
+    rows = [ROW | {"prompt": '["a sun", "a moon"]'}, ROW | {"prompt": STRUCTURED}]
+    status, _, _ = batch(rows, "-m", "vqascore", "--matrix", name="table.csv")
+
+    assert (0, ["a sun", "a moon", STRUCTURED]) == (status, [item["prompt"] for item in items(service)])
+
+
 @pytest.mark.parametrize("name", ["picture", "caption"])
 def test_a_matrix_replaces_no_column_of_the_data_set(batch, name):
     """It is rejected with the name, before a request."""

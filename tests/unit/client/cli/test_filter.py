@@ -143,6 +143,21 @@ def test_new_shards_of_parquet_have_all_columns(command, tmp_path):
     assert 2 == pq.ParquetFile("kept/a.parquet").num_row_groups
 
 
+def test_a_shard_that_cannot_be_copied_is_a_line_and_the_others_are_copied(command, service, tmp_path):
+    """Parquet does not have all types of Arrow."""
+    (tmp_path / "in").mkdir()
+    packed = pa.RunEndEncodedArray.from_arrays([1], ["x"])
+    for name, more in (("a", packed), ("b", pa.array(["x"]))):
+        rows = pa.table({"image": [png("red")], "prompt": ["p"], "tag": more})
+        with pa.OSFile(f"in/{name}.arrow", "wb") as file, pa.ipc.new_stream(file, rows.schema) as stream:
+            stream.write_table(rows)
+    status, _, err = command(service, "batch", "in", "-o", "out", "-m", "vqascore", *KEPT)
+
+    assert 1 == status
+    assert "the samples of in/a.arrow cannot be copied: Unhandled type" in err
+    assert ["b.parquet"] == [each.name for each in Path("kept").iterdir() if each.suffix]
+
+
 def test_a_new_shard_is_written_once_and_again_after_its_scores_changed(command, service, shards):
     """By the dates of both files; an interrupted one is none."""
     command(service, *TO_FOLDER, *KEPT)

@@ -56,6 +56,9 @@ CELLS = {
     "nothing": None,
     "vqascore": 0.25,
     "models": "mine",
+    "scores": "theirs",
+    "columns": "Doric",
+    "columns.scores": "a",
 }
 
 
@@ -77,7 +80,9 @@ def test_csv_has_a_column_for_each_metric_and_each_column_of_the_data_set(comman
     )
     assert ("", "unreadable_row") == (second["vqascore"], json.loads(second["errors"])["vqascore"]["code"])
     assert ("1", CELLS["note"], '["a", null]') == (first["good"], first["note"], first["tags"])
-    assert ("0.25", "mine") == (first["columns.vqascore"], first["columns.models"])
+    assert ("0.25", "mine", "theirs") == tuple(
+        first[f"columns.{name}"] for name in ("vqascore", "models", "scores")
+    )
 
 
 def test_csv_is_read_as_the_lines_that_were_written(command, service, own):

@@ -4,6 +4,7 @@ import gzip
 import tarfile
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scoregate.data.copies import copy_of, copy_samples
@@ -70,6 +71,22 @@ def test_samples_of_arrow_are_copied_to_parquet(copied, tmp_path):
 
     assert ["a", "f", "g"] == [prompt for _, prompt, _ in pairs(Dataset(copy))]
     assert "a.parquet" == copy.name
+
+
+def test_rows_of_types_that_cannot_be_filtered_are_copied(copied, tmp_path):
+    """Polars writes texts as views, which pyarrow slices and does not take."""
+    columns = {
+        "image": pa.array([png("red")] * 5, pa.binary_view()),
+        "prompt": pa.array(list("abcde"), pa.string_view()),
+        "of": pa.array([{"a": each} for each in "vwxyz"], pa.struct({"a": pa.string_view()})),
+        "tag": pa.array(list("11223")).dictionary_encode(),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    copy = copied(tmp_path / "a.parquet", 1, 3, 4)
+
+    assert ["a", "c", "d"] == [prompt for _, prompt, _ in pairs(Dataset(copy))]
+    assert [{"a": "v"}, {"a": "x"}, {"a": "y"}] == pq.read_table(copy)["of"].to_pylist()
+    assert ["1", "2", "2"] == pq.read_table(copy)["tag"].to_pylist()
 
 
 def test_a_copy_that_fails_is_absent(copied, tmp_path):
