@@ -15,7 +15,8 @@ from scoregate.cli.results import Results
 from scoregate.cli.scoring import Part, score
 from scoregate.cli.tables import fields, flat
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import Row
+from scoregate.data.rows import RELATED, Row
+from scoregate.errors import BadImage
 from scoregate.images import encoded
 from scoregate.items import names_of
 from scoregate.local import load
@@ -42,7 +43,9 @@ class Score:
 
     Args:
         model: one name or several, as `scoregate.load` takes them.
-        image_column: bytes, Hugging Face's struct of bytes and path, an array of pixels, or a path.
+        image_column: bytes, Hugging Face's struct of bytes and path, an array of pixels, or a path.  The
+            columns `references` and `source` may have these, too.  Ray makes one type of a batch's arrays:
+            have all pixels as uint8, or all as floating point.
         folder: the base of relative paths, and the only folder that paths are read from.
         options: of metrics, by metric; columns such as `ocr.text` are options of the row.
         questions: a file of question sets, JSON Lines, which every actor uses.
@@ -109,11 +112,23 @@ class Score:
         return table
 
     def _row(self, number: int, values: Mapping[str, Any]) -> Row:
-        """Return a row of a batch; pixels become a file."""
-        column = self._dataset.image
-        if hasattr(image := values.get(column), "ndim"):
-            values = {**values, column: encoded(image)}
-        return self._dataset.row(Record(number, values), self._dataset.path, in_csv=False)
+        """Return a row of a batch; pixels become files."""
+        columns = {self._dataset.image, *RELATED} & values.keys()
+        try:
+            record = Record(number, {**values, **{name: files_in(name, values[name]) for name in columns}})
+        except BadImage as exc:
+            record = Record(number, fault=exc.detail)
+        return self._dataset.row(record, self._dataset.path, in_csv=False)
+
+
+def files_in(column: str, cell: Any) -> Any:
+    """Return a cell with the files of arrays of pixels in their place.  Raises `BadImage`."""
+    if isinstance(cell, list):
+        return [files_in(column, each) for each in cell]
+    try:
+        return encoded(cell) if hasattr(cell, "ndim") else cell
+    except BadImage as exc:
+        raise BadImage(f"column {column}: {exc.detail}") from None
 
 
 class Lines(Results):

@@ -99,6 +99,37 @@ def test_a_row_that_cannot_be_scored_has_the_error(scorer):
     assert [True, False, False, False] == [row["scores"]["vqascore"] is not None for row in found]
 
 
+@pytest.mark.parametrize("column", ["image", "source", "references"])
+@pytest.mark.filterwarnings("ignore:::ray.data.context")  # it sets what it deprecates
+def test_pixels_that_are_no_picture_are_an_error_of_their_row(scorer, column):
+    """Out of range, NaN or of a wrong shape: it names the column, and the other rows have scores."""
+    good = np.full((8, 8, 3), 0.5, np.float32)
+    cells = np.empty(5, object)
+    cells[:] = [good, 510 * good, np.nan * good, good[..., :2], good]
+    pictures = np.array([png()] * 5, object)
+    found = scorer({"image": pictures, column: cells, "prompt": np.array(["a"] * 5)}).to_pylist()
+    errors = [row["errors"]["vqascore"] for row in found]
+
+    assert [None, *["unreadable_row"] * 3, None] == [error and error["code"] for error in errors]
+    whys = ["255; floating point must be", "nan; floating point must be", "the shape (8, 8, 2)"]
+    for number, (error, why) in enumerate(zip(errors[1:4], whys, strict=True), 2):
+        assert f"batch, row {number}: column {column}: " in error["detail"]
+        assert why in error["detail"]
+
+
+@pytest.mark.filterwarnings("ignore:::ray.data.context")  # it sets what it deprecates
+def test_an_array_in_a_column_of_options_is_an_error_of_its_row(scorer):
+    """It is no option; the batch has a line for each row."""
+    cells = np.empty(2, object)
+    cells[:] = [np.zeros((2, 2)), np.zeros((2, 2))]
+    pictures = np.array([png()] * 2, object)
+    batch = {"image": pictures, "prompt": np.array(["a"] * 2), "vqascore.output": cells}
+    [first, second] = scorer(batch).to_pylist()
+
+    assert "batch, row 1, its options are no JSON" in first["errors"]["vqascore"]["detail"]
+    assert "batch, row 2, its options are no JSON" in second["errors"]["vqascore"]["detail"]
+
+
 def test_paths_are_read_in_the_folder_alone(tmp_path, monkeypatch):
     """Relative to it; a path that leads out of it is an error of its row."""
     monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{tmp_path}/questions.sqlite3")

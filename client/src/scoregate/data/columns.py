@@ -138,8 +138,8 @@ def in_braces(cell: Any) -> bool:
 
 
 def empty(cell: Any) -> bool:
-    """Return True for a cell without a value."""
-    return cell is None or cell == "" or cell == []
+    """Return True for a cell without a value; an array has one."""
+    return cell is None or (isinstance(cell, (str, list)) and not cell)
 
 
 ITEM, PICTURE, CAPTION = "item", "picture", "caption"  # columns that a matrix adds; the last two count from 0

@@ -8,7 +8,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from scoregate.data.columns import Sweep, in_json, is_column, matrix, names_in, options_in, swept, taken
+from scoregate.data.columns import (
+    Sweep,
+    empty,
+    in_json,
+    is_column,
+    matrix,
+    names_in,
+    options_in,
+    swept,
+    taken,
+)
 from scoregate.data.folders import METADATA, captioned, generated, is_generated, pictures, prompted, samples
 from scoregate.data.rows import RELATED, Row, picture_of, prompt_fault
 from scoregate.data.shards import samples_of, shards_of
@@ -213,7 +223,7 @@ class Dataset:
                 if column not in (image, prompt, self.frames_column) and is_column(value)
             },
             f"{place}, {'; '.join(faults)}" if faults else "",
-            {column: values[column] for column in RELATED if values.get(column) not in (None, "", [])},
+            {column: values[column] for column in RELATED if not empty(values.get(column))},
             folder,
             self.any_path,
             frames if self.frames_column else (),
