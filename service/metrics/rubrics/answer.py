@@ -15,7 +15,7 @@ from service.metrics.rubrics.output import Output
 
 MOST = 80  # characters of an answer in an error
 MAX_NUMBER = sys.float_info.max  # JSON has larger integers
-FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
+FENCED = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 INTEGER = re.compile(r"-?[0-9]{1,15}")
 DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,3})?")
 

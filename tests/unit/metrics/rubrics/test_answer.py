@@ -21,11 +21,20 @@ JSON = json.dumps(GOOD)
 LINES = "\n".join(f"{title}: {answer}" for title, answer in GOOD.items())
 
 
+FENCED = f"```json\n{JSON}\n```"
+
+
 @pytest.mark.parametrize(
-    "text", [JSON, f"\n {JSON} \n", f"```json\n{JSON}\n```", f"```\n{JSON}\n```", JSON.replace("7", "7.0")]
+    "text",
+    [
+        *(JSON, f"\n {JSON} \n", JSON.replace("7", "7.0")),
+        *(FENCED, f"```\n{JSON}\n```", FENCED.replace("json", "JSON"), FENCED.replace("json", "Json ")),
+        *(FENCED.replace("\n", "\r\n"), FENCED.replace("json", "").replace("\n", " \r\n  ")),
+        json.dumps(GOOD, indent=1).replace("\n", "\r\n"),
+    ],
 )
 def test_an_object_with_all_outputs_is_an_answer(text):
-    """Also in a block of code: there is only one way to read it."""
+    """Also in a block of code, with any case of its tag and any line ends: there is one way to read it."""
     assert READ == parsed(text, "json", OUTPUTS)
 
 
@@ -68,6 +77,8 @@ REFUSED = [
     (f"```json\n{JSON};\n```", "trailing_text", "text after the JSON object"),
     (f"```json\n{JSON}\n```\n```json\n{JSON}\n```", "trailing_text", "text after the JSON object"),
     (f"Sure! {JSON}", "not_json", "it is not JSON"),
+    (f"```json{JSON}```", "not_json", "it is not JSON"),
+    (f"```yaml\n{JSON}\n```", "not_json", "it is not JSON"),
     ("The score is 7.", "not_json", "it is not JSON"),
     ("", "not_json", "it is not JSON"),
     ("7", "not_json", "it is not a JSON object"),
