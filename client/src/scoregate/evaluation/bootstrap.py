@@ -11,6 +11,7 @@ import numpy as np
 from scoregate.evaluation.arrays import BadColumn, Codes, Floats
 
 BAND = (2.5, 97.5)  # percentiles
+SAME = 1e-12  # of a figure: drawings that differ by the rounding of sums
 Z2 = 1.959963984540054**2  # of the normal distribution's two-sided 95 %
 
 Figures = Mapping[str, float]
@@ -45,13 +46,17 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """Figure of *a* minus that of *b* on the same units: 95 % interval and two-sided p-value."""
+    """
+    Figure of *a* minus that of *b* on the same units: 95 % interval and two-sided p-value.
+
+    The ends are None if all drawings have the same difference, as `ends` says.
+    """
 
     a: str
     b: str
     figure: str
     difference: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | tuple[None, None]
     p: float
 
 
@@ -106,27 +111,37 @@ def drawn(sample: Sample, times: int, seed: int) -> Drawn:
 
 
 def interval(found: Drawn) -> dict[str, tuple[float, float]]:
-    """Return the middle 95 % of each figure, as `band`."""
-    return {name: band(each, found.sample.shares.get(name)) for name, each in found.values.items()}
+    """Return the interval of each figure that has one, as `ends`."""
+    every = {name: ends(each, found.sample.shares.get(name)) for name, each in found.values.items()}
+    return {name: each for name, each in every.items() if each is not None}
 
 
-def band(values: Any, units: int | None = None, lowest: float = 0.0) -> tuple[float, float]:
+def ends(values: Any, units: int | None = None, lowest: float = 0.0) -> tuple[float, float] | None:
     """
     Return the ends of the middle 95 % of the drawings.
 
-    A share that is the same in all of them, such as 1, is not certain for that.  It has Wilson's interval
-    (1927), which at 0 and 1 is z²/(n + z²) wide.
+    A figure that is the same in all of them, such as the mean of equal grades, is not certain for that.  A
+    share has Wilson's interval (1927), which at 0 and 1 is z²/(n + z²) wide.  Another figure has none, since
+    no drawing shows how far it varies.
 
     Args:
         units: of a share, *n*; None for another figure.
         lowest: the least value of the share.
     """
-    values = np.asarray(values)
-    low, high = map(float, np.percentile(values[~np.isnan(values)], BAND))
-    if units is None or low < high:
+    low, high = band(values)
+    if high - low > SAME * max(abs(low), abs(high)):
         return low, high
+    if units is None:
+        return None
     width = Z2 / (units + Z2)
     return max(low - width, lowest), min(high + width, 1.0)
+
+
+def band(values: Any) -> tuple[float, float]:
+    """Return the ends of the middle 95 % of values; NaN is none."""
+    values = np.asarray(values)
+    low, high = map(float, np.percentile(values[~np.isnan(values)], BAND))
+    return low, high
 
 
 def differences(found: Mapping[str, tuple[Figures, Drawn]]) -> list[Difference]:
@@ -146,6 +161,6 @@ def differences(found: Mapping[str, tuple[Figures, Drawn]]) -> list[Difference]:
                 beyond = min((apart <= 0).sum(), (apart >= 0).sum()) + 1
                 least = 2.0 ** (1 - (shares or drawn_a.sample.units))
                 p = min(1.0, max(least, float(2 * beyond / (len(apart) + 1))))
-                ends = band(apart, shares, lowest=-1.0)
-                rows.append(Difference(a, b, name, of_a[name] - of_b[name], ends, p))
+                interval = ends(apart, shares, lowest=-1.0) or (None, None)
+                rows.append(Difference(a, b, name, of_a[name] - of_b[name], interval, p))
     return rows

@@ -57,7 +57,7 @@ def outcome(
     more: dict[str, Any] = {"unquoted": table.unquoted, "dropped": content.get("dropped", table.dropped)}
     if drawn:
         more |= {"cluster": cluster, "clusters": drawn.sample.units}
-        content |= {"interval": interval(drawn)} if drawn.values else {}
+        content |= {"interval": ends} if (ends := interval(drawn)) else {}
         if cluster != "row":
             size = drawn.sample.units, cluster if cluster in ("item", "prompt") else "cluster"
     return Outcome(content | more | ({"lower_is_better": True} if table.turned else {}), draw, drawn, size)
@@ -201,9 +201,9 @@ def drawings(settings: Drawings, sample: Sample) -> Drawn | None:
 def interval_of(settings: Drawings, sample: Sample) -> dict[str, Any]:
     """Return the intervals of a sample's figures, below their key; empty without them."""
     drawn = drawings(settings, sample)
-    if not (drawn and drawn.values):
+    if not (drawn and (ends := interval(drawn))):
         return {}
-    return {"interval": interval(drawn)} | ({"clusters": sample.units} if settings.cluster else {})
+    return {"interval": ends} | ({"clusters": sample.units} if settings.cluster else {})
 
 
 def compared(

@@ -22,7 +22,7 @@ OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean of *n* values, and the 95 % bootstrap interval over items; None with one item."""
+    """A mean of *n* values, and the 95 % bootstrap interval over items; None for equal values."""
 
     mean: float
     low: float | None

@@ -71,6 +71,18 @@ def expected(grades):
     return {f"G_{table}": fmean(of.values()) for table, of in of_tasks.items()}, of_tasks
 
 
+def test_equal_grades_have_no_interval(bench, gedit, written):
+    """Not one without a width: five grades of 7 are no proof of 7."""
+    data, grades = gedit
+    seven = written(answered(dict.fromkeys(grades, [7] * 4)), "a.csv")
+    found = bench("gedit", data, f"a={seven}", f"b={written(answered(grades), 'b.csv')}", "--bootstrap", 20)
+    equal, varied = found["generators"]
+
+    assert (7, None) == (equal["mean"]["G_O"], equal.get("interval"))
+    assert {"G_SC", "G_PQ", "G_O"} <= varied["interval"].keys()
+    assert all(low < high for low, high in varied["interval"].values())
+
+
 @pytest.mark.parametrize("form", [answered, combined])
 def test_an_edit_has_the_root_of_the_smaller_grades(bench, gedit, written, form):
     """A task has the mean over its edits, and a figure the mean over tasks."""

@@ -7,7 +7,7 @@ import pytest
 
 from scoregate.cli.main import main
 from scoregate.evaluation import BadColumn, pair_accuracy, preference
-from scoregate.evaluation.bootstrap import Sample, drawn, means
+from scoregate.evaluation.bootstrap import Sample, differences, drawn, interval, means
 from scoregate.evaluation.pairs import pair_accuracies, preferences
 
 FIGURES = ("accuracy", "accuracy_at_0")
@@ -109,6 +109,41 @@ def test_one_unit_has_no_interval():
     assert {} == drawn(Sample(1, no_figures), 10, 0).values
     sample = means({"one": ([0, 0], [1, 2]), "both": ([0, 1], [1, 2])}, 2)
     assert ["both"] == list(drawn(sample, 10, 0).values)
+
+
+@pytest.mark.parametrize("grade", [0.0, 7.0, 0.1, -1e-9])
+def test_equal_values_have_no_interval_unless_they_are_shares(grade):
+    """Every drawing is the same but for the rounding of its sum, which does not make the mean certain."""
+    codes, grades = np.arange(9), np.full(9, grade)
+    equal = drawn(means({"mean": (codes, grades)}, 9), 200, 0)
+    varied = drawn(means({"mean": (codes, grades + (codes > 6))}, 9), 200, 0)
+    shares = drawn(means({"mean": (codes, np.ones(9))}, 9, shares=True), 200, 0)
+    [apart] = differences(
+        {
+            "a": ({"mean": 9.0}, drawn(means({"mean": (codes, grades + 1)}, 9), 200, 0)),
+            "b": ({"mean": 8.0}, equal),
+        }
+    )
+
+    assert {} == interval(equal)
+    assert 0 < np.diff(interval(varied)["mean"])
+    assert (1 - 3.841459 / (9 + 3.841459), 1) == pytest.approx(interval(shares)["mean"])
+    assert (1, (None, None)) == (apart.difference, apart.interval)
+
+
+def test_metrics_that_always_agree_have_a_difference_without_ends(evaluate, table, capsys):
+    """In JSON they are null, and a table has a dash; the correlation of equal columns has no interval."""
+    rows = [{"m": place, "n": 2 * place, "human": place} for place in range(12)]
+    table.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    command = ("agreement", "--scores", table, "--metric", "m", "--metric", "n", "--human", "human")
+    found = evaluate(*command)
+    [pearson] = [each for each in found["differences"] if each["figure"] == "pearson"]
+    assert 0 == main(["evaluate", *map(str, command)])
+    line = next(each for each in capsys.readouterr().out.splitlines() if "pearson" in each and "m  " in each)
+
+    assert not {"pearson", "spearman", "kendall"} & found["metrics"]["m"].get("interval", {}).keys()
+    assert [None, None] == pearson["interval"]
+    assert ["m", "n", "pearson", "0.0000", "–", "–", "1.0000"] == line.split()
 
 
 def test_a_mean_of_a_drawing_counts_each_value_as_often_as_its_unit_is_drawn():
