@@ -8,6 +8,7 @@ from math import ceil, sqrt
 import PIL.Image
 
 from models.images.formats.contract import Header, ImageError
+from models.images.formats.pillow import TRANSPARENT
 from models.images.image import Image, lossless
 
 BYTES_PER_PIXEL = 4  # of the grid, in RGB
@@ -49,6 +50,7 @@ class Grid(Image):
 
     def _decoded(self) -> PIL.Image.Image:
         grid = PIL.Image.new("RGB", self.size)
+        grid.info[TRANSPARENT] = False
         for file, of_file in groupby(range(len(self._pictures)), lambda number: self._pictures[number].file):
             file.reserve()  # in the memory of the grid
             try:
@@ -65,5 +67,6 @@ class Grid(Image):
             pixels = self._pictures[number].rgb
         except ImageError as exc:
             raise type(exc)(f"{self._names[number]}: {exc}") from None
+        grid.info[TRANSPARENT] |= pixels.info.get(TRANSPARENT, False)
         left, top = (across - pixels.width) // 2, (down - pixels.height) // 2
         grid.paste(pixels, (column * across + left, row * down + top))

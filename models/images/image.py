@@ -13,7 +13,7 @@ import PIL.Image
 
 from models.images.formats.contract import DecoderKilled, Header, ImageError, Unseen
 from models.images.formats.decode import decode
-from models.images.formats.pillow import turned
+from models.images.formats.pillow import TRANSPARENT, turned
 from models.images.formats.registry import read_header, read_unseen
 
 __all__ = ["Image", "ImageError"]
@@ -137,6 +137,14 @@ class Image:
         with self.in_use(), self._turn:
             pixels: PIL.Image.Image = self._pixels()
             return pixels
+
+    @property
+    def is_transparent(self) -> bool:
+        """True if a pixel is not opaque, of a film in any of the decoded frames.  Raises `ImageError`."""
+        with self.in_use(), self._turn:
+            pixels = self._pixels()
+            each = pixels.values() if isinstance(pixels, dict) else [pixels]
+            return any(one.info.get(TRANSPARENT, False) for one in each)
 
     def once(self, key: Any, make: Callable[[Any], Any]) -> Any:
         """Return `make(pixels)`, computed once per *key* and kept with the pixels."""

@@ -8,10 +8,11 @@ decoding.  Headers are read and pixels decoded on threads of each lane.
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 
 from models.images.frame_stack import FrameStack
-from models.images.image import Image
+from models.images.image import Image, ImageError
 from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.sharing import Shared
@@ -27,6 +28,7 @@ from service.serving.context import Context
 
 SMALL = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
 COUNTED = 32  # files whose frames are counted at the same time
+MAX_LOOKED_AT = 10_000  # pictures with a channel of alpha whose opacity is remembered
 ONE_FRAME = (0.0, 0.0)  # times of a film that cannot be opened
 
 
@@ -84,6 +86,7 @@ class ImageLoader:
         self.pixels = PixelBudget(limits)
         self._fetcher = Fetcher(limits, memory) if limits.allow_urls else None
         self._downloading_several = asyncio.Lock()
+        self._transparent: dict[tuple[str, tuple[int, ...]], bool] = {}  # by digest and frames
 
     async def aclose(self) -> None:
         """Close the connections for downloads."""
@@ -171,6 +174,28 @@ class ImageLoader:
                     failed[ref] = again(error.of_part(place))
         return images
 
+    async def look_at_alpha(self, images: Mapping[ImageRef, Image], context: Context) -> None:
+        """
+        Set `unseen.alpha` of each file that may have transparency to whether it has some.
+
+        Its pixels are decoded for that, unless its opacity is known.
+
+        Args:
+            images: each file, its copy, or the grid that it is part of, with memory for the pixels.
+        """
+        for ref, image in images.items():
+            if not (isinstance(ref.image, Image) and ref.image.unseen.alpha):
+                continue
+            key = image.digest, tuple(ref.kept)
+            if key not in self._transparent:
+                transparent = await self._decoders[context.lane].run(is_transparent, image)
+                if transparent is None:
+                    continue
+                if len(self._transparent) >= MAX_LOOKED_AT:
+                    del self._transparent[next(iter(self._transparent))]
+                self._transparent[key] = transparent
+            ref.image.unseen = replace(ref.image.unseen, alpha=self._transparent[key])
+
     async def count_frames(self, refs: Collection[ImageRef], context: Context) -> bool:
         """
         Set the film of each of *refs* that is animated.  Nothing is decoded, and nothing is raised.
@@ -195,3 +220,11 @@ class ImageLoader:
             ref.film = film
         elif isinstance(film.image, FrameStack):  # need not be read again
             ref.image = Image.over(film.image)
+
+
+def is_transparent(image: Image) -> bool | None:
+    """Return whether a pixel is not opaque; None if they cannot be decoded, which scoring raises again."""
+    try:
+        return image.is_transparent
+    except ImageError:
+        return None

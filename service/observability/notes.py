@@ -11,6 +11,7 @@ class Code(StrEnum):
     FRAMES_IGNORED = "frames_ignored"
     ALPHA_IGNORED = "alpha_ignored"
     GREY16_CLIPPED = "grey16_clipped"
+    PROFILE_IGNORED = "profile_ignored"
     PROMPT_TRUNCATED = "prompt_truncated"
     QUESTION_TRUNCATED = "question_truncated"
     UNKNOWN_WORDS = "unknown_words"

@@ -338,6 +338,7 @@ async def opened(
         [frame] = input.frames
         ref = input.file(frame)
         async with loader.open(ref, context) as image:
+            await loader.look_at_alpha({ref: image}, context)
             yield Item(shown(frame, image), prompt), [*notes(input, {ref: image})]
         return
     others, files = input.others, [input.file(frame) for frame in input.frames]
@@ -352,6 +353,9 @@ async def opened(
         beside = copies([ref for ref, _ in others], read)
         pixels = dict.fromkeys([image.file, *(frame.file for frame in film), *beside])
         async with loader.pixels.reserve([*pixels], context):
+            shown_in = [image] * len(files) if isinstance(image, Grid) else held
+            decoded = zip([*files, *(ref for ref, _ in others)], [*shown_in, *beside], strict=True)
+            await loader.look_at_alpha(dict(decoded), context)
             references = tuple(beside[: len(input.references)])
             source = beside[-1] if input.source else None
             yield Item(image, prompt, references, source, frames=film), [*notes(input, read)]
@@ -386,6 +390,9 @@ def notes(input: Input, read: Mapping[ImageRef, Image]) -> Iterator[Note]:
         if unseen.grey16:
             text = f"{name} is grey of more than 8 bits: values above 255 were clipped to white"
             yield Note(Code.GREY16_CLIPPED, text)
+        if unseen.profile:
+            text = f"{name} has a colour profile other than sRGB, which is ignored: its numbers were scored"
+            yield Note(Code.PROFILE_IGNORED, text)
 
 
 def broken(input: Input, item: Item) -> str:

@@ -3,14 +3,18 @@ Encoding of pictures and videos of any type as files that the service reads.
 
 Pixels are encoded as BMP, which is the fastest to write of the lossless formats that the service reads.  A
 picture of 512 x 512 has 786 kB and takes a fifth of a millisecond; a PNG takes ten to fifty milliseconds.
-https://learn.microsoft.com/windows/win32/gdi/bitmap-storage
+What a BMP of RGB does not hold (an EXIF orientation, transparency, grey of 16 bits, an ICC profile) is sent
+in a PNG that is not compressed, and the service treats it as that of a file.
+https://learn.microsoft.com/windows/win32/gdi/bitmap-storage, https://www.w3.org/TR/png-3/
 """
 
 from __future__ import annotations
 
 import os
 import struct
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, Union
 
 from scoregate.errors import BadImage, UrlNotAllowed, reason_of
@@ -21,6 +25,12 @@ URL = ("http://", "https://")
 FILE = struct.Struct("<2sI4xI")
 BITMAP = struct.Struct("<IiiHHIIiiII")
 BEFORE = FILE.size + BITMAP.size
+PNG = b"\x89PNG\r\n\x1a\n"
+GREY16, RGB, RGBA = (16, 0, 2), (8, 2, 3), (8, 6, 4)  # bits, kind of colours, and bytes of a pixel
+DEEP = ("I", "F")  # how Pillow's modes of more than 8 bits begin
+OPAQUE = 255
+EXIF = b"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0%c\0\0\0\0\0\0"  # a directory of the orientation alone
+ORIENTATION = 274
 MAX_FRAMES = 64  # of an item, in the service
 TAKEN = 16  # of more frames, as the service takes of a video file
 
@@ -79,8 +89,8 @@ def encoded(image: Any) -> bytes:
     Return the bytes of a picture's file.
 
     Bytes, paths and open files are sent unchanged.  Pixels are encoded without loss: `convert("RGB")` of a
-    PIL image; the 1, 3 or 4 channels of an array or a tensor, without the fourth.  If both ends of a shape
-    could be channels, they are last in an array and first in a tensor.
+    PIL image; the 1, 3 or 4 channels of an array or a tensor.  If both ends of a shape could be channels,
+    they are last in an array and first in a tensor.  Orientation, profile and transparency go along.
 
     Raises:
         BadImage: the picture has none of these forms, or its file cannot be read.
@@ -140,15 +150,56 @@ def of_file(file: Any) -> bytes:
 
 
 def of_pillow(image: Any) -> bytes:
-    """Return the RGB pixels of a PIL image."""
+    """Return the RGB pixels of a PIL image, with its orientation, transparency, depth and profile."""
     if not image.width or not image.height:
         raise BadImage(f"the PIL image has no pixels: {image.width} x {image.height}")
+    deep = image.mode.startswith(DEEP)
     try:
-        rgb = image.convert("RGB")
+        image.load()  # which turns a TIFF upright
+        rgba = image.convert("RGBA") if may_be_transparent(image) and not deep else None
+        rgb = (rgba or image).convert("RGB")
+        chunks = unseen_by_pixels(image)
+        if deep:  # of 16 bits, whose values above 255 are clipped as in RGB
+            return png(rgb.width, rgb.height, GREY16, in_16_bits(rgb.tobytes("raw", "R")), chunks)
+        if rgba and rgba.getchannel("A").getextrema()[0] < OPAQUE:
+            return png(rgb.width, rgb.height, RGBA, rgba.tobytes(), chunks)
+        if chunks:
+            return png(rgb.width, rgb.height, RGB, rgb.tobytes(), chunks)
         rows = rgb.tobytes("raw", "BGR", stride(rgb.width), -1)
     except (OSError, ValueError, SyntaxError) as exc:  # its file is read only now, and may be broken
         raise BadImage(f"cannot read the PIL image: {reason_of(exc)}") from exc
     return bmp(rgb.width, rgb.height, rows)
+
+
+def may_be_transparent(image: Any) -> bool:
+    """Return True if a PIL image has a channel, a colour or a palette of transparency."""
+    palette = image.palette.mode if image.mode == "P" and image.palette else ""
+    return image.mode.lower().endswith("a") or "transparency" in image.info or palette.endswith("A")
+
+
+def in_16_bits(values: bytes) -> bytes:
+    """Return bytes as numbers of two bytes, the higher one first."""
+    wide = bytearray(2 * len(values))
+    wide[1::2] = values
+    return bytes(wide)
+
+
+def unseen_by_pixels(image: Any) -> bytes:
+    """Return the chunks of a PNG with the EXIF orientation and the profile of a PIL image, if it has them."""
+    orientation, profile = orientation_of(image), image.info.get("icc_profile")
+    exif = chunk(b"eXIf", EXIF % orientation) if orientation > 1 else b""
+    return exif + (chunk(b"iCCP", b"icc\0\0" + zlib.compress(profile)) if profile else b"")
+
+
+def orientation_of(image: Any) -> int:
+    """Return the EXIF orientation of a PIL image, from 1 to 8; XMP is ignored, as the service does."""
+    import PIL.Image  # the caller has it
+
+    exif = PIL.Image.Exif()
+    with suppress(Exception):  # Pillow raises many kinds for broken data
+        exif.load(image.info.get("exif") or b"")
+    found = exif.get(ORIENTATION)
+    return found if found in range(1, 9) else 1
 
 
 def of_tensor(tensor: Any) -> Any:
@@ -191,6 +242,8 @@ def of_pixels(pixels: Any, *, channels_first: bool) -> bytes:
         planes = np.rint(planes.astype(np.float32, copy=False) * np.float32(255))
     elif planes.dtype != np.uint8:
         raise BadImage(f"values of {planes.dtype}; give uint8, or floating point from 0 to 1")
+    if channels == 4 and planes[..., 3].min() < OPAQUE:
+        return png(width, height, RGBA, planes[::-1].astype(np.uint8).tobytes())
     rows = np.zeros((height, stride(width)), np.uint8)
     for place, channel in enumerate((2, 1, 0) if channels > 1 else (0, 0, 0)):
         rows[:, place : 3 * width : 3] = planes[..., channel]
@@ -206,6 +259,20 @@ def bmp(width: int, height: int, rows: bytes) -> bytes:
     """Return the file of *rows*: blue, green, red; the lowest row first, each of `stride(width)` bytes."""
     file = FILE.pack(b"BM", BEFORE + len(rows), BEFORE)
     return file + BITMAP.pack(BITMAP.size, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0) + rows
+
+
+def png(width: int, height: int, form: tuple[int, int, int], pixels: bytes, chunks: bytes = b"") -> bytes:
+    """Return a PNG file, not compressed, of *pixels* from the top, with other *chunks*."""
+    bits, colours, size = form
+    row = width * size
+    rows = b"".join(b"\0" + pixels[at : at + row] for at in range(0, len(pixels), row))
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colours, 0, 0, 0))
+    return PNG + head + chunks + chunk(b"IDAT", zlib.compress(rows, 0)) + chunk(b"IEND", b"")
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """Return a chunk of a PNG: its length, its kind, its data and their checksum."""
+    return struct.pack(">I4s", len(data), kind) + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))
 
 
 def smaller(file: bytes, most: int = 160) -> bytes:

@@ -84,14 +84,16 @@ class Unseen:
     Attributes:
         orientation: of EXIF, from 1 to 8; 1 for a picture that is stored upright.
         more_frames: the file holds more than one.
-        alpha: it has transparency, in a channel or for a colour.
+        alpha: it has a channel or a colour of transparency, and maybe no pixel that is not opaque.
         grey16: it is grey of more than 8 bits, whose values above 255 are clipped.
+        profile: it has an ICC profile of other colours than those of sRGB.
     """
 
     orientation: int = 1
     more_frames: bool = False
     alpha: bool = False
     grey16: bool = False
+    profile: bool = False
 
 
 @dataclass(frozen=True, slots=True)

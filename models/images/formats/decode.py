@@ -17,13 +17,14 @@ from typing import IO
 import PIL.Image
 
 from models.images.formats.contract import DecoderKilled, Header, ImageError
-from models.images.formats.pillow import rgb
+from models.images.formats.pillow import TRANSPARENT, rgb
 from models.images.formats.registry import plain, read_header
 
 # Bytes of the file, how many numbers of frames follow, none for a still picture, and `Header.most` of them.
 FILE = struct.Struct("<QIQ")
 NUMBER = struct.Struct("<I")
-SIZE = struct.Struct("<II")  # width and height of the pixels that follow; 0 x 0 for a broken picture
+# Width and height of the pixels that follow, 0 x 0 for a broken picture; whether the file is transparent.
+SIZE = struct.Struct("<II?")
 
 ROOT = Path(__file__).parents[3]
 # From outside, such as the kernel's for lack of memory; a decoder that crashes ends by other signals.
@@ -34,7 +35,7 @@ START = "import sys; sys.path.insert(0, sys.argv[1]); from models.images.formats
 
 def decode(encoded: bytes, header: Header | None = None) -> PIL.Image.Image:
     """
-    Decode the first frame to RGB, within the memory of the header.  Raises `ImageError`.
+    Decode the first frame to RGB, see `rgb`, within the memory of the header.  Raises `ImageError`.
 
     Args:
         header: of the file, if it has been read already; width and height may be swapped.
@@ -126,10 +127,12 @@ class DecoderProcess:
         source.write(encoded)
         source.flush()
         for _ in kept or range(1):
-            width, height = SIZE.unpack(exactly(sink, SIZE.size))
+            width, height, transparent = SIZE.unpack(exactly(sink, SIZE.size))
             if not width:
                 raise ImageError
-            yield PIL.Image.frombytes("RGB", (width, height), exactly(sink, 3 * width * height))
+            picture = PIL.Image.frombytes("RGB", (width, height), exactly(sink, 3 * width * height))
+            picture.info[TRANSPARENT] = transparent
+            yield picture
 
 
 def ending(process: DecoderProcess | None) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header, joined, starts
+from models.images.formats.icc import MAX_PROFILE, is_other
 from models.images.formats.tiff import EXIF, of_exif
 
 # Marks without data; all others are followed by the length of their segment.
@@ -12,7 +13,8 @@ ALONE = {0x01, 0xD8, 0xD9}
 FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = {0xC2, 0xC6, 0xCA, 0xCE}
 TABLES = {0xC4, 0xCC, 0xDB, 0xDD}  # Huffman, arithmetic, quantisation, restarts
-END, SCAN, APP1 = 0xD9, 0xDA, 0xE1
+END, SCAN, APP1, APP2 = 0xD9, 0xDA, 0xE1, 0xE2
+ICC = b"ICC_PROFILE\0"  # the number of a part and that of all parts follow
 COLOURS = {0xE0: b"JFIF\0", 0xEE: b"Adobe"}  # marks of the components' colour space
 
 # From the end of a segment to the next mark, over the data of a scan; without backtracking.
@@ -77,13 +79,17 @@ def plain(encoded: bytes) -> bytes:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Read the Exif segment before the first scan."""
+    """Read the Exif segment and the profile before the first scan."""
+    exif, profile = b"", b""
     for kind, start, end in segments(encoded, 2):
-        if kind == APP1 and encoded[start + 4 : start + 10] == EXIF:
-            return Unseen(of_exif(encoded[start + 4 : end]))
+        data = start + 4
+        if kind == APP1 and not exif and encoded[data : data + len(EXIF)] == EXIF:
+            exif = encoded[data:end]
+        elif kind == APP2 and encoded[data : data + len(ICC)] == ICC and len(profile) < MAX_PROFILE:
+            profile += encoded[data + len(ICC) + 2 : end]  # its parts are in order
         if kind == SCAN:
             break
-    return Unseen()
+    return Unseen(of_exif(exif) if exif else 1, profile=bool(profile) and is_other(profile))
 
 
 def head(encoded: bytes) -> Head:

@@ -22,6 +22,7 @@ from models.images.formats.contract import (
     film_header,
     header,
 )
+from models.images.formats.icc import is_other
 
 MAX_BOXES = 10_000
 
@@ -77,6 +78,7 @@ AVIF_BYTES_PER_PIXEL = 24
 # A box, its version and two numbers.
 PICTURE_SIZE = re.compile(rb"\0\0\0\x14ispe\0\0\0\0(.{4})(.{4})", re.DOTALL)
 ALPHA = (b"auxiliary:alpha", b"auxid:1")  # in the names of the auxiliary picture that is an alpha channel
+PROFILES = (b"prof", b"rICC")  # kinds of a box of colours
 AVIF_BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
 
 # Quarter turns to the left, and then a mirror from top to bottom or from left to right, as EXIF counts them.
@@ -105,11 +107,11 @@ def avif_header(encoded: bytes) -> Header:
 
 def avif_unseen(encoded: bytes) -> Unseen:
     """
-    Read the properties that turn and mirror the picture; decoders use these and ignore Exif data.
+    Read the profile, and the properties that turn and mirror the picture.
 
-    An animation is a track, as in a video.
+    Decoders use these and ignore Exif data.  An animation is a track, as in a video.
     """
-    whole, properties, alpha = (0, len(encoded)), dict[bytes, int](), False
+    whole, properties, alpha, profile = (0, len(encoded)), dict[bytes, int](), False, False
     if meta := first(encoded, whole, b"meta"):
         inside = meta[0] + 4, meta[1]  # behind version and flags
         if place := first(encoded, inside, b"iprp", b"ipco"):
@@ -118,10 +120,15 @@ def avif_unseen(encoded: bytes) -> Unseen:
             alpha = any(
                 kind == b"auxC" and any(name in encoded[at:end] for name in ALPHA) for kind, at, end in found
             )
+            colours = [
+                (at, end) for kind, at, end in found if kind == b"colr" and encoded[at : at + 4] in PROFILES
+            ]
+            profile = bool(colours) and is_other(encoded[colours[0][0] + 4 : colours[0][1]])
     axis = properties[b"imir"] & 1 if b"imir" in properties else None
     sizes = first(encoded, whole, b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsz")
     frames = struct.unpack_from(">I", encoded, sizes[0] + 8)[0] if sizes else 1
-    return Unseen(ORIENTATIONS[axis][properties.get(b"irot", 0) & 3], frames > 1, alpha)
+    orientation = ORIENTATIONS[axis][properties.get(b"irot", 0) & 3]
+    return Unseen(orientation, frames > 1, alpha, profile=profile)
 
 
 AVIF = Format("AVIF", branded(*AVIF_BRANDS), avif_header, unseen=avif_unseen)

@@ -24,6 +24,9 @@ warnings.filterwarnings("ignore", module=r"PIL\.")
 
 BICUBIC = PIL.Image.Resampling.BICUBIC  # with antialiasing
 
+TRANSPARENT = "seen through"  # in `info` of decoded pixels: whether one of the file's is not opaque
+OF_COLOURS = ("1", "L", "P", "RGB")  # modes that may have a transparent colour
+
 Frames = Callable[[bytes, str, Sequence[int]], Iterator[PIL.Image.Image]]
 
 # Of pixels with an EXIF orientation, to upright ones.
@@ -42,7 +45,7 @@ def rgb(encoded: bytes, header: Header) -> PIL.Image.Image:
     """
     Decode to RGB like the reference: `convert("RGB")` of the first frame.
 
-    Orientation and alpha are ignored, 16-bit values are clipped.
+    Orientation and alpha are ignored, 16-bit values are clipped.  `info` has `TRANSPARENT`.
 
     Raises:
         ImageError: the picture is broken, or larger than its header says.  Pillow's own error would hold a
@@ -65,11 +68,23 @@ def converted(encoded: bytes, header: Header) -> PIL.Image.Image | None:
         if isinstance(picture, PIL.TiffImagePlugin.TiffImageFile):
             picture.load_end = lambda: None  # type: ignore[method-assign]  # it would turn the picture
         picture.load()
-        if picture.mode == "RGB":
-            return PIL.Image.Image()._new(picture.im)  # the pixels alone; `convert` would copy them
+        transparent = is_transparent(picture)
         picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
-        return picture.convert("RGB")
+        # The pixels alone; `convert` would copy those of RGB.
+        pixels = PIL.Image.Image()._new(picture.im) if picture.mode == "RGB" else picture.convert("RGB")
+        pixels.info[TRANSPARENT] = transparent
+        return pixels
     return None
+
+
+def is_transparent(picture: PIL.Image.Image) -> bool:
+    """Return True if a pixel is not opaque, or if that is unknown: a colour of more than 8 bits."""
+    if not picture.has_transparency_data:
+        return False
+    if picture.mode in OF_COLOURS:
+        picture = picture.convert("RGBA")
+    *_, last = picture.getbands()
+    return last.lower() != "a" or picture.getchannel(last).getextrema()[0] < 255
 
 
 def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.Image.Image]:
@@ -81,7 +96,10 @@ def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.
     with PIL.Image.open(io.BytesIO(encoded), formats=[format]) as picture:
         for number in numbers:
             picture.seek(number)
-            yield picture.convert("RGB")
+            picture.load()
+            pixels = picture.convert("RGB")
+            pixels.info[TRANSPARENT] = is_transparent(picture)
+            yield pixels
 
 
 def turned(picture: PIL.Image.Image, orientation: int) -> PIL.Image.Image:
@@ -111,7 +129,9 @@ def kept_frames(encoded: bytes, header: Header, frames: Frames) -> Iterator[PIL.
             if frame.width > header.width or frame.height > header.height:
                 break
             whole = frame if frame.size == size else on_canvas(frame, size)
-            yield whole if size == header.frame_size else whole.resize(header.frame_size, BICUBIC)
+            scaled = whole if size == header.frame_size else whole.resize(header.frame_size, BICUBIC)
+            scaled.info[TRANSPARENT] = frame.info.get(TRANSPARENT, False)
+            yield scaled
             found += 1
     if found < len(header.kept):
         raise ImageError(f"the {header.format} file is broken before frame {header.kept[found]} ends")

@@ -3,9 +3,11 @@
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
+from models.images.formats.icc import MAX_PROFILE, is_other
 from models.images.formats.tiff import of_exif
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -14,6 +16,7 @@ AROUND = CHUNK.size + 4  # bytes of a chunk without its data: the checksum is la
 DEPTH = 24  # place of the bits of a colour; the kind of colours follows
 GREY, WITH_ALPHA = 0, (4, 6)  # kinds of colours
 MAX_CHUNKS = 20_000  # 32 MiB in chunks of 4 kB are 8,000
+MAX_TRANSPARENT = 256  # bytes: an entry for each colour of a palette
 
 
 def header_of(encoded: bytes) -> Header:
@@ -26,14 +29,14 @@ def header_of(encoded: bytes) -> Header:
 
 def plain(encoded: bytes) -> bytes:
     """
-    Keep the header, the palette and the pixels.
+    Keep the header, the palette, its transparent colours and the pixels.
 
-    Texts and profiles may be compressed.  Transparency is ignored.  Of an animation, the picture for viewers
-    without animations remains.
+    Texts and profiles may be compressed.  Of an animation, the picture for viewers without animations
+    remains.
     """
     kept, pixels = [SIGNATURE], []
     for kind, start, end in chunks(encoded):
-        if kind in (b"IHDR", b"PLTE"):
+        if kind in (b"IHDR", b"PLTE") or (kind == b"tRNS" and end - start <= MAX_TRANSPARENT + AROUND):
             kept.append(encoded[start:end])
         elif kind == b"IDAT":
             pixels.append(encoded[start + CHUNK.size : end - 4])
@@ -42,8 +45,12 @@ def plain(encoded: bytes) -> bytes:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Read depth and kind of colours, the Exif chunk, and the number of frames of an animation."""
-    orientation, frames = 0, 1
+    """
+    Read depth and kind of colours, the Exif chunk and the profile, and the number of frames of an animation.
+
+    Without a frame's control before the pixels, these are not part of the animation.
+    """
+    orientation, frames, controlled, apart, profile = 0, 1, False, False, None
     depth, colours = encoded[DEPTH : DEPTH + 2]
     alpha = colours in WITH_ALPHA
     usual = len(encoded) // 256 + 100  # more than any encoder writes
@@ -52,9 +59,27 @@ def unseen(encoded: bytes) -> Unseen:
             orientation = of_exif(encoded[start + CHUNK.size : end - 4])
         elif kind == b"acTL":
             [frames] = struct.unpack_from(">I", encoded, start + CHUNK.size)
+            apart = not controlled
+        elif kind == b"fcTL":
+            controlled = True
+        elif kind == b"IDAT":
+            apart &= not controlled
+            controlled = True  # later ones are of other frames
         elif kind == b"tRNS":
             alpha = True
-    return Unseen(orientation or 1, frames > 1, alpha, grey16=colours == GREY and depth > 8)
+        elif kind == b"iCCP" and profile is None:
+            profile = profile_in(encoded[start + CHUNK.size : end - 4])
+    grey16 = colours == GREY and depth > 8
+    return Unseen(
+        orientation or 1, frames + apart > 1, alpha, grey16, profile is not None and is_other(profile)
+    )
+
+
+def profile_in(data: bytes) -> bytes:
+    """Inflate the beginning of a profile: behind its name, a zero, and the method of compression."""
+    with suppress(zlib.error):
+        return zlib.decompressobj().decompress(data[data.index(0) + 2 :], MAX_PROFILE)
+    return b""
 
 
 def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:

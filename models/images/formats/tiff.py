@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Literal
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
+from models.images.formats.icc import MAX_PROFILE, is_other
 
 # The picture in up to 32 bits, its RGB form, and a strip or tile of the same size, packed and unpacked.
 BYTES_PER_PIXEL = 20
 
-WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, EXTRA = 256, 257, 258, 274, 277, 338  # tags
+WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, EXTRA, PROFILE = 256, 257, 258, 274, 277, 338, 34675  # tags
 ALPHA = (1, 2)  # kinds of extra samples: premultiplied or not
 UPRIGHT, MAX_ORIENTATION = 1, 8
 
@@ -33,6 +34,7 @@ class Directory:
 
     Attributes:
         tags: the number of each tag; 0 if its value is not a number.
+        places: of the value of each tag in the file, if it is longer than a number.
         last: no other directory follows.
     """
 
@@ -44,11 +46,13 @@ class Directory:
         width = 8 if big else 4  # of a place in the file
         start = self._number(place, width)
         entries = self._number(start, counted)
-        tags = dict[int, int]()
+        tags, places = dict[int, int](), dict[int, int]()
         for entry in range(min(entries, most)):
             at = start + counted + wide * entry
             tags[self._number(at, 2)] = self._number(at + value, BYTES.get(self._number(at + 2, 2), 0))
+            places[self._number(at, 2)] = self._number(at + value, width)
         self.tags: Mapping[int, int] = tags
+        self.places: Mapping[int, int] = places
         behind = start + counted + wide * entries
         self.last = behind + width > len(encoded) or not self._number(behind, width)
 
@@ -86,10 +90,12 @@ def header_of(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Read the orientation and the kind of samples; each page has a directory."""
+    """Read the orientation, the kind of samples and the profile; each page has a directory."""
     first = Directory(encoded)
     grey16 = first.tags.get(SAMPLES, 1) == 1 and first.tags.get(BITS, 1) > 8
-    return Unseen(of_directory(first), not first.last, first.tags.get(EXTRA) in ALPHA, grey16)
+    start = first.places.get(PROFILE)
+    profile = start is not None and is_other(encoded[start : start + MAX_PROFILE])
+    return Unseen(of_directory(first), not first.last, first.tags.get(EXTRA) in ALPHA, grey16, profile)
 
 
 TIFF = Format("TIFF", starts(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), header_of, unseen=unseen)

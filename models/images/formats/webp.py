@@ -4,6 +4,7 @@ import struct
 from collections.abc import Iterator
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, film_header, header, times_of
+from models.images.formats.icc import is_other
 from models.images.formats.tiff import of_exif
 
 # The canvas twice in libwebp's decoder of animations, a frame, and two copies on the way to RGB.
@@ -11,7 +12,7 @@ BYTES_PER_PIXEL = 20
 
 LOSSY = b"VP8 "
 DATA = 20  # start of the first chunk's data
-MOVES, HAS_EXIF, HAS_ALPHA = 2, 8, 16  # flags in the first chunk VP8X
+MOVES, HAS_EXIF, HAS_ALPHA, HAS_PROFILE = 2, 8, 16, 32  # flags in the first chunk VP8X
 LOSSLESS_ALPHA = 16  # flag in the last byte of a lossless picture's header
 DURATION = 12  # bytes before that of a frame, in its chunk
 MAX_CHUNKS = 20_000
@@ -54,20 +55,22 @@ def film(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Return the alpha, the EXIF orientation, and whether there are several frames."""
+    """Return the alpha, the EXIF orientation, the profile, and whether there are several frames."""
     if encoded[12:16] == b"VP8L":
         return Unseen(alpha=bool(encoded[DATA + 4] & LOSSLESS_ALPHA))
     if encoded[12:16] != b"VP8X":
         return Unseen()
     alpha = bool(encoded[DATA] & HAS_ALPHA)
-    if not encoded[DATA] & (MOVES | HAS_EXIF):
+    if not encoded[DATA] & (MOVES | HAS_EXIF | HAS_PROFILE):
         return Unseen(alpha=alpha)
-    orientation, frames = 0, 0
+    orientation, frames, profile = 0, 0, False
     for kind, start, end in chunks(encoded):
         frames += kind == b"ANMF"
         if kind == b"EXIF" and encoded[DATA] & HAS_EXIF and not orientation:
             orientation = of_exif(encoded[start:end])
-    return Unseen(orientation or 1, frames > 1, alpha)
+        if kind == b"ICCP" and encoded[DATA] & HAS_PROFILE and not profile:
+            profile = is_other(encoded[start:end])
+    return Unseen(orientation or 1, frames > 1, alpha, profile=profile)
 
 
 def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:

@@ -13,7 +13,7 @@ import PIL.Image
 from models.images.formats.contract import Header, ImageError
 from models.images.formats.decode import FILE, NUMBER, SIZE
 from models.images.formats.mp4 import MP4
-from models.images.formats.pillow import decoder, kept_frames, rgb
+from models.images.formats.pillow import TRANSPARENT, decoder, kept_frames, rgb
 from models.images.formats.registry import read_film, read_header
 
 # Besides the pixels: code tables, and copies of the file.
@@ -40,16 +40,16 @@ def main() -> None:
 
 
 def answer(encoded: bytes, kept: Sequence[int], most: int) -> Iterator[bytes]:
-    """Decode a picture file, or frames of it; yield the size of each, and its pixels."""
+    """Decode a picture file, or frames of it; yield the `SIZE` of each, and its pixels."""
     header = read_film(encoded).keeping(kept, most) if kept else read_header(encoded)
     frames = decoder(header.format)  # loaded before memory is bounded
     try:
         with bounded(header.memory + SLACK_BYTES + FILES * len(encoded), seconds(header, len(encoded))):
             for picture in kept_frames(encoded, header, frames) if kept else [rgb(encoded, header)]:
-                yield SIZE.pack(*picture.size)
+                yield SIZE.pack(*picture.size, picture.info[TRANSPARENT])
                 yield picture.tobytes()
     except ImageError:
-        yield SIZE.pack(0, 0)
+        yield SIZE.pack(0, 0, False)
 
 
 def seconds(header: Header, size: int) -> float:

@@ -2,6 +2,7 @@
 
 import struct
 import time
+import zlib
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +15,7 @@ from tests.support.pictures import saved
 
 TAGS = struct.pack("<4sIH", b"II*\0", 8, 9_000) + struct.pack("<HHII", 1, 3, 1, 0) * 9_000
 NESTED = box(b"meta", bytes(4), box(b"iprp", box(b"ipco", *[box(b"free", b"x")] * 9_000)))
+PROFILE = b"p\0\0" + zlib.compress(bytes(2**26))
 HOSTILE = {
     "a PNG of many chunks": with_chunks(saved(noise(), "PNG"), chunk(b"teXt", b"") * 19_000),
     "a PNG of Exif data": with_chunks(saved(noise(), "PNG"), chunk(b"eXIf", TAGS) * 20),
@@ -21,6 +23,10 @@ HOSTILE = {
     + (b"EXIF" + struct.pack("<I", len(TAGS)) + TAGS) * 20,
     "a JPEG of Exif data": with_segments(
         saved(noise(), "JPEG"), segment(0xE1, b"Exif\0\0" + TAGS[:65_000]), 10**6
+    ),
+    "a PNG of profiles": with_chunks(saved(noise(), "PNG"), chunk(b"iCCP", PROFILE) * 20),
+    "a JPEG of a profile in many parts": with_segments(
+        saved(noise(), "JPEG"), segment(0xE2, b"ICC_PROFILE\0\1\1" + b"\xff" * 30), 10**5
     ),
     "an AVIF of boxes": saved(noise(), "AVIF")[:32] + NESTED * 20,
     "a GIF of small blocks": saved(noise(), "GIF")[:-1] + b"!\xfe" + b"\1a" * 99_000 + b"\0;",
