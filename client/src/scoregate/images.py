@@ -199,7 +199,7 @@ def orientation_of(image: Any) -> int:
     with suppress(Exception):  # Pillow raises many kinds for broken data
         exif.load(image.info.get("exif") or b"")
     found = exif.get(ORIENTATION)
-    return found if found in range(1, 9) else 1
+    return found if isinstance(found, int) and 1 <= found <= 8 else 1
 
 
 def of_tensor(tensor: Any) -> Any:

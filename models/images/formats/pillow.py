@@ -84,7 +84,7 @@ def is_transparent(picture: PIL.Image.Image) -> bool:
     if picture.mode in OF_COLOURS:
         picture = picture.convert("RGBA")
     *_, last = picture.getbands()
-    return last.lower() != "a" or picture.getchannel(last).getextrema()[0] < 255
+    return last.lower() != "a" or any(picture.getchannel(last).histogram()[:255])
 
 
 def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.Image.Image]:

@@ -26,7 +26,7 @@ HOSTILE = {
     ),
     "a PNG of profiles": with_chunks(saved(noise(), "PNG"), chunk(b"iCCP", PROFILE) * 20),
     "a JPEG of a profile in many parts": with_segments(
-        saved(noise(), "JPEG"), segment(0xE2, b"ICC_PROFILE\0\1\1" + b"\xff" * 30), 10**5
+        saved(noise(), "JPEG"), segment(0xE2, b"ICC_PROFILE\0\1\1" + b"\xff" * 900), 10**6
     ),
     "an AVIF of boxes": saved(noise(), "AVIF")[:32] + NESTED * 20,
     "a GIF of small blocks": saved(noise(), "GIF")[:-1] + b"!\xfe" + b"\1a" * 99_000 + b"\0;",
