@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from scoregate.addresses import Address, choice
 from scoregate.errors import ConnectionFailed, ScoregateError
 from scoregate.http import httpx
-from scoregate.replies import MAX_BYTES, failure, problem_of
+from scoregate.replies import failure, problem_of
 from scoregate.transports import Transport, in_time
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class Connection:
             Timeout, ConnectionFailed, ScoregateError: as `call`; after the first line nothing is retried.
         """
         clock = asyncio.get_running_loop().time
-        deadline, size, rest = clock() + timeout_s, 0, b""
+        deadline, rest = clock() + timeout_s, bytearray()
         async with AsyncExitStack() as stack:
 
             async def opened(address: Address, left: float) -> tuple[str, str, AsyncIterator[bytes]]:
@@ -104,13 +104,7 @@ class Connection:
 
             url, request_id, pieces = await self._retried(opened, timeout_s)
             while piece := await in_time(next_of(pieces), deadline - clock(), url):
-                size += len(piece)
-                if size > MAX_BYTES:
-                    raise ScoregateError(
-                        f"{path} answered more than {MAX_BYTES} bytes", request_id=request_id
-                    )
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
+                for line in split(rest, piece):
                     left = deadline - clock()
                     yield request_id, line
                     deadline = clock() + left
@@ -190,6 +184,19 @@ async def next_of(pieces: AsyncIterator[bytes]) -> bytes:
         if piece:
             return piece
     return b""
+
+
+def split(rest: bytearray, piece: bytes) -> Iterator[bytes]:
+    """
+    Yield the lines that end in *piece*, the first after the *rest* of earlier pieces, and update the rest.
+
+    Each byte is searched once, however many pieces a line has.
+    """
+    *lines, last = piece.split(b"\n")
+    for line in lines:
+        yield bytes(rest + line)
+        rest.clear()
+    rest += last
 
 
 def of_the_service_ms(left: float) -> int:

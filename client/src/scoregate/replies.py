@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,28 +44,40 @@ async def reply_of(response: httpx.Response, url: str) -> Reply:
         ScoregateError: it is longer than `MAX_BYTES`, or has another content encoding than `ENCODING`.
         httpx2.RequestError: the connection broke.
     """
-    status = response.status_code
+    content = bytearray()
+    async for piece in pieces_of(response, url):
+        content += piece
+    return Reply(url, response.status_code, response.headers, bytes(content))
+
+
+async def pieces_of(response: httpx.Response, url: str) -> AsyncIterator[bytes]:
+    """Yield the rest of a response in pieces as they come, decompressed.  Raises as `reply_of`."""
+    size, pieces = 0, unpacked(response)
     try:
-        content = await decompressed(response)
+        async for piece in pieces:
+            size += len(piece)
+            check_size(size)
+            yield piece
     except (ValueError, zlib.error) as exc:
-        raise ScoregateError(f"cannot read what {url} answered: {exc}", status=status) from exc
-    return Reply(url, status, response.headers, content)
+        status = response.status_code
+        raise ScoregateError(
+            f"cannot read what {url} answered: {exc}",
+            status=status,
+            request_id=response.headers.get("x-request-id", ""),
+        ) from exc
 
 
-async def decompressed(response: httpx.Response) -> bytes:
-    """Return the content.  Raises `ValueError` and `zlib.error`."""
+async def unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Yield pieces of at most one byte more than `MAX_BYTES`.  Raises `ValueError` and `zlib.error`."""
     if response.is_stream_consumed:  # a transport for tests has read and decompressed it
-        check_size(len(response.content))
-        return response.content
-    encoding, content = response.headers.get("content-encoding", "identity").lower(), bytearray()
+        yield response.content
+        return
+    encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding not in (ENCODING, "identity"):
         raise ValueError(f"the content encoding {encoding[:40]!r} is not accepted")
     unpacker = zlib.decompressobj(GZIP)
     async for piece in response.aiter_raw():
-        room = MAX_BYTES + 1 - len(content)
-        content += unpacker.decompress(piece, room) if encoding == ENCODING else piece[:room]
-        check_size(len(content))
-    return bytes(content)
+        yield unpacker.decompress(piece, MAX_BYTES + 1) if encoding == ENCODING else piece
 
 
 def check_size(size: int) -> None:

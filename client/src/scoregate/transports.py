@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from scoregate.addresses import Address, is_unix, socket_of
 from scoregate.errors import ConnectionFailed, Timeout, reason_of
 from scoregate.http import httpx
-from scoregate.replies import ENCODING, Reply, failure, reply_of
+from scoregate.replies import ENCODING, Reply, failure, pieces_of, reply_of
 
 T = TypeVar("T")
 CONNECT_S = 10.0  # for one attempt to connect
@@ -107,7 +107,8 @@ class HttpTransport(Transport):
         async with self._sent(address, "POST", path, left, content, headers) as response:
             if response.status_code != 200:
                 raise failure(await reply_of(response, f"{address.url}{path}"))
-            yield response.headers.get("x-request-id", ""), response.aiter_bytes()
+            pieces = pieces_of(response, f"{address.url}{path}")
+            yield response.headers.get("x-request-id", ""), pieces
 
     @asynccontextmanager
     async def _sent(

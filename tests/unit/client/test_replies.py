@@ -8,7 +8,7 @@ import tracemalloc
 import httpx2 as httpx
 import pytest
 
-from scoregate import LaneFull, ScoregateError, Timeout, replies
+from scoregate import Item, LaneFull, ScoregateError, Timeout, replies
 from tests.support.answers import problem, scored
 from tests.support.pictures import png
 
@@ -44,24 +44,33 @@ def packed(content: bytes, encoding: str):
     return answer
 
 
-def test_no_more_of_an_answer_is_read_than_the_limit(answered, limit):
+ways = pytest.mark.parametrize(
+    "read",
+    [lambda client: client.score(png(), "x"), lambda client: list(client.stream([Item("x", png())]))],
+    ids=["whole", "stream"],
+)
+
+
+@ways
+def test_no_more_of_an_answer_is_read_than_the_limit(answered, limit, read):
     """However much would come."""
     body = Pieces(b" " * 65536, 1000)
     with pytest.raises(ScoregateError, match="longer than 1048576 bytes"):
-        answered(lambda request: httpx.Response(200, content=body)).score(png(), "x")
+        read(answered(lambda request: httpx.Response(200, content=body)))
 
     assert limit // 65536 + 1 == body.read
 
 
 @pytest.mark.slow
-def test_no_more_is_unpacked_than_the_limit(answered, limit):
+@ways
+def test_no_more_is_unpacked_than_the_limit(answered, limit, read):
     """128 MB of blanks are 128 kB in gzip."""
     bomb = gzip.compress(b" " * (128 * MB))
     client = answered(packed(bomb, "gzip"))
     tracemalloc.start()
     try:
         with pytest.raises(ScoregateError, match="longer than 1048576 bytes"):
-            client.score(png(), "x")
+            read(client)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -81,18 +90,20 @@ def test_an_answer_that_was_packed_once_is_read(answered):
     assert ["gzip"] == asked
 
 
+@ways
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "deflate"])
-def test_an_encoding_that_was_not_asked_for_is_an_error(answered, encoding):
+def test_an_encoding_that_was_not_asked_for_is_an_error(answered, encoding, read):
     """Two layers of gzip are a bomb in a bomb."""
     content = gzip.compress(gzip.compress(b"{}"))
     with pytest.raises(ScoregateError, match=f"encoding '{encoding}' is not accepted"):
-        answered(packed(content, encoding)).score(png(), "x")
+        read(answered(packed(content, encoding)))
 
 
-def test_an_answer_that_is_packed_wrong_is_an_error(answered):
+@ways
+def test_an_answer_that_is_packed_wrong_is_an_error(answered, read):
     """It says gzip, and is not."""
-    with pytest.raises(ScoregateError, match="cannot read what http://test/score answered"):
-        answered(packed(b"{}", "gzip")).score(png(), "x")
+    with pytest.raises(ScoregateError, match=r"cannot read what http://test/score\S* answered"):
+        read(answered(packed(b"{}", "gzip")))
 
 
 def test_the_time_of_a_call_holds_while_its_answer_comes(answered):

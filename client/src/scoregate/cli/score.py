@@ -190,8 +190,11 @@ def fetched(url: str) -> bytes:
     """GET a URL, through the environment's proxy, if any.  Raises `UsageFault`."""
     data = bytearray()
     try:
-        with httpx.stream("GET", url, timeout=FETCH_S, follow_redirects=True) as response:
+        headers = {"Accept-Encoding": "identity"}
+        with httpx.stream("GET", url, headers=headers, timeout=FETCH_S, follow_redirects=True) as response:
             response.raise_for_status()
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                raise UsageFault(f"{url}: was sent with a Content-Encoding, against the request")
             for block in response.iter_bytes():
                 data += block
                 if len(data) > MAX_BYTES:
