@@ -72,6 +72,7 @@ class Paper:
     The setting of the published figures, which cautions compare with.
 
     Attributes:
+        model: its whole name, which a model of the service must have.
         prompts: their number; None: as many as there are in the data.
         pictures: of a prompt.
     """

@@ -140,7 +140,7 @@ COMPBENCH = Benchmark(
     "compbench",
     "a folder with color_val.txt, shape_val.txt and texture_val.txt",
     CompBenchSettings,
-    Paper("BLIP-VQA", prompts=900, pictures=PICTURES),
+    Paper("BLIP-VQA (capfilt, large)", prompts=900, pictures=PICTURES),
     items,
     Reading((METRIC,), options, probabilities, share),
     values,

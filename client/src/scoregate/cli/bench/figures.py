@@ -189,7 +189,7 @@ def cautions(
     empty = sum(str(answer).strip() == "" for answer in every_answer(found, values))
     if empty and benchmark.reading.empty_is_wrong:
         yield f"empty answers, which are wrong: {empty}"
-    if models := sorted(each for each in found.models if plain(paper.model) not in plain(each)):
+    if models := sorted(each for each in found.models if not is_named(each, paper.model)):
         yield f"answered by {', '.join(models)}, in the paper by {paper.model}"
     metric = benchmark.reading.metrics[0]
     if found.models:
@@ -206,6 +206,19 @@ def every_answer(found: Found, values: OfItems) -> Iterator[Answer]:
     for id in values:
         for answers in answered(found, id):
             yield from answers.values()
+
+
+DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")  # of a snapshot, as in gpt-4o-2024-05-13
+
+
+def is_named(label: str, model: str) -> bool:
+    """
+    Return True if a label, `owner/name@revision`, has the whole name of *model*; case and punctuation vary.
+
+    A snapshot of a model has its name, but a model without a date may be any snapshot.
+    """
+    name = label.partition("@")[0].rpartition("/")[2]
+    return plain(model) in (plain(name), plain(DATE.sub("", name)))
 
 
 def plain(model: str) -> str:

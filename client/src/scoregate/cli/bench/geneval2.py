@@ -78,7 +78,7 @@ GENEVAL2 = Benchmark(
     "geneval2",
     "geneval2_data.jsonl",
     Settings,
-    Paper("Qwen3-VL-8B", prompts=800),
+    Paper("Qwen3-VL-8B-Instruct", prompts=800),
     items,
     PROBABILITY,
     values,

@@ -79,7 +79,7 @@ LONGTEXT = Benchmark(
     "longtext",
     "text_prompts.jsonl, or text_prompts_zh.jsonl",
     LongTextSettings,
-    Paper("Qwen2.5-VL-7B", prompts=160, pictures=4),
+    Paper("Qwen2.5-VL-7B-Instruct", prompts=160, pictures=4),
     items,
     TEXT,
     values,

@@ -83,7 +83,7 @@ ONEIG = Benchmark(
     "oneig",
     "OneIG-Bench.csv, or OneIG-Bench-ZH.csv",
     OneIgSettings,
-    Paper("Qwen2.5-VL-7B", prompts=695, pictures=4),
+    Paper("Qwen2.5-VL-7B-Instruct", prompts=695, pictures=4),
     items,
     YES_NO,
     values,

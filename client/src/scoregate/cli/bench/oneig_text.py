@@ -73,7 +73,7 @@ ONEIG_TEXT = Benchmark(
     "oneig_text",
     "text_content.csv, or text_content_zh.csv",
     OneIgTextSettings,
-    Paper("Qwen2.5-VL-7B", prompts=200, pictures=4),
+    Paper("Qwen2.5-VL-7B-Instruct", prompts=200, pictures=4),
     items,
     TEXT,
     values,
