@@ -62,10 +62,19 @@ def problem(error: ScoregateError, request_id: str) -> Response:
 def headers_of(error: ScoregateError) -> dict[str, str]:
     """Return the headers of the response to an error, in any format."""
     if error.status in (429, 503):
-        # Whole seconds with jitter, so that refused requests do not return simultaneously.
-        wait = max(1.0, error.retry_after_s or 0.0)
-        return {"Retry-After": str(math.ceil(wait * (1 if error.exact_wait else random.uniform(1.0, 1.25))))}
+        return retry_after(error)
     return {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+
+
+def retry_after(error: ScoregateError, most_s: float = math.inf) -> dict[str, str]:
+    """
+    Return the header `Retry-After`: whole seconds with jitter, so that rejected requests return apart.
+
+    Args:
+        most_s: before the jitter.  An exact wait has none.
+    """
+    wait_s = min(max(1.0, error.retry_after_s or 0.0), most_s)
+    return {"Retry-After": str(math.ceil(wait_s * (1.0 if error.exact_wait else random.uniform(1.0, 1.25))))}
 
 
 def fault_entry(fault: Fault) -> FaultEntry:

@@ -7,7 +7,6 @@ scored again, until the deadline.
 
 import asyncio
 import logging
-import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +36,7 @@ from service.scoring.report import MetricResult, most_telling
 from service.serving.admission import Place, WaitingRoom
 from service.serving.context import Context, free
 from service.web.endpoints import context_of, header_timeout
-from service.web.problems import headers_of
+from service.web.problems import headers_of, retry_after
 from service.wiring.bootstrap import Service
 
 log = logging.getLogger("scoregate.dialects")
@@ -306,8 +305,7 @@ def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
     """
     if not is_temporary(error):
         return error.status, headers_of(error)
-    wait = min(max(1.0, error.retry_after_s or 0.0), MOST_WAIT_S)
-    return UNAVAILABLE, {"Retry-After": str(math.ceil(wait * random.uniform(1.0, 1.25)))}
+    return UNAVAILABLE, retry_after(error, MOST_WAIT_S)
 
 
 def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, MetricResult]]]) -> None:

@@ -34,6 +34,13 @@ def test_no_error_of_the_service_reaches_a_trainer_in_a_form_that_ends_it():
         assert ("Retry-After" in headers) == (status == 503), kind
 
 
+def test_an_exact_wait_is_as_exact_for_a_trainer_as_for_others():
+    """Of a quota: nothing at random on top, and no more than a trainer may wait."""
+    quota = [QuotaExceeded("used up", retry_after_s=wait_s) for wait_s in (7.0, 1e9) for _ in range(20)]
+
+    assert {"7", "30"} == {answer_to(error)[1]["Retry-After"] for error in quota}
+
+
 @pytest.mark.parametrize(
     "error",
     [
