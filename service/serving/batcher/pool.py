@@ -11,7 +11,6 @@ from typing import Self
 from models.core.contract import Model
 from models.core.examples import same
 from service.core.errors import Draining, ModelFault, ScoregateError
-from service.core.lanes import BULK
 from service.observability.instruments import Instruments
 from service.serving.batcher.device import (
     Device,
@@ -23,7 +22,7 @@ from service.serving.batcher.device import (
     warm_up,
 )
 from service.serving.batcher.runner import BatchRunner, Broken
-from service.serving.batcher.scheduler import RECENT_S, HostedModel, RunningBatch, Scheduler
+from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job
 
 log = logging.getLogger("scoregate.device")
@@ -74,7 +73,7 @@ class Pool:
             await self.warm(resident)
             self._instruments.model_ready.labels(resident.name).set(1)
         compute_on_one_core()
-        slots = [(device, slot) for device in self.devices for slot in device.slots]
+        slots = [(device, slot) for device in self.devices for slot in range(len(device.slots))]
         self._tasks = [asyncio.create_task(self._run(*each)) for each in slots]
         return self
 
@@ -167,56 +166,26 @@ class Pool:
 
     # --- the loop -------------------------------------------------------------------------------
 
-    async def _run(self, device: Device, slot: ExecutionSlot) -> None:
-        """Run batches on *slot* until the pool closes or *device* is taken out."""
+    async def _run(self, device: Device, slot: int) -> None:
+        """Run batches on a slot until the pool closes or *device* is taken out."""
         try:
             while not (self._closed or device.fault):
-                await self._run_next(device, slot)
+                await self._next(device, slot)
         except BaseException:
             self._close(Draining())
             raise
 
-    async def _run_next(self, device: Device, slot: ExecutionSlot) -> None:
+    async def _next(self, device: Device, slot: int) -> None:
         """Run a batch, or wait.  When it returns, nothing holds the calls of the batch."""
-        if (found := self._next(device, slot)) is None:
-            held_back = device.cores > 1 and any(each.queue.depth[BULK] for each in self.residents)
-            await self._wait_for_work(RECENT_S if held_back else None)
+        now = self.clock()
+        found = self.scheduler.next(now, device.name, slot, slots=len(device.slots), cores=device.cores)
+        if isinstance(found, RunningBatch):
+            await self._run_batch(found, device, device.slots[slot])
             return
-        resident = found[0]
-        await self._fill(resident, device)
-        if (found := self._next(device, slot)) is None or found[0] is not resident:  # another slot was faster
-            return
-        _, slots, threads = found
-        urgent = self.scheduler.is_urgent(resident, device.name)
-        batch = self.scheduler.begin(
-            resident, self.clock(), device.name, urgent=urgent, slots=slots, threads=threads
-        )
-        if batch:
-            await self._run_batch(batch, device, slot)
-
-    def _next(self, device: Device, slot: ExecutionSlot) -> tuple[LocalModel, int, int] | None:
-        """
-        Return the model whose batch may begin on *slot* now, the slots that share its calls, and its threads.
-
-        Bulk calls leave a core to interactive calls, and those of a large model leave one to small models.
-        """
-        running = self.scheduler.on(device.name)
-        cores = device.cores - sum(batch.threads for batch in running)
-        slots = min(cores, len(device.slots) - len(running))
-        if self._closed or slots <= 0:
-            return None
-        spare = device.cores > 1 and self.scheduler.serves_interactive(self.clock())
-        first = device.slots[0]
-        resident = self.scheduler.next(
-            device.name, spare=spare and slots == 1, large=slot is first or first.since == inf
-        )
-        if resident is None or (resident.large and slot is not first):
-            return None
-        bulk = resident.queue.waiting == BULK
-        if resident.large:
-            small = bulk and not all(each.large for each in self.residents)
-            return resident, 1, max(1, cores - small)
-        return resident, max(1, slots - (spare and bulk)), 1
+        self._work.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(found - now if found < inf else None):
+                await self._work.wait()
 
     async def _run_batch(self, batch: RunningBatch[Model], device: Device, slot: ExecutionSlot) -> None:
         slot.since = self.clock()
@@ -269,24 +238,3 @@ class Pool:
             self._instruments.model_ready.labels(resident.name).set(0)
             for call in resident.queue.take_all(self.clock()):
                 call.answer(reason)
-
-    async def _fill(self, resident: LocalModel, device: Device) -> None:
-        """Wait for more calls, see `Scheduler.waits_until`."""
-        known, since = frozenset(resident.queue.pending.groups), self.clock()
-        if not known and not resident.queue.linger_s:
-            return
-        while self.scheduler.next(device.name) is resident and not self._closed:
-            left_s = self.scheduler.waits_until(resident, known, since) - self.clock()
-            if left_s <= 0:
-                return
-            await self._wait_for_work(left_s)
-
-    async def _wait_for_work(self, seconds: float | None = None) -> None:
-        """Return when there may be work, after *seconds* at the latest if they are given."""
-        self._work.clear()
-        if seconds is None:
-            await self._work.wait()
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._work.wait()

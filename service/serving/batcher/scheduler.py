@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.serving.admission import Demand
@@ -79,6 +79,14 @@ class RunningBatch(Generic[M]):
     threads: int = 1
 
 
+class Wait(NamedTuple, Generic[M]):
+    """A slot waits since then for the next batch of a model, and for groups that were known by then."""
+
+    resident: HostedModel[M]
+    known: Set[Group]
+    since: float
+
+
 class Scheduler(Generic[M]):
     """
     Shares devices or a server among models.
@@ -107,6 +115,7 @@ class Scheduler(Generic[M]):
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
         self._ended: defaultdict[str, float] = defaultdict(lambda: now)  # end of each device's last batch
+        self._waits: dict[tuple[str, int], Wait[M]] = {}  # of slots that wait for a batch to fill
         self.progress = now
         for resident in self.residents:
             resident.ended = now
@@ -144,27 +153,61 @@ class Scheduler(Generic[M]):
         """Return the batches that run on *device*."""
         return [batch for batch in self._running if batch.device == device]
 
-    def next(self, device: str = "", *, spare: bool = False, large: bool = True) -> HostedModel[M] | None:
+    def next(
+        self, now: float, device: str = "", slot: int = 0, *, slots: int = 1, cores: int = 1
+    ) -> RunningBatch[M] | float:
         """
-        Return the model whose batch is next on *device*; None if nothing may begin there.
+        Begin the next batch on a slot of *device*; else return the time until which none begins there.
+
+        That time is infinite if none begins before something changes: a call arrives, is prepared or becomes
+        interactive, or a batch ends.  The first slot serves all models, the others small ones, so no slot
+        waits for what another one does.
+
+        On a CPU, bulk calls leave a core to interactive calls, also for `RECENT_S` after one.  Those of a
+        large model leave one to small models.
 
         Args:
-            spare: leave the slot to interactive calls: without any that wait, bulk calls do not begin.
-            large: a large model's batch may begin.
+            slots, cores: of the device.
         """
-        waiting = [
+        running = self.on(device)
+        cores_left = cores - sum(batch.threads for batch in running)
+        free = min(cores_left, slots - len(running))
+        while True:
+            wait = self._waits.pop((device, slot), None)
+            waiting = self._waiting(device, large=slot == 0)
+            if free <= 0 or not waiting:
+                return inf
+            spare_until = self._spare_until() if cores > 1 else -inf
+            spare = spare_until > now
+            if spare and free == 1 and not any(each.queue.depth[INTERACTIVE] for each in waiting):
+                return spare_until
+            resident = min(waiting, key=self._charge) if len(waiting) > 1 else waiting[0]
+            if wait is None or wait.resident is not resident:
+                wait = Wait(resident, frozenset(resident.queue.pending.groups), now)
+            if (until := self.waits_until(*wait)) > now:
+                self._waits[device, slot] = wait
+                return until
+            bulk = resident.queue.waiting == BULK
+            shares, threads = max(1, free - (spare and bulk)), 1
+            if resident.large:
+                small = bulk and not all(each.large for each in self.residents)
+                shares, threads = 1, max(1, cores_left - small)
+            urgent = self.is_urgent(resident, device)
+            if batch := self.begin(resident, now, device, urgent=urgent, slots=shares, threads=threads):
+                return batch
+
+    def _waiting(self, device: str, *, large: bool) -> list[HostedModel[M]]:
+        """Return the models with calls that may run on *device*; without large ones if *large* is not set."""
+        return [
             each
             for each in self.residents
             if each.queue.waiting and not each.paused and device in each.copies and (large or not each.large)
         ]
-        if spare and not any(each.queue.depth[INTERACTIVE] for each in waiting):
-            return None
-        return min(waiting, key=self._charge) if len(waiting) > 1 else next(iter(waiting), None)
 
-    def serves_interactive(self, now: float) -> bool:
-        """Return True if interactive calls wait, or one arrived less than `RECENT_S` ago."""
+    def _spare_until(self) -> float:
+        """Return the time until which bulk calls leave a core free; infinite while interactive calls wait."""
         waits = any(each.queue.depth[INTERACTIVE] for each in self.residents if not each.paused)
-        return waits or now - self._interactive_at < RECENT_S
+        return inf if waits else self._interactive_at + RECENT_S
 
     def _charge(self, resident: HostedModel[M]) -> float:
         """Return the charge of *resident*, with the predicted one of its running batches."""

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from service.core.concurrency.cpu_threads import cpu_threads
-from service.serving.batcher import pool
 from service.serving.batcher.device import AT_ONCE, LARGE_S, compute_on_one_core, is_out_of_memory
 from tests.support.devices import Words, device, outcomes_of, put, submitted, until_idle
 from tests.support.fakes import HELD_S
+from tests.support.handles import until
 
 pytestmark = pytest.mark.anyio
 
@@ -116,17 +116,17 @@ async def test_bulk_calls_leave_a_core_for_a_second_after_an_interactive_call(co
         await outcomes_of(jobs)
 
 
-async def test_the_core_that_bulk_calls_left_is_theirs_a_second_later(monkeypatch):
+async def test_the_core_that_bulk_calls_left_is_theirs_a_second_later():
     """Although no call arrives and no batch ends."""
-    monkeypatch.setattr(pool, "RECENT_S", 0.0)  # of the wait
     now = 0.0
     served, resident = device(Counting(), cores=2, clock=lambda: now)
     async with served:
         await outcomes_of(put(served, resident, "first", lane="interactive"))
+        now = 0.999
         jobs = await busy(served, resident, 16)
+        assert 1 == len(served.scheduler.running)
         now = 1.1
-        await until_idle()
-        assert 2 == len(served.scheduler.running)
+        await until(lambda: 2 == len(served.scheduler.running))
         resident.model.hold.set()
         await outcomes_of(jobs)
 

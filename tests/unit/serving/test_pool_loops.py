@@ -1,6 +1,7 @@
 """The loops of a pool: when batches begin, what their time counts for, and how the loops end."""
 
 import asyncio
+import threading
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from tests.support.devices import Words, device, holding, outcomes_of, pool, put, until_idle, value_of
+from tests.support.fakes import HELD_S
 
 pytestmark = pytest.mark.anyio
 
@@ -91,6 +93,32 @@ async def test_interactive_calls_run_next_to_a_bulk_batch_of_a_cpu_without_bulk_
         assert [True, True, True, False] == [call.running for call in (busy, *urgent, *bulk)]
         model.hold.set()
         assert ["busy", "a", "b", "bulk"] == await outcomes_of([busy, *urgent, *bulk])
+
+
+async def test_a_small_model_begins_on_the_core_that_a_large_one_leaves():
+    """However the slots' last batches ended: the second slot waited longer for work than the first."""
+    large, small = Words(), Words()
+    for model in (large, small):
+        model.info = replace(model.info, reentrant=True)
+    served, first, second = device(large, small, cores=2, clock=lambda: 0.0)
+    first.large, second.large = True, False
+    gates = {word: threading.Event() for word in "ab"}
+    small.answer = lambda call: gates[call].wait(HELD_S) and call if call in gates else call
+    async with served:
+        calls = put(served, second, *gates, lane="interactive")
+        for word, call in zip(gates, calls, strict=True):
+            gates[word].set()
+            await outcomes_of([call])
+            await until_idle()
+        first.charged = second.charged = 0.0
+        large.hold.clear()
+        [bulk] = put(served, first, "bulk")
+        [urgent] = put(served, second, "urgent", lane="interactive")
+        await until_idle()
+        assert urgent.running
+        bulk.promote()
+        large.hold.set()
+        await outcomes_of([bulk, urgent])
 
 
 @pytest.mark.parametrize("fault", ["the loop", "its batch"])

@@ -7,7 +7,7 @@ import pytest
 from models.core.contract import Prepared
 from service.serving.admission import Demand
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import HostedModel, Scheduler
+from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job
 
 
@@ -31,7 +31,11 @@ def learns(resident, *, fixed_s, per_token_s=0.0):
 
 def run(turns, resident, now, seconds):
     """A batch that takes so long; the calls in it."""
-    turn = turns.begin(resident, now)
+    return ended(turns, turns.begin(resident, now), now, seconds)
+
+
+def ended(turns, turn, now, seconds):
+    """The calls of a batch that began and took so long."""
     for call in turn.calls:
         call.begin(now)
         call.answer("outcome", seconds)
@@ -47,9 +51,9 @@ def test_the_model_that_was_charged_least_comes_next():
         put(turns, first)
         put(turns, second, lane="bulk")
     order, now = [], 0.0
-    while resident := turns.next():
-        order.append(resident.name)
-        run(turns, resident, now, 1.0)
+    while isinstance(batch := turns.next(now), RunningBatch):
+        order.append(batch.resident.name)
+        ended(turns, batch, now, 1.0)
         now += 1.0
 
     assert ["m0", "m1", "m0", "m0", "m1", "m1"] == order
@@ -81,7 +85,7 @@ def test_a_model_saves_up_no_turns_while_it_has_no_work():
     put(turns, second, now=99.0)
 
     assert pytest.approx(10.0) == second.charged
-    assert turns.next() is second
+    assert turns.next(99.0).resident is second
 
 
 def test_a_full_batch_and_one_that_nobody_is_on_the_way_to_go_at_once():
@@ -279,6 +283,84 @@ def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
 
     extent = turns.estimate(resident, Demand(calls=8))
     assert pytest.approx(expected) == (extent.seconds, extent.batches)
+
+
+def cpu(*large, cores):
+    """A scheduler's `next` for slots of a CPU, and a model for each of *large*, which says whether it is."""
+    turns, *residents = scheduler(len(large))
+    for resident, each in zip(residents, large, strict=True):
+        resident.large = each
+    return turns, lambda now, slot: turns.next(now, "", slot, slots=cores, cores=cores), *residents
+
+
+def test_a_slot_never_waits_for_what_the_first_one_does():
+    """The large model is charged less and waits for the first slot; a small one begins on the other."""
+    turns, begin, large, small = cpu(True, False, cores=2)
+    small.charged = 9.0
+    put(turns, large)
+    put(turns, small)
+
+    assert small is begin(0.0, 1).resident
+    assert large is begin(0.0, 0).resident
+    assert math.inf == begin(0.0, 1)
+
+
+def test_the_first_slot_serves_all_models_and_the_others_small_ones():
+    """A large model's batches have all cores that are free, but for one if they are of bulk calls."""
+    turns, begin, large, _ = cpu(True, False, cores=4)
+    for lane, threads in (("bulk", 3), ("interactive", 4)):
+        put(turns, large, lane=lane)
+        assert math.inf == begin(0.0, 1)
+        batch = begin(0.0, 0)
+        assert threads == batch.threads
+        turns.end(batch, 0.0)
+
+
+def test_bulk_calls_leave_the_last_core_until_a_second_after_an_interactive_call():
+    """To the moment; while interactive calls wait, until something changes."""
+    turns, begin, small = cpu(False, cores=2)
+    put(turns, small, now=5.0)
+    interactive = begin(5.0, 0)
+    for _ in range(6):
+        put(turns, small, lane="bulk", now=5.0)
+
+    assert 6.0 == begin(5.5, 1)
+    turns.end(interactive, 5.5)
+    assert 4 == len(begin(5.5, 0).calls), "two cores are free, of which one is left"
+    assert 6.0 == begin(5.9, 1)
+    assert 2 == len(begin(6.0, 1).calls)
+    assert math.inf == begin(6.0, 1)
+
+
+def test_a_slot_waits_for_its_batch_to_fill_and_begins_it_then():
+    """Its wait ends with the groups that were known when it began; the next batch has its own."""
+    turns, resident = scheduler()
+    learns(resident, fixed_s=4.0)
+    put(turns, resident, now=10.0)
+    group = resident.queue.pending.begin("interactive", 2, 10.0)
+    until = turns.next(10.0)
+    assert pytest.approx(18.0) == until
+    assert until == turns.next(12.0), "the same wait goes on"
+    put(turns, resident, now=12.0)
+    resident.queue.pending.end(group, 12.0)
+    later = resident.queue.pending.begin("interactive", 2, 12.0)
+    batch = turns.next(12.0)
+    assert 2 == len(batch.calls)
+
+    turns.end(batch, 13.0)
+    put(turns, resident, now=13.0)
+    assert pytest.approx(21.0) == turns.next(13.0)
+    resident.queue.pending.end(later, 13.0)
+
+
+def test_calls_whose_callers_have_left_are_no_batch_and_the_next_model_begins():
+    """A deadline that has passed is found when the batch is taken."""
+    turns, first, second = scheduler(2)
+    put(turns, first).deadline = 1.0
+    put(turns, second)
+
+    assert second is turns.next(1.0).resident
+    assert math.inf == turns.next(1.0)
 
 
 def test_calls_that_come_just_as_fast_as_waiting_pays_are_waited_for():

@@ -2,13 +2,14 @@
 
 from heapq import heappop, heappush
 from itertools import count
+from math import inf
 
 import pytest
 
 from models.core.contract import Prepared
 from service.serving.admission import Demand
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import HostedModel, Scheduler
+from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job
 
 FIXED_S, PER_CALL_S = 0.02, 0.01
@@ -44,8 +45,8 @@ def simulate(turns, devices, until=float("inf")):
             return
         if batch := running.pop(device, None):
             turns.end(batch, now)
-        hosted = turns.next(device)
-        if hosted and (batch := turns.begin(hosted, now, device)):
+        batch = turns.next(now, device)
+        if isinstance(batch, RunningBatch):
             running[device] = batch
             end = now + FIXED_S + PER_CALL_S * len(batch.calls)
             yield batch, end
@@ -81,7 +82,7 @@ def test_a_running_batch_counts_as_if_it_had_ended_as_predicted():
         turns.begin(hosted, 0.0, "cuda:0")
         put(turns, hosted, 1, lane)
 
-    assert first is turns.next("cuda:0")
+    assert first is turns.next(0.0, "cuda:0", slots=3, cores=3).resident
 
 
 def test_a_model_that_lost_its_last_device_still_has_a_predicted_wait():
@@ -148,9 +149,9 @@ def test_a_device_that_is_out_counts_no_more():
     before = turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s
     del hosted.copies["cuda:1"]
 
-    assert turns.next("cuda:1") is None
-    assert turns.next("cuda:0") is hosted
     assert 2 == pytest.approx(turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s / before)
+    assert inf == turns.next(1.0, "cuda:1")
+    assert turns.next(1.0, "cuda:0").resident is hosted
 
 
 def test_a_wait_ends_when_the_first_device_is_free():
@@ -177,8 +178,8 @@ def test_models_on_other_devices_delay_nobody():
     assert second.queue.estimate_s(400) / 4 == pytest.approx(
         turns.forecast(first, "bulk", Demand(), 0.0).wait_s, rel=0.01
     )
-    assert turns.next("cuda:0") is second
-    assert turns.next("cuda:9") is apart
+    assert turns.next(1.0, "cuda:0").resident is second
+    assert turns.next(1.0, "cuda:9").resident is apart
 
 
 def test_a_paused_model_begins_nothing_and_stalls_nothing():
@@ -187,7 +188,7 @@ def test_a_paused_model_begins_nothing_and_stalls_nothing():
     turns = Scheduler([first, second], 0.0)
     put(turns, first, 1)
     first.paused = True
-    assert turns.next("cuda:0") is None
+    assert inf == turns.next(1.0, "cuda:0")
     assert 0.0 == turns.stalled_s(100.0)
     put(turns, second, 1)
-    assert turns.next("cuda:0") is second
+    assert turns.next(1.0, "cuda:0").resident is second

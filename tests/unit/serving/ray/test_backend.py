@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from models.core.outcomes import Likelihood
-from models.families.fake import COST
+from models.families.fake.model import COST
 from service.core.errors import Draining, LaneFull, ModelFault
 from service.scoring.plan import Workload
 from service.serving.admission import Demand
