@@ -8,18 +8,20 @@ import gzip
 import io
 import json
 import os
+import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import IO, Any, AnyStr, BinaryIO, NoReturn, cast
 
+from scoregate import columnar
+from scoregate.columnar import has_more, rows_in
+
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
-ROWS = 64  # of Parquet that are decoded together; they may hold pictures
-BUFFER = 2**20  # bytes of a column of Parquet that are read together; `pre_buffer` would hold all
 
 LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
@@ -132,22 +134,36 @@ def comma_separated(path: Path) -> Iterator[Record]:
 
 
 def parquet(path: Path) -> Iterator[Record]:
-    rows = (values for batch in parquet_batches(path) for values in batch.to_pylist())
+    return of_batches(parquet_batches(path))
+
+
+def of_batches(batches: Iterable[Any]) -> Iterator[Record]:
+    """Yield the rows of record batches; one with a cell of more than `MAX_LINE` bytes has a fault."""
+    rows = (values for batch in batches for values in rows_in(batch))
     for number, values in enumerate(rows, 1):
-        yield Record(number, values)
+        larger = [name for name, cell in values.items() if has_more(cell, MAX_LINE)]
+        fault = f"column {larger[0]} has more than {MAX_LINE} bytes" if larger else ""
+        yield Record(number, {} if fault else values, fault)
 
 
 def parquet_batches(path: Path) -> Iterator[Any]:
-    """Yield the record batches of a Parquet file.  Raises `BadInput`."""
+    """Yield the record batches of a Parquet file, as `columnar`.  Raises `BadInput`."""
     pyarrow, reader = arrow()
     try:
-        with (
-            opened(path) as bytes_of,
-            reader.ParquetFile(bytes_of, buffer_size=BUFFER, pre_buffer=False) as file,
-        ):
-            yield from file.iter_batches(ROWS)
-    except pyarrow.ArrowException as exc:
+        with opened(path) as file:
+            yield from columnar.parquet_batches(file, reader)
+    except (pyarrow.ArrowException, columnar.TooLarge) as exc:
         raise BadInput(f"{path}: {exc}") from exc
+
+
+def arrow_batches(path: Path) -> Iterator[Any]:
+    """Yield the record batches of an Arrow stream or file, as `columnar`.  Raises `BadInput`."""
+    pyarrow, _ = arrow()
+    try:
+        with opened(path) as file, opened(path) as again:
+            yield from columnar.arrow_batches(file, again, pyarrow)
+    except (pyarrow.ArrowException, columnar.TooLarge, struct.error) as exc:
+        raise BadInput(str(exc)) from exc
 
 
 def number(cell: Any) -> float:

@@ -7,9 +7,9 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from scoregate.data.shards import arrow_batches, stem
+from scoregate.data.shards import stem
 from scoregate.data.tars import groups
-from scoregate.records import GZIP, arrow, kind, parquet_batches
+from scoregate.records import GZIP, arrow, arrow_batches, kind, parquet_batches
 
 ROWS = 100  # of a group of rows, at least; `datasets` writes pictures in groups of 100
 BATCHES: Mapping[str, Callable[[Path], Iterator[Any]]] = {

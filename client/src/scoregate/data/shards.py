@@ -14,13 +14,13 @@ from scoregate.data.tars import Member, groups
 from scoregate.records import (
     GZIP,
     MAX_LINE,
-    ROWS,
     BadInput,
     Record,
     arrow,
-    check_regular,
+    arrow_batches,
     json_record,
     kind,
+    of_batches,
     parquet,
 )
 
@@ -169,23 +169,9 @@ def values_of(name: str, parts: Mapping[str, bytes]) -> dict[str, Any]:
     return {**values, "image": image} | ({} if prompt is None else {"prompt": prompt})
 
 
-def arrow_batches(shard: Path) -> Iterator[Any]:
-    """Yield the record batches of an Arrow stream, of at most `ROWS` rows.  Raises `BadInput`."""
-    pyarrow, _ = arrow()
-    check_regular(shard)
-    try:
-        with pyarrow.OSFile(str(shard)) as file, pyarrow.ipc.open_stream(file) as stream:
-            for batch in stream:
-                yield from (batch[start : start + ROWS] for start in range(0, len(batch), ROWS))
-    except pyarrow.ArrowException as exc:
-        raise BadInput(str(exc)) from exc
-
-
 def arrow_rows(shard: Path) -> Iterator[Record]:
     """Yield the rows of an Arrow file."""
-    rows = (values for batch in arrow_batches(shard) for values in batch.to_pylist())
-    for number, values in enumerate(rows, 1):
-        yield Record(number, values)
+    return of_batches(arrow_batches(shard))
 
 
 READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
