@@ -10,6 +10,7 @@ import logging
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 from starlette.requests import Request
@@ -259,17 +260,21 @@ class Window:
                 late = dict.fromkeys(metrics, DeadlineExceeded(stage="queue"))
                 self._outcomes[number] = late | self._outcomes[number]
             return
-        context = replace(self._context, charge=free) if charged else self._context
+        context = replace(self._context, charge=free if charged else partial(self._charge, numbers))
         try:
             report = await self._engine.score([self._items[n] for n in numbers], metrics, context)
         except ScoregateError as error:
             for number in numbers:
                 self._outcomes[number] |= dict.fromkeys(metrics, bare(error))
             return
-        self._charged.update(numbers)
         self.warned |= {warned.note.code for warned in report.warnings}
         for number, item in zip(numbers, report.items, strict=True):
             self._outcomes[number] |= item.results
+
+    def _charge(self, numbers: Sequence[int], pairs: int) -> None:
+        """Charge the quota for items, which are then scored again for free, also if this attempt fails."""
+        self._context.charge(pairs)
+        self._charged.update(numbers)
 
 
 def shared(sources: Iterable[Source]) -> list[ImageRef]:

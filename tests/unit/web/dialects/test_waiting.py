@@ -9,6 +9,7 @@ from service.core.errors import (
     DeadlineExceeded,
     LaneFull,
     Malformed,
+    ModelChanged,
     ModelFault,
     NotReady,
     Overloaded,
@@ -18,6 +19,9 @@ from service.core.errors import (
     TooLarge,
     UpstreamFailed,
 )
+from service.metrics.common.contract import Score
+from service.scoring.plan import UnopenedItem
+from service.scoring.report import ItemReport, Report
 from service.serving.admission import WaitingRoom
 from service.serving.context import Context
 from service.web.dialects.scoring import Window, answer_to, is_temporary
@@ -85,3 +89,46 @@ async def test_what_is_refused_though_there_is_room_is_not_asked_without_a_pause
 
     assert len(asked) <= len(pauses) + 1
     assert all(pause > 0 for pause in pauses)
+
+
+@pytest.mark.parametrize("fault", [ModelChanged("again"), NotReady()])
+async def test_items_whose_models_changed_again_after_the_charge_are_charged_once(monkeypatch, fault):
+    """The attempt fails as a whole and is repeated for free, and so is a metric that fails alone."""
+    charged, sleep = [], asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda seconds: sleep(0))
+    score = Score(0.5, {})
+    attempts = [fault, {"vqascore": score, "ocr": Overloaded()}, fault, {"ocr": score}]
+
+    class Changing:
+        async def score(self, items, metrics, context):
+            context.charge(len(items) * len(metrics))
+            if isinstance(outcome := attempts.pop(0), ScoregateError):
+                raise outcome
+            return Report([ItemReport(item, outcome) for item in items])
+
+    context = Context("", math.inf, "bulk", None, charge=charged.append)
+    with WaitingRoom(0).place(0, 1) as place:
+        window = Window(Changing(), [UnopenedItem("a", [])] * 2, [("vqascore", "ocr")] * 2, context)
+        outcomes = await window.outcomes(place)
+
+    assert ([4], []) == (charged, attempts)
+    assert [{"vqascore": score, "ocr": score}] * 2 == outcomes
+
+
+async def test_items_that_were_refused_before_the_charge_are_charged_later(monkeypatch):
+    """They were not scored: the attempt that scores them pays."""
+    charged, sleep, attempts = [], asyncio.sleep, [LaneFull(), None]
+    monkeypatch.setattr(asyncio, "sleep", lambda seconds: sleep(0))
+
+    class Full:
+        async def score(self, items, metrics, context):
+            if refused := attempts.pop(0):
+                raise refused
+            context.charge(len(items))
+            return Report([ItemReport(item, {"vqascore": Score(0.5, {})}) for item in items])
+
+    context = Context("", math.inf, "bulk", None, charge=charged.append)
+    with WaitingRoom(0).place(0, 1) as place:
+        await Window(Full(), [UnopenedItem("a", [])], [("vqascore",)], context).outcomes(place)
+
+    assert [1] == charged
