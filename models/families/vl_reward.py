@@ -3,15 +3,15 @@ Reward models on a vision-language model of Qwen: chats, pixels, and the states 
 
     pictures -> patches -> vision tower -> language model, with the text -> states of the reward tokens
 
-Each family has a head of its own on these states, in float32; `head_of` builds that of HPSv3, which others
-have too.  Networks and patches are those of transformers.
+`VlReward` loads the model of any family.  Each family has a head of its own on these states, in float32;
+`head_of` builds that of HPSv3, which others have too.  Networks and patches are those of transformers.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import PIL.Image
 import torch
@@ -19,7 +19,15 @@ from tokenizers import AddedToken, Tokenizer
 from torch import nn
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES, read_json
+from models.checkpoints.files import (
+    CONFIG,
+    PREPROCESSOR,
+    PROCESSOR,
+    TOKENIZER_FILES,
+    first_weights,
+    read_json,
+)
+from models.checkpoints.info import info_of
 from models.checkpoints.locate import (
     ModelArguments,
     download,
@@ -29,8 +37,9 @@ from models.checkpoints.locate import (
     model_arguments,
 )
 from models.checkpoints.pretrained import load_processor, load_state, load_tokenizer, thread_safe
-from models.checkpoints.weights import DTYPES, mismatch, translated
+from models.checkpoints.weights import DTYPES, mismatch, read_file, translated
 from models.core.contract import CheckpointError, ModelError
+from models.core.family import Family
 from models.core.messages import in_short
 from models.core.settings import TunedSettings
 from models.families.inputs import padded
@@ -346,3 +355,108 @@ def head_of(tensors: Mapping[str, torch.Tensor], width: int, place: Path, prefix
         raise CheckpointError(f"{place}: not a head of {width} numbers ({prefix}…): {wrong}")
     head.load_state_dict(held)
     return head.float()
+
+
+# --- the model ----------------------------------------------------------------------------------
+
+
+class VlReward:
+    """
+    A loaded reward model; a family declares what its released code has.
+
+    Args as in `ModelArguments`, and the directory of the base model's files if that is another one.  Raises
+    `CheckpointError`.
+
+    Attributes:
+        family: declaration of the family.
+        base_repository: the base model's, on the hub.
+        weights: names of the file with the weights, of which the first that exists is read.
+        settings_files: names of other files of the checkpoint on which an output depends.
+        network_class: class of transformers, without the language model's head.
+        model_type: in the base model's configuration.
+        processor_class: class of the image processor.
+        instructions: one for each chat about a call, with `PROMPT` and the reward tokens.
+        reward_tokens, media, flat: of `Chat` and `Network`.
+        head_names: beginnings of the names of the tensors that are not the network's.
+        network: the network.
+        head: what maps states of reward tokens to outputs.
+    """
+
+    family: ClassVar[Family]
+    base_repository: ClassVar[str]
+    weights: ClassVar[tuple[str, ...]]
+    settings_files: ClassVar[tuple[str, ...]] = ()
+    network_class: ClassVar[Any]
+    model_type: ClassVar[str]
+    processor_class: ClassVar[Any]
+    instructions: ClassVar[tuple[str, ...]]
+    reward_tokens: ClassVar[tuple[str, ...]] = (TOKEN,)
+    media: ClassVar[tuple[str, ...]] = ("image",)
+    flat: ClassVar[bool] = True
+    head_names: ClassVar[tuple[str, ...]] = (HEAD,)
+
+    head: nn.Module
+
+    def __init__(
+        self,
+        directory: Path,
+        base: Path | None = None,
+        *,
+        dtype: str,
+        device: str,
+        id: str = "",
+        revision: str = "",
+    ) -> None:
+        base = base or directory
+        self._read_settings(directory)
+        [path] = self.weights_files(directory)
+        self._chats = [Chat(base, text, self.reward_tokens, self.media) for text in self.instructions]
+        self._pixels = self._pixels_in(base)
+        tensors = self._tensors_in(path, dtype)
+        rest = {name: each for name, each in tensors.items() if not name.startswith(self.head_names)}
+        self.network = Network(
+            self.network_class,
+            self.model_type,
+            base,
+            body(rest),
+            path,
+            words=self._chats[0].size,
+            dtype=dtype,
+            device=device,
+            flat=self.flat,
+            video="video" in self.media,
+        )
+        self.head = self._head_in(tensors, path).to(device).eval()
+        files = [*self.settings_files, *(str(base / name) for name in BASE_FILES)]
+        self.info = info_of(self.family, directory, files, dtype, device, id, revision, weights=[path])
+
+    @classmethod
+    def from_settings(cls, settings: TunedSettings) -> Self:
+        """Load the model of a table.  Raises `CheckpointError`."""
+        arguments, base = located(settings, cls.base_repository, cls.downloads())
+        return cls(base=base, **arguments)
+
+    @classmethod
+    def weights_files(cls, directory: Path) -> list[Path]:
+        """Return the file with the weights.  Raises `CheckpointError`."""
+        return [first_weights(directory, cls.weights)]
+
+    @classmethod
+    def downloads(cls) -> Sequence[str]:
+        """Return the names of the files to download from the checkpoint's repository; may be patterns."""
+        return cls.weights
+
+    def _read_settings(self, directory: Path) -> None:
+        """Read a checkpoint's own settings, if its layout has some.  Raises `CheckpointError`."""
+
+    def _pixels_in(self, base: Path) -> PatchPixels:
+        """Return how pictures become patches, by the processor in *base*.  Raises `CheckpointError`."""
+        return PatchPixels(base, self.processor_class)
+
+    def _tensors_in(self, path: Path, dtype: str) -> Mapping[str, torch.Tensor]:
+        """Return the tensors in *path* by the names of `body` and the head.  Raises `CheckpointError`."""
+        return read_file(path, "cpu", mapped=True)
+
+    def _head_in(self, tensors: Mapping[str, torch.Tensor], path: Path) -> nn.Module:
+        """Build the head from the *tensors* in *path*.  Raises `CheckpointError` if they don't fit."""
+        return head_of(tensors, self.network.width, path)

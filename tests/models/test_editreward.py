@@ -71,7 +71,7 @@ def test_in_half_precision_the_outputs_are_near(directory, model, dtype):
     rough = EditReward(directory, dtype=dtype, device="cpu")
     bound = {"bfloat16": 0.2, "float16": 0.02}[dtype]
 
-    assert {torch.float32} == {weight.dtype for head in rough.heads for weight in head.parameters()}
+    assert {torch.float32} == {weight.dtype for weight in rough.head.parameters()}
     for exact, found in zip(outputs(model, *CALLS[:3]), outputs(rough, *CALLS[:3]), strict=True):
         assert found == pytest.approx(exact, rel=0, abs=bound)
         assert found != exact
@@ -81,7 +81,7 @@ def test_an_output_that_is_not_finite_is_an_error(directory):
     """Never a number, and never 0."""
     model = EditReward(directory, **ON_THE_CPU)
     with torch.no_grad():
-        model.heads[1][-1].bias.fill_(torch.nan)
+        model.head[1][-1].bias.fill_(torch.nan)
 
     assert [ModelError] == [*map(type, model.score([model.prepare(CALLS[0])]))]
 
@@ -176,6 +176,6 @@ def test_a_tensor_that_is_left_on_the_cpu_raises(tmp_path, monkeypatch):
 
         monkeypatch.setattr(model.network.module, "get_image_features", features)
         assert [Reward] * 2 == [*map(type, model.score([model.prepare(call) for call in CALLS[:2]]))]
-        model.heads[1].to("cpu")
+        model.head[1].to("cpu")
         with pytest.raises(RuntimeError, match="device"):
             outputs(model, CALLS[0])

@@ -66,7 +66,7 @@ def test_special_tokens_in_a_prompt_are_text(model):
 
     assert len(plain.places) == len(written.places) == 1
     for token in ("<|Reward|>", "<|im_end|>", "<|image_pad|>"):
-        id = model._chat._special.token_to_id(token)
+        id = model._chats[0]._special.token_to_id(token)
         assert list(plain.ids).count(id) == list(written.ids).count(id)
 
 

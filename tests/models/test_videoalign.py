@@ -79,7 +79,7 @@ def test_special_tokens_in_a_prompt_are_text(model):
 
     assert len(plain.places) == len(written.places) == 3
     for token in (*TOKENS, "<|video_pad|>"):
-        id = model._chat._special.token_to_id(token)
+        id = model._chats[0]._special.token_to_id(token)
         assert list(plain.ids).count(id) == list(written.ids).count(id)
 
 
@@ -89,7 +89,7 @@ def test_in_half_precision_the_outputs_are_near(directory, model, dtype):
     rough = VideoAlign(directory, dtype=dtype, device="cpu")
     bound = {"bfloat16": 0.2, "float16": 0.02}[dtype]
 
-    assert torch.float32 == rough.head.dtype
+    assert torch.float32 == rough.head.weight.dtype
     for exact, found in zip(outputs(model, *CALLS[:4]), outputs(rough, *CALLS[:4]), strict=True):
         assert found == pytest.approx(exact, rel=0, abs=bound)
         assert found != exact
@@ -112,7 +112,7 @@ def test_a_call_that_it_cannot_answer_is_refused(model, call, why):
 def test_an_output_that_is_not_finite_is_an_error(directory):
     """Never a number, and never 0."""
     model = VideoAlign(directory, **ON_THE_CPU)
-    model.head.fill_(torch.nan)
+    model.head.weight.fill_(torch.nan)
 
     assert [ModelError] == [*map(type, model.score([model.prepare(CALLS[0])]))]
 
@@ -276,6 +276,6 @@ def test_a_tensor_that_is_left_on_the_cpu_raises(directory, monkeypatch):
         monkeypatch.setattr(model.network.module, "get_video_features", features)
         assert [Reward] * 3 == [*map(type, model.score([model.prepare(call) for call in CALLS[:3]]))]
         assert [("cuda", torch.float16, "cuda", 1176)] == seen
-        model.head = model.head.to("cpu")
+        model.head.to("cpu")
         with pytest.raises(RuntimeError, match="device"):
             outputs(model, CALLS[0])

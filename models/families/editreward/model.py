@@ -6,91 +6,50 @@ head of its own.  Instructions, pixels and heads are those of the released code,
 calls the language model with embeddings alone, so the tokens of pictures have the positions of a text's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
+from torch import nn
 from transformers import Qwen2_5_VLModel, Qwen2VLImageProcessorPil
 
-from models.checkpoints.files import first_weights
-from models.checkpoints.info import info_of
-from models.checkpoints.weights import read_file
 from models.core.calls import EditCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
-from models.core.settings import TunedSettings
 from models.families.editreward import BASE, FAMILY
-from models.families.vl_reward import (
-    BASE_FILES,
-    TOKEN,
-    Chat,
-    Chatted,
-    Network,
-    PatchPixels,
-    body,
-    head_of,
-    located,
+from models.families.vl_reward import Chatted, VlReward, head_of
+
+HEADS = "rm_heads."
+NAMES = ("head_0", "head_1")
+INSTRUCTIONS = tuple(
+    Path(__file__).with_name(name).read_text("utf-8") for name in ("following.txt", "quality.txt")
 )
 
-MODEL_TYPE = "qwen2_5_vl"  # MiMo-VL has it, too
-WEIGHTS = ("model.pth", "model.safetensors")  # the first that exists is read
-HEADS = "rm_heads."
-INSTRUCTIONS = [
-    Path(__file__).with_name(name).read_text("utf-8") for name in ("following.txt", "quality.txt")
-]
 
+class EditReward(VlReward):
+    """A loaded EditReward, with two heads and a chat for each."""
 
-def weights_files(directory: Path) -> list[Path]:
-    """Return the file with the weights.  Raises `CheckpointError`."""
-    return [first_weights(directory, WEIGHTS)]
+    family, base_repository = FAMILY, BASE
+    weights = ("model.pth", "model.safetensors")
+    network_class, model_type = Qwen2_5_VLModel, "qwen2_5_vl"  # MiMo-VL has this type, too
+    processor_class = Qwen2VLImageProcessorPil
+    instructions = INSTRUCTIONS
+    media = ("image", "image")
+    head_names = (HEADS,)
+    head: nn.ModuleList
 
-
-class EditReward:
-    """
-    A loaded EditReward; the heads are float32.
-
-    Args as in `ModelArguments`, and the directory of the base model's files if that is another one.  Raises
-    `CheckpointError`.
-    """
-
-    def __init__(
-        self,
-        directory: Path,
-        base: Path | None = None,
-        *,
-        dtype: str,
-        device: str,
-        id: str = "",
-        revision: str = "",
-    ) -> None:
-        base = base or directory
-        [path] = weights_files(directory)
-        self._chats = [Chat(base, text, [TOKEN], ["image", "image"]) for text in INSTRUCTIONS]
-        self._pixels = PatchPixels(base, Qwen2VLImageProcessorPil)
-        tensors = read_file(path, "cpu", mapped=True)
+    def _tensors_in(self, path: Path, dtype: str) -> Mapping[str, torch.Tensor]:
+        tensors = super()._tensors_in(path, dtype)
         names = {name.partition(HEADS)[2].partition(".")[0] for name in tensors if name.startswith(HEADS)}
-        if names != {"head_0", "head_1"}:
+        if names != {*NAMES}:
             listed = ", ".join(sorted(names)) or "none"
             raise CheckpointError(f"{path}: has not the two heads {HEADS}head_0 and head_1, but {listed}")
-        rest = {name: each for name, each in tensors.items() if not name.startswith(HEADS)}
-        self.network = Network(
-            Qwen2_5_VLModel,
-            MODEL_TYPE,
-            base,
-            body(rest),
-            path,
-            words=self._chats[0].size,
-            dtype=dtype,
-            device=device,
-            flat=True,
-        )
+        return tensors
+
+    def _head_in(self, tensors: Mapping[str, torch.Tensor], path: Path) -> nn.ModuleList:
         width = self.network.width
-        self.heads = [
-            head_of(tensors, width, path, f"{HEADS}{name}.").to(device).eval() for name in sorted(names)
-        ]
-        files = [str(base / name) for name in BASE_FILES]
-        self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, weights=[path])
+        return nn.ModuleList(head_of(tensors, width, path, f"{HEADS}{name}.") for name in NAMES)
 
     def prepare(self, call: EditCall) -> Prepared:
         """Cut both images into patches and tokenise the prompt twice; the cost counts patches and tokens."""
@@ -107,7 +66,7 @@ class EditReward:
         """
         chats: list[Chatted] = [chat for prepared in batch for chat in prepared.data]
         states = self.network.states(chats)[:, 0].reshape(len(batch), 2, -1)
-        both = torch.stack([head(states[:, place]) for place, head in enumerate(self.heads)], 1)
+        both = torch.stack([head(states[:, place]) for place, head in enumerate(self.head)], 1)
         outputs = torch.cat([both.mean(1, keepdim=True), both], 1).flatten(1)
         return [Reward(tuple(row)).checked() for row in outputs.tolist()]
 
@@ -116,7 +75,5 @@ class EditReward:
         return EditCall(picture, "make the circle red", picture)
 
 
-def from_settings(settings: TunedSettings) -> EditReward:
-    """Load the model of a table.  Raises `CheckpointError`."""
-    arguments, base = located(settings, BASE, WEIGHTS)
-    return EditReward(base=base, **arguments)
+# The names in the declaration.
+weights_files, from_settings = EditReward.weights_files, EditReward.from_settings

@@ -13,38 +13,17 @@ import torch
 from torch import nn
 from transformers import Qwen2VLImageProcessor, Qwen3VLModel
 
-from models.checkpoints.files import first_weights
-from models.checkpoints.info import info_of
-from models.checkpoints.weights import mismatch, read_file
+from models.checkpoints.weights import mismatch
 from models.core.calls import ProgressCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
-from models.core.settings import TunedSettings
 from models.families.hpsv3pp import BASE, FAMILY
-from models.families.vl_reward import (
-    BASE_FILES,
-    HEAD,
-    TOKEN,
-    Chat,
-    Chatted,
-    Network,
-    PatchPixels,
-    body,
-    head_of,
-    located,
-)
+from models.families.vl_reward import HEAD, Chatted, VlReward, head_of
 
-MODEL_TYPE = "qwen3_vl"
-WEIGHTS = ("hpsv3++.safetensors", "hpsv3++.pth")  # the first that exists is read
 INSTRUCTION = Path(__file__).with_name("instruction.txt").read_text("utf-8")
 FIRST = "cond_encoder.0.weight"  # its rows are the width of the condition
 PARTS = (HEAD, "cond_encoder.", "film_gen.", "cap_encoder.")
-
-
-def weights_files(directory: Path) -> list[Path]:
-    """Return the file with the weights.  Raises `CheckpointError`."""
-    return [first_weights(directory, WEIGHTS)]
 
 
 class Capability(nn.Module):
@@ -103,63 +82,37 @@ def modulated(tensors: Mapping[str, torch.Tensor], width: int, place: Path) -> M
     return head.float()
 
 
-class Hpsv3pp:
-    """
-    A loaded HPSv3++; the head is float32.
+class Hpsv3pp(VlReward):
+    """A loaded HPSv3++."""
 
-    Args as in `ModelArguments`, and the directory of the base model's files if that is another one.  Raises
-    `CheckpointError`.
-    """
+    family, base_repository = FAMILY, BASE
+    weights = ("hpsv3++.safetensors", "hpsv3++.pth")
+    network_class, model_type = Qwen3VLModel, "qwen3_vl"
+    processor_class = Qwen2VLImageProcessor
+    instructions = (INSTRUCTION,)
+    flat = False
+    head_names = PARTS
 
-    def __init__(
-        self,
-        directory: Path,
-        base: Path | None = None,
-        *,
-        dtype: str,
-        device: str,
-        id: str = "",
-        revision: str = "",
-    ) -> None:
-        base = base or directory
-        [path] = weights_files(directory)
-        self._chat = Chat(base, INSTRUCTION, [TOKEN], ["image"])
-        self._pixels = PatchPixels(base, Qwen2VLImageProcessor)
-        tensors = read_file(path, "cpu", mapped=True)
-        rest = {name: each for name, each in tensors.items() if not name.startswith(PARTS)}
-        self.network = Network(
-            Qwen3VLModel,
-            MODEL_TYPE,
-            base,
-            body(rest),
-            path,
-            words=self._chat.size,
-            dtype=dtype,
-            device=device,
-        )
-        self.head = modulated(tensors, self.network.width, path).to(device).eval()
-        self._device = torch.device(device)
-        files = [str(base / name) for name in BASE_FILES]
-        self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, weights=[path])
+    def _head_in(self, tensors: Mapping[str, torch.Tensor], path: Path) -> Modulated:
+        return modulated(tensors, self.network.width, path)
 
     def prepare(self, call: ProgressCall) -> Prepared:
         """Cut the image into patches and tokenise the prompt; the cost counts patches and tokens."""
-        chat = self.network.chatted(self._chat, call.prompt, [self._pixels.of(call.image)])
+        chat = self.network.chatted(self._chats[0], call.prompt, [self._pixels.of(call.image)])
         return Prepared(chat.cost, (chat, call.progress))
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
         """Run the network once on the chats of all calls."""
         chats: list[Chatted] = [prepared.data[0] for prepared in batch]
-        progress = torch.tensor([prepared.data[1] for prepared in batch], device=self._device)
-        outputs = self.head(self.network.states(chats)[:, 0], progress)
+        states = self.network.states(chats)[:, 0]
+        progress = torch.tensor([prepared.data[1] for prepared in batch], device=states.device)
+        outputs = self.head(states, progress)
         return [Reward(tuple(row)).checked() for row in outputs.tolist()]
 
     def example(self) -> ProgressCall:
         return ProgressCall(grey(448, 448), "a red circle left of a blue square")
 
 
-def from_settings(settings: TunedSettings) -> Hpsv3pp:
-    """Load the model of a table.  Raises `CheckpointError`."""
-    arguments, base = located(settings, BASE, WEIGHTS)
-    return Hpsv3pp(base=base, **arguments)
+# The names in the declaration.
+weights_files, from_settings = Hpsv3pp.weights_files, Hpsv3pp.from_settings

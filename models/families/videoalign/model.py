@@ -6,40 +6,27 @@ alignment.  Instruction, pixels, head and normalisation are those of the release
 model with embeddings alone, so the tokens of a video have the positions of a text's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import PIL.Image
 import torch
+from torch import nn
 from torch.nn.functional import interpolate
 from transformers import Qwen2VLImageProcessorPil, Qwen2VLModel
 
-from models.checkpoints.info import info_of
-from models.checkpoints.weights import DTYPES, read_file
+from models.checkpoints.weights import DTYPES
 from models.core.calls import VideoCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
-from models.core.settings import TunedSettings
 from models.families.videoalign import BASE, FAMILY
 from models.families.videoalign.layout import PATTERNS, SETTINGS, Norm, merged, read_config, weights_files
-from models.families.vl_reward import (
-    BASE_FILES,
-    FACTOR,
-    Chat,
-    Chatted,
-    Network,
-    Patches,
-    PatchPixels,
-    body,
-    located,
-    sides,
-)
+from models.families.vl_reward import FACTOR, Chatted, Patches, PatchPixels, VlReward, sides
 from models.images.image import Image
 
-MODEL_TYPE = "qwen2_vl"
 INSTRUCTION = Path(__file__).with_name("instruction.txt").read_text("utf-8")
 TOKENS = ("<|VQ_reward|>", "<|MQ_reward|>", "<|TA_reward|>")
 HEAD = "rm_head.weight"
@@ -83,69 +70,70 @@ class FramePixels(PatchPixels):
         return PIL.Image.fromarray(found[0].clamp(0, 255).round().byte().movedim(0, -1).numpy())
 
 
-class VideoAlign:
-    """
-    A loaded VideoAlign; the head is float32.
+class TokenHead(nn.Module):
+    """A linear head with a row of weights for each reward token, (tokens, width)."""
 
-    Args as in `ModelArguments`, and the directory of the base model's files if that is another one.  Raises
-    `CheckpointError`.
-    """
+    weight: torch.Tensor
 
-    def __init__(
-        self,
-        directory: Path,
-        base: Path | None = None,
-        *,
-        dtype: str,
-        device: str,
-        id: str = "",
-        revision: str = "",
-    ) -> None:
-        base = base or directory
-        config, [path] = read_config(directory), weights_files(directory)
-        self._norm = config.inference_config or Norm()
-        self._chat = Chat(base, INSTRUCTION, TOKENS, ["video"])
-        self._pixels = FramePixels(base, Qwen2VLImageProcessorPil, config.data_config.max_frame_pixels)
-        held = read_file(path, "cpu", mapped=True)
-        tensors = merged(held, config.peft_lora_config, DTYPES[dtype], path)
-        head = tensors.pop(HEAD, torch.zeros(0))
-        self.network = Network(
-            Qwen2VLModel,
-            MODEL_TYPE,
-            base,
-            body(tensors),
-            path,
-            words=self._chat.size,
-            dtype=dtype,
-            device=device,
-            flat=True,
-            video=True,
-        )
+    def __init__(self, weight: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("weight", weight)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Map states (N, tokens, width) to outputs (N, tokens)."""
+        outputs: torch.Tensor = (states * self.weight).sum(-1)
+        return outputs
+
+
+class VideoAlign(VlReward):
+    """A loaded VideoAlign."""
+
+    family, base_repository = FAMILY, BASE
+    settings_files = (SETTINGS,)
+    weights_files = staticmethod(weights_files)
+    network_class, model_type = Qwen2VLModel, "qwen2_vl"
+    processor_class = Qwen2VLImageProcessorPil
+    instructions = (INSTRUCTION,)
+    reward_tokens, media = TOKENS, ("video",)
+    head_names = (HEAD,)
+    _pixels: FramePixels
+
+    @classmethod
+    def downloads(cls) -> Sequence[str]:
+        return PATTERNS
+
+    def _read_settings(self, directory: Path) -> None:
+        self._config = read_config(directory)
+        self._norm = self._config.inference_config or Norm()
+
+    def _pixels_in(self, base: Path) -> FramePixels:
+        return FramePixels(base, self.processor_class, self._config.data_config.max_frame_pixels)
+
+    def _tensors_in(self, path: Path, dtype: str) -> Mapping[str, torch.Tensor]:
+        tensors = super()._tensors_in(path, dtype)
+        return merged(tensors, self._config.peft_lora_config, DTYPES[dtype], path)
+
+    def _head_in(self, tensors: Mapping[str, torch.Tensor], path: Path) -> TokenHead:
+        weight = tensors.get(HEAD, torch.zeros(0))
         wanted = (len(TOKENS), self.network.width)
-        if head.shape != wanted:
-            raise CheckpointError(f"{path}: {HEAD} has the shape {(*head.shape,)}, not {wanted}")
-        self.head = head.float().to(device)
-        files = [SETTINGS, *(str(base / name) for name in BASE_FILES)]
-        self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, weights=[path])
+        if weight.shape != wanted:
+            raise CheckpointError(f"{path}: {HEAD} has the shape {(*weight.shape,)}, not {wanted}")
+        return TokenHead(weight.float())
 
     def prepare(self, call: VideoCall) -> Prepared:
         """Cut the frames into patches and tokenise the prompt; the cost counts patches and tokens."""
-        chat = self.network.chatted(self._chat, call.prompt, [self._pixels.of_all(call.frames)])
+        chat = self.network.chatted(self._chats[0], call.prompt, [self._pixels.of_all(call.frames)])
         return Prepared(chat.cost, chat)
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
         """Run the network once on the chats of all calls; the outputs are the sum, and its three parts."""
         chats: list[Chatted] = [prepared.data for prepared in batch]
-        found = (self.network.states(chats) * self.head).sum(-1)  # of each token one row of the head
-        rows = map(self._norm.of, found.tolist())
+        rows = map(self._norm.of, self.head(self.network.states(chats)).tolist())
         return [Reward((sum(row), *row)).checked() for row in rows]
 
     def example(self) -> VideoCall:
         return VideoCall((grey(448, 448),) * 4, "a red circle rolls to the left")
 
 
-def from_settings(settings: TunedSettings) -> VideoAlign:
-    """Load the model of a table.  Raises `CheckpointError`."""
-    arguments, base = located(settings, BASE, PATTERNS)
-    return VideoAlign(base=base, **arguments)
+from_settings = VideoAlign.from_settings  # the name in the declaration
