@@ -24,8 +24,8 @@ import scoregate
 from loadtest.corpus import pictures
 from scoregate.cli import batch
 from scoregate.cli.main import parser
-from scoregate.cli.results import lines_of
 from scoregate.cli.source import named
+from scoregate.runs.results import lines_of
 
 PROFILE = """
 [models.vqa]

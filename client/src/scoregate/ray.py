@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.cli.batch import plan_of, with_options
-from scoregate.cli.lines import Line, Plan
 from scoregate.cli.pool import own_store
-from scoregate.cli.results import Results
-from scoregate.cli.scoring import Part, score
-from scoregate.cli.tables import fields, flat
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import RELATED, Row
 from scoregate.errors import BadImage
@@ -21,6 +17,10 @@ from scoregate.images import encoded
 from scoregate.items import names_of
 from scoregate.local import load
 from scoregate.records import Record, arrow
+from scoregate.runs.lines import Line, Plan
+from scoregate.runs.results import Results
+from scoregate.runs.scoring import Part, score
+from scoregate.runs.tables import fields, flat
 
 ITS_OWN = ("row", "image", "prompt")  # of a line; the batch has these itself
 

@@ -33,6 +33,10 @@ class BadInput(ValueError):
     """A file, a table or a column is not valid for its use; the message is one line."""
 
 
+class NoResult(Exception):
+    """A requested score is missing; the message is one line for people."""
+
+
 @dataclass(frozen=True)
 class Record:
     """

@@ -8,10 +8,13 @@ parser is made from the fields, and each setting is described once.
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from importlib.metadata import version
 from math import isfinite
 from typing import Any
 
 from scoregate.records import number
+
+VERSION = version("scoregate-client")  # of this package
 
 
 class BadSetting(ArgumentTypeError, ValueError):

@@ -7,7 +7,7 @@ from math import prod
 import PIL.Image
 import pytest
 
-from scoregate.cli.results import lines_of
+from scoregate.runs.results import lines_of
 from tests.support.pictures import png, saved
 from tests.unit.client.cli.conftest import run
 

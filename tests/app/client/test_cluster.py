@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from scoregate.cli import cluster
-from scoregate.cli.arguments import NoResult, UsageFault
 from scoregate.cli.pool import ATTEMPTS, Place, attempt, checked
-from scoregate.cli.results import lines_of
+from scoregate.records import BadInput, NoResult
+from scoregate.runs.results import lines_of
 from tests.support.pages import fences
 from tests.support.paths import ROOT
 from tests.support.pictures import png
@@ -269,11 +269,11 @@ def test_a_node_without_the_folders_is_named(tmp_path):
     """Else each of its shards would be a row with an error."""
     place = Place(tmp_path / "none", [PROFILE], "run")
     shard = tar_of(tmp_path / "0.tar", {})
-    with pytest.raises(UsageFault, match=r"has no folder .*none: run the command in a folder that all nodes"):
+    with pytest.raises(BadInput, match=r"has no folder .*none: run the command in a folder that all nodes"):
         place.enter()
-    with pytest.raises(UsageFault, match=r"has no .*1\.tar: data set and results"):
+    with pytest.raises(BadInput, match=r"has no .*1\.tar: data set and results"):
         place.check(tmp_path / "1.tar", tmp_path)
-    with pytest.raises(UsageFault, match=r"has no .*none: data set and results"):
+    with pytest.raises(BadInput, match=r"has no .*none: data set and results"):
         place.check(shard, tmp_path / "none")
     place.check(shard, tmp_path)
 

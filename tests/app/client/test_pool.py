@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from scoregate.cli.arguments import NoResult, UsageFault
+from scoregate.cli.arguments import UsageFault
 from scoregate.cli.pool import Pool, with_errors
+from scoregate.records import NoResult
 
 
 class RayActorError(Exception):

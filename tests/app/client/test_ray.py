@@ -12,8 +12,8 @@ import pytest
 
 import scoregate.ray
 from scoregate.cli.arguments import UsageFault
-from scoregate.cli.results import lines_of
 from scoregate.images import encoded
+from scoregate.runs.results import lines_of
 from tests.support.paths import ROOT
 from tests.support.pictures import png
 from tests.support.shards import tar_of

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import scoregate
-from scoregate.cli.results import lines_of
+from scoregate.runs.results import lines_of
 from tests.support.pages import fences
 from tests.support.paths import ROOT
 from tests.support.pictures import png

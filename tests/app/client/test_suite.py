@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from scoregate.cli.bench import GENERATORS
-from scoregate.cli.results import lines_of
+from scoregate.runs.results import lines_of
 from tests.app.client.test_benchmarks import MODELS, profile, sheet
 from tests.support.packages import files_of
 from tests.support.pages import section

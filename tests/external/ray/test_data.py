@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.cli.results import lines_of
+from scoregate.runs.results import lines_of
 from tests.external.ray.services import picture
 from tests.support.pages import fences
 from tests.support.ray_cluster import kill, processes

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from scoregate.many import Progress
+from scoregate.progress import Progress
 
 
 class Terminal(io.StringIO):

@@ -3,20 +3,17 @@
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from functools import partial
 from http import HTTPStatus
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import scoregate
 from scoregate.local import NOT_LOADED
-from scoregate.many import Progress
 from scoregate.records import BadInput, json_or_text, strict_json, toml_of
-from scoregate.settings import BadSetting, seconds, shown_fields, whole
+from scoregate.settings import VERSION, BadSetting, seconds, shown_fields, whole
 from scoregate.text import shown
 
 OK = 0
@@ -31,17 +28,12 @@ METRIC = "vqascore"
 ORIENT = ("as_stored", "exif")
 PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
-VERSION = version("scoregate-client")
 
 S = TypeVar("S")
 
 
 class UsageFault(Exception):
     """The call or its input is wrong; the message is one line for people."""
-
-
-class NoResult(Exception):
-    """A requested score is missing; the message is one line for people."""
 
 
 def exit_code(error: scoregate.ScoregateError) -> int:
@@ -296,12 +288,6 @@ def local_names(given: Mapping[str, Any]) -> list[str]:
     if service and "local" in given:
         raise UsageFault(f"--local and {service[0]}: models of this process have no address and no key")
     return given.get("local") or ([] if service else os.environ.get("SCOREGATE_LOCAL", "").split())
-
-
-def say(text: str) -> None:
-    """Print a line to stderr, above the bar if there is one."""
-    write = Progress.write if sys.stderr.isatty() else print
-    write(shown(text), file=sys.stderr)
 
 
 def check_plot(path: Path) -> None:

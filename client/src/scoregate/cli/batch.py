@@ -13,25 +13,17 @@ from typing import Any
 import scoregate
 from scoregate.answers import lower_is_better
 from scoregate.cli import cluster, sheet
-from scoregate.cli.arguments import (
-    NO_SCORE,
-    OK,
-    UsageFault,
-    add_metrics,
-    connected,
-    metrics_of,
-    options_of,
-    say,
-)
+from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_metrics, connected, metrics_of, options_of
 from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, write_shards
-from scoregate.cli.lines import ANY_MODELS, UNREADABLE, Line, Plan
-from scoregate.cli.manifest import Manifest
-from scoregate.cli.results import KINDS, Results, files_of, journal_of, lines_of, plan_in
-from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import add_dataset, check, given_in, named
-from scoregate.cli.warnings import Kind, kinds_of, merged_kinds
 from scoregate.data.datasets import Dataset
+from scoregate.progress import say
 from scoregate.records import kind
+from scoregate.runs.lines import ANY_MODELS, UNREADABLE, Line, Plan
+from scoregate.runs.manifest import Manifest
+from scoregate.runs.results import KINDS, Results, files_of, journal_of, lines_of, plan_in
+from scoregate.runs.scoring import Part, score
+from scoregate.runs.warnings import Kind, kinds_of, merged_kinds
 from scoregate.settings import whole
 from scoregate.text import shown
 

@@ -20,14 +20,16 @@ from socket import gethostname
 from typing import Any, Protocol
 
 import scoregate
-from scoregate.cli.arguments import UsageFault, connected, metrics_of, options_of, say
-from scoregate.cli.manifest import content_of
+from scoregate.cli.arguments import connected, metrics_of, options_of
 from scoregate.cli.pool import Place, Pool, attempt, joined, place_of, with_errors
-from scoregate.cli.results import files_of, journal_of
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import dumped_options
 from scoregate.local import server
+from scoregate.progress import say
+from scoregate.records import BadInput
+from scoregate.runs.manifest import content_of
+from scoregate.runs.results import files_of, journal_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +85,7 @@ def score_shards(
         that scored it made: a billion lines are not read again in one process.
 
     Raises:
-        UsageFault: see `joined` and `Session.finish`; also if the nodes do not share the folders.
+        BadInput: see `joined` and `Session.finish`; also if the nodes do not share the folders.
         NoResult: a shard ended several processes.
     """
     place, files, asked = place_of(arguments), files_of(dataset.shards, folder), 0
@@ -102,7 +104,7 @@ def score_shards(
             asked += int(row["asked"])
             summaries.append(pickle.loads(row["summary"]))
             if row["whole"] and not Path(row["file"]).exists():
-                raise UsageFault(
+                raise BadInput(
                     f"{row['file']} is on the node {row['node']} alone: -o has to be in a folder that all"
                     " nodes share"
                 )
@@ -281,7 +283,7 @@ def write_sets(
         All files of question sets in *folder*, also those that were put there.
 
     Raises:
-        UsageFault: rows, or metrics, need different sets for one prompt.
+        BadInput: rows, or metrics, need different sets for one prompt.
     """
     styles = Styles(place.names, metrics_of(arguments), options_of(arguments))
     folder = folder / QUESTIONS
@@ -324,7 +326,7 @@ def distinct(
             continue
         style, variant = known
         if variants.setdefault(style, variant) != variant:
-            raise UsageFault(
+            raise BadInput(
                 f"the options of {name} write other questions about a prompt than those of another row"
                 " or metric: with --ray a prompt has one set of questions of a style"
             )
@@ -346,7 +348,7 @@ def known_prompts(file: Path) -> set[str]:
                 try:
                     known.add(str(json.loads(line)["prompt"]))
                 except (ValueError, LookupError, TypeError) as exc:
-                    raise UsageFault(f"{file}: a line is no question set ({exc})") from exc
+                    raise BadInput(f"{file}: a line is no question set ({exc})") from exc
         opened.truncate(end)
     return known
 

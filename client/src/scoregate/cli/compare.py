@@ -6,10 +6,11 @@ import sys
 from typing import Any
 
 import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, NoResult, add_options, connected, options_of
+from scoregate.cli.arguments import NO_SCORE, OK, add_options, connected, options_of
 from scoregate.cli.rank import naming
 from scoregate.cli.score import read_pictures
 from scoregate.cli.warnings import warn
+from scoregate.records import NoResult
 from scoregate.settings import finite, whole
 from scoregate.text import number, shown, table
 

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from scoregate.cli.arguments import UsageFault, metrics_of
-from scoregate.cli.lines import Line
-from scoregate.cli.results import lines_of
+from scoregate.cli.arguments import metrics_of
 from scoregate.data.copies import copy_of, copy_samples
 from scoregate.data.datasets import Dataset
 from scoregate.expression import ANY, Condition, fault, names_in
+from scoregate.records import BadInput
+from scoregate.runs.lines import Line
+from scoregate.runs.results import lines_of
 from scoregate.text import shown
 
 KEPT = "kept.txt"
@@ -55,23 +56,23 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
 
 
 def check_filter(arguments: argparse.Namespace, dataset: Dataset, *, in_folder: bool) -> None:
-    """Raise `UsageFault` if the filter could not be applied to the results."""
+    """Raise `BadInput` if the filter could not be applied to the results."""
     wanted, folder = arguments.filter, arguments.kept_shards
     for name in names_in(wanted.tree) if wanted else ():
         if name.name not in metrics_of(arguments):
             unscored = fault(name.column, f"{name.name} is not scored, see --metric")
-            raise UsageFault(f"--filter {wanted.text}: {unscored}")
+            raise BadInput(f"--filter {wanted.text}: {unscored}")
     if not folder:
         return
     if not (wanted and in_folder):
-        raise UsageFault("--kept-shards needs --filter, and shards with a folder as OUT")
+        raise BadInput("--kept-shards needs --filter, and shards with a folder as OUT")
     if dataset.matrix or dataset.sweeps or arguments.grid:
-        raise UsageFault("--kept-shards: with --matrix, --sweep and --grid a sample has several scores")
+        raise BadInput("--kept-shards: with --matrix, --sweep and --grid a sample has several scores")
     if not folder.parent.is_dir() or (folder.exists() and not folder.is_dir()):
-        raise UsageFault(f"{folder}: this cannot be a folder of shards")
+        raise BadInput(f"{folder}: this cannot be a folder of shards")
     taken = {folder.resolve(), arguments.out.resolve()}
     if len(taken) < 2 or taken & {shard.resolve().parent for shard in dataset.shards}:
-        raise UsageFault(f"{folder}: the new shards would lie among others: name another folder")
+        raise BadInput(f"{folder}: the new shards would lie among others: name another folder")
     check_mark(folder, mark_of(wanted, arguments.out, folder))
 
 
@@ -81,10 +82,10 @@ def mark_of(wanted: Condition, results: Path, folder: Path) -> str:
 
 
 def check_mark(folder: Path, mark: str) -> None:
-    """Raise `UsageFault` if *folder* has the samples of another filter."""
+    """Raise `BadInput` if *folder* has the samples of another filter."""
     file = folder / MARK
     if file.exists() and (known := file.read_text("utf-8")) != mark:
-        raise UsageFault(f"{folder} has the samples of {known.strip()}: name another folder")
+        raise BadInput(f"{folder} has the samples of {known.strip()}: name another folder")
 
 
 def write_kept(file: Path, wanted: Condition, lines: Iterable[Line]) -> None:

@@ -13,7 +13,6 @@ from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
     USAGE,
-    NoResult,
     Parser,
     UsageFault,
     add_commands,
@@ -21,7 +20,7 @@ from scoregate.cli.arguments import (
     described,
     exit_code,
 )
-from scoregate.records import BadInput
+from scoregate.records import BadInput, NoResult
 from scoregate.text import shown
 
 # A command is a module of this folder with add_arguments(parser) and run(arguments) -> exit code.

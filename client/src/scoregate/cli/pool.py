@@ -16,9 +16,10 @@ from typing import Any
 from uuid import uuid4
 
 import scoregate
-from scoregate.cli.arguments import NoResult, UsageFault, local_names, say
+from scoregate.cli.arguments import UsageFault, local_names
 from scoregate.local import server
-from scoregate.records import BadInput
+from scoregate.progress import say
+from scoregate.records import BadInput, NoResult
 
 ATTEMPTS = 4  # of a shard in a run
 KEPT = "what is finished is kept, and the same command goes on from there"
@@ -42,14 +43,14 @@ class Place:
     run: str
 
     def enter(self) -> None:
-        """Change to the folder.  Raises `UsageFault` if this node has none."""
+        """Change to the folder.  Raises `BadInput` if this node has none."""
         try:
             os.chdir(self.folder)
         except OSError as exc:
             raise fault(f"no folder {self.folder}: run the command in a folder that all nodes share") from exc
 
     def check(self, shard: Path, folder: Path) -> None:
-        """Raise `UsageFault` if this node lacks a shard, or the folder of results."""
+        """Raise `BadInput` if this node lacks a shard, or the folder of results."""
         for path, there in ((shard, shard.is_file()), (folder, folder.is_dir())):
             if not there:
                 raise fault(f"no {path}: data set and results have to be in folders that all nodes share")
@@ -62,9 +63,9 @@ class Place:
             yield
 
 
-def fault(what: str) -> UsageFault:
+def fault(what: str) -> BadInput:
     """Return the error of a node that lacks something."""
-    return UsageFault(f"the node {gethostname()} has {what}")
+    return BadInput(f"the node {gethostname()} has {what}")
 
 
 @contextmanager
@@ -76,7 +77,7 @@ def own_store(names: Sequence[str], files: Sequence[Path]) -> Iterator[None]:
     and on a shared disk its locks may not hold.
 
     Raises:
-        UsageFault: a file has an invalid set.
+        BadInput: a file has an invalid set.
     """
     settings_for, before = server().settings_for, os.environ.get(STORE)
     if not settings_for(names, (), "").cache.redis.get("questions"):
@@ -89,7 +90,7 @@ def own_store(names: Sequence[str], files: Sequence[Path]) -> Iterator[None]:
             given = argparse.Namespace(direction="import", file=file, format="jsonl", only="")
             done = asyncio.run(exchanged(settings_for(names, (), ""), given))
             if done["refused"]:
-                raise UsageFault(f"{file}: {done['refused']} question sets are not valid: see the log")
+                raise BadInput(f"{file}: {done['refused']} question sets are not valid: see the log")
         yield
     finally:
         if before is None:
@@ -102,7 +103,7 @@ _folders: list[TemporaryDirectory[str]] = []  # of this process, until its end
 
 
 ERROR = "error"  # the column of an error of a call
-EXPECTED = (UsageFault, NoResult, BadInput, scoregate.ScoregateError, OSError)
+EXPECTED = (BadInput, NoResult, UsageFault, scoregate.ScoregateError, OSError)
 
 
 def with_errors(call: Callable[..., dict[str, list[Any]]]) -> Callable[..., dict[str, list[Any]]]:
@@ -206,13 +207,13 @@ def joined(arguments: argparse.Namespace) -> Iterator[Pool]:
     Join or start the cluster that the arguments name.
 
     Raises:
-        UsageFault: a package is missing, no models are named, or the cluster cannot be joined.
+        BadInput: a package is missing, no models are named, or the cluster cannot be joined.
         ConnectionFailed: there is no cluster at the address.
     """
     try:
         gate, cluster = server(), import_module("service.serving.ray.cluster")
     except ImportError as exc:
-        raise UsageFault(str(exc)) from exc
+        raise BadInput(str(exc)) from exc
     with ExitStack() as stack:
         try:
             stack.enter_context(cluster.connected(arguments.ray))
@@ -221,15 +222,15 @@ def joined(arguments: argparse.Namespace) -> Iterator[Pool]:
             text = str(exc).replace("runtime.address", "--ray")
             if isinstance(exc, gate.LATER):
                 raise scoregate.ConnectionFailed(text) from exc
-            raise UsageFault(EXTRA.format("Ray") if "needs Ray" in text else text) from exc
+            raise BadInput(EXTRA.format("Ray") if "needs Ray" in text else text) from exc
         except ImportError as exc:
-            raise UsageFault(EXTRA.format(exc.name)) from exc
+            raise BadInput(EXTRA.format(exc.name)) from exc
         yield Pool(data, arguments)
 
 
 def place_of(arguments: argparse.Namespace) -> Place:
-    """Return where processes of the cluster work.  Raises `UsageFault` if the arguments name no models."""
+    """Return where processes of the cluster work.  Raises `BadInput` if the arguments name no models."""
     names = local_names(vars(arguments))
     if not names:
-        raise UsageFault("--ray needs --local NAME: each process of the cluster loads these models")
+        raise BadInput("--ray needs --local NAME: each process of the cluster loads these models")
     return Place(Path.cwd(), names, uuid4().hex)

@@ -13,17 +13,17 @@ from typing import Any
 from scoregate.answers import is_number
 from scoregate.cli import batch, source
 from scoregate.cli.arguments import NO_SCORE, OK, add_metrics
-from scoregate.cli.lines import ANY_MODELS
-from scoregate.cli.manifest import runs_of
-from scoregate.cli.results import Results, existing
 from scoregate.cli.sheet import bytes_of, data_uri
-from scoregate.cli.warnings import notices_of
 from scoregate.data.datasets import Dataset
 from scoregate.evaluation import Table
 from scoregate.evaluation.outcome import values
 from scoregate.records import Record
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, Row, Scored
+from scoregate.runs.lines import ANY_MODELS
+from scoregate.runs.manifest import runs_of
+from scoregate.runs.results import Results, existing
+from scoregate.runs.warnings import notices_of
 from scoregate.settings import finite, scale, share, whole
 from scoregate.text import shown
 

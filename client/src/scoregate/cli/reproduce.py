@@ -10,17 +10,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scoregate.cli import manifest
-from scoregate.cli.arguments import NO_SCORE, OK, NoResult, add_concurrency, connected
+from scoregate.cli.arguments import NO_SCORE, OK, add_concurrency, connected
 from scoregate.cli.batch import TIMEOUT_S, plan_of
-from scoregate.cli.lines import Line, key
-from scoregate.cli.manifest import Sets, absent, ids_of, tell_parts
-from scoregate.cli.results import CHANGED, Results, lines_of, pinned, texts_of
-from scoregate.cli.scoring import Part, score
 from scoregate.cli.source import dataset_of
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
+from scoregate.records import NoResult
+from scoregate.runs import manifest
+from scoregate.runs.lines import Line, key
+from scoregate.runs.manifest import Sets, absent, ids_of, tell_parts
+from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of
+from scoregate.runs.scoring import Part, score
 from scoregate.settings import finite
 from scoregate.text import shown, table
 

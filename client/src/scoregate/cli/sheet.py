@@ -7,10 +7,10 @@ from heapq import nsmallest
 from importlib.util import find_spec
 from pathlib import Path
 
-from scoregate.cli.lines import Line, Plan
-from scoregate.cli.warnings import Kind, kinds_of
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, kind_of
+from scoregate.runs.lines import Line, Plan
+from scoregate.runs.warnings import Kind, kinds_of
 from scoregate.text import document, number, safe
 
 SIDE = 256  # pixels

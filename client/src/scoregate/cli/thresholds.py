@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scoregate.cli.arguments import UsageFault
-from scoregate.cli.lines import Line, is_line
-from scoregate.cli.tables import line_of, nested
-from scoregate.cli.warnings import Kind, kinds_of
 from scoregate.records import Record, number, records, truth
+from scoregate.runs.lines import Line, is_line
+from scoregate.runs.tables import line_of, nested
+from scoregate.runs.warnings import Kind, kinds_of
 
 NAMED = 5  # rows without a score that are named
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, NoResult, UsageFault, connected
+from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, connected
+from scoregate.records import NoResult
 from scoregate.text import shown, table
 
 TIE = 0.005  # known scores that differ by no more have no order

@@ -6,7 +6,7 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.cli.results import lines_of
+from scoregate.runs.results import lines_of
 from tests.support.pictures import png
 from tests.unit.client.cli.conftest import COLOURS
 

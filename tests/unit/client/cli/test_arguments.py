@@ -5,7 +5,7 @@ import json
 import httpx2 as httpx
 import pytest
 
-from scoregate.cli import scoring
+from scoregate.runs import scoring
 from tests.support.pictures import png
 from tests.unit.client.cli.served import ROWS, Service, lines, metric
 

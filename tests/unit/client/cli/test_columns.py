@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scoregate.cli.results import lines_of
+from scoregate.runs.results import lines_of
 from tests.support.pictures import png
 from tests.unit.client.cli.served import Service, lines, metric
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scoregate.cli.results import lines_of
+from scoregate.runs.results import lines_of
 from tests.unit.client.cli.served import ROWS, Service, lines, metric
 
 OUT = ("batch", "rows.jsonl", "-o", "out.jsonl", "-m", "vqascore")

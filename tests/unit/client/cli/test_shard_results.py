@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.cli import batch, manifest, scoring
-from scoregate.cli.results import lines_of
+from scoregate.cli import batch
+from scoregate.runs import manifest, scoring
+from scoregate.runs.results import lines_of
 from tests.support.pictures import png
 from tests.support.shards import tar_of
 from tests.unit.client.cli.served import Service, lines, metric

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scoregate.cli.bench.data import rows_of
-from scoregate.cli.results import lines_of
 from scoregate.evaluation.tables import text
 from scoregate.records import BadInput
 from scoregate.records import number as number_in
+from scoregate.runs.results import lines_of
 
 MAX_QUESTIONS = 64  # of a set, in the service
 MAX_CHARACTERS = 1000  # of a question, likewise

@@ -34,13 +34,13 @@ from scoregate.cli.batch import TIMEOUT_S, plan_of, tell
 from scoregate.cli.bench.answers import Answers, Found, Item, Reading, in_file, in_lines
 from scoregate.cli.bench.data import json_of
 from scoregate.cli.bench.geneval import generator
-from scoregate.cli.results import Results
-from scoregate.cli.scoring import Part, score
 from scoregate.cli.tiles import GRID_HELP, Grid, grid_of, tiles
 from scoregate.data.folders import pictures
 from scoregate.data.rows import Row, prompt_fault
 from scoregate.evaluation.outcome import Drawings
 from scoregate.records import BadInput, kind
+from scoregate.runs.results import Results
+from scoregate.runs.scoring import Part, score
 from scoregate.settings import setting, whole
 
 GENERATOR = "{generator}"  # in the name of a picture

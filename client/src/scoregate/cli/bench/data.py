@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.lines import FIELDS, LISTS, OBJECTS
 from scoregate.evaluation.arrays import BadColumn, Floats
 from scoregate.evaluation.tables import LOWER, Table, read_table, text
 from scoregate.records import BadInput, Record, kind, opened
+from scoregate.runs.lines import FIELDS, LISTS, OBJECTS
 
 Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 

@@ -17,14 +17,11 @@ from scoregate.answers import is_number
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
-    VERSION,
-    NoResult,
     UsageFault,
     add_concurrency,
     add_service,
     add_settings,
     connected,
-    say,
 )
 from scoregate.cli.batch import TIMEOUT_S, plan_of
 from scoregate.cli.bench.data import json_of
@@ -32,11 +29,12 @@ from scoregate.cli.bench.figures import benchmark_tables
 from scoregate.cli.bench.suite import BUILT_IN, Content, Entry, checked, entries_of, source_of, suite_in
 from scoregate.cli.bench.suite_page import latex_of, page, worst
 from scoregate.cli.formats import NONE, cell
-from scoregate.cli.manifest import digest_of, is_text, used
 from scoregate.cli.reproduce import TOLERANCE, flat
 from scoregate.evaluation.outcome import Drawings
-from scoregate.records import BadInput
-from scoregate.settings import count, finite
+from scoregate.progress import say
+from scoregate.records import BadInput, NoResult
+from scoregate.runs.manifest import digest_of, is_text, used
+from scoregate.settings import VERSION, count, finite
 from scoregate.text import table
 
 FORM = 1

@@ -12,16 +12,16 @@ from scoregate.cli.bench.benchmark import Benchmark, Own, own_settings, pictures
 from scoregate.cli.bench.oneig_text import DISTANCE
 from scoregate.cli.bench.suite import Entry
 from scoregate.cli.formats import cell, is_table, printed, spread_columns
-from scoregate.cli.lines import Key, Line, key
 from scoregate.cli.reproduce import flat
-from scoregate.cli.results import lines_of
 from scoregate.cli.sheet import bytes_of, data_uri
-from scoregate.cli.warnings import kinds_of
 from scoregate.data.rows import Row as Picture
 from scoregate.report.html import section, table
 from scoregate.report.page import STYLE
 from scoregate.report.pictures import figure
 from scoregate.report.rows import Row
+from scoregate.runs.lines import Key, Line, key
+from scoregate.runs.results import lines_of
+from scoregate.runs.warnings import kinds_of
 from scoregate.text import document, number, safe, shown
 
 CAUTION = "caution"  # of a generator's row, which stands below its table

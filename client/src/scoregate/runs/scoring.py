@@ -7,12 +7,13 @@ from itertools import chain
 from typing import NamedTuple
 
 import scoregate
-from scoregate.cli.arguments import UsageFault
-from scoregate.cli.lines import ANY_MODELS, Plan, line, unreadable
-from scoregate.cli.manifest import keep_sets
-from scoregate.cli.results import Results
 from scoregate.data.rows import Row, digest, kind_of
-from scoregate.many import Progress, change_of
+from scoregate.many import change_of
+from scoregate.progress import Progress
+from scoregate.records import BadInput
+from scoregate.runs.lines import ANY_MODELS, Plan, line, unreadable
+from scoregate.runs.manifest import keep_sets
+from scoregate.runs.results import Results
 
 ITEMS = 16  # of a request; the pictures of several requests are in memory
 
@@ -60,7 +61,7 @@ def score(
         count: of the rows, if known.
 
     Raises:
-        UsageFault: a score is from other models than those of the plan, which does not allow for it.
+        BadInput: a score is from other models than those of the plan, which does not allow for it.
     """
     sent, asked = Sent(), 0
     with ExitStack() as stack, closing(Progress(count, leave=False)) as progress:
@@ -180,11 +181,11 @@ def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> N
     A score of an earlier run stays if there is no new one and it is from the same models.
 
     Raises:
-        UsageFault: the models are not those of the plan, which does not allow for others.
+        BadInput: the models are not those of the plan, which does not allow for others.
     """
     plan, models = results.plan, dict(answer.models)
     if answer.scores and plan.has_others(models) and not plan.any_models:
-        raise UsageFault(
+        raise BadInput(
             f"the service has other models now: {change_of(plan.models, models)}. Name another file and"
             f" start anew, or give {ANY_MODELS}: each line then says which models gave its scores"
         )

@@ -7,10 +7,10 @@ from math import isfinite
 from typing import Any
 
 from scoregate.answers import is_number
-from scoregate.cli.arguments import UsageFault
 from scoregate.data.columns import is_column
 from scoregate.data.rows import Row, dumped_options
 from scoregate.notices import Notice
+from scoregate.records import BadInput
 
 Line = dict[str, Any]
 Key = tuple[str | None, str | None, str]
@@ -49,7 +49,7 @@ class Plan:
     mixed: bool = False
 
     def check(self, line: Line, place: str) -> None:
-        """Raise `UsageFault` if *line*, at *place*, is of another plan: its scores are not comparable."""
+        """Raise `BadInput` if *line*, at *place*, is of another plan: its scores are not comparable."""
         found: Line = {"metrics": sorted({*line["scores"], *line["errors"]})}
         own = [name for name in line.get("own_metrics", ()) if name in self.metrics]
         wanted: Line = {"metrics": sorted(own or self.metrics)}
@@ -60,7 +60,7 @@ class Plan:
         for what in found:
             if found[what] != wanted[what]:
                 held, now = json.dumps(found[what]), json.dumps(wanted[what])
-                raise UsageFault(
+                raise BadInput(
                     f"{place} was scored with the {what} {held}, now they are {now}: name another file"
                     + f", or give {ANY_MODELS}" * (what == "models")
                 )
@@ -154,7 +154,7 @@ def dumped(line: Line) -> bytes:
 
 
 def loaded(data: bytes, place: str) -> Line:
-    """Return the line in *data*.  Raises `UsageFault` if it is no result of `scoregate batch`."""
+    """Return the line in *data*.  Raises `BadInput` if it is no result of `scoregate batch`."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
@@ -163,12 +163,12 @@ def loaded(data: bytes, place: str) -> Line:
 
 
 def checked(content: Any, place: str) -> Line:
-    """Return *content* if it is a valid line.  Raises `UsageFault`, which begins with *place*."""
+    """Return *content* if it is a valid line.  Raises `BadInput`, which begins with *place*."""
     if not is_line(content):
-        raise UsageFault(f"{place} is no result of `scoregate batch`: name another file")
+        raise BadInput(f"{place} is no result of `scoregate batch`: name another file")
     known: Line = content
     if wrong := [metric for metric, score in known["scores"].items() if not is_number(score)]:
-        raise UsageFault(f"{place}: {wrong[0]} of row {known['row']} is no finite number")
+        raise BadInput(f"{place}: {wrong[0]} of row {known['row']} is no finite number")
     return known
 
 

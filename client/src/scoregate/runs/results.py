@@ -12,8 +12,13 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
-from scoregate.cli.arguments import UsageFault
-from scoregate.cli.lines import (
+from scoregate.data.columns import QUESTION_SET
+from scoregate.data.datasets import Dataset
+from scoregate.data.rows import RELATED, Row, digest
+from scoregate.data.shards import stem
+from scoregate.records import BadInput, check_regular
+from scoregate.resume import is_torn
+from scoregate.runs.lines import (
     Key,
     Line,
     Plan,
@@ -25,21 +30,15 @@ from scoregate.cli.lines import (
     unreadable,
     without_scores,
 )
-from scoregate.cli.tables import WRITERS, read_lines
-from scoregate.data.columns import QUESTION_SET
-from scoregate.data.datasets import Dataset
-from scoregate.data.rows import RELATED, Row, digest
-from scoregate.data.shards import stem
-from scoregate.records import check_regular
-from scoregate.resume import is_torn
+from scoregate.runs.tables import WRITERS, read_lines
 
 KINDS = (".jsonl", *WRITERS)
 
 
 def check_kind(file: Path) -> None:
-    """Raise `UsageFault` for a file of another kind than results have."""
+    """Raise `BadInput` for a file of another kind than results have."""
     if file.suffix.lower() not in KINDS:
-        raise UsageFault(f"{file}: the name of the results must end in {', '.join(KINDS)}")
+        raise BadInput(f"{file}: the name of the results must end in {', '.join(KINDS)}")
 
 
 def journal_of(out: Path) -> Path:
@@ -63,7 +62,7 @@ class Results:
         whole: write a table only if no exception ends the run, so that the file has every row or is absent.
 
     Raises:
-        UsageFault: OUT holds something else, or scores of another plan.
+        BadInput: OUT holds something else, or scores of another plan.
     """
 
     def __init__(self, out: Path, plan: Plan, name: Path | None = None, *, whole: bool = False) -> None:
@@ -88,7 +87,7 @@ class Results:
         self.file = self.journal.open("r+b" if self.journal.exists() else "w+b")
         try:
             self.index()
-        except UsageFault:
+        except BadInput:
             self.file.close()
             raise
         return self
@@ -189,7 +188,7 @@ def existing(
     Yield the results in *file* for the rows of *dataset*; a missing result is an error.
 
     Raises:
-        UsageFault: the file holds something else, other *metrics*, or scores that are not comparable.
+        BadInput: the file holds something else, other *metrics*, or scores that are not comparable.
         OSError: the file cannot be read.
     """
     plan = plan_in(file)
@@ -212,7 +211,7 @@ def plan_in(file: Path) -> Plan:
         models = {**each.get("models", {}), **models}
         first = first if first.get("scores") else each if each["scores"] else first or each
     if not first:
-        raise UsageFault(f"{file}: there is no result")
+        raise BadInput(f"{file}: there is no result")
     return Plan(
         [*metrics] if mixed else [*first["scores"], *first["errors"]],
         models if mixed else first.get("models", {}),
@@ -240,7 +239,7 @@ def texts_of(file: Path) -> set[str]:
 
 
 def lines_of(file: Path) -> Iterator[Line]:
-    """Yield the lines of *file*.  Raises `UsageFault` for an invalid one."""
+    """Yield the lines of *file*.  Raises `BadInput` for an invalid one."""
     if file.suffix.lower() in WRITERS:
         yield from read_lines(file)
         return

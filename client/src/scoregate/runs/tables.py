@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scoregate.cli.lines import Line, checked
 from scoregate.data.columns import is_column
 from scoregate.records import arrow, json_or_text, records
+from scoregate.runs.lines import Line, checked
 
 # Objects and lists whose shape differs from row to row.
 TEXTS = (
@@ -161,7 +161,7 @@ WRITERS = {".parquet": write_parquet, ".csv": write_csv}
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines that one of `WRITERS` wrote.  Raises `UsageFault` for an invalid one."""
+    """Yield the lines that one of `WRITERS` wrote.  Raises `BadInput` for an invalid one."""
     for record in records(path):
         yield checked(line_of(record.values), f"{path}, row {record.number}")
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import scoregate
 from scoregate.answers import is_number
-from scoregate.cli.arguments import VERSION, UsageFault
-from scoregate.cli.lines import Line, Plan
-from scoregate.cli.results import Results
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
-from scoregate.records import check_regular
+from scoregate.records import BadInput, check_regular
+from scoregate.runs.lines import Line, Plan
+from scoregate.runs.results import Results
+from scoregate.settings import VERSION
 from scoregate.text import shown
 
 FORM = 1
@@ -70,7 +70,7 @@ class Manifest(AbstractContextManager["Manifest"]):
         begun_s: when the run began, by the monotonic clock.
 
     Raises:
-        UsageFault: another file has its name.
+        BadInput: another file has its name.
     """
 
     def __init__(
@@ -179,14 +179,14 @@ def runs_of(results: Path) -> list[dict[str, Any]]:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Return a manifest.  Raises `UsageFault` if the file is none."""
+    """Return a manifest.  Raises `BadInput` if the file is none."""
     check_regular(path)
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
         content = None
     if not (isinstance(content, dict) and content.get("manifest") == FORM and is_manifest(content)):
-        raise UsageFault(f"{path}: this is no manifest of `scoregate batch` or `report`")
+        raise BadInput(f"{path}: this is no manifest of `scoregate batch` or `report`")
     return content
 
 
