@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import scoregate
+from scoregate.data.tiles import GRID_HELP
 from scoregate.local import NOT_LOADED
 from scoregate.records import BadInput, json_or_text, strict_json, toml_of
 from scoregate.settings import VERSION, BadSetting, seconds, shown_fields, whole
@@ -220,6 +221,11 @@ def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     given = {each.name: getattr(arguments, each.name) for each, _ in shown_fields(kind)}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return kind(**values | more)
+
+
+def add_grid(parser: argparse.ArgumentParser) -> None:
+    """Declare the grid of sheets."""
+    parser.add_argument("--grid", metavar="RxC", help=GRID_HELP)
 
 
 def add_concurrency(parser: argparse.ArgumentParser) -> None:

@@ -16,9 +16,9 @@ from scoregate.cli.arguments import (
     figure,
     settings_of,
 )
-from scoregate.cli.formats import FORMATS, as_text, rendered
 from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.figures import FIGURES, evaluate
+from scoregate.report.formats import FORMATS, as_text, rendered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

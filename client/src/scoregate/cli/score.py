@@ -7,12 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_metrics, connected, metrics_of, options_of
+from scoregate.cli.arguments import (
+    NO_SCORE,
+    OK,
+    UsageFault,
+    add_grid,
+    add_metrics,
+    connected,
+    metrics_of,
+    options_of,
+)
 from scoregate.cli.questions import explained
-from scoregate.cli.tiles import Grid, add_grid, cut, grid_of
 from scoregate.cli.warnings import warn
 from scoregate.data.folders import pictures
 from scoregate.data.rows import readable
+from scoregate.data.tiles import Grid, cut, grid_of
 from scoregate.errors import reason_of
 from scoregate.http import httpx
 from scoregate.images import is_url

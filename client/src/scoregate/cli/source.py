@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.arguments import UsageFault, add_concurrency, metrics_of
-from scoregate.cli.tiles import Sheets, add_grid, grid_of
+from scoregate.cli.arguments import UsageFault, add_concurrency, add_grid, metrics_of
 from scoregate.data.columns import sweep_of
 from scoregate.data.datasets import Dataset
 from scoregate.data.folders import captions_alone, is_generated
 from scoregate.data.rows import prompt_fault
+from scoregate.data.tiles import Sheets, grid_of
 from scoregate.runs.manifest import NAMES
 from scoregate.text import shown
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from scoregate.cli.bench.answers import Item
-from scoregate.cli.bench.benchmark import pictures_in
+from scoregate.bench.answers import Item
+from scoregate.bench.benchmark import pictures_in
 from tests.unit.client.bench.test_dpg import row
 
 

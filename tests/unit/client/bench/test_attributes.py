@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from scoregate.cli.bench.answers import Item
-from scoregate.cli.bench.benchmark import pictures_in
+from scoregate.bench.answers import Item
+from scoregate.bench.benchmark import pictures_in
 from scoregate.cli.main import main
 
 CATEGORIES = ("color", "shape", "texture")

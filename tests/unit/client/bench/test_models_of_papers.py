@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from scoregate.cli.bench.answers import Found, Item
-from scoregate.cli.bench.compbench import COMPBENCH
-from scoregate.cli.bench.figures import cautions
-from scoregate.cli.bench.gedit import GEDIT
-from scoregate.cli.bench.geneval2 import GENEVAL2
-from scoregate.cli.bench.imgedit import IMGEDIT
-from scoregate.cli.bench.wise import WISE
+from scoregate.bench.answers import Found, Item
+from scoregate.bench.compbench import COMPBENCH
+from scoregate.bench.figures import cautions
+from scoregate.bench.gedit import GEDIT
+from scoregate.bench.geneval2 import GENEVAL2
+from scoregate.bench.imgedit import IMGEDIT
+from scoregate.bench.wise import WISE
 
 
 def said(benchmark, *labels):

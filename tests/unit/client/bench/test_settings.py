@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from scoregate.bench.benchmark import add_benchmark, own_settings
+from scoregate.bench.generators import BENCHMARKS
 from scoregate.cli.arguments import Parser
 from scoregate.cli.bench import GENERATORS
-from scoregate.cli.bench.benchmark import add_benchmark, own_settings
-from scoregate.cli.bench.generators import BENCHMARKS
 from tests.unit.client.bench.test_dpg import row
 
 

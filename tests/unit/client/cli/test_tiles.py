@@ -6,7 +6,7 @@ import json
 import PIL.Image
 import pytest
 
-from scoregate.cli.tiles import Grid, cut, grid_of
+from scoregate.data.tiles import Grid, cut, grid_of
 from scoregate.records import BadInput
 from tests.support.pictures import png, saved
 from tests.unit.client.cli.served import Service, lines, metric

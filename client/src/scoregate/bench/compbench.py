@@ -1,0 +1,149 @@
+"""`scoregate bench compbench`: the attributes of T2I-CompBench (Huang et al. 2023), by BLIP-VQA's P(yes)."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scoregate.bench.answers import Answers, Item, Question, Reading, in_details, share, yes_no_set
+from scoregate.bench.benchmark import Benchmark, Paper, Settings, Values
+from scoregate.bench.data import rows_of
+from scoregate.cli.arguments import UsageFault
+from scoregate.records import BadInput
+from scoregate.settings import setting
+
+CATEGORIES = ("color", "shape", "texture")
+SKIPPED = ("top", "the side", "the left", "the right")  # phrases that name no thing
+PHRASES = 8
+PICTURES = 10  # of a prompt; their numbers go on from prompt to prompt
+DIGITS = 4  # of a probability, and of a picture's score
+METRIC = "dsg"  # its details have P(yes) among yes and no
+PARSER = "en_core_web_sm"  # the authors', of spaCy
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompBenchSettings(Settings):
+    """The settings of T2I-CompBench."""
+
+    phrases: Path | None = setting(
+        "the noun phrases of each prompt: a table with item and phrase, in their order (default: by spaCy)",
+        default=None,
+        metavar="FILE",
+        parse=Path,
+    )
+    all_phrases: bool = setting(
+        f"use phrases such as {SKIPPED[1]!r}, too, and more than {PHRASES} of a prompt", default=False
+    )
+    exact: bool = setting(
+        f"do not round probabilities and scores of pictures to {DIGITS} digits", default=False
+    )
+
+
+def items(settings: CompBenchSettings) -> list[Item]:
+    """
+    Return the items, CATEGORY/N with N from 0, and a question for each phrase; `--prompts` needs none.
+
+    Raises:
+        UsageFault: phrases are not given, and spaCy is not installed.
+        BadInput: there are no prompts, or phrases of another one.
+    """
+    prompts = prompts_in(settings.data)
+    phrases: Mapping[str, Sequence[str]] = {}
+    if settings.phrases:
+        phrases = phrases_in(settings.phrases, prompts)
+    elif settings.generators:
+        phrases = noun_chunks(prompts)
+    worded = "question" in settings.options.get(METRIC, {})
+    options = {METRIC: {} if worded else {"question": "{}"}}
+    found = []
+    for id, prompt in prompts.items():
+        category, _, place = id.partition("/")
+        texts = phrases.get(id, ())
+        if not settings.all_phrases:
+            texts = [text for text in texts if text not in SKIPPED][:PHRASES]
+        questions = {each: Question(f"{text}?") for each, text in enumerate(texts, 1)}
+        file, number = f"{category}/samples/{prompt}", f"{int(place) * PICTURES:06}"
+        found.append(Item(id, prompt, file, questions, category, options=options, number=number))
+    return found
+
+
+def prompts_in(folder: Path) -> dict[str, str]:
+    """Return the prompts of all categories by id.  Raises `BadInput` if there is no category."""
+    files = {name: folder / f"{name}_val.txt" for name in CATEGORIES}
+    if not any(path.is_file() for path in files.values()):
+        raise BadInput(f"{folder}: there is no {files[CATEGORIES[0]].name}, and no other category")
+    return {
+        f"{name}/{number}": prompt
+        for name, path in files.items()
+        if path.is_file()
+        for number, prompt in enumerate(
+            filter(None, map(str.strip, path.read_text("utf-8", errors="replace").splitlines()))
+        )
+    }
+
+
+def phrases_in(path: Path, prompts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the phrases in a table, by item.  Raises `BadInput` if the benchmark has no such item."""
+    table = rows_of(path)
+    found: dict[str, list[str]] = defaultdict(list)
+    for item, phrase in zip(table.names("item"), table.names("phrase"), strict=True):
+        if item not in prompts:
+            raise BadInput(f"{path}: the benchmark has no item {item}")
+        found[item].append(phrase)
+    return found
+
+
+def noun_chunks(prompts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return spaCy's noun chunks of each prompt.  Raises `UsageFault` if it is not installed."""
+    try:
+        parsed = import_module("spacy").load(PARSER).pipe(prompts.values())
+    except (ImportError, OSError) as exc:  # without the package, and without its model
+        raise UsageFault(
+            "name the phrases by --phrases FILE, or install spaCy: pip install spacy,"
+            f" then python -m spacy download {PARSER} ({exc})"
+        ) from None
+    return {
+        id: [chunk.text for chunk in document.noun_chunks]
+        for id, document in zip(prompts, parsed, strict=True)
+    }
+
+
+def options(item: Item) -> dict[str, Any]:
+    """Return the options of the metric: a set of the phrases alone, unless the user has other words."""
+    return {METRIC: {**item.options[METRIC], "question_set": yes_no_set(item)}}
+
+
+def probabilities(item: Item, line: Mapping[str, Any]) -> Answers:
+    """Return P(yes) among yes and no for each phrase.  Raises `TypeError` for written answers."""
+    found = in_details(METRIC, item, line, "probability")
+    return {id: float(probability) for id, probability in found.items()}
+
+
+def values(settings: CompBenchSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the product over the phrases for each picture, in the authors' precision."""
+
+    def rounded(value: np.float32) -> float:
+        return float(value) if settings.exact else float(f"{value:.{DIGITS}f}")
+
+    products = []
+    for answers in pictures:
+        each = [np.float32(rounded(np.float32(answer))) for answer in answers.values()]
+        products.append(rounded(np.multiply.reduce(each, dtype=np.float32)))
+    return {item.group: products}
+
+
+COMPBENCH = Benchmark(
+    "compbench",
+    "a folder with color_val.txt, shape_val.txt and texture_val.txt",
+    CompBenchSettings,
+    Paper("BLIP-VQA (capfilt, large)", prompts=900, pictures=PICTURES),
+    items,
+    Reading((METRIC,), options, probabilities, share),
+    values,
+    wording=True,
+    pooled=True,
+)

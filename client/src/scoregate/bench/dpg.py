@@ -1,0 +1,156 @@
+"""`scoregate bench dpg`: DPG-Bench (Hu et al. 2024, ELLA), dense prompts with sheets of four pictures."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean
+
+from scoregate.bench.answers import YES_NO, Answers, Entry, Found, Item, Question, in_rows, is_yes
+from scoregate.bench.benchmark import Benchmark, OfSheets, Paper, Values
+from scoregate.bench.data import rows_of
+from scoregate.bench.figures import PART
+from scoregate.records import BadInput, Record
+from scoregate.settings import setting
+
+DEPENDENCIES = ("released", "direct", "none")
+CATEGORIES = ("released", "tiles")
+DETAIL = re.compile(r"(.*), \((\d+), (\d+), (\d+), \d+\), (.*)")  # a line of the authors' file of answers
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpgSettings(OfSheets):
+    """The settings of DPG-Bench."""
+
+    first_row: bool = setting(
+        "use the first row of DATA, too, which the released script skips", default=False
+    )
+    dependencies: str = setting(
+        "a question counts 0 after a parent that counts 0 so far (released), that is a no (direct), or never"
+        " (default released)",
+        default="released",
+        choices=DEPENDENCIES,
+    )
+    categories: str = setting(
+        "means of categories: the last tile's answers alone (released), or as the score, of all tiles"
+        " (default released)",
+        default="released",
+        choices=CATEGORIES,
+    )
+    any_yes: bool = setting("an answer such as `Yes.` is a yes, not exactly `yes` alone", default=False)
+
+
+def items(settings: DpgSettings) -> list[Item]:
+    """
+    Return the items; of one whose rows are apart the last ones count, as in the released script.
+
+    One whose only row is the first one that is skipped is no item with generators.
+
+    Raises:
+        BadInput: a row has not the columns, or there is no question.
+    """
+    table = rows_of(settings.data)
+    rows = zip(table.names("item_id"), table.records, strict=True)
+    found: dict[str, Item] = {}
+    for id, group in groupby(rows, key=lambda row: row[0]):
+        records = [record for _, record in group]
+        used = [each for each in records if settings.first_row or each.number != table.records[0].number]
+        questions = dict(question_of(settings.data, record) for record in used)
+        if questions or not settings.generators:
+            found[id] = Item(id, str(records[0].values.get("text") or ""), id, questions)
+    if not found:
+        raise BadInput(f"{settings.data}: there is no question after the first row; --first-row uses it")
+    return [*found.values()]
+
+
+def question_of(path: Path, record: Record) -> tuple[int, Question]:
+    """Return the number of a row's question, and the question.  Raises `BadInput`."""
+    values, place = record.values, f"{path}, row {record.number}"
+    try:
+        parents = tuple(int(each) for each in str(values["dependency"]).split(","))
+        id = int(values["proposition_id"])
+        name, tag = str(values["question_natural_language"]), str(values["tuple"]).partition("(")[0].strip()
+    except KeyError as exc:
+        raise BadInput(f"{place}: no column {exc.args[0]}") from None
+    except ValueError:
+        raise BadInput(f"{place}: proposition_id or dependency is no number") from None
+    return id, Question(name, parents=tuple(filter(None, parents)), tag=tag)
+
+
+def values(settings: DpgSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the mean score over the tiles, and the right answers by category; none without a parent."""
+    right = [
+        {id: float(is_yes(answers[id], "yes", any_form=settings.any_yes)) for id in item.questions}
+        for answers in pictures
+    ]
+    try:
+        counted = [zeroed(item.questions, each, settings.dependencies) for each in right]
+    except KeyError:
+        return {}
+    found: dict[str, list[float]] = {"overall": [fmean(map(fmean, map(dict.values, counted)))]}
+    for of_tile in counted if settings.categories == "tiles" else right[-1:]:
+        for id, value in of_tile.items():
+            tag = item.questions[id].tag
+            found.setdefault(tag.partition("-")[0].strip(), []).append(value)
+            found.setdefault(f"categories{PART}{tag}", []).append(value)
+    return found
+
+
+def zeroed(
+    questions: Mapping[int, Question], right: Mapping[int, float], dependencies: str
+) -> dict[int, float]:
+    """
+    Return what each question counts.
+
+    The released script sets a question to 0 if a parent is 0 by then, in the order of the file.  So a 0 is
+    carried on to the children that come after it.
+
+    Raises:
+        KeyError: a parent has no answer; the released script drops the item then.
+    """
+    counted = dict(right)
+    for id, question in questions.items():
+        of_parents = counted if dependencies == "released" else right
+        if dependencies != "none" and any(of_parents[parent] == 0 for parent in question.parents):
+            counted[id] = 0.0
+    return counted
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """
+    Return the answers in the released script's `…_detail.txt`: picture, box of the tile, question and answer.
+
+    Raises:
+        BadInput: a line has another form, or is about no item or question.
+    """
+    if path.suffix != ".txt":
+        return None
+    of_id = {item.id: item for item in items}
+    rows = list[Entry]()
+    for number, line in enumerate(path.read_text("utf-8", errors="replace").strip("\n").split("\n"), 1):
+        place = f"{path}, line {number}"
+        parts = DETAIL.fullmatch(line)
+        left, top, right = map(int, parts.groups()[1:4]) if parts else (0, 0, 0)
+        if not parts or left >= right:
+            raise BadInput(f"{place}: not of the form picture, (left, top, right, bottom), question, answer")
+        if (item := of_id.get(Path(parts[1]).name.partition(".")[0])) is None:
+            raise BadInput(f"{place}: the benchmark has no item of the picture {parts[1]}")
+        texts = [each.text for each in item.questions.values() if parts[5].startswith(f"{each.text}, ")]
+        question = max(texts, key=len, default=parts[5])
+        side = right - left
+        tile = f"{top // side}{left // side}"
+        rows.append(Entry(place, item, tile, question, parts[5].removeprefix(f"{question}, ")))
+    return in_rows(rows)
+
+
+DPG = Benchmark(
+    "dpg",
+    "dpg_bench.csv",
+    DpgSettings,
+    Paper("mPLUG-large", prompts=1065, pictures=4),
+    items,
+    YES_NO,
+    values,
+    released=released,
+)

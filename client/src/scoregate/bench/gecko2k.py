@@ -1,0 +1,267 @@
+"""`scoregate bench gecko2k`: Gecko (Wiles et al. 2024), metrics against people in four templates."""
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from scoregate.bench.data import add_data, columns, metrics_of, rows_of, worth
+from scoregate.bench.genai import by_skill
+from scoregate.evaluation import BadColumn, BadInput, Table, correlation, ordering
+from scoregate.evaluation.figures.generators import mean_by_picture, votes_of
+from scoregate.evaluation.figures.raters import COLUMNS, answers_of
+from scoregate.evaluation.ordering import Pair
+from scoregate.evaluation.sxs import Majorities, choices, majorities, side_by_side
+from scoregate.evaluation.sxs import Pair as Compared
+from scoregate.evaluation.templates import scores as template_scores
+from scoregate.settings import share
+
+Tested = Pair | Compared
+
+Tags = Mapping[str, Sequence[str]]  # by item; none for one that is left out
+Scores = Mapping[tuple[str, str], float]  # by item and generator
+Judges = Mapping[str, Scores]
+Rows = list[dict[str, Any]]
+Relations = dict[tuple[str, str], str]  # of two generators: >, < or =
+
+ALL = "all"
+SXS = "sxs"
+MAJORITY = "majority"
+OPPOSITE = {(">", "<"), ("<", ">")}
+
+TEMPLATES = ("wl", "likert", "dsg")
+OWN = {*TEMPLATES, "prompt_id", "item", "model", "prompt_type", "dataset_id"}
+SYNTHETIC = "Gecko(S)"  # its prompts have skills
+
+
+def parts(tags: Tags) -> Iterator[tuple[str, set[str]]]:
+    """Yield all items that are kept, and those of each tag."""
+    yield ALL, {item for item, each in tags.items() if each}
+    for tag in sorted({tag for each in tags.values() for tag in each}):
+        yield tag, {item for item, each in tags.items() if tag in each}
+
+
+def within(found: Mapping[Any, Any], items: set[str]) -> dict[Any, Any]:
+    """Return the entries about *items*; a key begins with its item."""
+    return {place: value for place, value in found.items() if place[0] in items}
+
+
+def correlations(metrics: Judges, people: Judges, tags: Tags) -> Rows:
+    """Return a row for each metric and tag, with its correlations with people's scores by template."""
+    return [
+        {"metric": metric, "tag": tag} | of_templates(within(scores, items), people)
+        for metric, scores in metrics.items()
+        for tag, items in parts(tags)
+        if people
+    ]
+
+
+def of_templates(scores: Scores, people: Judges) -> dict[str, Any]:
+    """Return correlations, None if undefined, over the pictures with both scores, by template."""
+    row: dict[str, dict[str, Any]] = {"pearson": {}, "spearman": {}, "pictures": {}}
+    for template, ratings in people.items():
+        both = [place for place in scores if place in ratings]
+        row["pearson"][template] = row["spearman"][template] = None
+        row["pictures"][template] = len(both)
+        with suppress(BadColumn):  # for example, all scores are the same
+            found = correlation([scores[place] for place in both], [ratings[place] for place in both])
+            row["pearson"][template], row["spearman"][template] = found.pearson, found.spearman
+    return row
+
+
+def accuracies(judges: Judges, votes: Majorities, tags: Tags) -> Rows:
+    """Return a row for each judge and tag with a comparison: how often it prefers what raters prefer."""
+    rows: Rows = []
+    for judge, scores in judges.items():
+        for tag, items in parts(tags):
+            with suppress(BadColumn):  # no comparison with a preference has both scores
+                rows.append({"judge": judge, "tag": tag, **asdict(choices(within(votes, items), scores))})
+    return rows
+
+
+def orderings(metrics: Judges, people: Judges, votes: Majorities, tags: Tags, alpha: float) -> Rows:
+    """
+    Return a row for each tag and judge, with the relation of each two generators and its p.
+
+    People's is the relation that most of the templates and the votes give, as in Gecko's section 6.4.
+    """
+    rows: Rows = []
+    for tag, items in parts(tags):
+        tests = {name: ordered(within(scores, items), alpha) for name, scores in people.items()}
+        tests[SXS] = side_by_side(within(votes, items), alpha)
+        most = majority(tests.values())
+        rows += [{"judge": name, "tag": tag, **signs(found)} for name, found in tests.items() if found]
+        if most:
+            rows.append({"judge": MAJORITY, "tag": tag, "relation": {pair(*two): most[two] for two in most}})
+        for name, scores in metrics.items():
+            if found := ordered(within(scores, items), alpha):
+                rows.append({"judge": name, "tag": tag, **signs(found), **agreement(found, most)})
+    return rows
+
+
+def ordered(scores: Scores, alpha: float) -> Sequence[Tested]:
+    """Return the test of each two generators that share an item, the better by means."""
+    with suppress(BadColumn):
+        return tested(scores, alpha)
+    found: list[Any] = []
+    for two in combinations(sorted({model for _, model in scores}), 2):
+        with suppress(BadColumn):  # they share no item, or all their scores are equal
+            found += tested({place: score for place, score in scores.items() if place[1] in two}, alpha)
+    return found
+
+
+def tested(scores: Scores, alpha: float) -> Sequence[Tested]:
+    """Return the test of each two generators.  Raises `BadColumn` if one of them is not possible."""
+    names, models = [item for item, _ in scores], [model for _, model in scores]
+    return ordering([*scores.values()], models, names, alpha=alpha, better="means").pairs
+
+
+def majority(tests: Iterable[Sequence[Tested]]) -> Relations:
+    """Return the relation of each two generators that most of *tests* give; none of two as frequent."""
+    given: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for found in tests:
+        for each in found:
+            given[each.a, each.b][each.relation] += 1
+    ranked = {two: counts.most_common(2) for two, counts in sorted(given.items())}
+    return {
+        two: first
+        for two, [(first, count), *others] in ranked.items()
+        if not (others and others[0][1] == count)
+    }
+
+
+def signs(found: Sequence[Tested]) -> dict[str, dict[str, Any]]:
+    return {
+        "relation": {pair(each.a, each.b): each.relation for each in found},
+        "p": {pair(each.a, each.b): each.p for each in found},
+    }
+
+
+def agreement(found: Sequence[Tested], people: Relations) -> dict[str, Any]:
+    """Return the share of pairs with people's relation, and the number of those with the opposite one."""
+    both = [(each.relation, people[each.a, each.b]) for each in found if (each.a, each.b) in people]
+    same = fmean(a == b for a, b in both) if both else None
+    return {"agreement": same, "opposite": sum(two in OPPOSITE for two in both)}
+
+
+def pair(a: str, b: str) -> str:
+    return f"{a} : {b}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data(parser, "prompts.csv: prompt_id, prompt_type, dataset_id", by_key=True)
+    add = parser.add_argument
+    what = "raters' answers, as of `evaluate templates`; or the pictures' scores in columns wl, likert, dsg"
+    add("--answers", type=Path, metavar="FILE", help=what)
+    add("--votes", type=Path, metavar="FILE", help="side-by-side votes, as of `evaluate sxs`")
+    what = "only prompts with less disagreement than this share of the largest, by DATA (the paper: 0.5)"
+    add("--reliable", type=share, metavar="SHARE", help=what)
+    add("--alpha", type=share, default=0.001, metavar="A", help="significant below it (default 0.001)")
+
+
+def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return point-wise correlation, side-by-side accuracy, order and means, by the prompts' tags."""
+    tags = tags_of(arguments.data, arguments.reliable)
+    people = dict(people_of(arguments.answers)) if arguments.answers else {}
+    votes = majorities_of(arguments.votes) if arguments.votes else {}
+    metrics, shown, turned = scored(arguments)
+    if not (people or votes):
+        raise BadInput("no ratings to compare with: name a file by --answers or --votes")
+    judges = people | metrics
+    asked = {item for scores in judges.values() for item, _ in scores} | {item for item, _, _ in votes}
+    if unknown := asked - tags.keys():
+        raise BadInput(f"{arguments.data}: there is no prompt {min(unknown)}")
+    found = {
+        "metrics": correlations(metrics, people, tags),
+        "sxs": accuracies(judges, votes, tags),
+        "ordering": orderings(metrics, people, votes, tags, arguments.alpha),
+        "means": [row for name, each in (people | shown).items() for row in means_of(name, each, tags)],
+    }
+    for row in (*found["metrics"], *found["sxs"], *found["ordering"]):
+        if row.get("metric", row.get("judge")) in turned:
+            row["lower_is_better"] = True
+    return {"prompts": sum(map(bool, tags.values()))} | {name: rows for name, rows in found.items() if rows}
+
+
+def tags_of(path: Path, reliable: float | None) -> Tags:
+    """Return the set of each prompt, and in Gecko(S) its skill; none if it is not *reliable*."""
+    table = rows_of(path)
+    kept = table.labels(f"max_disagreement_less_{reliable:g}") if reliable else [1.0] * len(table.records)
+    rows = zip(items(table), table.names("prompt_type"), table.names("dataset_id"), kept, strict=True)
+    found: dict[str, Sequence[str]] = {}
+    for item, kind, source, keep in rows:
+        if item in found:
+            raise BadInput(f"{path}: prompt {item} is there twice")
+        skill = [source.partition(":")[0]] if kind == SYNTHETIC else []
+        found[item] = [kind, *skill] if keep == 1 else []
+    return found
+
+
+def item_column(table: Table) -> str:
+    return "item" if "item" in table.records[0].values else "prompt_id"
+
+
+def items(table: Table) -> list[str]:
+    """Return the prompt of each row."""
+    return table.names(item_column(table))
+
+
+def pictures(table: Table) -> list[tuple[str, str]]:
+    """Return the prompt and the generator of each row."""
+    return list(zip(items(table), table.names("model"), strict=True))
+
+
+def people_of(path: Path) -> Iterator[tuple[str, Scores]]:
+    """Yield people's scores by template, from raters' answers or as they are."""
+    table = rows_of(path)
+    if table.has("template"):
+        names = {name: name for name in COLUMNS} | {"item": item_column(table)}
+        with columns(path):
+            yield from template_scores(answers_of(table, names)).items()
+    elif not (found := [*filter(table.has, TEMPLATES)]):
+        raise BadInput(f"{path}: no column template, and none of {', '.join(TEMPLATES)}")
+    else:
+        yield from ((name, mean_by_picture(pictures(table), table.numbers(name))) for name in found)
+
+
+def majorities_of(path: Path) -> Majorities:
+    """Return the vote of the majority of raters about each two pictures."""
+    table = rows_of(path)
+    with columns(path):
+        rater = "rater" if table.has("rater") else None
+        return majorities(votes_of(table, item=item_column(table), rater=rater)[0])
+
+
+def scored(arguments: argparse.Namespace) -> tuple[dict[str, Scores], dict[str, Scores], set[str]]:
+    """
+    Return the scores of each metric, of all files, with higher ones better; and as they stand there.
+
+    The third are the metrics that differ in this.
+    """
+    places: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    higher: dict[str, list[float]] = defaultdict(list)
+    stands: dict[str, list[float]] = defaultdict(list)
+    turned = set[str]()
+    for table, metric in metrics_of(arguments, map(rows_of, arguments.scores), OWN):
+        places[metric] += pictures(table)
+        higher[metric] += worth(arguments, table, metric).tolist()
+        turned |= {metric} if table.turned else set()
+        stands[metric] += table.numbers(metric).tolist()
+
+    def by_picture(values: Mapping[str, list[float]]) -> dict[str, Scores]:
+        return {name: mean_by_picture(places[name], values[name]) for name in places}
+
+    return by_picture(higher), by_picture(stands), turned
+
+
+def means_of(name: str, scores: Scores, tags: Tags) -> list[dict[str, Any]]:
+    """Return a row for each tag, with the generators' means."""
+    kept = [place for place in scores if tags[place[0]]]
+    models, of_rows = [model for _, model in kept], [tags[item] for item, _ in kept]
+    return by_skill(name, [scores[place] for place in kept], models, of_rows)

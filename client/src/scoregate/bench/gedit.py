@@ -1,0 +1,123 @@
+"""`scoregate bench gedit`: GEdit-Bench (Liu et al. 2025), edits by task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path, PurePosixPath
+from statistics import fmean
+
+from scoregate.bench.answers import Answers, Entry, Found, Item, in_rows
+from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
+from scoregate.bench.data import rows_of
+from scoregate.bench.figures import PART
+from scoregate.bench.grades import Edited, graded, grades_from, picture_in, questions_of, rubric
+from scoregate.records import BadInput, kind
+from scoregate.settings import setting
+
+FOLDER = "fullset"  # of the authors' folder of pictures
+LANGUAGES = ("en", "cn")
+GRADES = ("success", "restraint", "nature", "clean")  # of the edit, and of the picture
+FIGURES = {"G_SC": "SC", "G_PQ": "PQ", "G_O": "O"}  # the mean over tasks, and its table of tasks
+
+
+@dataclass(frozen=True, kw_only=True)
+class GEditSettings(Edited):
+    """The settings of GEdit-Bench."""
+
+    language: str = setting("default %(default)s", default=LANGUAGES[0], choices=LANGUAGES)
+    intersection: bool = setting(
+        "only the edits that each of the paper's generators made (column Intersection_exist)", default=False
+    )
+    rubric: str = rubric("gedit")
+
+
+def items(settings: GEditSettings) -> list[Item]:
+    """Return the items TASK/LANGUAGE/KEY of one language.  Raises `BadInput`."""
+    table = rows_of(settings.data)
+    columns = [table.names(name) for name in ("task_type", "instruction_language", "key", "instruction")]
+    common = table.each("Intersection_exist", is_true) if settings.intersection else [True] * len(columns[0])
+    found: dict[str, Item] = {}
+    for task, language, key, text, counts in zip(*columns, common, strict=True):
+        if language != settings.language or not counts:
+            continue
+        id = f"{task}/{language}/{key}"
+        if id in found:
+            raise BadInput(f"{settings.data}: two edits are {id}")
+        found[id] = Item(
+            id,
+            text,
+            f"{FOLDER}/{id}",
+            questions_of(*GRADES),
+            task,
+            source=picture_in(settings.sources, f"{FOLDER}/{id}_SRCIMG.png"),
+            options=graded(settings),
+        )
+    if not found:
+        raise BadInput(f"{settings.data}: no edit has the language {settings.language}")
+    return [*found.values()]
+
+
+def is_true(cell: object) -> bool:
+    """Return a truth value, also one written as text.  Raises `ValueError`."""
+    if str(cell).lower() not in ("true", "false"):
+        raise ValueError(f"{cell!r} is not true or false")
+    return str(cell).lower() == "true"
+
+
+def values(settings: GEditSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the smaller grade of the edit, that of the picture, and the root of their product, by task."""
+    found: dict[str, list[float]] = {}
+    for answers in pictures:
+        success, restraint, nature, clean = (float(answers[id]) for id in item.questions)
+        edit, picture = min(success, restraint), min(nature, clean)
+        for name, value in zip(FIGURES.values(), (edit, picture, sqrt(edit * picture)), strict=True):
+            found.setdefault(f"{name}{PART}{item.group}", []).append(value)
+    return found
+
+
+def derived(settings: GEditSettings, figures: Figures) -> Figures:
+    """Return the means over tasks."""
+    found = {}
+    for name, table in FIGURES.items():
+        if tasks := [mean for task, mean in figures.items() if task.startswith(f"{table}{PART}")]:
+            found[name] = fmean(tasks)
+    return found
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """
+    Return the scores in the authors' combined CSV, which has the smaller grade of each two.
+
+    Raises:
+        BadInput: a score is none from 0 to 10, or an edit is there twice.
+    """
+    if kind(path) != ".csv" or not (table := rows_of(path)).has("sementics_score"):
+        return None
+    of_id, rows, others = {item.id: item for item in items}, list[Entry](), 0
+    scores = [table.each(name, READING.parse) for name in ("sementics_score", "quality_score")]
+    images = table.names("edited_image")
+    for record, image, edit, picture in zip(table.records, images, *scores, strict=True):
+        file = PurePosixPath(image)
+        if (item := of_id.get("/".join([*file.parts[-3:-1], file.stem]))) is None:
+            others += 1
+            continue
+        grades = zip(item.questions, (edit, edit, picture, picture), strict=True)
+        place = f"{path}, row {record.number}"
+        rows += [Entry(place, item, "", str(id), grade) for id, grade in grades]
+    found = in_rows(rows)
+    found.notes += [f"scores of other edits: {others}"] if others else []
+    return found
+
+
+READING = grades_from(0, 10)
+GEDIT = Benchmark(
+    "gedit",
+    "the columns task_type, key, instruction and instruction_language",
+    GEditSettings,
+    Paper("GPT-4.1", prompts=606),
+    items,
+    READING,
+    values,
+    derived,
+    released,
+)

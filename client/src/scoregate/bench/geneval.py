@@ -1,0 +1,166 @@
+"""`scoregate bench geneval`: GenEval's table of generators (Ghosh et al. 2023)."""
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scoregate.bench.data import columns, rows_of
+from scoregate.cli.arguments import UsageFault, add_settings, settings_of
+from scoregate.evaluation import BadInput, Table, geneval
+from scoregate.evaluation.figures.generators import described, mapping
+from scoregate.evaluation.figures.generators import once_each as once
+from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, sample_of, tuned
+from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
+
+RESULTS = "results.jsonl"  # in a generator's folder
+VERDICTS = ("correct", "geneval")  # of GenEval's own file, and of the metric
+# By the words of the released code's reasons; the first that fits a line.
+KINDS = {
+    "too many objects": re.compile(r"expected .+<\d+, found"),
+    "wrong color": re.compile(r"expected .+>=\d+, found .*; and"),
+    "too few objects": re.compile(r"expected .+>=\d+, found \d+$"),
+    "wrong position": re.compile(r"expected .+ target, found"),
+    "no object to be placed by": re.compile(r"no target for"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
+    what = f"a generator and its verdicts: a file, or a folder with {RESULTS}"
+    add("generators", nargs="+", type=generator, metavar="NAME=PATH", help=what)
+    add("--human", metavar="COLUMN", help="people's verdicts: adds the table `agreement`")
+    what = "scores whose threshold is tuned for each task, to compare with the verdicts; needs --human"
+    add("--clipscore", metavar="COLUMN", help=what)
+    add_settings(parser, Bootstrap)
+
+
+def generator(text: str) -> tuple[str, Path]:
+    """Return a name and its file."""
+    name, equals, path = text.partition("=")
+    if not (equals and name and path):
+        raise argparse.ArgumentTypeError("of the form NAME=PATH")
+    return name, Path(path)
+
+
+def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return generators by task, failures by kind, the agreement with people, and generators' differences."""
+    if arguments.clipscore and not arguments.human:
+        raise UsageFault("--clipscore is compared with people's verdicts, so it needs --human")
+    if len(dict(arguments.generators)) < len(arguments.generators):
+        raise UsageFault("two generators have one name")
+    found = {name: table_of(path) for name, path in arguments.generators}
+    rows = {name: verdicts(table, reasons(table)) for name, table in found.items()}
+    of_prompts = {name: by_prompt(*each[:3]) for name, each in rows.items()}
+    sample = partial(sample_of, cluster=clusters(arguments, found))
+    drawn_by = {"seed": arguments.seed, "cluster": arguments.cluster or "prompt"}
+    content: dict[str, Any] = drawn_by if arguments.bootstrap else {}
+    content["generators"] = [
+        summary(name, table, rows[name])
+        | interval_of(settings_of(Bootstrap, arguments), sample(of_prompts[name]))
+        | caution(len(rows[name][0]), "image")
+        for name, table in found.items()
+    ]
+    content["failures"] = failures(rows)
+    content |= {"agreement": agreement(arguments, found)} if arguments.human else {}
+    return content | compared(settings_of(Bootstrap, arguments), of_prompts, sample, "prompt")
+
+
+def clusters(arguments: argparse.Namespace, tables: dict[str, Table]) -> dict[tuple[str, str], str] | None:
+    """Return what `--cluster` names for each task and prompt.  Raises `BadInput` if it divides one."""
+    found: dict[tuple[str, str], str] = {}
+    for table in tables.values() if arguments.cluster else ():
+        tags, prompts, _, cells = verdicts(table, table.texts(arguments.cluster))
+        for place, cell in zip(zip(tags, prompts, strict=True), cells, strict=True):
+            if found.setdefault(place, cell) != cell:
+                raise BadInput(
+                    f"{table.path}, column {arguments.cluster}: prompt {place[1]} has several of its values"
+                )
+    return found or None
+
+
+def table_of(path: Path) -> Table:
+    """Return a generator's verdicts.  Raises `BadInput` for a folder of pictures without any."""
+    file = path / RESULTS if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        command = f"scoregate batch {path} -o {file} -m geneval --explain"
+        raise BadInput(f"{path}: there is no {RESULTS}; score its pictures with `{command}`")
+    table = rows_of(file)
+    described(table)
+    once(table)
+    return table
+
+
+def verdicts(table: Table, *more: Any) -> list[Any]:
+    """Return tag, prompt, verdict and *more* of the rows that have all."""
+    known = (name for name in VERDICTS if table.has(name))
+    column = next(known, VERDICTS[0])
+    return table.complete(table.texts("tag"), table.texts("prompt"), table.labels(column), *more)
+
+
+def summary(name: str, table: Table, rows: Sequence[Any]) -> dict[str, Any]:
+    """Return a generator's row, from the `verdicts` of its table."""
+    with columns(table.path):
+        found = geneval(*rows[:3])
+    row = {"generator": name, "mean": found.tasks, "overall": found.overall}
+    row |= {"images_correct": found.images_correct, "prompts_correct": found.prompts_correct}
+    return row | {"images": found.images, "prompts": found.prompts, "dropped": table.dropped}
+
+
+def failures(generators: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return a row for each kind, with the shares of pictures that fail by it, from verdicts and reasons."""
+    shares: dict[str, dict[str, float]] = {kind: {} for kind in (*KINDS, "other")}
+    for name, (_, _, correct, why) in generators.items():
+        counts: Counter[str] = Counter()
+        for verdict, lines in zip(correct, why, strict=True):
+            counts.update({kind_of(line) for line in lines.splitlines() if not verdict})
+        for kind, of_kind in shares.items():
+            of_kind[name] = counts[kind] / len(correct)
+    return [{"failure": kind, "mean": each} for kind, each in shares.items() if any(each.values())]
+
+
+def reasons(table: Table) -> list[str]:
+    return [reason(record.values) for record in table.records]
+
+
+def reason(values: Mapping[str, Any]) -> str:
+    """Return the lines that say why a picture fails, also of a line of `scoregate batch --explain`."""
+    of_metric = mapping(mapping(values.get("details")).get("geneval"))  # GenEval's own has boxes by class
+    return str(values.get("reason") or of_metric.get("reason") or "")
+
+
+def kind_of(line: str) -> str:
+    return next((kind for kind, words in KINDS.items() if words.match(line)), "other")
+
+
+def agreement(arguments: argparse.Namespace, tables: dict[str, Table]) -> list[dict[str, Any]]:
+    """Return the agreement with people over all generators, for each task and all of them."""
+    rows: list[list[Any]] = [[], [], [], []]
+    for table in tables.values():
+        more = [table.labels(arguments.human)]
+        more += [table.numbers(arguments.clipscore)] if arguments.clipscore else []
+        tags, _, *values = verdicts(table, *more)
+        for column, each in zip(rows, [tags, *values], strict=False):
+            column.extend(each)
+    tags, verdict, human, score = (np.array(column) for column in rows)
+    masks = {task: tags == task for task in TASKS if (tags == task).any()}
+    passed, thresholds = np.zeros(len(tags)), {}
+    if arguments.clipscore:
+        for task, rows_of in masks.items():
+            thresholds[task] = tuned(score[rows_of], human[rows_of])
+            passed[rows_of] = score[rows_of] >= thresholds[task]
+    found = []
+    for task, chosen in {**masks, "all": np.full(len(tags), True)}.items():
+        row = {"task": task, "images": int(chosen.sum()), "geneval": agreed(verdict[chosen], human[chosen])}
+        if arguments.clipscore:
+            threshold = thresholds.get(task)
+            row["threshold"] = threshold if threshold not in (None, np.inf) else None
+            row["clipscore"] = agreed(passed[chosen], human[chosen])
+        found.append(row)
+    return found

@@ -1,0 +1,87 @@
+"""`scoregate bench geneval2`: GenEval 2 (Kamath et al. 2025), by skill and by number of atoms."""
+
+from collections.abc import Sequence
+from math import exp, log
+from pathlib import Path
+from statistics import fmean
+
+from scoregate.bench.answers import PROBABILITY, Answers, Found, Item, Question, share
+from scoregate.bench.benchmark import Benchmark, Paper, Settings, Values
+from scoregate.bench.data import json_of, rows_of
+from scoregate.bench.figures import PART
+from scoregate.records import BadInput, kind
+
+ARITHMETIC, GEOMETRIC = "arithmetic", "geometric"  # Soft-TIFA AM and GM
+
+
+def items(settings: Settings) -> list[Item]:
+    """Return the items, named by their places from 0, in groups by number of atoms.  Raises `BadInput`."""
+    found = []
+    for place, record in enumerate(rows_of(settings.data).records):
+        values = record.values
+        try:
+            pairs = zip(values["vqa_list"], values["skills"], strict=True)
+            questions = [
+                Question(str(text), str(expected), tag=str(skill)) for (text, expected), skill in pairs
+            ]
+            atoms = int(values["atom_count"])
+        except (KeyError, TypeError, ValueError) as exc:
+            why = f"prompt, vqa_list, skills or atom_count are not those of GenEval 2 ({exc})"
+            raise BadInput(f"{settings.data}, line {record.number}: {why}") from None
+        name = str(place)
+        numbered = dict(enumerate(questions, 1))
+        found.append(Item(name, str(values.get("prompt") or ""), name, numbered, str(atoms)))
+    return found
+
+
+def values(settings: Settings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return both means of each picture, and the probabilities by skill."""
+    means = [geometric([float(each) for each in answers.values()]) for answers in pictures]
+    found: dict[str, list[float]] = {
+        ARITHMETIC: [fmean(map(float, answers.values())) for answers in pictures],
+        GEOMETRIC: means,
+    }
+    for answers in pictures:
+        for id, answer in answers.items():
+            found.setdefault(item.questions[id].tag, []).append(float(answer))
+    return found | {f"atoms{PART}{item.group}": means}
+
+
+def geometric(values: Sequence[float]) -> float:
+    """Return the geometric mean, which is 0 if a value is."""
+    return exp(fmean(map(log, values))) if all(values) else 0.0
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """
+    Return the probabilities in the authors' list of lists, one for each prompt in the order of the data.
+
+    Raises:
+        BadInput: a list has another length, or a value is no probability.
+    """
+    lists = json_of(path) if kind(path) == ".json" else None
+    if not isinstance(lists, list):
+        return None
+    if len(lists) != len(items):
+        raise BadInput(f"{path}: not a list for each of the {len(items)} prompts")
+    found = Found()
+    for item, scores in zip(items, lists, strict=True):
+        try:
+            own = dict(zip(item.questions, map(share, scores), strict=True))
+        except (TypeError, ValueError) as exc:
+            raise BadInput(f"{path}: item {item.id}: {exc}") from None
+        found.pictures[item.id] = [own]
+    return found
+
+
+GENEVAL2 = Benchmark(
+    "geneval2",
+    "geneval2_data.jsonl",
+    Settings,
+    Paper("Qwen3-VL-8B-Instruct", prompts=800),
+    items,
+    PROBABILITY,
+    values,
+    released=released,
+    wording=True,
+)

@@ -1,0 +1,85 @@
+"""Grades of pictures by a judge: its rubric, the outputs that are answers, and pictures before an edit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from scoregate.bench.answers import Answers, Item, Question, Reading
+from scoregate.bench.benchmark import Settings
+from scoregate.cli.arguments import UsageFault
+from scoregate.records import BadInput
+from scoregate.records import number as number_in
+from scoregate.settings import setting
+
+JUDGE = "judge"  # the metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(Settings):
+    """Settings of a benchmark with a judge, each of which has a rubric of its own."""
+
+    rubric: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edited(Judged):
+    """Settings of a benchmark of edits."""
+
+    sources: Path | None = setting(
+        "of the pictures before the edit (default: the folder of the generator's pictures)",
+        default=None,
+        metavar="FOLDER",
+        parse=Path,
+    )
+
+
+def rubric(default: str, what: str = "") -> Any:
+    """Return the setting of the rubric's name."""
+    what = f"a rubric of the service with the same outputs{what} (default %(default)s)"
+    return setting(what, default=default, metavar="NAME")
+
+
+def questions_of(*outputs: str) -> dict[int, Question]:
+    """Return a question for each output of the rubric."""
+    return {number: Question(name) for number, name in enumerate(outputs, 1)}
+
+
+def graded(settings: Judged, group: str = "", **data: str) -> dict[str, Any]:
+    """
+    Return the options of an item: the rubric, in whose name `{type}` is the *group*, and its data.
+
+    Raises:
+        UsageFault: an option of the metric names another rubric.
+    """
+    if "rubric" in settings.options.get(JUDGE, {}):
+        raise UsageFault("--option judge.rubric: name the rubric by --rubric")
+    rubric = settings.rubric.replace("{type}", group)
+    return {JUDGE: {"rubric": rubric} | ({"data": data} if data else {})}
+
+
+def picture_in(folder: Path | None, name: str) -> Path:
+    """Return the path of a picture below *folder*, if there is one.  Raises `BadInput` for another path."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise BadInput(f"{name!r} is no path below the folder of the pictures")
+    return folder.absolute() / path if folder else Path(path)
+
+
+def grades_from(low: float, high: float) -> Reading:
+    """Return the reading of a judge's outputs, which are numbers from *low* to *high*."""
+
+    def grade(cell: Any) -> float:
+        value = number_in(cell)
+        if not low <= value <= high:
+            raise ValueError(f"{cell!r} is not from {low} to {high}")
+        return value
+
+    def answers(item: Item, line: Mapping[str, Any]) -> Answers:
+        outputs = line["details"][JUDGE]["outputs"]
+        try:
+            return {id: grade(outputs[question.text]["value"]) for id, question in item.questions.items()}
+        except ValueError as exc:
+            raise BadInput(f"item {item.id}, rubric {line['details'][JUDGE]['rubric']}: {exc}") from None
+
+    return Reading((JUDGE,), lambda item: item.options, answers, grade)

@@ -1,0 +1,146 @@
+"""`scoregate bench imgedit`: ImgEdit-Bench (Ye et al. 2025), edits by type."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from scoregate.bench.answers import Answers, Entry, Found, Item, in_rows
+from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
+from scoregate.bench.data import json_of
+from scoregate.bench.figures import PART
+from scoregate.bench.grades import Edited, graded, grades_from, picture_in, questions_of, rubric
+from scoregate.records import BadInput, kind
+from scoregate.settings import setting
+
+GRADES = ("compliance", "appearance", "detail")
+GRADE = re.compile(r"[^:]*[^:\s]: ([1-5])")  # a line of the authors' answers
+TYPES = f"types{PART}"
+
+SEAMS = "the changed part cannot be found by its edges, light, colours or sharpness"
+POSSIBLE = "shadows, contact and perspective are possible, and nothing else was damaged"
+# What each grade is about, by the type of the edit.
+POINTS = {
+    "add": ("the new thing is there, in the kind, number, place and look that were wanted", SEAMS, POSSIBLE),
+    "adjust": ("the right thing has the wanted property, and kept its shape", SEAMS, POSSIBLE),
+    "replace": ("the old thing is gone, and the wanted one is in its place", SEAMS, POSSIBLE),
+    "remove": (
+        "all of what was to go is gone, and nothing else is",
+        "the gap is filled in such a way that it cannot be found",
+        "what is now seen behind it is possible, and nothing else was damaged",
+    ),
+    "background": (
+        "the background is the wanted one, and what stands before it was kept",
+        "there is no seam around what stands before it",
+        "light, perspective and distance of both agree",
+    ),
+    "style": (
+        "the whole picture has the wanted style",
+        "all things are those of the first picture, with their shapes and places",
+        "strokes and surfaces are clean, without noise or blur",
+    ),
+    "action": (
+        "the body or the face does what was wanted",
+        "it is clearly the same person or animal, in the same clothes",
+        "limbs, hands and face are possible, and no seam is seen",
+    ),
+    "extract": (
+        "the wanted thing is there, whole and alone",
+        "all around it is plain white, up to a clean edge",
+        "the thing is sharp, and has its own colours and form",
+    ),
+    "compose": ("each of the wanted changes was made, and no other one", SEAMS, POSSIBLE),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImgEditSettings(Edited):
+    """The settings of ImgEdit-Bench."""
+
+    exact: bool = setting("the mean grade of an edit is not rounded to two digits", default=False)
+    rubric: str = rubric("imgedit", "; {type} stands for the type of the edit")
+
+
+def items(settings: ImgEditSettings) -> list[Item]:
+    """Return the items.  Raises `BadInput`."""
+    content = json_of(settings.data)
+    if not (isinstance(content, Mapping) and content):
+        raise BadInput(f"{settings.data}: not an object of edits")
+    found = []
+    for key, edit in content.items():
+        try:
+            picture, prompt, group = (str(edit[name]) for name in ("id", "prompt", "edit_type"))
+            data = dict(zip(GRADES, POINTS[group], strict=True))
+        except (KeyError, TypeError) as exc:
+            raise BadInput(
+                f"{settings.data}, edit {key}: no id, prompt and known edit_type ({exc})"
+            ) from None
+        found.append(
+            Item(
+                key,
+                prompt,
+                key,
+                questions_of(*GRADES),
+                group,
+                source=picture_in(settings.sources, picture),
+                options=graded(settings, group, **data),
+            )
+        )
+    return found
+
+
+def values(settings: ImgEditSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the mean grade of each edit, rounded to two digits, by type."""
+    means = [fmean(float(each) for each in answers.values()) for answers in pictures]
+    return {f"{TYPES}{item.group}": means if settings.exact else [round(each, 2) for each in means]}
+
+
+def derived(settings: ImgEditSettings, figures: Figures) -> Figures:
+    """Return the mean over types."""
+    means = [mean for name, mean in figures.items() if name.startswith(TYPES)]
+    return {"overall": fmean(means)} if means else {}
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """
+    Return the grades in the authors' result.json, by key.
+
+    An edit without three grades is without answers.
+    """
+    content = json_of(path) if kind(path) == ".json" else None
+    of_id = {item.id: item for item in items}
+    if not (isinstance(content, Mapping) and content.keys() & of_id.keys()):
+        return None
+    rows, without = list[Entry](), list[str]()
+    for key in [key for key in content if key in of_id]:
+        grades = grades_in(content[key])
+        if len(grades) != len(GRADES):
+            without.append(key)
+            continue
+        pairs = zip(GRADES, grades, strict=True)
+        rows += [Entry(f"{path}, edit {key}", of_id[key], "", name, grade) for name, grade in pairs]
+    found = in_rows(rows)
+    found.pictures |= {key: [None] for key in without}
+    if others := len(content.keys() - of_id.keys()):
+        found.notes.append(f"grades of other edits: {others}")
+    return found
+
+
+def grades_in(answer: object) -> list[float]:
+    """Return the grades from 1 to 5 that end the lines of an answer; none of an answer that is no text."""
+    lines = answer.splitlines() if isinstance(answer, str) else []
+    return [float(match[1]) for line in lines if (match := GRADE.fullmatch(line.strip()))]
+
+
+IMGEDIT = Benchmark(
+    "imgedit",
+    "basic_edit.json, by key the id, the prompt and the edit_type",
+    ImgEditSettings,
+    Paper("GPT-4o", prompts=737),
+    items,
+    grades_from(1, 5),
+    values,
+    derived,
+    released,
+)

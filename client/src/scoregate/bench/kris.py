@@ -1,0 +1,143 @@
+"""`scoregate bench kris`: KRIS-Bench (Wu et al. 2025), edits that need knowledge, by dimension."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scoregate.bench.answers import Answers, Entry, Found, Item, in_rows
+from scoregate.bench.benchmark import Benchmark, Paper, Values
+from scoregate.bench.data import json_of
+from scoregate.bench.figures import PART
+from scoregate.bench.grades import Judged, graded, grades_from, picture_in, questions_of, rubric
+from scoregate.records import BadInput
+
+SHORT = {"consistency": "VC", "quality": "VQ", "instruction": "IF", "knowledge": "KP"}  # of an output
+FACTUAL, CONCEPTUAL, PROCEDURAL = "factual", "conceptual", "procedural"
+DIMENSIONS = {  # the kind of knowledge, and the categories
+    "attribute perception": (
+        FACTUAL,
+        ("count_change", "color_change", "size_adjustment", "part_completion", "anomaly_correction"),
+    ),
+    "spatial perception": (FACTUAL, ("viewpoint_change", "position_movement")),
+    "temporal prediction": (FACTUAL, ("temporal_prediction",)),
+    "social science": (CONCEPTUAL, ("humanities", "practical_knowledge")),
+    "natural science": (
+        CONCEPTUAL,
+        ("biology", "chemistry", "geography", "medicine", "mathematics", "physics"),
+    ),
+    "logical reasoning": (PROCEDURAL, ("abstract_reasoning", "rule-based_reasoning")),
+    "instruction decomposition": (
+        PROCEDURAL,
+        ("multi-element_composition", "multi-instruction_execution"),
+    ),
+}
+DIMENSION_OF = {category: name for name, (_, of) in DIMENSIONS.items() for category in of}
+WITH_KNOWLEDGE = ("social science", "natural science", "logical reasoning")  # have a fourth grade
+WITH_ANSWER = "viewpoint_change"  # the judge gets the right picture, too
+
+
+@dataclass(frozen=True, kw_only=True)
+class KrisSettings(Judged):
+    """The settings of KRIS-Bench."""
+
+    rubric: str = rubric("kris_{type}", "; {type} stands for edit, knowledge, view or series")
+
+
+def items(settings: KrisSettings) -> list[Item]:
+    """Return the items CATEGORY/ID.  Raises `BadInput`."""
+    found = []
+    for category in sorted(DIMENSION_OF):
+        file = settings.data / category / "annotation.json"
+        edits = json_of(file) if file.is_file() else {}
+        if not isinstance(edits, Mapping):
+            raise BadInput(f"{file}: not an object of edits")
+        found += [item_of(settings, category, id, edit) for id, edit in edits.items()]
+    if not found:
+        raise BadInput(f"{settings.data}: there is no file CATEGORY/annotation.json")
+    return found
+
+
+def item_of(settings: KrisSettings, category: str, id: str, edit: Mapping[str, Any]) -> Item:
+    """Return an item with the grades of its dimension, and its pictures.  Raises `BadInput`."""
+    dimension = DIMENSION_OF[category]
+    outputs = [name for name in SHORT if name != "knowledge" or dimension in WITH_KNOWLEDGE]
+    if missing := {"ori_img", "gt_img", "ins_en", "explain_en"} - {*edit}:
+        raise BadInput(f"{settings.data}/{category}, edit {id}: there is no {min(missing)}")
+    given, data = edit["ori_img"], dict[str, str]()
+    series = given if isinstance(given, list) else []
+    kind = "series" if series else "view" if category == WITH_ANSWER else "edit"
+    if dimension in WITH_KNOWLEDGE:
+        kind, data = "knowledge", {"explanation": str(edit["explain_en"])}
+    files = [*series, *([edit["gt_img"]] if kind == "view" else [])]
+    return Item(
+        f"{category}/{id}",
+        str(edit["ins_en"]),
+        f"{category}/{id}",
+        questions_of(*outputs),
+        dimension,
+        source=None if series else picture_in(settings.data, f"{category}/{given}"),
+        references=[picture_in(settings.data, f"{category}/{name}") for name in files],
+        options=graded(settings, kind, **data),
+    )
+
+
+def values(settings: KrisSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the points (grade - 1) * 25 of all grades, by dimension, by kind of knowledge, and of all."""
+    found: dict[str, list[float]] = {}
+    for answers in pictures:
+        for id, question in item.questions.items():
+            points = (float(answers[id]) - 1) * 25
+            knowledge, _ = DIMENSIONS[item.group]
+            tables = (f"{table}{PART}{item.group}" for table in ("average", SHORT[question.text]))
+            for name in ("overall", knowledge, *tables):
+                found.setdefault(name, []).append(points)
+    return found
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """
+    Return the grades in the authors' folder of a generator, CATEGORY/metrics.json.
+
+    An edit without all of its grades is without answers.
+
+    Raises:
+        BadInput: a file has another form, or a grade is none.
+    """
+    rows, without, files = list[Entry](), list[str](), dict[str, Mapping[str, Any]]()
+    for item in items if path.is_dir() else ():
+        category, _, id = item.id.partition("/")
+        file = path / category / "metrics.json"
+        if category not in files and file.is_file():
+            files[category] = json_of(file)
+        try:
+            if id not in (edits := files.get(category, {})):
+                continue
+            edit = {} if edits[id] is None else edits[id]
+            cells = {name: edit.get(f"{question.text}_score") for name, question in item.questions.items()}
+            if None in cells.values():
+                without.append(item.id)
+                continue
+            grades = {name: KRIS.reading.parse(cell) for name, cell in cells.items()}
+        except (AttributeError, TypeError, ValueError) as exc:
+            raise BadInput(f"{file}, edit {id}: not of the form of KRIS-Bench ({exc})") from None
+        rows += [Entry(f"{file}, edit {id}", item, "", str(name), grade) for name, grade in grades.items()]
+    found = in_rows(rows)
+    found.pictures |= {id: [None] for id in without}
+    known = {item.id for item in items}
+    if others := sum(f"{category}/{id}" not in known for category, of in files.items() for id in of):
+        found.notes.append(f"grades of other edits: {others}")
+    return found if files else None
+
+
+KRIS = Benchmark(
+    "kris",
+    "the authors' folder KRIS_Bench: CATEGORY/annotation.json and the pictures",
+    KrisSettings,
+    Paper("GPT-4o", prompts=1267),
+    items,
+    grades_from(1, 5),
+    values,
+    released=released,
+    notes=("unverified: the authors' code has no means, which were read in BAGEL's",),
+)

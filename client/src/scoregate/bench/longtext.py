@@ -1,0 +1,89 @@
+"""`scoregate bench longtext`: LongText-Bench (Geng et al. 2025, X-Omni), long texts in pictures."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from scoregate.bench.answers import TEXT, Answers, Entry, Found, Item, Question, in_rows, read_text
+from scoregate.bench.benchmark import Benchmark, Paper, Settings, Values
+from scoregate.bench.data import rows_of
+from scoregate.bench.figures import PART
+from scoregate.bench.texts import REMARKS, is_chinese, matches, plain, without_remarks
+from scoregate.records import BadInput, kind
+from scoregate.settings import setting
+
+WORDS, CHARACTERS = "words", "characters"
+NAME = re.compile(r"0*([0-9]+)(?:_([0-9]+))?\..*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongTextSettings(Settings):
+    """The settings of LongText-Bench."""
+
+    all_remarks: bool = setting(
+        f"drop the remark {REMARKS[0]!r} from what was read, which the released script keeps", default=False
+    )
+
+
+def items(settings: LongTextSettings) -> list[Item]:
+    """
+    Return the items; the expected answer is the whole text, and the tag what is compared in all of them.
+
+    Raises:
+        BadInput: an item has no list of texts.
+    """
+    table = rows_of(settings.data)
+    found = []
+    for id, record in zip(table.names("prompt_id"), table.records, strict=True):
+        texts = record.values.get("text")
+        if not (isinstance(texts, list) and texts and all(isinstance(each, str) for each in texts)):
+            raise BadInput(f"{settings.data}, row {record.number}, column text: not a list of texts")
+        wanted = {1: Question("", " ".join(texts), tag=WORDS)}
+        group, prompt = str(record.values.get("category") or ""), str(record.values.get("prompt") or "")
+        found.append(Item(id, prompt, id.zfill(4), wanted, group, number="1"))
+    if any(is_chinese(each.questions[1].expected) for each in found):
+        found = [replace(each, questions={1: each.questions[1]._replace(tag=CHARACTERS)}) for each in found]
+    return found
+
+
+def values(settings: LongTextSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return 1 or 0 for each wanted word of each picture; of a Chinese text for each character."""
+    text, characters = item.questions[1].expected, item.questions[1].tag == CHARACTERS
+    remarks = REMARKS if settings.all_remarks else REMARKS[1:]
+    right: list[float] = []
+    for answers in pictures:
+        read = without_remarks(str(answers[1]), remarks)
+        both = [plain(each, characters=characters) for each in (text, read)]
+        wanted, shown = both if characters else [each.lower() for each in both]
+        right += matches(wanted, shown, characters=characters)
+    return {"text": right, f"categories{PART}{item.group}": right}
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """Return the texts in the released script's `results.jsonl`: `image` and `ocr_results`."""
+    if kind(path) != ".jsonl" or not (table := rows_of(path)).has("ocr_results"):
+        return None
+    of_id = {item.id: item for item in items}
+    rows = list[Entry]()
+    for record, image in zip(table.records, table.names("image"), strict=True):
+        place, parts = f"{path}, row {record.number}", NAME.fullmatch(Path(image).name)
+        if not parts or parts[1] not in of_id:
+            raise BadInput(f"{place}, column image: the benchmark has no item of {image}")
+        read = read_text(record.values.get("ocr_results"))
+        rows.append(Entry(place, of_id[parts[1]], parts[2] or "", None, read))
+    return in_rows(rows)
+
+
+LONGTEXT = Benchmark(
+    "longtext",
+    "text_prompts.jsonl, or text_prompts_zh.jsonl",
+    LongTextSettings,
+    Paper("Qwen2.5-VL-7B-Instruct", prompts=160, pictures=4),
+    items,
+    TEXT,
+    values,
+    released=released,
+    wording=True,
+    pooled=True,
+)

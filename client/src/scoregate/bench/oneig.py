@@ -1,0 +1,91 @@
+"""`scoregate bench oneig`: alignment in OneIG-Bench (Chang et al. 2025), by class."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from scoregate.bench.answers import YES_NO, Answers, Item, Question, is_yes
+from scoregate.bench.benchmark import GENERATOR, Benchmark, OfSheets, Paper, Values
+from scoregate.bench.data import first_of, json_of, rows_of
+from scoregate.bench.figures import PART
+from scoregate.records import BadInput, json_cell
+from scoregate.settings import setting
+
+CLASSES = {"Anime_Stylization": "anime", "Portrait": "human", "General_Object": "object"}
+MULTILINGUALISM = {"Multilingualism": "multilingualism"}  # of Chinese prompts
+SUFFIXES = {"prompt_en": "", "prompt_cn": "_zh"}  # of the files of questions
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneIgSettings(OfSheets):
+    """The settings of the alignment of OneIG-Bench."""
+
+    questions: Path = setting(
+        "the folder Q_D of questions and dependencies, a .json for each class", metavar="FOLDER", parse=Path
+    )
+    multilingualism: bool = setting("with this class of the Chinese prompts", default=False)
+    keep_black: bool = setting("a black tile is a picture, and not skipped", default=False)
+    any_yes: bool = setting("an answer such as `yes.` is a yes, not exactly `Yes` alone", default=False)
+
+
+def items(settings: OneIgSettings) -> list[Item]:
+    """Return the items of the classes, each with its questions.  Raises `BadInput` if one has none."""
+    table = rows_of(settings.data)
+    column = first_of(table, *SUFFIXES)
+    classes = CLASSES | (MULTILINGUALISM if settings.multilingualism else {})
+    rows = zip(table.names("category"), table.names("id"), table.names(column), strict=True)
+    of_class: dict[str, dict[str, str]] = {}
+    for category, id, prompt in rows:
+        if category in classes:
+            of_class.setdefault(classes[category], {})[id] = prompt
+    found = []
+    for name, prompts in of_class.items():
+        path = settings.questions / f"{name}{SUFFIXES[column]}.json"
+        content = json_of(path)
+        for id, prompt in prompts.items():
+            if not isinstance(content, Mapping) or id not in content:
+                raise BadInput(f"{path}: there are no questions about item {id}")
+            questions = questions_of(content[id], f"{path}, item {id}")
+            found.append(Item(f"{name}/{id}", prompt, f"{name}/{GENERATOR}/{id}", questions, name))
+    return found
+
+
+def questions_of(entry: Any, place: str) -> dict[int, Question]:
+    """Return the questions of an entry, in which both objects may be texts of JSON.  Raises `BadInput`."""
+    try:
+        texts, parents = (json_cell(entry[name]) for name in ("question", "dependency"))
+        return {
+            int(id): Question(
+                str(text), parents=tuple(int(each) for each in parents.get(id, ()) if int(each))
+            )
+            for id, text in texts.items()
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
+        raise BadInput(f"{place}: question and dependency are no objects by number ({exc})") from None
+
+
+def values(settings: OneIgSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the mean score over the pictures: right answers, and 0 for a child of a no."""
+    scores = []
+    for answers in pictures:
+        right = {id: is_yes(answers[id], "Yes", any_form=settings.any_yes) for id in item.questions}
+        counted = [
+            right[id] and all(right.get(parent, True) for parent in question.parents)
+            for id, question in item.questions.items()
+        ]
+        scores.append(fmean(counted))
+    return {"alignment": [fmean(scores)], f"classes{PART}{item.group}": [fmean(scores)]}
+
+
+ONEIG = Benchmark(
+    "oneig",
+    "OneIG-Bench.csv, or OneIG-Bench-ZH.csv",
+    OneIgSettings,
+    Paper("Qwen2.5-VL-7B-Instruct", prompts=695, pictures=4),
+    items,
+    YES_NO,
+    values,
+    skip_black=lambda settings: not settings.keep_black,
+)

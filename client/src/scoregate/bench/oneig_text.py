@@ -1,0 +1,85 @@
+"""`scoregate bench oneig_text`: the texts of OneIG-Bench (Chang et al. 2025)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rapidfuzz.distance import Levenshtein
+
+from scoregate.bench.answers import TEXT, Answers, Item, Question
+from scoregate.bench.benchmark import GENERATOR, Benchmark, Figures, OfSheets, Paper, Values
+from scoregate.bench.data import first_of, rows_of
+from scoregate.bench.texts import is_chinese, matches, plain, without_remarks
+from scoregate.settings import setting, whole
+
+PROMPTS = ("prompt_en", "prompt_cn")
+CAPS = {"prompt_en": 100, "prompt_cn": 50}  # of the mean edit distance
+DISTANCE, WHOLE, WORDS = "ED", "CR", "WAC"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneIgTextSettings(OfSheets):
+    """The settings of the texts of OneIG-Bench."""
+
+    cap: int = setting(
+        "largest mean edit distance that counts (default 100, for Chinese prompts 50)",
+        default=0,
+        metavar="N",
+        parse=whole,
+    )
+    keep_black: bool = setting("a black tile is a picture without text, and not skipped", default=False)
+
+
+def items(settings: OneIgTextSettings) -> list[Item]:
+    """Return the items; the expected answer is the cell of texts."""
+    table = rows_of(settings.data)
+    column = first_of(table, *PROMPTS)
+    rows = zip(table.names("id"), table.names(column), table.names("text_content"), strict=True)
+    return [Item(id, prompt, f"text/{GENERATOR}/{id}", {1: Question("", text)}) for id, prompt, text in rows]
+
+
+def with_cap(settings: OneIgTextSettings) -> OneIgTextSettings:
+    """Return the settings with the cap of the language of the prompts, if none is given."""
+    return replace(settings, cap=settings.cap or CAPS[first_of(rows_of(settings.data), *PROMPTS)])
+
+
+def values(settings: OneIgTextSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the edit distance of each picture, whether it is 0, and 1 or 0 for each wanted word."""
+    wanted = compared(item.questions[1].expected)
+    found: dict[str, list[float]] = {DISTANCE: [], WHOLE: [], WORDS: []}
+    for answers in pictures:
+        read = compared(without_remarks(str(answers[1])))
+        distance = Levenshtein.distance(wanted, read)
+        found[DISTANCE].append(float(distance))
+        found[WHOLE].append(float(distance == 0))
+        found[WORDS] += matches(wanted, read, characters=is_chinese(wanted))
+    return found
+
+
+def compared(text: str) -> str:
+    """Return a text as it is compared: case counts, and one with a Chinese character has no spaces."""
+    plain_text = plain(text, characters=False)
+    return plain(text, characters=True) if is_chinese(plain_text) else plain_text
+
+
+def derived(settings: OneIgTextSettings, figures: Mapping[str, float]) -> Figures:
+    """Return the text score, of the means over all pictures."""
+    if not {DISTANCE, WHOLE, WORDS} <= figures.keys():
+        return {}
+    distance = min(figures[DISTANCE], settings.cap) / settings.cap
+    return {"text": 1 - distance * (1 - figures[WHOLE]) * (1 - figures[WORDS])}
+
+
+ONEIG_TEXT = Benchmark(
+    "oneig_text",
+    "text_content.csv, or text_content_zh.csv",
+    OneIgTextSettings,
+    Paper("Qwen2.5-VL-7B-Instruct", prompts=200, pictures=4),
+    items,
+    TEXT,
+    values,
+    derived=derived,
+    wording=True,
+    skip_black=lambda settings: not settings.keep_black,
+    resolved=with_cap,
+    pooled=True,
+)

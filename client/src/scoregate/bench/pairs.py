@@ -1,0 +1,163 @@
+"""Two captions and two pictures of an item: text, image and group score by tag, for Winoground and EqBen."""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from pathlib import Path, PurePath
+from statistics import fmean
+from typing import Any
+
+from scoregate.bench.data import add_metrics, columns, mark, metrics_of, rows_of, worth
+from scoregate.cli.arguments import add_settings, settings_of
+from scoregate.evaluation import BadColumn, BadInput, Table
+from scoregate.evaluation.bootstrap import Sample
+from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
+from scoregate.evaluation.tables import text
+from scoregate.evaluation.winoground import CHANCE, choices, sample_of
+
+Tags = Mapping[str, Sequence[str]]  # by item
+Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
+Right = Mapping[str, tuple[bool, bool]]  # by item: are the captions, and the pictures, chosen rightly?
+Contents = Mapping[str, Mapping[str, str]]  # by item: its captions and pictures, such as `caption 0`
+
+LABEL = re.compile(r"(.+)_c([01])_i([01])")  # as in Winoground's released scores
+OWN = {"item", "id", "caption", "picture", "label"}
+UNNAMED = "score"  # a column that is named as its file
+
+
+def add_pairs(parser: argparse.ArgumentParser) -> None:
+    """Declare the files of scores."""
+    what = "scores with label (ITEM_c0_i1), or item, caption and picture (0 or 1); may be given several times"
+    parser.add_argument("--scores", type=Path, action="append", required=True, metavar="FILE", help=what)
+    add_metrics(parser)
+    add_settings(parser, Bootstrap)
+
+
+def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[str, str]:
+    """Return an item's captions and pictures; *caption* and *picture* are its columns without the number."""
+    kinds = (("caption", caption), ("picture", picture))
+    cells = {f"{kind} {n}": values.get(f"{column}{n}") for (kind, column), n in product(kinds, (0, 1))}
+    return {name: cell for name, cell in cells.items() if isinstance(cell, str)}
+
+
+def pair_tables(
+    arguments: argparse.Namespace, data: Table, items: Sequence[str], tags: Tags, contents: Contents
+) -> dict[str, Any]:
+    """
+    Return a row for each metric and tag, and the differences of metrics on the items that all of them have.
+
+    Args:
+        data, items: the benchmark, and the item of each of its rows.
+        tags, contents: of all items.
+
+    Raises:
+        BadInput: two files have a metric of the same name, or as `metrics_of` and `right_choices`.
+    """
+    found: dict[str, Right] = {}
+    turned: dict[str, dict[str, bool]] = {}
+    for table, metric in metrics_of(arguments, map(rows_of, arguments.scores), OWN):
+        name = table.path.name.partition(".")[0] if metric == UNNAMED else metric
+        if name in found:
+            raise BadInput(f"{table.path}: another file has a metric {name}, too")
+        with columns(table.path, metric=metric, image="picture"):
+            places = placed(table)
+            check(table, places, contents)
+            found[name] = right_choices(worth(arguments, table, metric), places, tags)
+        turned[name] = mark(table)
+    of_items = data.names(arguments.cluster) if arguments.cluster else items
+    sample = partial(sample_of, cluster=dict(zip(items, of_items, strict=True)))
+    rows = [
+        row | turned[name]
+        for name, right in found.items()
+        for row in by_tag(arguments, name, right, tags, sample)
+    ]
+    drawn_by = {"seed": arguments.seed, "cluster": arguments.cluster or "item"}
+    return (
+        {"items": len(tags)}
+        | (drawn_by if arguments.bootstrap else {})
+        | {"metrics": [{"metric": "chance", "tag": "all", **CHANCE}, *rows]}
+        | compared(settings_of(Bootstrap, arguments), found, sample, "item")
+    )
+
+
+def placed(table: Table) -> Places:
+    """Return item, caption and picture of each row."""
+    held = table.records[0].values
+    if "label" not in held:
+        items = table.names("item" if "item" in held else "id")
+        return list(zip(items, table.names("caption"), table.names("picture"), strict=True))
+    found = []
+    for label in table.names("label"):
+        parts = LABEL.fullmatch(label)
+        if not parts:
+            raise BadInput(f"{table.path}, column label: {label!r} is not of the form ITEM_c0_i1")
+        found.append((parts[1], parts[2], parts[3]))
+    return found
+
+
+def check(table: Table, places: Places, contents: Contents) -> None:
+    """
+    Check that lines of `scoregate batch` have the captions and the pictures of their items.
+
+    Without a column `id` their items may be rows of a data set, which are no items of the benchmark.
+
+    Raises:
+        BadColumn: they differ, or without an `id` nothing can be compared.
+    """
+    for record, (item, caption, picture) in zip(table.records, places, strict=True):
+        values = record.values
+        if "sha256" not in values:  # no line of `scoregate batch`
+            continue
+        own = text(values.get("id"))
+        if own not in (None, item):
+            raise BadColumn("item", f"row {record.number}: item {item} has the id {own}")
+        known, wrong = contents.get(item, {}), list[str]()
+        if (name := f"caption {caption}") in known and known[name].strip() != str(values["prompt"]).strip():
+            wrong.append(name)
+        if own is None and (name := f"picture {picture}") in known:
+            wrong += [name] if PurePath(known[name]).stem != PurePath(str(values["image"])).stem else []
+        if wrong or (own is None and not known):
+            why = f"the benchmark has another {wrong[0]}" if wrong else "nothing says which item this is"
+            raise BadColumn("item", f"row {record.number}, item {item}: {why}; number the items in `id`")
+
+
+def right_choices(scores: Any, places: Places, tags: Tags) -> Right:
+    """Return the right choices of each complete item.  Raises `BadColumn`."""
+    if unknown := [item for item, _, _ in places if item not in tags]:
+        raise BadColumn("item", f"the benchmark has no item {unknown[0]}")
+    rows = [(score, *place) for score, place in zip(scores, places, strict=True) if score == score]
+    if not rows:
+        raise BadColumn("metric", "no row has a value")
+    return choices(*map(list, zip(*rows, strict=True)))
+
+
+def by_tag(
+    arguments: argparse.Namespace,
+    metric: str,
+    right: Right,
+    tags: Tags,
+    sample_of: Callable[[Right], Sample],
+) -> list[dict[str, Any]]:
+    """Return the shares of right choices over all items, and over those of each tag, with intervals."""
+    names = dict.fromkeys(tag for each in tags.values() for tag in each)
+    of_tag = {"all": list(right)} | {tag: [item for item in right if tag in tags[item]] for tag in names}
+    return [
+        {"metric": metric, "tag": tag, **shares([right[item] for item in items])}
+        | {"items": len(items)}
+        | ({"incomplete": len(tags) - len(items)} if tag == "all" else {})
+        | interval_of(settings_of(Bootstrap, arguments), sample_of({item: right[item] for item in items}))
+        | caution(len(items), "item")
+        for tag, items in of_tag.items()
+        if items
+    ]
+
+
+def shares(right: Sequence[tuple[bool, bool]]) -> dict[str, float]:
+    text, image = zip(*right, strict=True)
+    return {
+        "text": fmean(text),
+        "image": fmean(image),
+        "group": fmean(map(all, right)),
+    }

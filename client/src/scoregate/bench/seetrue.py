@@ -1,0 +1,73 @@
+"""`scoregate bench seetrue`: SeeTRUE (Yarom et al. 2023), pictures with right and wrong texts."""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import Any
+
+from scoregate.bench.data import (
+    add_data,
+    columns,
+    first_of,
+    joins,
+    mark,
+    metrics_of,
+    of_each,
+    table_of,
+    worth,
+)
+from scoregate.evaluation import BadColumn, auroc
+from scoregate.evaluation.arrays import Floats
+
+KEYS = ({"image": "image", "text": "text"}, {"image": "image", "text": "prompt"})
+SOURCES = ("dataset_source", "source")  # the authors' column, and a user's
+OWN = {"image", "text", "label", "original_dataset_id", *SOURCES}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data(parser, "SeeTRUE.csv: image, text, label, dataset_source (or source)")
+
+
+def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return a row for each metric, with the AUROC of each source, their mean, and that of all pairs."""
+    table = table_of(arguments, *KEYS)
+    labels, sources = table.labels("label"), table.names(first_of(table, *SOURCES))
+    rows, undefined = Counter(sources), dict[str, list[str]]()
+
+    def figures(metric: str) -> dict[str, Any]:
+        score, label, source = table.complete(worth(arguments, table, metric), labels, [*sources])
+        of_source, faults = by_source(score, label, source, rows)
+        for name, fault in faults.items():
+            if not of_source:
+                with columns(table.path, metric=f"{metric}, source {name}", label=f"label, source {name}"):
+                    raise fault
+            undefined.setdefault(name, []).append(f"{metric}: {fault.why}")
+        return (
+            {"mean": {name: of_source.get(name) for name in rows}}
+            | {"of sources": fmean(of_source.values()), "all": auroc(score, label).auroc}
+            | {"n": len(score), "dropped": table.dropped, **mark(table)}
+        )
+
+    found = of_each(arguments, table.path, [name for _, name in metrics_of(arguments, [table], OWN)], figures)
+    described = [
+        {"source": name, "rows": count}
+        | ({"undefined": "; ".join(undefined[name])} if name in undefined else {})
+        for name, count in rows.items()
+    ]
+    return {**joins(table), "metrics": found, "sources": described}
+
+
+def by_source(
+    score: Floats, label: Floats, source: Sequence[str], names: Iterable[str]
+) -> tuple[dict[str, float], dict[str, BadColumn]]:
+    """Return the AUROC of each source, and why others have none, such as that all labels are the same."""
+    found, faults = dict[str, float](), dict[str, BadColumn]()
+    for name in names:
+        chosen = [place for place, each in enumerate(source) if each == name]
+        try:
+            found[name] = auroc(score[chosen], label[chosen]).auroc
+        except BadColumn as exc:
+            faults[name] = exc
+    return found, faults

@@ -1,0 +1,169 @@
+"""The page of a suite of benchmarks, with the worst pictures, and its tables as LaTeX."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from heapq import nsmallest
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from scoregate.bench.answers import Answers, Item
+from scoregate.bench.benchmark import Benchmark, Own, own_settings, pictures_of, rows_of
+from scoregate.bench.oneig_text import DISTANCE
+from scoregate.bench.suite import Entry
+from scoregate.cli.reproduce import flat
+from scoregate.cli.sheet import bytes_of, data_uri
+from scoregate.data.rows import Row as Picture
+from scoregate.report.formats import cell, is_table, printed, spread_columns
+from scoregate.report.html import section, table
+from scoregate.report.page import STYLE
+from scoregate.report.pictures import figure
+from scoregate.report.rows import Row
+from scoregate.runs.lines import Key, Line, key
+from scoregate.runs.results import lines_of
+from scoregate.runs.warnings import kinds_of
+from scoregate.text import document, number, safe, shown
+
+CAUTION = "caution"  # of a generator's row, which stands below its table
+Tables = Mapping[str, Any]
+
+
+def page(
+    manifest: Mapping[str, Any],
+    tables: Mapping[str, Tables],
+    left_out: Sequence[Mapping[str, str]],
+    worst: Mapping[str, str],
+) -> str:
+    """Return the HTML: what ran, what was left out, and a section for each benchmark."""
+    title = f"Benchmarks of {', '.join(manifest['generators'])}"
+    facts = {name: manifest[name] for name in ("suite", "ended", "command")} | flat(
+        {name: fact for name, fact in manifest["facts"].items() if name != "benchmarks"}
+    )
+    listed = "".join(f"<dt>{safe(name)}</dt><dd>{safe(fact)}</dd>" for name, fact in facts.items())
+    sections = {f"of-{place}": name for place, name in enumerate(tables)}
+    links = "".join(f'<li><a href="#{id}">{safe(name)}</a></li>' for id, name in sections.items())
+    missing = drawn("Left out", left_out) if left_out else ""
+    body = (
+        f"<header>\n<h1>{safe(title)}</h1>\n{missing}</header>\n"
+        f'<nav aria-label="Benchmarks"><ul>{links}</ul></nav>\n<main>\n'
+    )
+    for id, name in sections.items():
+        body += section(id, safe(name), partial("".join, [*parts_of(tables[name]), worst[name]]))
+    body += section("run", "Run", lambda: f"<dl>{listed}</dl>\n")
+    return document(title, STYLE, f"{body}</main>\n")
+
+
+def parts_of(tables: Tables) -> list[str]:
+    """Return the tables of a benchmark as HTML, with the cautions below the first one."""
+    first, *others = (drawn(name, without_caution(rows)) for name, rows in of_rows(tables).items())
+    return [first, *(bad(each) for each in cautions_of(tables)), *others]
+
+
+def bad(text: str) -> str:
+    return f'<p class="bad">{safe(text)}</p>\n'
+
+
+def drawn(caption: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as a table of HTML."""
+    heads, body = spread_columns(rows)
+    return table(safe(caption), [*map(safe, heads)], [[safe(cell(each)) for each in row] for row in body])
+
+
+def of_rows(tables: Tables) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the lists of rows among the tables of a benchmark."""
+    return {name: rows for name, rows in tables.items() if isinstance(rows, list) and is_table(rows)}
+
+
+def without_caution(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: each for name, each in row.items() if name != CAUTION} for row in rows]
+
+
+def cautions_of(tables: Tables) -> list[str]:
+    """Return the cautions of each generator."""
+    return [f"{row['generator']}: {row[CAUTION]}" for row in tables["generators"] if row.get(CAUTION)]
+
+
+def latex_of(tables: Mapping[str, Tables]) -> str:
+    """Return all tables as LaTeX; cautions are comments above them."""
+    found = []
+    for name, content in tables.items():
+        lines = [name, *(f"caution of {each}" for each in cautions_of(content))]
+        plain = {head: without_caution(rows) for head, rows in of_rows(content).items()}
+        found.append("\n".join(f"% {shown(line)}" for line in lines))
+        found.append(printed(plain, "latex", None))
+    return "\n\n".join(found)
+
+
+def worst(entry: Entry, most: int) -> str:
+    """
+    Return the pictures with the lowest values of each generator, as HTML, below the warnings about all.
+
+    A picture has the mean of its values of the benchmark's first figure.  Answers in files have no pictures.
+    """
+    own, found = entry.arguments, ""
+    settings = own_settings(entry.benchmark, own)
+    items = {item.id: item for item in entry.benchmark.items(settings)}
+    for name, path in own.generators:
+        file = own.out / f"{entry.benchmark.name}-{name}.jsonl"
+        if file.exists() and (placed := pictures_of(path, [*items.values()], name)):
+            found += "".join(bad(f"{name}: {each}") for each in kinds_of(lines_of(file)))
+            chosen = nsmallest(
+                most, valued(entry.benchmark, settings, items, file), key=lambda each: each.rank
+            )
+            wanted = {each.item.id: each.item for each in chosen}
+            rows, _ = rows_of(entry.benchmark, settings, [*wanted.values()], placed)
+            of_key = {row.key: row for row in rows}  # none for the line of a picture that is gone
+            figures = "".join(card(each, name, of_key[each.key]) for each in chosen if each.key in of_key)
+            found += f'<h3>The worst pictures of {safe(name)}</h3>\n<div class="gallery">\n{figures}</div>\n'
+    return found
+
+
+class Valued(NamedTuple):
+    """A line of results about an item, with the value of its picture; a lower *rank* is worse."""
+
+    rank: float
+    value: float
+    figure: str
+    line: Line
+    item: Item
+    answers: Answers
+
+    @property
+    def key(self) -> Key:
+        return key(self.line)
+
+
+def valued(
+    benchmark: Benchmark[Own], settings: Own, items: Mapping[str, Item], file: Path
+) -> Iterator[Valued]:
+    """Yield the lines that have all scores and a value."""
+    for line in lines_of(file):
+        item = items.get(line.get("columns", {}).get("item"))
+        if line["errors"] or item is None:
+            continue
+        answers = benchmark.reading.answers(item, line)
+        for head, values in [*benchmark.values(settings, item, [answers]).items()][:1]:
+            value = fmean(values)
+            yield Valued(-value if head == DISTANCE else value, value, head, line, item, answers)
+
+
+def card(valued: Valued, generator: str, row: Picture) -> str:
+    """Return a picture with its value and the answers about it."""
+    said, details = explained(valued.item, valued.answers)
+    of = Row(valued.line["row"], valued.line["image"], valued.item.prompt, model=generator)
+    return figure(of, {valued.figure: number(valued.value), **said}, data_uri(bytes_of(row)), details)
+
+
+def explained(item: Item, answers: Answers) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the numbers and the text that was read, and the wrong verdicts as details of a metric."""
+    said, questions = dict[str, str](), []
+    for id, question in item.questions.items():
+        text, answer = question.text, answers.get(id)
+        if isinstance(answer, bool):
+            right = answer == (question.expected.strip().lower() != "no")
+            questions.append({"text": text, "score": float(right), "answer": "yes" if answer else "no"})
+        elif isinstance(answer, int | float):
+            said[text] = number(answer)
+        else:
+            said |= {"wanted": question.expected, "read": str(answer)}
+    return said, {"questions": questions}

@@ -1,0 +1,112 @@
+"""`scoregate bench tifa160`: 800 pictures of 160 prompts with ratings of TIFA (Hu et al. 2023) or DSG."""
+
+import argparse
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from scoregate.bench.data import (
+    add_data,
+    first_of,
+    joins,
+    mark,
+    metrics_of,
+    of_each,
+    rows_of,
+    table_of,
+    worth,
+)
+from scoregate.bench.genai import agreement
+from scoregate.cli.arguments import add_settings
+from scoregate.evaluation import BadInput, Scale, Table
+from scoregate.evaluation.arrays import Floats
+from scoregate.evaluation.outcome import OnScale, scale_of
+from scoregate.records import Record
+
+OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
+MODELS = ("t2i_model", "model_type")  # in the ratings of DSG, and in the copy of t2v_metrics
+GENERATORS = {  # in the ratings of DSG, and in the names of TIFA's pictures
+    "mini-dalle": "mini_dalle",
+    "sd1dot1": "stable_diffusion_v1_1",
+    "sd1dot5": "stable_diffusion_v1_5",
+    "sd2dot1": "stable_diffusion_v2_1",
+    "vq-diffusion": "vq_diffusion",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data(
+        parser, "human_annotations_with_scores.json: image_path, human_avg; or tifa160.json, with --likert"
+    )
+    add_settings(parser, OnScale)
+    what = (
+        "DSG's ratings in place of human_avg: tifa160-likert-anns.csv, or dsg_tifa160_anns.csv of t2v_metrics"
+    )
+    parser.add_argument("--likert", type=Path, metavar="FILE", help=what)
+
+
+def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the agreement of each metric with people's ratings."""
+    table = table_of(arguments, {"image_path": "image_path"}, {"image_path": "image"})
+    once(table)
+    if arguments.likert:
+        table, outside = with_likert(table, arguments.likert, scale_of(arguments.scale))
+        human = table.numbers("human_avg")
+    elif not table.has("human_avg"):
+        raise BadInput(f"{table.path}: no column human_avg; name a file of ratings by --likert")
+    else:
+        human, outside = on_scale(table.numbers("human_avg"), scale_of(arguments.scale))
+
+    def figures(metric: str) -> dict[str, Any]:
+        row = agreement(*table.complete(worth(arguments, table, metric), human))
+        return row | {"dropped": table.dropped, **mark(table)}
+
+    metrics = [name for _, name in metrics_of(arguments, [table], OWN)]
+    rows = of_each(arguments, table.path, metrics, figures, human="human_avg")
+    return {"out_of_scale": outside, **joins(table), "metrics": rows}
+
+
+def once(table: Table) -> None:
+    """Raise `BadInput` if two rows are about one picture."""
+    for key in (("image_path",), ("text_id", "generator")):
+        if all(name in table.records[0].values for name in key):
+            picture, count = Counter(zip(*map(table.names, key), strict=True)).most_common(1)[0]
+            if count > 1:
+                raise BadInput(
+                    f"{table.path}, column {', '.join(key)}: {', '.join(picture)} has {count} rows"
+                )
+
+
+def on_scale(ratings: Floats, scale: Scale | None) -> tuple[Floats, int]:
+    """Return the ratings with NaN for those outside the scale, and the number of these."""
+    outside = (
+        np.zeros(len(ratings), bool) if scale is None else (ratings < scale.low) | (ratings > scale.high)
+    )
+    return np.where(outside, np.nan, ratings), int(outside.sum())
+
+
+def with_likert(table: Table, path: Path, scale: Scale | None) -> tuple[Table, int]:
+    """
+    Return *table* with DSG's mean rating of each picture as `human_avg`, and the number outside the scale.
+
+    Raises:
+        BadInput: no rating is about a picture of *table*, or a cell cannot be read.
+    """
+    ratings, found = rows_of(path), defaultdict(list)
+    keys = zip(ratings.names("source_id"), ratings.names(first_of(ratings, *MODELS)), strict=True)
+    answers, outside = on_scale(ratings.numbers("answer"), scale)
+    for (item, model), rating in zip(keys, answers, strict=True):
+        if rating == rating:
+            found[f"{item}_{GENERATORS.get(model, model)}"].append(float(rating))
+    names = [Path(name).stem for name in table.names("image_path")]
+    if not found.keys() & {*names}:
+        raise BadInput(f"{path}: no rating is about a picture of {table.path}")
+    rows = zip(table.records, names, strict=True)
+    means = [(each, fmean(found[name]) if name in found else None) for each, name in rows]
+    records = [Record(each.number, {**each.values, "human_avg": mean}) for each, mean in means]
+    return replace(table, records=records), outside

@@ -1,0 +1,174 @@
+"""`scoregate bench tiif`: TIIF-Bench (Wei et al. 2025), short and long prompts by attribute."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from scoregate.bench.answers import YES_NO, Answer, Answers, Found, Item, Question, given, yes_no
+from scoregate.bench.benchmark import GENERATOR, Benchmark, Figures, Paper, Settings, Values
+from scoregate.bench.data import json_of, rows_of
+from scoregate.bench.figures import PART
+from scoregate.records import BadInput
+from scoregate.settings import setting
+
+SETS = ("testmini", "test")
+LENGTHS = ("short", "long")
+DIGITS = 4  # of an attribute's share, in the table from which the released script has its means
+QUESTIONS = "_eval_prompts.jsonl"  # of an attribute; PROMPTS are in the same order
+PROMPTS = "_prompts.jsonl"
+ATTRIBUTE, GROUP, OVERALL = f"attributes{PART}", f"groups{PART}", "overall"
+
+RELATIONS, LOOKS = ("2d", "3d"), ("color", "texture")
+REASONING = ("numeracy", "comparison", "differentiation", "negation")
+BASIC = {
+    "Attribute": ("shape+color", "color+texture", "texture+color", "shape+texture"),
+    "Relation": ("2d_spatial_relation", "3d_spatial_relation", "action+2d", "action+3d"),
+    "Reasoning": REASONING,
+}
+ADVANCED = {
+    "Attribute+Relation": (
+        *(f"action+{look}" for look in LOOKS),
+        *(f"{look}+{relation}" for look in ("color", "shape", "texture") for relation in RELATIONS),
+    ),
+    "Attribute+Reasoning": tuple(f"{kind}+{look}" for kind in REASONING for look in LOOKS),
+    "Relation+Reasoning": tuple(f"{kind}+{relation}" for kind in REASONING for relation in RELATIONS),
+    "Text": ("text",),
+    "Style": ("style",),
+}
+GROUPS = {
+    **{f"Basic {name}": of for name, of in BASIC.items()},
+    **{f"Advanced {name}": of for name, of in ADVANCED.items()},
+    "Real World": ("real_world",),
+}
+WHOLE = {  # further rows, of all attributes of some groups
+    "Basic": tuple(name for of in BASIC.values() for name in of),
+    "Advanced": tuple(name for of in ADVANCED.values() for name in of),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TiifSettings(Settings):
+    """The settings of TIIF-Bench."""
+
+    set: str = setting("of prompts (default %(default)s)", default=SETS[0], choices=SETS)
+    exact: bool = setting(
+        f"do not round the shares of attributes to {DIGITS} digits before the means over them", default=False
+    )
+
+
+def items(settings: TiifSettings) -> list[Item]:
+    """Return the items ATTRIBUTE/short/N and ATTRIBUTE/long/N, with N from 0.  Raises `BadInput`."""
+    folder = settings.data / f"{settings.set}_eval_prompts"
+    if not (files := sorted(folder.glob(f"*{QUESTIONS}"))):
+        raise BadInput(f"{folder}: there is no file *{QUESTIONS}")
+    return [item for file in files for item in items_in(file, settings.data / f"{settings.set}_prompts")]
+
+
+def items_in(file: Path, folder: Path) -> list[Item]:
+    """Return the items of an attribute.  Raises `BadInput`."""
+    path = folder / file.name.replace(QUESTIONS, PROMPTS)
+    asked, prompts = rows_of(file).records, rows_of(path).records
+    if len(asked) != len(prompts):
+        raise BadInput(f"{path}: {len(prompts)} prompts, and {len(asked)} with questions")
+    found = []
+    for length in LENGTHS:
+        for number, (record, prompt) in enumerate(zip(asked, prompts, strict=True)):
+            values = record.values
+            try:
+                name = str(asked[0].values["type"])
+                pairs = zip(values["yn_question_list"], values["yn_answer_list"], strict=True)
+                questions = {
+                    id: Question(str(text), str(answer)) for id, (text, answer) in enumerate(pairs, 1)
+                }
+                text = str(prompt.values[f"{length}_description"])
+            except (KeyError, TypeError, ValueError) as exc:
+                raise BadInput(
+                    f"{file}, row {record.number}: not of the form of TIIF-Bench ({exc})"
+                ) from None
+            place = f"{name}/{GENERATOR}/{length}_description/{number}"
+            found.append(Item(f"{name}/{length}/{number}", text, place, questions, f"{name} {length}"))
+    return found
+
+
+def values(settings: TiifSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return whether each answer is the expected one, apart from case."""
+    right = [
+        float(said(answers[id]) == question.expected.strip().lower())
+        for answers in pictures
+        for id, question in item.questions.items()
+    ]
+    return {f"{ATTRIBUTE}{item.group}": right}
+
+
+def said(answer: Any) -> str:
+    """Return an answer in lower case, a metric's own verdict as yes or no."""
+    return ("yes" if answer else "no") if isinstance(answer, bool) else str(answer).strip().lower()
+
+
+def derived(settings: TiifSettings, figures: Mapping[str, float]) -> Figures:
+    """Return the means of groups over their attributes, and the overall means over the nine groups."""
+    shares = figures if settings.exact else {name: round(each, DIGITS) for name, each in figures.items()}
+    found: dict[str, float] = {}
+    for length in LENGTHS:
+        means = {name: mean_of(shares, attributes, length) for name, attributes in GROUPS.items()}
+        whole = {name: mean_of(shares, attributes, length) for name, attributes in WHOLE.items()}
+        known = {name: mean for name, mean in {**means, **whole}.items() if mean is not None}
+        found |= {f"{GROUP}{name} {length}": mean for name, mean in known.items()}
+        if nine := [mean for name, mean in known.items() if name in GROUPS]:
+            found[f"{OVERALL} {length}"] = fmean(nine)
+    return found
+
+
+def mean_of(figures: Mapping[str, float], attributes: Sequence[str], length: str) -> float | None:
+    """Return the mean over the attributes that have a figure."""
+    names = [f"{ATTRIBUTE}{attribute} {length}" for attribute in attributes]
+    found = [figures[name] for name in names if name in figures]
+    return fmean(found) if found else None
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """
+    Return the answers in the authors' folder of a generator, which has a file for each item.
+
+    A file has its own questions and expected answers; those of the authors' folders are partly of older data.
+    An answer that is null is missing.
+
+    Raises:
+        BadInput: a file has another form.
+    """
+    files = sorted(path.glob("*/*/*.json")) if path.is_dir() else []
+    if not files:
+        return None
+    found = Found()
+    for file in files:
+        attribute, length, number = *file.parts[-3:-1], file.stem
+        content = json_of(file)
+        try:
+            rows = zip(content["questions"], content["gt_answers"], content["model_pred"], strict=True)
+            every = {id: (Question(str(a), str(b)), verdict(c)) for id, (a, b, c) in enumerate(rows, 1)}
+        except (KeyError, TypeError, ValueError) as exc:
+            raise BadInput(f"{file}: not of the form of TIIF-Bench ({exc})") from None
+        id, questions = f"{attribute}/{length}/{number}", {key: each for key, (each, _) in every.items()}
+        found.items.append(Item(id, "", "", questions, f"{attribute} {length}"))
+        found.pictures[id] = [given(questions, {key: answer for key, (_, answer) in every.items()})]
+    return found
+
+
+def verdict(cell: Any) -> Answer | None:
+    """Return an answer of the authors' files, whose texts count as they are written."""
+    return cell if isinstance(cell, str) else yes_no(cell)
+
+
+TIIF = Benchmark(
+    "tiif",
+    "the authors' folder data, with testmini_prompts and testmini_eval_prompts",
+    TiifSettings,
+    Paper("GPT-4o", prompts=None),
+    items,
+    YES_NO,
+    values,
+    derived=derived,
+    released=released,
+)

@@ -1,0 +1,173 @@
+"""`scoregate bench unigen`: UniGenBench++ (Wang et al. 2025), by test point."""
+
+import json
+import re
+from ast import literal_eval
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from scoregate.bench.answers import (
+    Answers,
+    Entry,
+    Found,
+    Item,
+    Question,
+    Reading,
+    in_details,
+    in_rows,
+    share,
+    yes_no_set,
+)
+from scoregate.bench.benchmark import Benchmark, Paper, Settings, Values
+from scoregate.bench.data import first_of, rows_of
+from scoregate.bench.figures import PART
+from scoregate.records import BadInput, Record, kind
+from scoregate.settings import setting
+
+# Columns of the prompt and of its test points, and their names there, in both languages.
+LANGUAGES = {
+    "prompt_en": ("sub_dims_en", "Testpoints", "Testpoint Description"),
+    "prompt_zh": ("sub_dims_zh", "考点", "考点对应描述"),
+}
+PICTURE = re.compile(r"[0-9]+_([0-9]+)\..*")
+MISSING = {"", "null", "none", "nan", "na", "n/a", "<na>"}
+METRIC = "dsg"
+WORDS = (
+    'This picture was generated from the prompt "{prompt}". Is it right in this point: {}?'
+    " Please answer yes or no."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniGenSettings(Settings):
+    """The settings of UniGenBench++."""
+
+    skip_broken: bool = setting(
+        "leave out a row of DATA whose test points cannot be read, in place of an error", default=False
+    )
+
+
+def items(settings: UniGenSettings) -> list[Item]:
+    """Return the items, with a question for each test point.  Raises `BadInput`."""
+    table = rows_of(settings.data)
+    prompt = first_of(table, *LANGUAGES)
+    column, points, descriptions = LANGUAGES[prompt]
+    worded = "question" in settings.options.get(METRIC, {})
+    found = []
+    rows = zip(table.names("index"), table.names(prompt), table.names(column), table.records, strict=True)
+    for id, text, cell, record in rows:
+        try:
+            entry = json.loads(cell)
+            pairs = enumerate(zip(entry[points], entry[descriptions], strict=True), 1)
+            questions = {number: Question(str(what), "1", tag=str(point)) for number, (point, what) in pairs}
+        except (KeyError, TypeError, ValueError) as exc:
+            if settings.skip_broken:
+                continue
+            place = f"{settings.data}, row {record.number}, column {column}"
+            raise BadInput(f"{place}: no lists {points} and {descriptions} ({exc})") from None
+        options = {METRIC: {} if worded else {"question": WORDS.replace("{prompt}", text)}}
+        found.append(Item(id, text, id, questions, options=options))
+    return found
+
+
+def with_points(item: Item) -> Item:
+    """Return an item whose questions also name their test points: one text may belong to several."""
+    named = {id: each._replace(text=f'{each.tag}, "{each.text}"') for id, each in item.questions.items()}
+    return replace(item, questions=named)
+
+
+def options(item: Item) -> dict[str, Any]:
+    """Return the options of the metric: a set with a yes-no question for each test point."""
+    return {METRIC: {**item.options[METRIC], "question_set": yes_no_set(with_points(item))}}
+
+
+def answers(item: Item, line: Mapping[str, Any]) -> Answers:
+    """Return whether each test point is answered with yes."""
+    return {id: each == "yes" for id, each in in_details(METRIC, with_points(item), line, "answer").items()}
+
+
+def values(settings: UniGenSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return 1 for each test point that a picture passes, else 0, by dimension and by test point."""
+    found: dict[str, list[float]] = {}
+    for answers in pictures:
+        for id, question in item.questions.items():
+            passed = float(answers[id] == 1)
+            for name in (question.tag.partition("-")[0].strip(), f"points{PART}{question.tag}"):
+                found.setdefault(name, []).append(passed)
+    return found
+
+
+def released(path: Path, items: Sequence[Item]) -> Found | None:
+    """
+    Return the grades in the authors' CSV of results; a picture whose row has none is without answers.
+
+    Raises:
+        BadInput: a row is about no item, or has not a grade for each of its test points.
+    """
+    if kind(path) != ".csv" or not (table := rows_of(path)).has("img_path"):
+        return None
+    of_id = {item.id: item for item in items}
+    rows, without = list[Entry](), list[tuple[str, str]]()
+    for record, id, image in zip(table.records, table.names("index"), table.names("img_path"), strict=True):
+        place = f"{path}, row {record.number}"
+        if (item := of_id.get(id)) is None:
+            raise BadInput(f"{place}, column index: the benchmark has no item {id}")
+        number = parts[1] if (parts := PICTURE.fullmatch(Path(image).name)) else ""
+        grades = grades_in(record, item, place)
+        if grades is None:
+            without.append((id, number))
+            continue
+        pairs = zip(item.questions, grades, strict=True)
+        rows += [Entry(place, item, number, str(id), float(grade == 1)) for id, grade in pairs]
+    found = in_rows(rows)
+    for id, _ in without:
+        found.pictures.setdefault(id, []).append(None)
+    return found
+
+
+def grades_in(record: Record, item: Item, place: str) -> list[Any] | None:
+    """
+    Return the grades in `result_json` or `score`, or None.
+
+    The cells are in JSON or in Python's form.  The authors' script writes null where a judge failed, which
+    pandas reads as a missing cell.
+    """
+    cells = (str(record.values.get(name) or "") for name in ("result_json", "score"))
+    if (cell := next((each for each in cells if each.strip().lower() not in MISSING), None)) is None:
+        return None
+    points = [question.tag for question in item.questions.values()]
+    try:
+        content = literal(cell)
+        given = literal(str(record.values.get("testpoint") or points))
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
+        raise BadInput(f"{place}: result_json or testpoint cannot be read ({exc})") from None
+    grades = content.get("score") if isinstance(content, Mapping) else content
+    if grades is None:
+        return None
+    if given != points or not isinstance(grades, list) or len(grades) != len(points):
+        raise BadInput(f"{place}: not a grade for each test point of item {item.id}, {', '.join(points)}")
+    return grades
+
+
+def literal(text: str) -> Any:
+    """Return the value of a text in JSON, or of a literal of Python.  Raises as `literal_eval`."""
+    with suppress(ValueError):
+        return json.loads(text)
+    return literal_eval(text)
+
+
+UNIGEN = Benchmark(
+    "unigen",
+    "test_prompts_en.csv, or another file of prompts",
+    UniGenSettings,
+    Paper("Gemini 2.5 Pro", prompts=600, pictures=4),
+    items,
+    Reading((METRIC,), options, answers, share),
+    values,
+    released=released,
+    partial=True,
+    pooled=True,
+)

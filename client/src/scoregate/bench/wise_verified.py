@@ -1,0 +1,47 @@
+"""`scoregate bench wise_verified`: WISE_Verified, the authors' update of WISE with one grade."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from scoregate.bench.answers import Answers, Item
+from scoregate.bench.benchmark import Benchmark, Paper, Values
+from scoregate.bench.grades import Judged, grades_from, rubric
+from scoregate.bench.wise import items, released, whole
+from scoregate.records import number as number_in
+
+SHARES = {"culture": 0.4, **dict.fromkeys(("time", "space", "biology", "physics", "chemistry"), 0.12)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WiseVerifiedSettings(Judged):
+    """The settings of WISE_Verified."""
+
+    rubric: str = rubric("wise_verified")
+
+
+def values(settings: WiseVerifiedSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the grade of each picture, by category."""
+    return {item.group: [float(answers[1]) for answers in pictures]}
+
+
+def passed(cell: Any) -> float:
+    """Return the grade 0 or 1.  Raises `ValueError`."""
+    if (grade := number_in(cell)) not in (0, 1):
+        raise ValueError(f"{cell!r} is not 0 or 1")
+    return grade
+
+
+READING = replace(grades_from(0, 1), parse=passed)
+WISE_VERIFIED = Benchmark(
+    "wise_verified",
+    "the authors' folder data_verified, or a file of it",
+    WiseVerifiedSettings,
+    Paper("Qwen3.5-35B-A3B", prompts=1000),
+    partial(items, outputs=("score",)),
+    READING,
+    values,
+    partial(whole, SHARES),
+    partial(released, parse=READING.parse),
+)
