@@ -221,11 +221,7 @@ class Handle:
             self._jobs[key] = job
             job.result.add_done_callback(partial(self._ended, key, cache if call.cacheable else None))
             new.append(job)
-        else:
-            if context.lane == INTERACTIVE:
-                job.promote()
-            job.extend(context.deadline)
-        job.callers += 1
+        job.join(context.lane, context.deadline)
         return job
 
     def _ended(self, key: bytes, cache: Cache | None, result: Promise[Result]) -> None:
@@ -279,11 +275,14 @@ class Handle:
         """Wait for the results of *jobs* as one caller, and record their timings."""
         if not jobs:
             return
-        since = monotonic()
+        since, lane = monotonic(), context.lane
 
         def promote() -> None:
+            nonlocal lane
+            before, lane = lane, INTERACTIVE
             for job in jobs:
-                job.promote()
+                job.join(lane)
+                job.leave(before)
 
         try:
             with context.promoting(promote):
@@ -293,7 +292,7 @@ class Handle:
             raise
         finally:
             for job in jobs:
-                self._leave(job)
+                self._leave(job, lane)
         for job in jobs:
             result = job.result.result()
             if result.decoded_s:  # in a replica
@@ -304,21 +303,25 @@ class Handle:
         if context.span.recording:
             add_spans(context.span, self.name, jobs, since)
 
-    def _leave(self, job: Job) -> None:
+    def _leave(self, job: Job, lane: str) -> None:
         """Remove one caller of *job*; without any, bulk work is kept for `BULK_KEPT_S`."""
-        job.callers -= 1
-        if job.callers or job.result.done():
+        job.leave(lane)
+        if job.is_used or job.result.done():
             return
+        loop = asyncio.get_running_loop()
+        job.deadline = kept_until = loop.time() + BULK_KEPT_S
         if job.lane == BULK and not self._closed:
-            later = self._call_later or asyncio.get_running_loop().call_later
-            job.extend(job.deadline + BULK_KEPT_S)
-            later(BULK_KEPT_S, partial(self._cancel_if_unused, job))
+            (self._call_later or loop.call_later)(BULK_KEPT_S, partial(self._drop, job, kept_until))
         else:
-            self._cancel_if_unused(job)
+            self._drop(job, kept_until)
 
-    def _cancel_if_unused(self, job: Job) -> None:
-        """Stop the work if there are no callers.  A group's preparation stops with its last job."""
-        if job.callers or job.result.done():
+    def _drop(self, job: Job, kept_until: float) -> None:
+        """
+        Stop the work, unless callers came meanwhile: others leave it with a later deadline.
+
+        A group's preparation stops with its last job.
+        """
+        if job.is_used or job.deadline != kept_until or job.result.done():
             return
         job.cancel()
         group = self._groups.get(job)

@@ -1,5 +1,6 @@
 """A job: a call on its way to a model, shared by all requests that contain it."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
@@ -43,20 +44,22 @@ class Job:
 
     Attributes:
         prepared: the call as `Prepared`; None before that.
-        lane, deadline: the most urgent lane and the latest deadline (event loop's clock) of its callers.
+        lane: the most urgent one of its callers.
+        deadline: the latest one of its callers, on the event loop's clock; once all have left, until when it
+            is kept.
         arrived: time of joining the queue, in seconds.
         call: the call itself; None if only the prepared one is known here.
         model: the model that must answer it: the outcome is cached under its identity.
         span, request_id: of the first caller.
         result: becomes its `Result`; cancelled if all callers have gone.
-        callers: number of requests that wait for it.
+        callers: number of requests that wait for it, by each lane that had any.
         running: its batch has begun.
         prepared_s: seconds of its group's preparation, without decoding.
         waited_s: seconds in the queue, set when its batch begins.
         answered: when the result was set, by `time.monotonic`.
         batch: the traceparent of its batch's span, if that is recorded.
         losses: number of devices or replicas that were lost while they had it.
-        on_promotion: moves it where it waits or runs now.
+        on_move: called after a change of its lane, by what holds it now.
     """
 
     prepared: Any
@@ -68,25 +71,42 @@ class Job:
     span: Span = NO_SPAN
     request_id: str = ""
     result: Promise[Result] = field(default_factory=Promise)
-    callers: int = 0
+    callers: Counter[str] = field(default_factory=Counter)
     running: bool = False
     prepared_s: float = 0.0
     waited_s: float = 0.0
     answered: float = 0.0
     batch: str = ""
     losses: int = 0
-    on_promotion: "Callable[[Job], object] | None" = None
+    on_move: "Callable[[Job], object] | None" = None
+
+    @property
+    def is_used(self) -> bool:
+        """True if a request waits for it."""
+        return any(self.callers.values())
+
+    def join(self, lane: str, deadline: float = -inf) -> None:
+        """Add a caller."""
+        self.callers[lane] += 1
+        self.deadline = max(self.deadline, deadline)
+        if lane == INTERACTIVE:
+            self.promote()
+
+    def leave(self, lane: str) -> None:
+        """Remove a caller.  Without interactive ones it is bulk work again, if it had bulk callers."""
+        self.callers[lane] -= 1
+        if BULK in self.callers and not self.callers[INTERACTIVE]:
+            self._move(BULK)
 
     def promote(self) -> None:
         """Make it interactive, wherever it is."""
-        if self.lane == BULK:
-            self.lane = INTERACTIVE
-            if self.on_promotion is not None:
-                self.on_promotion(self)
+        self._move(INTERACTIVE)
 
-    def extend(self, deadline: float) -> None:
-        """Move the deadline to *deadline*, if that is later."""
-        self.deadline = max(self.deadline, deadline)
+    def _move(self, lane: str) -> None:
+        if self.lane != lane:
+            self.lane = lane
+            if self.on_move is not None:
+                self.on_move(self)
 
     def begin(self, now: float) -> None:
         """Note that its batch begins."""

@@ -59,7 +59,7 @@ class Pool:
         self._closed = self._leaving = False
         self._tasks: list[asyncio.Task[None]] = []
         for resident in self.residents:
-            resident.queue.on_promotion = self._work.set
+            resident.queue.on_move = self._work.set
             show(resident, self.devices_of(resident), instruments, self.stalled_for, clock)
 
     @property

@@ -101,7 +101,7 @@ class Queue:
         reserved: by lane, tokens of admitted requests that are not queued yet.
         depth: by lane, the number of live calls.
         waiting: the most urgent lane that holds a live call; empty if neither does.
-        on_promotion: called when a waiting bulk call has become interactive.
+        on_move: called when a waiting call has changed its lane.
         most_at_once: maximum tokens of one request: a share of a lane, but at least a whole batch.
     """
 
@@ -125,7 +125,7 @@ class Queue:
         self.reserved = dict.fromkeys(LANES, 0.0)
         # Ordered sets: a cancelled call is removed at once with its pictures, in O(1).
         self._lanes: dict[str, OrderedDict[Job, None]] = {lane: OrderedDict() for lane in LANES}
-        self.on_promotion: Callable[[], object] = lambda: None
+        self.on_move: Callable[[], object] = lambda: None
         self.depth, self.waiting = dict.fromkeys(LANES, 0), ""
         self.most_at_once = max(MAX_SHARE * max_waiting, max_cost)
         self._cost = dict.fromkeys(LANES, 0)
@@ -187,7 +187,7 @@ class Queue:
         cost = job.prepared.cost
         self._typical_cost += (cost - self._typical_cost) * (0.1 if self._typical_cost else 1.0)
         self._add(job)
-        job.on_promotion = self._promoted
+        job.on_move = self._moved
         job.result.add_done_callback(lambda _: self._remove(job))
 
     def put_back(self, job: Job) -> None:
@@ -196,12 +196,12 @@ class Queue:
         if not job.result.done():
             self._insert(job)
 
-    def _promoted(self, job: Job) -> None:
-        """Move *job*, which is interactive now, to that lane if it still waits."""
-        if job in self._lanes[BULK]:
+    def _moved(self, job: Job) -> None:
+        """Move *job*, whose lane has changed, to that lane if it still waits."""
+        if any(job in jobs for jobs in self._lanes.values()):
             self._remove(job)
             self._insert(job)
-            self.on_promotion()
+            self.on_move()
 
     def _insert(self, job: Job) -> None:
         """Insert *job* into its lane by arrival."""

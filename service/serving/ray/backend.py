@@ -205,12 +205,12 @@ class ReplicatedBackend(Backend):
         name = uuid4().hex
 
         def promote(job: Job) -> None:
-            if not job.result.done():
+            if job.lane == INTERACTIVE and not job.result.done():
                 self._sending.start(self._deployment.promote(replica.id, name))
 
         for call in batch.calls:
             call.begin(batch.began)
-            call.on_promotion = promote
+            call.on_move = promote
         loop = asyncio.get_running_loop()
         loop.call_later(replica.scheduler.ends_in_s(batch.began), self._send_due, replica)
         sent = [Sent(c.prepared.data, c.lane, min(c.deadline - loop.time(), FOREVER_S)) for c in batch.calls]

@@ -35,7 +35,8 @@ async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_
     """Each in seconds; preparation is the sum of both."""
     async with serving() as (handle, *_):
         asked, shared = context(), Job(None, "interactive", call=call(), model=handle.info)
-        shared.callers, shared.prepared_s = 1, 0.25
+        shared.prepared_s = 0.25
+        shared.join("interactive")
         shared.finish(Result(Reward((1.0,)), waited_s=0.5, ran_s=1.0, decoded_s=0.125, prepared_s=2.0))
         await handle._wait([shared], asked)
 

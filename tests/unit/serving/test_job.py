@@ -32,7 +32,7 @@ def test_a_group_has_come_as_far_as_the_first_of_its_jobs(jobs, expected):
 def test_a_promoted_job_is_interactive_wherever_it_is():
     """What holds it is called once."""
     early, late, seen = job(), job(WAITS), []
-    late.on_promotion = seen.append
+    late.on_move = seen.append
     for each in (early, late):
         each.promote()
         each.promote()
@@ -45,6 +45,28 @@ def test_a_job_has_the_latest_deadline_of_its_callers():
     """Whichever comes first."""
     made = job()
     for deadline in (20.0, 15.0):
-        made.extend(deadline)
+        made.join("bulk", deadline)
 
     assert 20.0 == made.deadline
+
+
+def test_a_job_is_interactive_while_it_has_interactive_callers():
+    """Then it is bulk work again, if it ever was; what holds it is called for each change."""
+    made, seen = job(), []
+    made.on_move = lambda moved: seen.append(moved.lane)
+    for lane in ("bulk", "interactive", "interactive"):
+        made.join(lane)
+    made.leave("interactive")
+    assert "interactive" == made.lane
+    made.leave("interactive")
+    assert ("bulk", True) == (made.lane, made.is_used)
+    made.leave("bulk")
+    assert not made.is_used
+
+    made.join("interactive")
+    made.leave("interactive")
+    assert ["interactive", "bulk", "interactive", "bulk"] == seen
+    urgent = job(lane="interactive")
+    urgent.join("interactive")
+    urgent.leave("interactive")
+    assert "interactive" == urgent.lane
