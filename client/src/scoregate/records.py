@@ -8,12 +8,14 @@ import gzip
 import io
 import json
 import os
+import re
 import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import IO, Any, AnyStr, BinaryIO, NoReturn, cast
@@ -25,7 +27,13 @@ MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
 
 LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
-GZIP = ".gz"
+GZIP, PACKED = ".gz", b"\x1f\x8b"  # a name, and the first bytes whatever the name
+LFS = b"version https://git-lfs.github.com/spec/"
+POINTER = "is a pointer of Git LFS in place of the file: run `git lfs pull`"
+QUOTED = re.compile(r'"[^"]*"?')
+TABLES_OF_TEXT = (".csv", ".tsv")  # whose cells are all texts
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+SEPARATORS = ",;\t"  # of CSV; the first one if none stands in the first line
 BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)  # a file that is not packed as its name says, or is cut
 
 
@@ -81,9 +89,25 @@ def check_regular(path: str | os.PathLike[str]) -> None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Return the bytes of a file, unpacked.  Raises `OSError`, also for a device or a pipe."""
+    """
+    Return the bytes of a file, unpacked if they are gzip's.
+
+    Raises:
+        BadInput: it is a pointer of Git LFS in place of the file.
+        OSError: it cannot be read; also for a device or a pipe.
+    """
     check_regular(path)
-    return cast(BinaryIO, gzip.open(path)) if path.suffix.lower() == GZIP else path.open("rb")
+    with path.open("rb") as file:
+        start = file.read(len(LFS))
+    if is_pointer(start):
+        raise BadInput(f"{path}: {POINTER}")
+    packed = path.suffix.lower() == GZIP or start.startswith(PACKED)
+    return cast(BinaryIO, gzip.open(path)) if packed else path.open("rb")
+
+
+def is_pointer(start: bytes) -> bool:
+    """Return True for the text that Git keeps in place of a file of Git LFS."""
+    return start.startswith(LFS)
 
 
 def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
@@ -94,8 +118,17 @@ def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
         yield line
 
 
+def text_of(path: Path) -> BinaryIO:
+    """Return the bytes of a file of text, as `opened`.  Raises `BadInput` for UTF-16."""
+    file = io.BufferedReader(cast(io.RawIOBase, opened(path)))
+    if file.peek(2)[:2] in UTF_16:
+        file.close()
+        raise BadInput(f"{path}: is UTF-16: save it as UTF-8")
+    return file
+
+
 def json_lines(path: Path) -> Iterator[Record]:
-    with opened(path) as file:
+    with text_of(path) as file:
         for number, line in enumerate(lines_of(path, file), 1):
             if line.strip():
                 yield json_record(number, line)
@@ -111,10 +144,12 @@ def json_record(number: int, line: bytes) -> Record:
     return Record(number, values)
 
 
-def comma_separated(path: Path) -> Iterator[Record]:
+def separated(path: Path) -> Iterator[Record]:
     csv.field_size_limit(MAX_LINE)
-    with io.TextIOWrapper(opened(path), "utf-8-sig", errors="surrogateescape", newline="") as file:
-        reader = csv.DictReader(lines_of(path, file))
+    with io.TextIOWrapper(text_of(path), "utf-8-sig", errors="surrogateescape", newline="") as file:
+        lines = lines_of(path, file)
+        first = next(lines, "")
+        reader = csv.DictReader(chain([first], lines), delimiter=separator_of(path, first))
         try:
             heads = reader.fieldnames or ()
         except csv.Error as exc:
@@ -135,6 +170,14 @@ def comma_separated(path: Path) -> Iterator[Record]:
                     yield Record(number, fault="has more cells than the first line names")
                     continue
                 yield Record(number, {name: value for name, value in values.items() if value is not None})
+
+
+def separator_of(path: Path, heads: str) -> str:
+    """Return what separates cells: a tab in TSV, else the most frequent one between the names of columns."""
+    if kind(path) == ".tsv":
+        return "\t"
+    names = QUOTED.sub("", heads)
+    return max(SEPARATORS, key=names.count)
 
 
 def parquet(path: Path) -> Iterator[Record]:
@@ -264,6 +307,7 @@ def arrow() -> tuple[Any, Any]:
 READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,
-    ".csv": comma_separated,
+    ".csv": separated,
+    ".tsv": separated,
     ".parquet": parquet,
 }

@@ -40,9 +40,9 @@ def written(tmp_path):
         plain = path.with_suffix("") if path.suffix == ".gz" else path
         if plain.suffix == ".parquet":
             pq.write_table(pa.Table.from_pylist(rows), plain)
-        elif plain.suffix == ".csv":
+        elif plain.suffix in (".csv", ".tsv"):
             with plain.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, rows[0])
+                writer = csv.DictWriter(file, rows[0], delimiter="\t" if plain.suffix == ".tsv" else ",")
                 writer.writeheader()
                 writer.writerows(rows)
         else:

@@ -18,7 +18,7 @@ from scoregate.cli.filter import KEPT, add_filter, check_filter, write_kept, wri
 from scoregate.cli.source import add_dataset, check, given_in, named
 from scoregate.data.datasets import Dataset
 from scoregate.progress import say
-from scoregate.records import kind
+from scoregate.records import TABLES_OF_TEXT, kind
 from scoregate.runs.lines import ANY_MODELS, UNREADABLE, Line, Plan
 from scoregate.runs.manifest import Manifest
 from scoregate.runs.results import KINDS, Results, files_of, journal_of, lines_of, plan_in
@@ -360,7 +360,7 @@ def with_options(dataset: Dataset, served: Mapping[str, Any], client: scoregate.
     """Return *dataset* with the facts of the service that its columns of options are read by."""
     asking = [name for name in dataset.metrics if served["metrics"].get(name, {}).get("style")]
     texts = set[str]()
-    if dataset.table is not None and kind(dataset.table) == ".csv":
+    if dataset.table is not None and kind(dataset.table) in TABLES_OF_TEXT:
         with suppress(scoregate.NotFound):  # behind a gateway that has no such path
             texts = texts_in(client.openapi())
     return replace(dataset, asking=asking, texts=texts)

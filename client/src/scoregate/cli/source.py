@@ -26,7 +26,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
         "dataset",
         type=Path,
         metavar="DATASET",
-        help="a folder with captions, metadata or shards, a .jsonl, .csv, .parquet or .tar, or their pattern",
+        help="a folder with captions, metadata or shards, a .jsonl, .csv, .tsv, .parquet or .tar, a pattern",
     )
     add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
     add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")

@@ -23,8 +23,9 @@ from scoregate.data.folders import METADATA, captioned, generated, is_generated,
 from scoregate.data.rows import RELATED, Row, picture_of, prompt_fault
 from scoregate.data.shards import samples_of, shards_of
 from scoregate.items import Item
-from scoregate.records import BadInput, Record, count, kind, records
+from scoregate.records import TABLES_OF_TEXT, BadInput, Record, count, kind, records
 
+NEIGHBOURS = "; a picture and its text are neighbours in a tar, as `tar --sort=name` writes them"
 FIRST = 100  # rows in which a column has to be seen
 
 
@@ -135,7 +136,7 @@ class Dataset:
     def listed(self, table: Path) -> Iterator[Row]:
         """Yield the rows of a table."""
         self.check_columns(records(table))
-        in_csv = kind(table) == ".csv"
+        in_csv = kind(table) in TABLES_OF_TEXT
         for record in records(table):
             each = replace(record, values=self.parsed(record.values)) if in_csv else record
             yield from self.rows(each, table, in_csv)
@@ -183,8 +184,9 @@ class Dataset:
         for given, argument in wanted:
             for column in given.split(",") if self.matrix else [given]:
                 if column not in names:
+                    apart = NEIGHBOURS if self.shards and names == ["image"] else ""
                     raise BadInput(
-                        f"{table}: no column {column!r}; there are {', '.join(names)} (see {argument})"
+                        f"{table}: no column {column!r}; there are {', '.join(names)} (see {argument}{apart})"
                     )
 
     def row(self, record: Record, file: Path, in_csv: bool) -> Row:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import ENOENT
@@ -12,6 +13,7 @@ from typing import Any
 
 from scoregate.errors import BadImage, reason_of
 from scoregate.images import is_url, of_pillow
+from scoregate.records import POINTER, is_pointer
 
 STARTS = {
     b"\xff\xd8\xff": "jpeg",
@@ -31,6 +33,9 @@ BRANDS = {
 RELATED = ("references", "source")  # columns of pictures for metrics that use them
 MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
 OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
+MAX_PATH = 4096  # characters, of Linux
+SHORTEST = 64  # characters of a picture in base64; a shorter text is a path
+DATA_URL = re.compile(r"data:[^,]{0,100};base64,")
 UNUSABLE = re.compile("\0|[\ud800-\udfff]")
 
 
@@ -50,8 +55,11 @@ def readable(picture: bytes) -> bytes:
     Return the pixels of a HEIC picture as a BMP, and any other file unchanged.
 
     Raises:
-        ValueError: the package `pillow-heif` is not installed, or cannot read the picture.
+        ValueError: the package `pillow-heif` is not installed, or cannot read the picture; or it is a pointer
+            in place of the picture.
     """
+    if is_pointer(picture):
+        raise ValueError(POINTER)
     if kind_of(picture) != "heic":
         return picture
     try:
@@ -172,9 +180,25 @@ def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
         raise ValueError("is missing")
     if not isinstance(cell, str) or UNUSABLE.search(cell):
         raise ValueError("is no path of a file")
+    if (data := in_base64(cell)) is not None:
+        return digest(data), data
+    if len(cell) > MAX_PATH:
+        raise ValueError("is neither a path of a file nor a picture in base64")
     if is_url(cell):
         raise ValueError("is a URL: download it, the command reads files of the data set only")
     return cell, folder / cell
+
+
+def in_base64(cell: str) -> bytes | None:
+    """Return the picture in a text of base64 or a data URL; None for any other text."""
+    text = DATA_URL.sub("", cell, count=1)
+    if len(text) < SHORTEST:
+        return None
+    try:
+        data = b64decode(text if text.isalnum() else "".join(text.split()), validate=True)
+    except ValueError:
+        return None
+    return data if kind_of(data) else None
 
 
 def digest(data: bytes, *related: bytes) -> str:

@@ -30,6 +30,7 @@ VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 MAX_SHARDS = 100_000  # of a pattern
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
 MAX_PICTURE = MAX_LINE
+DATA, SPLITS = "data", "dataset_dict.json"  # of a data set on Hugging Face's hub; of a saved `DatasetDict`
 KINDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
 
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
@@ -45,7 +46,7 @@ def shards_of(path: Path) -> list[Path]:
     Return the shards that *path* names, in order; none if it is no data set in shards.
 
     Args:
-        path: a tar or Arrow file, a folder of shards, or a pattern such as `shard-{000..999}.tar`.
+        path: a tar or Arrow file, a folder of shards or with one, or a pattern as `shard-{000..999}.tar`.
 
     Raises:
         BadInput: a file of the pattern is missing, or two have the same name; or pyarrow is not installed.
@@ -53,7 +54,7 @@ def shards_of(path: Path) -> list[Path]:
     if not path.exists() and RANGE.search(str(path)):
         found = listed(path)
     elif path.is_dir():
-        found = in_folder(path)
+        found = in_folder(path) or below(path)
     else:
         found = [path] if kind(path) in (".tar", ".arrow") and path.exists() else []
     if {kind(shard) for shard in found} - {".tar"}:
@@ -91,6 +92,22 @@ def in_folder(folder: Path) -> list[Path]:
     files = [file for file in folder.iterdir() if kind(file) in KINDS and file.is_file()]
     first = min((KINDS.index(kind(file)) for file in files), default=0)
     return sorted(file for file in files if kind(file) == KINDS[first])
+
+
+def below(folder: Path) -> list[Path]:
+    """
+    Return the shards in `data/`, as data sets lie on Hugging Face's hub, or in the split of a `DatasetDict`.
+
+    Raises:
+        BadInput: there are several splits.
+    """
+    if not (folder / SPLITS).is_file():
+        return in_folder(folder / DATA) if (folder / DATA).is_dir() else []
+    splits = {each: in_folder(each) for each in sorted(folder.iterdir()) if each.is_dir()}
+    found = {each: shards for each, shards in splits.items() if shards}
+    if len(found) > 1:
+        raise BadInput(f"{folder}: there are several splits, name one of {', '.join(map(str, found))}")
+    return next(iter(found.values()), [])
 
 
 def stem(shard: Path) -> str:

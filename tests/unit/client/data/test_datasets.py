@@ -1,6 +1,9 @@
 """Data sets: every row is a pair, or says which row and column is wrong."""
 
+import gzip
 import json
+from base64 import b64encode
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +13,7 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.folders import captions_alone
 from scoregate.data.rows import digest
 from scoregate.records import BadInput
+from tests.support.pictures import png
 from tests.support.shards import pairs
 
 PICTURE = b"picture"
@@ -187,6 +191,99 @@ def test_a_folder_without_pictures_is_refused(tmp_path):
         list(Dataset(tmp_path))
     with pytest.raises(BadInput, match="no such file or folder"):
         list(Dataset(tmp_path / "none"))
+
+
+BASE64 = b64encode(png()).decode()
+
+
+@pytest.mark.parametrize("cell", [BASE64, f"data:image/png;base64,{BASE64}", f"{BASE64[:76]}\n{BASE64[76:]}"])
+@pytest.mark.parametrize("name", ["rows.tsv", "rows.jsonl", "rows.parquet"])
+def test_a_cell_may_be_a_picture_in_base64(tmp_path, written, name, cell):
+    """As in VLMEvalKit's TSV; such a picture is called by its content."""
+    path = Path(written([{"index": 1, "image": cell, "question": "a cat"}], name))
+
+    assert [(digest(png()), "a cat", png())] == pairs(Dataset(path, prompt_column="question"))
+
+
+@pytest.mark.parametrize(
+    ("cell", "fault"),
+    [
+        ("A" * 5000, "is neither a path of a file nor a picture in base64"),
+        ("/" * 4097, "is neither a path of a file nor a picture in base64"),
+    ],
+)
+def test_a_long_cell_that_is_no_picture_is_an_error_of_its_row(tmp_path, written, cell, fault):
+    """It is no name of the row."""
+    [row] = Dataset(Path(written([{"image": cell, "prompt": "a cat"}])))
+
+    assert (None, f"row 1, column image {fault}") == (row.image, row.fault)
+
+
+def test_a_short_path_of_letters_stays_one(folder, written):
+    """Though it may be base64."""
+    [row] = Dataset(Path(written([{"image": "iVBORw0KGgo", "prompt": "a cat"}])))
+
+    assert ("iVBORw0KGgo", folder / "iVBORw0KGgo") == (row.image, row.picture)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rows.tsv", "image\tprompt\na.png\ta; b, c\n"),
+        ("rows.csv", "image\tprompt\na.png\ta; b, c\n"),
+        (
+            "rows.csv",
+            'image;"prompt";"of, whom, and, why"\na.png;a; b, c;x\n'.replace("a; b, c", '"a; b, c"'),
+        ),
+        ("rows.csv", 'image,prompt,"a;b;c"\na.png,"a; b, c",x\n'),
+        ("rows.tsv.gz", "image\tprompt\na.png\ta; b, c\n"),
+    ],
+)
+def test_cells_are_separated_as_the_names_of_columns_are(folder, name, text):
+    """By a comma, a semicolon as spreadsheets of some languages write it, or a tab."""
+    data = ("\ufeff" + text).encode()
+    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+    assert [("a.png", "a; b, c", PICTURE)] == pairs(Dataset(folder / name))
+
+
+def test_a_table_of_one_column_is_one(tmp_path):
+    """No separator is in its first line."""
+    (tmp_path / "rows.csv").write_text("image\na.png\n", "utf-8")
+
+    assert ["a.png"] == [row.image for row in Dataset(tmp_path / "rows.csv", no_prompt=True)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.jsonl"])
+def test_a_table_in_utf_16_is_said_to_be(tmp_path, name, encoding):
+    """Excel writes such text."""
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    (tmp_path / name).write_bytes(f"{mark}image,prompt\n".encode(encoding))
+
+    with pytest.raises(BadInput, match=f"{name}: is UTF-16: save it as UTF-8"):
+        list(Dataset(tmp_path / name))
+
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
+def test_a_table_that_is_a_pointer_of_git_lfs_is_said_to_be(tmp_path, name):
+    (tmp_path / name).write_text(LFS, "utf-8")
+
+    with pytest.raises(BadInput, match="is a pointer of Git LFS in place of the file: run `git lfs pull`"):
+        list(Dataset(tmp_path / name))
+
+
+def test_a_picture_that_is_a_pointer_of_git_lfs_is_said_to_be(folder):
+    """The pictures of a data set that was cloned without them."""
+    (folder / "a.png").write_text(LFS, "utf-8")
+    write(folder / "rows.jsonl", [{"image": "a.png", "prompt": "a cat"}])
+    [row] = Dataset(folder / "rows.jsonl")
+
+    with pytest.raises(ValueError, match="is a pointer of Git LFS"):
+        row.read()
 
 
 def write(path, rows):

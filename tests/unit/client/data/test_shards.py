@@ -338,6 +338,59 @@ def test_a_folder_of_arrow_or_parquet_has_the_pictures(tmp_path, suffix, write):
     assert [(f"{name}.png", name, PICTURE) for name in "abcd"] == pairs(Dataset(tmp_path))
 
 
+@pytest.mark.parametrize(("suffix", "write"), [("arrow", as_saved), ("parquet", in_parquet)])
+def test_a_data_set_of_the_hub_or_of_one_split_is_its_shards(tmp_path, suffix, write):
+    """`data/*.parquet`, and a `DatasetDict` that was saved."""
+    inner = tmp_path / ("data" if suffix == "parquet" else "train")
+    inner.mkdir()
+    if suffix == "arrow":
+        (tmp_path / "dataset_dict.json").write_text('{"splits": ["train"]}', "utf-8")
+    write(inner / f"train-00000-of-00001.{suffix}", "a", "b")
+
+    assert [(f"{name}.png", name, PICTURE) for name in "ab"] == pairs(Dataset(tmp_path))
+
+
+def test_of_several_splits_one_has_to_be_named(tmp_path):
+    """Their files have the same names."""
+    (tmp_path / "dataset_dict.json").write_text('{"splits": ["test", "train"]}', "utf-8")
+    for split in ("train", "test"):
+        (tmp_path / split).mkdir()
+        as_saved(tmp_path / split / "data-00000-of-00001.arrow", split)
+
+    said = f"several splits, name one of {tmp_path}/test, {tmp_path}/train"
+    with pytest.raises(BadInput, match=said):
+        list(Dataset(tmp_path))
+    assert [("test.png", "test", PICTURE)] == pairs(Dataset(tmp_path / "test"))
+
+
+def test_gzip_is_unpacked_whatever_its_name(tmp_path):
+    """A shard that was packed, and kept its name."""
+    packed = tar_of(tmp_path / "a.tar.gz", SAMPLE)
+    packed.rename(tmp_path / "a.tar")
+
+    assert [("a.tar/0001", "a cat", PICTURE)] == pairs(Dataset(tmp_path / "a.tar"))
+
+
+def test_pictures_that_are_all_before_their_texts_are_said_to_be(tmp_path):
+    """As `tar` writes files in the order of a folder."""
+    tar_of(tmp_path / "a.tar", {"1.png": PICTURE, "2.png": PICTURE, "1.txt": b"x", "2.txt": b"x"})
+
+    with pytest.raises(BadInput, match="a picture and its text are neighbours in a tar"):
+        list(Dataset(tmp_path / "a.tar"))
+
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.arrow", "0.parquet"])
+def test_a_pointer_of_git_lfs_is_said_to_be_one(tmp_path, name):
+    """In place of a file that is damaged."""
+    (tmp_path / name).write_bytes(LFS)
+    [row] = Dataset(tmp_path)
+
+    assert "is a pointer of Git LFS in place of the file: run `git lfs pull`" in row.fault
+
+
 def test_a_folder_of_img2dataset_is_its_tar_files(tmp_path):
     """The Parquet beside each has no pictures."""
     tar_of(tmp_path / "00000.tar", SAMPLE)
