@@ -24,8 +24,8 @@ from models.checkpoints.files import read_json
 from models.checkpoints.weights import DTYPES
 from models.families.clip_flant5 import XL, XXL
 from models.families.clip_flant5.forward import Forward
-from models.families.clip_flant5.layout import VIT_L_14_336, Text
-from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.layout import VIT_L_14_336, SplitText
+from models.families.clip_flant5.network import ClipFlanT5Network
 
 DEMO = Path(__file__).parents[1] / "models" / "demo" / "weights" / "clip_flant5"
 SIZES = {"xl": XL, "xxl": XXL}
@@ -40,7 +40,7 @@ class Batch:
     """Pixels (images, channels, size, size), and each pair's image and text."""
 
     pixels: torch.Tensor
-    pairs: list[tuple[int, Text]]
+    pairs: list[tuple[int, SplitText]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 # --- the network --------------------------------------------------------------------------------
 
 
-def build(geometry: str, layers: int | None, device: torch.device, dtype: torch.dtype) -> Network:
+def build(geometry: str, layers: int | None, device: torch.device, dtype: torch.dtype) -> ClipFlanT5Network:
     """Build a network of random weights on *device*; exit if its memory is too small."""
     config, tower = configuration(geometry, layers)
     with torch.device("meta"):
-        parameters = sum(tensor.numel() for tensor in Network(config, tower).parameters())
+        parameters = sum(tensor.numel() for tensor in ClipFlanT5Network(config, tower).parameters())
     needed = 2.2 * parameters * dtype.itemsize  # what the fast pass joins is a copy of its own
     if needed > (free := free_bytes(device)):
         raise SystemExit(
@@ -120,11 +120,11 @@ def build(geometry: str, layers: int | None, device: torch.device, dtype: torch.
 
 def random_network(
     config: dict[str, Any], tower: dict[str, Any], device: torch.device, dtype: torch.dtype
-) -> Network:
+) -> ClipFlanT5Network:
     """Build a network of random weights on *device*, always the same there."""
     torch.manual_seed(0)
     with torch.device(device), default_dtype(dtype):
-        network = Network(config, tower).eval()
+        network = ClipFlanT5Network(config, tower).eval()
     head = torch.empty_like(
         network.t5.lm_head.weight
     )  # transformers 5 makes it the embeddings, which it is not
@@ -157,15 +157,15 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def twin(network: Network) -> Network:
+def twin(network: ClipFlanT5Network) -> ClipFlanT5Network:
     """Another network around the same tensors, for `Forward` to take them from."""
     with torch.device("meta"):
-        other = Network(network.t5.config.to_dict(), network.vision_tower.config.to_dict())
+        other = ClipFlanT5Network(network.t5.config.to_dict(), network.vision_tower.config.to_dict())
     other.load_state_dict(network.state_dict(), assign=True)
     return other
 
 
-def make_batch(network: Network, images: int, questions: int, device: torch.device) -> Batch:
+def make_batch(network: ClipFlanT5Network, images: int, questions: int, device: torch.device) -> Batch:
     """Random pixels, and random questions of eight lengths about each image."""
     config, words = network.vision_tower.config, network.t5.config.vocab_size
     pixels = torch.randn(images, config.num_channels, config.image_size, config.image_size, device=device)
@@ -178,7 +178,7 @@ def make_batch(network: Network, images: int, questions: int, device: torch.devi
 
 
 @torch.inference_mode()
-def plain_loop(network: Network, batch: Batch) -> list[float]:
+def plain_loop(network: ClipFlanT5Network, batch: Batch) -> list[float]:
     """Mean log-probability of each answer, as the reference computes it: in bfloat16 under autocast."""
     dtype, means = network.t5.dtype, []
     answer = torch.tensor(ANSWER, device=batch.pixels.device)
@@ -201,7 +201,7 @@ def fast_pass(fast: Forward, batch: Batch) -> list[float]:
     return means
 
 
-def measure(network: Network, fast: Forward, batch: Batch, rounds: int) -> Figures:
+def measure(network: ClipFlanT5Network, fast: Forward, batch: Batch, rounds: int) -> Figures:
     """Alternate both ways for *rounds*, after one round that warms up."""
     device = batch.pixels.device
     plain, quick = [], []
@@ -211,13 +211,13 @@ def measure(network: Network, fast: Forward, batch: Batch, rounds: int) -> Figur
     return Figures(median(plain[1:]), median(quick[1:]), peak(device, network.t5.dtype))
 
 
-def apart(network: Network, fast: Forward, batch: Batch) -> float:
+def apart(network: ClipFlanT5Network, fast: Forward, batch: Batch) -> float:
     """Return the largest difference between the two ways' mean log-probabilities."""
     both = zip(plain_loop(network, batch), fast_pass(fast, batch), strict=True)
     return max(abs(one - other) for one, other in both)
 
 
-def total_work(network: Network, batch: Batch) -> int:
+def total_work(network: ClipFlanT5Network, batch: Batch) -> int:
     """Operations that the fast pass takes for *batch*, padding not counted."""
     t5, tower = network.t5.config, network.vision_tower.config
     patches = (tower.image_size // tower.patch_size) ** 2

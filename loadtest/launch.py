@@ -22,8 +22,8 @@ from models.families.clip_flant5 import XL
 from models.families.clip_flant5.answers import AnswerQuery, choices
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.layout import EOS, VIT_L_14_336
-from models.families.clip_flant5.network import Network
-from models.families.clip_flant5.scoring import FeatureCache, Pair, Scorer
+from models.families.clip_flant5.network import ClipFlanT5Network
+from models.families.clip_flant5.scoring import FeatureCache, ImageQuestion, Scorer
 from models.images.pixels import Pixels
 
 SECONDS = 1.0
@@ -60,11 +60,11 @@ def main() -> int:
 def flant5() -> Launch:
     """Return a batch of CLIP-FlanT5: XL and XXL have equal depths, and so the same operations."""
     with patch("models.families.clip_flant5.forward.pays_on", lambda device: False):
-        forward = Forward(Network(T5, TOWER), device=torch.device("cpu"), dtype=torch.bfloat16)
+        forward = Forward(ClipFlanT5Network(T5, TOWER), device=torch.device("cpu"), dtype=torch.bfloat16)
     network = Scorer(forward, FeatureCache(0), Pixels(SIDE))
     query = AnswerQuery((ANSWER,), tuple(enumerate(ANSWER)), partial(choices, False, 0.0, [len(ANSWER)]))
     pixels = torch.empty(3, SIDE, SIDE, dtype=torch.uint8)
-    batch = [Prepared(1, Pair("", pixels, QUESTION, query))]
+    batch = [Prepared(1, ImageQuestion("", pixels, QUESTION, query))]
     return lambda: network.score(batch)
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from transformers import Mask2FormerConfig, ResNetConfig
 
 from demo.training.world import SHAPES
-from models.families.detector.mask2former import Network
+from models.families.detector.mask2former import Mask2FormerNetwork
 
 SIZE = 128  # pictures are squashed to a square of so many pixels
 STRIDE = 4  # pixels of that square per pixel of a mask
@@ -73,14 +73,14 @@ def waves(places: torch.Tensor, features: int) -> torch.Tensor:
     return torch.cat(parts, 1)
 
 
-def new_network() -> Network:
+def new_network() -> Mask2FormerNetwork:
     """
     Return an untrained network that is initialised with places.
 
     Queries attend to the places of a grid, and the pixel decoder's attention depends on the place.  With
     transformers' initial weights both must be learnt first, and its batch norms pass almost nothing on.
     """
-    network = Network(configuration())
+    network = Mask2FormerNetwork(configuration())
     with torch.no_grad():
         for module in network.modules():
             if isinstance(module, nn.BatchNorm2d):
@@ -98,7 +98,7 @@ def new_network() -> Network:
     return network
 
 
-def write(network: Network, directory: Path) -> None:
+def write(network: Mask2FormerNetwork, directory: Path) -> None:
     """Save in transformers' layout, weights as float16 in safetensors."""
     directory.mkdir(parents=True, exist_ok=True)
     tensors: dict[str, Any] = {

@@ -24,7 +24,7 @@ from demo.training.detector_checkpoint import MEAN, SIZE, STD, STRIDE, WIDTH, an
 from demo.training.loop import Loop, Stage, ahead
 from demo.training.vqa_samples import picture
 from demo.training.world import MAX_THINGS, SHAPES, Scene, Thing, draw_thing, sample_scene
-from models.families.detector.mask2former import Network
+from models.families.detector.mask2former import Mask2FormerNetwork
 from models.images.pixels import normalised
 
 SIDE = SIZE // STRIDE  # of a mask
@@ -114,7 +114,7 @@ class Student(nn.Module):
     place, which pixels learn slowly without this target.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Mask2FormerNetwork) -> None:
         super().__init__()
         self.network = network
         self.shapes = nn.Conv2d(WIDTH, len(SHAPES) + 1, 1)

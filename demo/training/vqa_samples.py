@@ -24,7 +24,7 @@ from demo.training.world import (
     draw,
     sample_scene,
 )
-from models.families.clip_flant5.layout import IGNORE, Tokenizer
+from models.families.clip_flant5.layout import IGNORE, T5Tokenizer
 from models.images.pixels import Pixels
 
 SIZE, PATCH = 70, 10
@@ -75,7 +75,7 @@ class Batch:
 class Nouns:
     """Finds the words of a tokenised question that the side heads use."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: T5Tokenizer) -> None:
         def ids(*words: str) -> set[int]:
             return {tokenizer.encode(start + word)[0] for word in words for start in ("", '"')}
 
@@ -182,7 +182,7 @@ def questions(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> list[Tr
 def make_batch(
     scenes: int,
     seed: str,
-    tokenizer: Tokenizer,
+    tokenizer: T5Tokenizer,
     nouns: Nouns,
     pixels: Pixels,
     close: bool = False,
@@ -236,7 +236,7 @@ def make_batch(
 
 
 def make_captions(
-    scenes: int, seed: str, tokenizer: Tokenizer, pixels: Pixels
+    scenes: int, seed: str, tokenizer: T5Tokenizer, pixels: Pixels
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return pictures, the first words of their captions (n, AFTER), and the rest as labels (n, longest)."""
     random = Random(seed)

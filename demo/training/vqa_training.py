@@ -40,8 +40,8 @@ from demo.training.vqa_samples import (
     make_patches,
 )
 from demo.training.world import COLOURS, MAX_THINGS, RELATIONS, SHAPES
-from models.families.clip_flant5.layout import EOS, IGNORE, PAD, Tokenizer
-from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.layout import EOS, IGNORE, PAD, T5Tokenizer
+from models.families.clip_flant5.network import ClipFlanT5Network
 from models.images.pixels import CLIP_MEAN, CLIP_STD, Pixels
 
 WIDTH, VISION_WIDTH = 96, 128
@@ -121,7 +121,7 @@ def configuration(vocabulary: int) -> dict[str, object]:
     }
 
 
-def write(network: Network, directory: Path, tokenizer: Tokenizer) -> None:
+def write(network: ClipFlanT5Network, directory: Path, tokenizer: T5Tokenizer) -> None:
     """Save in the published layout (weights as safetensors)."""
     prefix = {"t5.": "", "vision_tower.": "vision_tower.vision_tower.vision_model."}
     tensors = {}
@@ -149,7 +149,7 @@ class Student(nn.Module):
 
     before: torch.Tensor  # ids of the fixed text ahead of the image
 
-    def __init__(self, network: Network, tokenizer: Tokenizer) -> None:
+    def __init__(self, network: ClipFlanT5Network, tokenizer: T5Tokenizer) -> None:
         super().__init__()
         self.network = network
         self.patch_heads = nn.Linear(WIDTH, len(SHAPES) + 1 + len(COLOURS) + 1 + 1 + 3)
@@ -266,8 +266,8 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
     torch.manual_seed(SEED)
     if not (directory / "spiece.model").exists():
         train_tokenizer(directory)
-    tokenizer = Tokenizer(directory / "spiece.model")
-    network = Network(configuration(tokenizer.size), VISION)
+    tokenizer = T5Tokenizer(directory / "spiece.model")
+    network = ClipFlanT5Network(configuration(tokenizer.size), VISION)
     nn.init.normal_(network.t5.lm_head.weight, std=WIDTH**-0.5)
     with torch.no_grad():
         network.vision_tower.embeddings.position_embedding.weight[1:] = places()
@@ -309,7 +309,7 @@ def learn_patches(student: Student, loop: Loop, seed: str, small: bool = False) 
         loop.minimise(losses)
 
 
-def learn_captions(student: Student, loop: Loop, tokenizer: Tokenizer) -> None:
+def learn_captions(student: Student, loop: Loop, tokenizer: T5Tokenizer) -> None:
     """Train the second half of captions from the picture and the first half."""
     pixels = Pixels(SIZE)
 
@@ -328,7 +328,7 @@ def learn_answers(
     student: Student,
     loop: Loop,
     seed: str,
-    tokenizer: Tokenizer,
+    tokenizer: T5Tokenizer,
     close: bool = False,
     mix: Sequence[str] = MIX,
 ) -> None:

@@ -32,7 +32,7 @@ from loadtest.gpu.bench import Bench
 from loadtest.gpu.geometry import QUESTION_LLM, VLM
 from models.checkpoints.files import read_json
 from models.families.clip.transformers_layout import open_clip_config
-from models.families.clip_flant5.layout import Tokenizer
+from models.families.clip_flant5.layout import T5Tokenizer
 from models.families.clip_flant5.network import ALIASES
 from service.questions.styles.dsg import INSTRUCTIONS
 
@@ -56,7 +56,7 @@ def flant5(bench: Bench) -> Path:
         return directory
     shutil.rmtree(directory, ignore_errors=True)
     shutil.copytree(DEMO, directory, ignore=shutil.ignore_patterns("*.safetensors", "vocabulary.txt"))
-    pieces = Tokenizer(directory / "spiece.model", extra_ids=0).size
+    pieces = T5Tokenizer(directory / "spiece.model", extra_ids=0).size
     change(directory / "tokenizer_config.json", extra_ids=config["vocab_size"] - pieces)
     change(directory / "config.json", **config)
     change(directory / TOWER / "config.json", **tower)

@@ -20,7 +20,7 @@ from loadtest.gpu.results import Row, left_out
 from loadtest.gpu.steps import Step
 from models.checkpoints.weights import DTYPES
 from models.families.clip_flant5.forward import Forward
-from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.network import ClipFlanT5Network
 
 PICTURES, QUESTIONS = 4, 2
 BOUNDS = {"float32": 1e-5, "bfloat16": 5e-3}  # of docs/performance.md, alone and in any batch
@@ -59,7 +59,7 @@ class Scores:
 
     def __init__(self, bench: Bench) -> None:
         size = next(iter(bench.geometry.flant5.values()))
-        self._network: Network = random_network(*size, bench.device, torch.float32).cpu()
+        self._network: ClipFlanT5Network = random_network(*size, bench.device, torch.float32).cpu()
         self._batch = make_batch(self._network, PICTURES, QUESTIONS, torch.device("cpu"))
 
     def of(self, setting: Setting) -> Three:

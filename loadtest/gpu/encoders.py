@@ -40,11 +40,10 @@ from models.families.blip_itm.model import KINDS, BlipItm, blip_2
 from models.families.clip.model import Clip
 from models.families.clip.towers import Input
 from models.families.clip.transformers_layout import open_clip_config
-from models.families.detector.mask2former import Mask2Former
-from models.families.detector.mask2former import Network as DetectorNetwork
+from models.families.detector.mask2former import Mask2Former, Mask2FormerNetwork
 from models.families.detector.picture import Picture
 from models.families.imagereward.model import ImageReward
-from models.families.imagereward.network import Network as RewardNetwork
+from models.families.imagereward.network import ImageRewardNetwork
 from models.families.inputs import PictureAndText
 from models.families.linear_head import Layers
 from models.families.processors import ProcessorPixels
@@ -195,7 +194,7 @@ def imagereward(bench: Bench, config: Config) -> Encoder:
     vision = BlipVisionConfig(**config["vision_config"])
     text = config["text_config"] | {"encoder_hidden_size": vision.hidden_size, "is_decoder": True}
     widths = [text["hidden_size"], 1024, 128, 64, 16]
-    network = random_module(bench, lambda: RewardNetwork(vision, BlipTextConfig(**text), Layers(widths)))
+    network = random_module(bench, lambda: ImageRewardNetwork(vision, BlipTextConfig(**text), Layers(widths)))
     network.mlp.float()
     side = vision.image_size
     model = bare(bench, ImageReward, _network=network, _pixels=Pixels(side, pad=False))
@@ -231,7 +230,7 @@ def detector(bench: Bench, config: Config) -> Encoder:
     sizes = {name: value for name, value in config.items() if name != "side"}
     sizes["backbone_config"] = SwinConfig(**config["backbone_config"], out_features=stages)
     known = Mask2FormerConfig(**sizes, id2label={number: str(number) for number in range(80)})
-    network = random_module(bench, lambda: DetectorNetwork(known))
+    network = random_module(bench, lambda: Mask2FormerNetwork(known))
     labels = tuple(map(str, range(80)))
     pixels = ProcessorPixels(Mask2FormerImageProcessor(), Path())
     model = bare(bench, Mask2Former, _network=network, _labels=labels, _pixels=pixels)

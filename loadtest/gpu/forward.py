@@ -19,7 +19,7 @@ from loadtest.gpu.results import Row, left_out
 from loadtest.gpu.steps import Step
 from loadtest.work import seconds
 from models.families.clip_flant5.forward import Forward
-from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.network import ClipFlanT5Network
 
 AT_ONCE = 64
 MANY = 16  # pictures, from which on the targets of the peak count
@@ -40,19 +40,19 @@ class Way:
         single: only one picture at a time.
     """
 
-    make: Callable[[Bench, Network], Run]
+    make: Callable[[Bench, ClipFlanT5Network], Run]
     needs_cuda: bool = False
     single: bool = False
 
 
-def ours(bench: Bench, network: Network, **switches: Any) -> Run:
+def ours(bench: Bench, network: ClipFlanT5Network, **switches: Any) -> Run:
     """Return the pass that the service runs."""
     forward = Forward(network, device=bench.device, dtype=bench.torch_dtype, **switches)
     return partial(fast_pass, forward)
 
 
 @torch.inference_mode()
-def transformers_batch(network: Network, batch: Batch) -> list[float]:
+def transformers_batch(network: ClipFlanT5Network, batch: Batch) -> list[float]:
     """Compute the batch with transformers' modules, each picture's features once."""
     features = network.features(batch.pixels.to(network.t5.dtype))[[image for image, _ in batch.pairs]]
     embedded, mask = network.splice(features, [text for _, text in batch.pairs])
@@ -97,14 +97,14 @@ def named(size: str, images: int, questions: int, way: str) -> str:
     return f"{size}, {images} × {questions}, {way}"
 
 
-def build(bench: Bench, size: str, way: Way) -> tuple[Network, Run]:
+def build(bench: Bench, size: str, way: Way) -> tuple[ClipFlanT5Network, Run]:
     """Return a network, of which only its configuration may be left, and the function around it."""
     network = random_network(*bench.geometry.flant5[size], bench.device, bench.torch_dtype)
     return network, way.make(bench, network)
 
 
 def measure(
-    bench: Bench, what: str, made: Callable[[], tuple[Network, Run]], images: int, questions: int
+    bench: Bench, what: str, made: Callable[[], tuple[ClipFlanT5Network, Run]], images: int, questions: int
 ) -> Iterator[Row]:
     """Measure one batch in pairs of picture and question a second."""
     network, run = made()

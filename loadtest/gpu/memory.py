@@ -17,7 +17,7 @@ from loadtest.gpu.steps import Step
 from loadtest.work import seconds
 from models.core.memory import Offloaded, device_bytes, tensors_of
 from models.families.clip_flant5.forward import Forward
-from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.network import ClipFlanT5Network
 
 GB = 1e9
 TOLERANCE = 1.05  # of what the profiles say of weights
@@ -29,7 +29,9 @@ class Held:
 
     def __init__(self, bench: Bench, size: str) -> None:
         self.device = bench.device
-        self._network: Network = random_network(*bench.geometry.flant5[size], bench.device, bench.torch_dtype)
+        self._network: ClipFlanT5Network = random_network(
+            *bench.geometry.flant5[size], bench.device, bench.torch_dtype
+        )
         head = self._network.t5.lm_head.weight
         # As the profiles count: numbers in the dtype, of which the head is held in float32.
         numbers = sum(tensor.numel() for tensor in self._network.parameters())

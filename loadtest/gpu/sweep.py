@@ -14,7 +14,7 @@ from loadtest.gpu.bench import NEEDS_CUDA, Bench, drop
 from loadtest.gpu.forward import Run, Way, build, ours
 from loadtest.gpu.results import Row, left_out
 from loadtest.gpu.steps import Step
-from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.network import ClipFlanT5Network
 
 NEARLY = 0.98  # of the best rate
 GRAPH_ROWS = (0, 4, 16)
@@ -73,7 +73,9 @@ def named(size: str, switches: Switches, items: int) -> str:
     return f"{size}, {switches.name}, batch of {items}"
 
 
-def measure(bench: Bench, what: str, made: Callable[[], tuple[Network, Run]], items: int) -> Iterator[Row]:
+def measure(
+    bench: Bench, what: str, made: Callable[[], tuple[ClipFlanT5Network, Run]], items: int
+) -> Iterator[Row]:
     """Measure one batch of pictures with a question each."""
     network, run = made()
     batch = make_batch(network, items, 1, bench.device)

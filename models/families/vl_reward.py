@@ -261,7 +261,7 @@ def body(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {translated(name, NAMES): tensor for name, tensor in tensors.items() if not UNUSED.fullmatch(name)}
 
 
-class Network:
+class VlNetwork:
     """
     A vision-language model of Qwen that returns the states of reward tokens.
 
@@ -376,7 +376,7 @@ class VlReward:
         model_type: in the base model's configuration.
         processor_class: class of the image processor.
         instructions: one for each chat about a call, with `PROMPT` and the reward tokens.
-        reward_tokens, media, flat: of `Chat` and `Network`.
+        reward_tokens, media, flat: of `Chat` and `VlNetwork`.
         head_names: beginnings of the names of the tensors that are not the network's.
         network: the network.
         head: what maps states of reward tokens to outputs.
@@ -414,7 +414,7 @@ class VlReward:
         self._pixels = self._pixels_in(base)
         tensors = self._tensors_in(path, dtype)
         rest = {name: each for name, each in tensors.items() if not name.startswith(self.head_names)}
-        self.network = Network(
+        self.network = VlNetwork(
             self.network_class,
             self.model_type,
             base,

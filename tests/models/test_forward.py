@@ -17,7 +17,7 @@ from models.core.calls import LikelihoodCall
 from models.families.clip_flant5 import forward
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.model import ClipFlanT5
-from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.network import ClipFlanT5Network
 from models.families.clip_flant5.t5 import Weights, bucket, gelu_new
 from models.images.image import Image
 
@@ -57,16 +57,16 @@ PLAIN_C = {  # what torch.compile writes: kernels for one number at a time, half
 SHORT = [(image, text, answers[:1]) for image, text, answers in ASKED]  # fewer tokens than d_kv
 
 
-def network(seed: int = 0, *, t5=T5, vision=VISION, **more) -> Network:
+def network(seed: int = 0, *, t5=T5, vision=VISION, **more) -> ClipFlanT5Network:
     torch.manual_seed(seed)
-    made = Network(t5 | more, vision).eval()
+    made = ClipFlanT5Network(t5 | more, vision).eval()
     torch.nn.init.normal_(made.t5.lm_head.weight, std=32**-0.5)
     return made
 
 
-def fast(made: Network, dtype: torch.dtype = torch.float32, **options) -> Forward:
+def fast(made: ClipFlanT5Network, dtype: torch.dtype = torch.float32, **options) -> Forward:
     """`Forward` with the weights of *made*, which keeps them."""
-    twin = Network(made.t5.config.to_dict() | {"mm_vision_select_layer": made.layer}, VISION)
+    twin = ClipFlanT5Network(made.t5.config.to_dict() | {"mm_vision_select_layer": made.layer}, VISION)
     twin.load_state_dict(made.state_dict())
     return Forward(twin, device=CPU, dtype=dtype, **options)
 
@@ -80,7 +80,7 @@ def log_probs(quick: Forward, asked=ASKED) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def plain_log_probs(made: Network, asked=ASKED) -> torch.Tensor:
+def plain_log_probs(made: ClipFlanT5Network, asked=ASKED) -> torch.Tensor:
     rows = [
         made.log_probs(PIXELS[image], text, answer) for image, text, answers in asked for answer in answers
     ]

@@ -10,7 +10,7 @@ from models.core.calls import LikelihoodCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Likelihood
-from models.families.clip_flant5.layout import Tokenizer
+from models.families.clip_flant5.layout import T5Tokenizer
 from models.families.instructblip.model import KINDS, LENGTH, InstructBlip
 from tests.support.blip_checkpoints import PIECES, blip_2, blip_2_t5, instructblip
 from tests.support.blip_models import (
@@ -28,7 +28,7 @@ from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights
 MAKERS = {"instructblip": instructblip, "blip-2": blip_2_t5}
 QUESTIONS = ["Question: a red dog ?", "is there a blue circle left of the square ?", "dog"]
 CALLS = likelihoods(QUESTIONS)
-WORDS = Tokenizer(PIECES)
+WORDS = T5Tokenizer(PIECES)
 
 
 @pytest.fixture(scope="module", params=MAKERS)

@@ -24,7 +24,7 @@ from transformers.models.auto.auto_factory import _BaseAutoModelClass
 from models.families import inputs as upload
 from models.families.clip import transformers_layout
 from models.families.clip_flant5 import model as clip_flant5
-from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.network import ClipFlanT5Network
 
 # Functions that read numbers from a tensor, and their replacements.
 NUMBERS: dict[Any, Any] = {
@@ -73,9 +73,9 @@ def without_weights(patch: pytest.MonkeyPatch) -> None:
         )
         return made[0]
 
-    def flant5(directory: Any, layout: Any) -> Network:
+    def flant5(directory: Any, layout: Any) -> ClipFlanT5Network:
         with torch.device("meta"):
-            return Network({**layout.config, "vocab_size": layout.tokenizer.size}, layout.vision)
+            return ClipFlanT5Network({**layout.config, "vocab_size": layout.tokenizer.size}, layout.vision)
 
     for kind in (PreTrainedModel, _BaseAutoModelClass):
         patch.setattr(kind, "from_pretrained", classmethod(from_config))

@@ -25,7 +25,7 @@ from transformers import (
 
 from models.checkpoints.locate import DEMO
 from models.families.clip_flant5 import XL, XXL
-from models.families.clip_flant5.layout import VIT_L_14_336, Tokenizer
+from models.families.clip_flant5.layout import VIT_L_14_336, T5Tokenizer
 from tests.support import detector_checkpoints
 from tests.support.flant5_checkpoints import GOLDEN, configure
 from tests.support.nli_checkpoints import LABELS, save_words
@@ -110,7 +110,7 @@ def flant5(directory: Path, size: str) -> Path:
     shutil.copytree(GOLDEN, directory, ignore=left_out)
     (directory / "model.safetensors").touch()
     config = FLANT5[size]
-    pieces = Tokenizer(directory / "spiece.model", extra_ids=0).size
+    pieces = T5Tokenizer(directory / "spiece.model", extra_ids=0).size
     configure(directory, "tokenizer_config.json", extra_ids=config["vocab_size"] - pieces)
     return configure(directory, **config)
 

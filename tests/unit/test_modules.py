@@ -6,7 +6,10 @@ A test also fails for an exception that is none any more.
 
 import ast
 import re
+from collections import defaultdict
 from pathlib import Path
+
+import pytest
 
 from tests.support.paths import ROOT, parsed
 
@@ -58,6 +61,23 @@ def test_no_function_of_a_module_is_called_just_read_or_load():
     }
 
     assert {"service.web.routes.models.load", "scoregate.local.load", "scoregate.data.datasets.read"} == found
+
+
+# Packages in which a name of a public class stands for one thing.
+ONE_CLASS_FOR_A_NAME = ["models"]
+
+
+@pytest.mark.parametrize("package", ONE_CLASS_FOR_A_NAME)
+def test_no_two_public_classes_of_a_package_have_one_name(package):
+    """A reader of `Network` or `Pair` need not look which of them is imported."""
+    places = defaultdict(list)
+    for module, path in MODULES.items():
+        if module.partition(".")[0] == package:
+            for node in parsed(path).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places[node.name].append(module)
+
+    assert {} == {name: modules for name, modules in places.items() if len(modules) > 1}
 
 
 def test_a_folder_holds_at_least_three_things():

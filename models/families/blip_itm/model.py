@@ -39,7 +39,7 @@ from models.families.processors import blip_pixels
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class MatcherKind:
     """
     A kind of network.
 
@@ -119,12 +119,12 @@ def enc(tokenizer: Tokenizer, config: Any) -> int | None:
 
 
 KINDS = {
-    "blip": Kind(BlipForImageTextRetrieval, enc, blip, blip_cosines),
-    "blip-2": Kind(Blip2ForImageTextRetrieval, lambda *_: None, blip_2, blip_2_cosines),
+    "blip": MatcherKind(BlipForImageTextRetrieval, enc, blip, blip_cosines),
+    "blip-2": MatcherKind(Blip2ForImageTextRetrieval, lambda *_: None, blip_2, blip_2_cosines),
 }
 
 
-def kind_of(directory: Path) -> Kind:
+def kind_of(directory: Path) -> MatcherKind:
     """Return the kind of a checkpoint.  Raises `CheckpointError` for another one."""
     return KINDS[model_type(directory, *KINDS)]
 

@@ -1,5 +1,5 @@
 """
-CLIP-FlanT5's forward pass for serving: the numbers of `Network` with less work.
+CLIP-FlanT5's forward pass for serving: the numbers of `ClipFlanT5Network` with less work.
 
 Each image and each question about it is encoded once, all its answers are decoded from that, and the head is
 computed for real tokens of answers only.
@@ -14,14 +14,14 @@ from torch.nn import functional as F
 from transformers import CLIPVisionConfig
 from transformers.activations import ACT2FN
 
-from models.families.clip_flant5.layout import PAD, Text
-from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.layout import PAD, SplitText
+from models.families.clip_flant5.network import ClipFlanT5Network
 from models.families.clip_flant5.t5 import Decoder, Encoder, Weights
 from models.families.cuda_graphs import Graphed
 from models.families.torchscript import Traced, pays_on
 
 
-class Norm:
+class LayerNorm:
     """Layer norm in float32."""
 
     def __init__(self, weights: Weights, name: str, config: CLIPVisionConfig) -> None:
@@ -50,7 +50,7 @@ class Block:
     def __init__(self, weights: Weights, name: str, config: CLIPVisionConfig) -> None:
         self._heads = config.num_attention_heads
         self._activate = ACT2FN[config.hidden_act]
-        self._norms = [Norm(weights, f"{name}.layer_norm{number}", config) for number in (1, 2)]
+        self._norms = [LayerNorm(weights, f"{name}.layer_norm{number}", config) for number in (1, 2)]
         self._qkv = Linear(weights, *(f"{name}.self_attn.{part}_proj" for part in "qkv"))
         self._out = Linear(weights, f"{name}.self_attn.out_proj")
         self._in = Linear(weights, f"{name}.mlp.fc1")
@@ -77,7 +77,7 @@ class VisionTower:
         self._patch = weights.take(f"{embeddings}.patch_embedding.weight")
         self._class = weights.take(f"{embeddings}.class_embedding", dtype=torch.float32)
         self._positions = weights.take(f"{embeddings}.position_embedding.weight", dtype=torch.float32)
-        self._norm = Norm(weights, f"{name}.pre_layrnorm", config)
+        self._norm = LayerNorm(weights, f"{name}.pre_layrnorm", config)
         blocks = [f"{name}.encoder.layers.{number}" for number in range(layers)]
         self._blocks = [Block(weights, block, config) for block in blocks]
         self.run = Block.__call__  # one function for all blocks, so that it is compiled once
@@ -121,7 +121,7 @@ class Forward:
 
     def __init__(
         self,
-        network: Network,
+        network: ClipFlanT5Network,
         *,
         device: torch.device,
         dtype: torch.dtype,
@@ -173,7 +173,7 @@ class Forward:
         first, second = self._project
         return second(F.gelu(first(seen)))
 
-    def encode(self, features: torch.Tensor, texts: Sequence[Text]) -> tuple[torch.Tensor, torch.Tensor]:
+    def encode(self, features: torch.Tensor, texts: Sequence[SplitText]) -> tuple[torch.Tensor, torch.Tensor]:
         """
         Encode each row of *features* between the two halves of its text.
 

@@ -41,10 +41,10 @@ CONTEXT_LENGTH = 2048  # text tokens, counted before the image is spliced in
 PAD, EOS, IGNORE = 0, 1, -100
 KEPT = 1024  # texts in the cache
 
-Text = tuple[Sequence[int], Sequence[int]]  # token ids before and after the image
+SplitText = tuple[Sequence[int], Sequence[int]]  # token ids before and after the image
 
 
-class Tokenizer:
+class T5Tokenizer:
     """
     T5's pieces of the text around the image slot.
 
@@ -177,7 +177,7 @@ class Layout:
     config: dict[str, Any]
     vision: dict[str, Any]
     pixels: Pixels
-    tokenizer: Tokenizer
+    tokenizer: T5Tokenizer
 
 
 def read_layout(directory: Path) -> Layout:
@@ -198,7 +198,7 @@ def read_layout(directory: Path) -> Layout:
         )
     pad = PADS[config.get("image_aspect_ratio")]
     pixels = read_pixels(directory / VISION_TOWER, vision["image_size"], pad)
-    tokenizer = Tokenizer(directory / PIECES, read_extra_ids(directory / TOKENIZER_CONFIG))
+    tokenizer = T5Tokenizer(directory / PIECES, read_extra_ids(directory / TOKENIZER_CONFIG))
     if tokenizer.size > config["vocab_size"]:
         raise CheckpointError(
             f"{directory}: the tokenizer doesn't match: it has {tokenizer.size} pieces,"

@@ -27,7 +27,7 @@ from models.families.clip_flant5.answers import AnswerEncoder, VqaCall
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.layout import EOS, FILES, read_layout
 from models.families.clip_flant5.network import load_network
-from models.families.clip_flant5.scoring import FeatureCache, Pair, Scorer
+from models.families.clip_flant5.scoring import FeatureCache, ImageQuestion, Scorer
 
 log = logging.getLogger("scoregate.models")
 
@@ -98,7 +98,7 @@ class ClipFlanT5:
         before, after = self.tokenizer.around_image(call.question)
         query = self._answers.encode(call, truncated=after[-1] != EOS, unknown=self._answers.unknown(call))
         pixels = call.image.once(self.pixels, self.pixels.resized)
-        pair = Pair(call.image.digest, pixels, (tuple(before), tuple(after)), query)
+        pair = ImageQuestion(call.image.digest, pixels, (tuple(before), tuple(after)), query)
         cost = len(before) + self._patches + len(after) + query.tokens
         return Prepared(cost, pair)
 

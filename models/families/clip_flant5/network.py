@@ -13,14 +13,14 @@ from models.checkpoints.files import CONFIG
 from models.checkpoints.weights import mismatch, read_weights
 from models.core.contract import CheckpointError
 from models.core.messages import in_short
-from models.families.clip_flant5.layout import EMBEDDING, IGNORE, PAD, Layout, Text, renamed
+from models.families.clip_flant5.layout import EMBEDDING, IGNORE, PAD, Layout, SplitText, renamed
 
 # Aliases of `shared.weight`, and the tensors with a row for each token.
 ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")
 CUT = (EMBEDDING, "lm_head.weight")
 
 
-class Network(nn.Module):
+class ClipFlanT5Network(nn.Module):
     """
     The three parts, of transformers' modules.
 
@@ -46,7 +46,7 @@ class Network(nn.Module):
         projected: torch.Tensor = self.mm_projector(seen.hidden_states[self.layer][:, 1:])
         return projected
 
-    def splice(self, features: torch.Tensor, texts: Sequence[Text]) -> tuple[torch.Tensor, torch.Tensor]:
+    def splice(self, features: torch.Tensor, texts: Sequence[SplitText]) -> tuple[torch.Tensor, torch.Tensor]:
         """
         Insert each row of *features* between the two halves of its text.
 
@@ -89,7 +89,7 @@ class Network(nn.Module):
         ).logits
         return logits
 
-    def log_probs(self, pixels: torch.Tensor, text: Text, answer: Sequence[int]) -> torch.Tensor:
+    def log_probs(self, pixels: torch.Tensor, text: SplitText, answer: Sequence[int]) -> torch.Tensor:
         """
         Score one pair like the reference: without a batch.
 
@@ -108,7 +108,7 @@ def shift_right(labels: torch.Tensor) -> torch.Tensor:
     return shifted.masked_fill(shifted == IGNORE, PAD)
 
 
-def load_network(directory: Path, layout: Layout) -> Network:
+def load_network(directory: Path, layout: Layout) -> ClipFlanT5Network:
     """
     Build the network with the checkpoint's own tensors, every name and shape checked.
 
@@ -121,7 +121,7 @@ def load_network(directory: Path, layout: Layout) -> Network:
     vocabulary = layout.tokenizer.size
     try:
         with torch.device("meta"):  # no memory and no random numbers for weights that are replaced
-            network = Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
+            network = ClipFlanT5Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
     except Exception as exc:  # transformers raises many kinds
         raise CheckpointError(f"{directory}: the network cannot be built: {in_short(exc)}") from exc
     weights = renamed(read_weights(directory))

@@ -13,7 +13,7 @@ from models.core.outcomes import CallResult
 from models.families.clip_flant5.answers import AnswerQuery, outcomes_of
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.groups import Size, alike
-from models.families.clip_flant5.layout import Text
+from models.families.clip_flant5.layout import SplitText
 from models.families.inputs import upload
 from models.images.pixels import Preprocessor
 
@@ -72,7 +72,7 @@ class FeatureCache:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ImageQuestion:
     """
     One image and one question about it, ready for the device, with the answers.
 
@@ -87,11 +87,11 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DistinctQuestion:
     """A distinct question about an image, and the answers for each of its pairs, by index in the batch."""
 
     digest: str
-    text: Text
+    text: SplitText
     pairs: dict[int, AnswerQuery]
 
     @property
@@ -119,11 +119,11 @@ class Scorer:
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:
         """Run the vision tower once per distinct image, the encoder once per distinct (image, question)."""
-        pairs: list[Pair] = [prepared.data for prepared in batch]
+        pairs: list[ImageQuestion] = [prepared.data for prepared in batch]
         features = self._features.of({pair.digest: pair.pixels for pair in pairs}, self._see)
-        questions: dict[tuple[str, Text], Question] = {}
+        questions: dict[tuple[str, SplitText], DistinctQuestion] = {}
         for number, pair in enumerate(pairs):
-            question = Question(pair.digest, pair.text, {})
+            question = DistinctQuestion(pair.digest, pair.text, {})
             questions.setdefault((pair.digest, pair.text), question).pairs[number] = pair.query
 
         every = list(questions.values())
@@ -138,7 +138,7 @@ class Scorer:
         return self._forward.features(self._pixels.normalised(pixels))
 
     def _answered(
-        self, group: Sequence[Question], features: Mapping[str, torch.Tensor]
+        self, group: Sequence[DistinctQuestion], features: Mapping[str, torch.Tensor]
     ) -> dict[int, CallResult | ModelError]:
         """Return the results of the pairs of *group*, computed in one pass."""
         seen = torch.stack([features[question.digest] for question in group])

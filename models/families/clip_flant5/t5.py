@@ -40,7 +40,7 @@ class Weights:
 LENGTHS = 64  # in the cache of position biases
 
 
-class Norm:
+class RmsNorm:
     """Root mean square norm: float32 to the weights' dtype."""
 
     def __init__(self, weights: Weights, name: str, config: T5Config) -> None:
@@ -99,7 +99,7 @@ class SelfAttention:
         self._heads = config.num_heads
         self._qkv = weights.take(*(f"{name}.SelfAttention.{part}.weight" for part in "qkv"))
         self._out = weights.take(f"{name}.SelfAttention.o.weight")
-        self._norm = Norm(weights, f"{name}.layer_norm", config)
+        self._norm = RmsNorm(weights, f"{name}.layer_norm", config)
 
     def __call__(self, states: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         """Attend within *states* (n, length, width), float32, with *bias* (n or 1, heads, length, length)."""
@@ -120,7 +120,7 @@ class CrossAttention:
         self._query, self._key, self._value, self._out = (
             weights.take(f"{module}.{part}.weight") for part in "qkvo"
         )
-        self._norm = Norm(weights, f"{name}.layer_norm", config)
+        self._norm = RmsNorm(weights, f"{name}.layer_norm", config)
 
     def __call__(
         self, answers: torch.Tensor, states: torch.Tensor, padding: torch.Tensor, few: bool
@@ -168,7 +168,7 @@ class FeedForward:
         module = f"{name}.DenseReluDense"
         self._in = weights.take(f"{module}.wi_0.weight", f"{module}.wi_1.weight")
         self._out = weights.take(f"{module}.wo.weight")
-        self._norm = Norm(weights, f"{name}.layer_norm", config)
+        self._norm = RmsNorm(weights, f"{name}.layer_norm", config)
 
     def __call__(self, states: torch.Tensor) -> torch.Tensor:
         gate, value = F.linear(self._norm(states), self._in).chunk(2, -1)
@@ -202,7 +202,7 @@ class Encoder:
         self._bias = PositionBias(weights, name, config, bidirectional=True)
         blocks = [f"{name}.block.{number}" for number in range(config.num_layers)]
         self._blocks = [EncoderBlock(weights, block, config) for block in blocks]
-        self._norm = Norm(weights, f"{name}.final_layer_norm", config)
+        self._norm = RmsNorm(weights, f"{name}.final_layer_norm", config)
         self.run = EncoderBlock.__call__  # one function for all blocks, so that it is compiled once
         self.stack = Encoder.run_blocks
 
@@ -246,7 +246,7 @@ class Decoder:
         self._bias = PositionBias(weights, name, config, bidirectional=False)
         blocks = [f"{name}.block.{number}" for number in range(config.num_decoder_layers)]
         self._blocks = [DecoderBlock(weights, block, config) for block in blocks]
-        self._norm = Norm(weights, f"{name}.final_layer_norm", config)
+        self._norm = RmsNorm(weights, f"{name}.final_layer_norm", config)
         self._head = config.d_kv
         self.run = DecoderBlock.__call__
         self.stack = Decoder.run_blocks

@@ -27,7 +27,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Decision:
     """
     The answer to a question.
 
@@ -50,7 +50,7 @@ class Form(Protocol):
         """Return the body about a picture, a data URI."""
         ...
 
-    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Decision:
         """
         Return the answer to question *number*.
 
@@ -79,7 +79,7 @@ class OpenAi:
             return {"type": "predicate", **named}
         return {"type": "choice", **named, "choices": [{"value": each} for each in question.choices]}
 
-    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Decision:
         """Return the answer at the place of the question, whose name the server repeats."""
         found = answer["answers"][number]
         if found.get("name") not in (None, str(number)):
@@ -111,7 +111,7 @@ class Sglang:
             return {"type": "yes_no", **asked}
         return {"type": "choice", **asked, "options": [{"name": each} for each in question.choices]}
 
-    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Decision:
         """Return the answer with the id of the question, and its mass."""
         found = answer["answers"][str(number)]
         names = question.choices or ("yes", "no")
@@ -139,7 +139,7 @@ class SystemOne:
             "criteria": dict.fromkeys(question.choices),
         }
 
-    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Decision:
         """Return the question's answer; its mass is in SGLang's answer, or in vLLM's diagnostics."""
         found = answer["answers"][str(number)]
         if "x_label_mass" in found:
@@ -154,18 +154,18 @@ class SystemOne:
 FORMS: Mapping[Body, Form] = {"openai": OpenAi(), "sglang": Sglang(), "systemone": SystemOne()}
 
 
-def named(found: Mapping[str, Any], names: Sequence[str], mass: float = 1.0) -> Reading:
+def named(found: Mapping[str, Any], names: Sequence[str], mass: float = 1.0) -> Decision:
     """Return the probabilities of *names*.  Raises `UpstreamError` if they are not those of all options."""
     shares = tuple(probability(found[name], "probability") for name in names)
     if len(found) != len(names) or abs(sum(shares) - 1) > NEAR_ONE:
         raise UpstreamError("returned probabilities that do not add up to 1")
-    return Reading(shares, mass)
+    return Decision(shares, mass)
 
 
-def yes_no(value: Any, mass: float = 1.0) -> Reading:
+def yes_no(value: Any, mass: float = 1.0) -> Decision:
     """Return a predicate's probability, and the rest for no.  Raises `UpstreamError`."""
     share = probability(value, "probability")
-    return Reading((share, 1 - share), mass)
+    return Decision((share, 1 - share), mass)
 
 
 def mass_of(value: Any) -> float:

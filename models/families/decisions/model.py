@@ -16,7 +16,7 @@ from models.core.contract import QUESTION, ModelError, Post, Prepared, UpstreamE
 from models.core.examples import opposite_pictures
 from models.core.outcomes import CallResult, Choices, Likelihood
 from models.families.decisions import FAMILY, Body, DecisionsSettings
-from models.families.decisions.bodies import FORMS, Question, Reading
+from models.families.decisions.bodies import FORMS, Decision, Question
 from models.families.openai import ServedModel, served_arguments
 from models.families.openai.vlm import IMAGE_COST, data_uri
 from models.images.image import Image
@@ -135,9 +135,9 @@ def chosen(question: str, choices: tuple[str, ...]) -> Question:
     return Question(question, choices)
 
 
-def outcome(question: Question, reading: Reading) -> CallResult:
+def outcome(question: Question, decision: Decision) -> CallResult:
     """Return the result.  Raises `UpstreamError` for a probability of 0, whose logarithm is not finite."""
-    shares = [share * reading.mass for share in reading.probabilities]
+    shares = [share * decision.mass for share in decision.probabilities]
     if not all(shares):
         raise UpstreamError("returned a probability of 0, whose logarithm is not finite")
     logs = [log(share) for share in shares]

@@ -119,7 +119,7 @@ MODEL_TYPE = "mask2former"
 logging.getLogger("transformers.models.mask2former.configuration_mask2former").setLevel(logging.ERROR)
 
 
-class Network(Mask2FormerPreTrainedModel):  # type: ignore[misc]  # transformers has no types
+class Mask2FormerNetwork(Mask2FormerPreTrainedModel):  # type: ignore[misc]  # transformers has no types
     """The published network without its loss, which would need SciPy."""
 
     _keys_to_ignore_on_load_unexpected = ("criterion",)
@@ -143,7 +143,9 @@ class Mask2Former:
     """A loaded Mask2Former.  Args as in `ModelArguments`; raises `CheckpointError`."""
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
-        self._network = load_pretrained(Network, directory, DTYPES[dtype], MODEL_TYPE).to(device).eval()
+        self._network = (
+            load_pretrained(Mask2FormerNetwork, directory, DTYPES[dtype], MODEL_TYPE).to(device).eval()
+        )
         self._pixels = ProcessorPixels(load_processor(Mask2FormerImageProcessor, directory), directory)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         self._labels = labels_of(directory / CONFIG, self._network.config)

@@ -35,7 +35,7 @@ FIXED = {"add_cross_attention": True, "position_embedding_type": "absolute"}
 TEXT = (*SIZES, "hidden_act", "layer_norm_eps", "pad_token_id")
 
 VISION = "blip.visual_encoder."
-# The names of `Network` to those of the file; all others are equal.
+# The names of `ImageRewardNetwork` to those of the file; all others are equal.
 NAMES = (
     (r"^text\.", "blip.text_encoder."),
     (r"^vision\.embeddings\.class_embedding$", f"{VISION}cls_token"),
@@ -110,7 +110,7 @@ MEAN, DEVIATION = 0.16717362830052426, 1.0333394966054072
 MLP = "mlp."
 
 
-class Network(nn.Module):
+class ImageRewardNetwork(nn.Module):
     """Pixels and token ids to rewards."""
 
     def __init__(self, vision: BlipVisionConfig, text: BlipTextConfig, head: nn.Module) -> None:
@@ -139,7 +139,7 @@ class Network(nn.Module):
         return (rewards - MEAN) / DEVIATION
 
 
-def load_network(directory: Path, dtype: torch.dtype) -> Network:
+def load_network(directory: Path, dtype: torch.dtype) -> ImageRewardNetwork:
     """
     Load the network of *directory* with every weight; the head stays in float32.
 
@@ -157,7 +157,7 @@ def load_network(directory: Path, dtype: torch.dtype) -> Network:
         raise CheckpointError(
             f"{path}: the head takes {width_of(mlp)} numbers, and the text tower has {text.hidden_size}"
         )
-    network = Network(vision, text, mlp)
+    network = ImageRewardNetwork(vision, text, mlp)
     names = {name: translated(name, NAMES) for name in network.state_dict()}
     if wrong := mismatch(tensors, {names[name]: tensor for name, tensor in network.state_dict().items()}):
         raise CheckpointError(f"{path}: the weights don't fit: {wrong}")

@@ -36,7 +36,7 @@ from models.core.examples import grey
 from models.core.outcomes import CallResult
 from models.core.settings import LocalSettings
 from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaCall, outcomes_of
-from models.families.clip_flant5.layout import EOS, PAD, Tokenizer
+from models.families.clip_flant5.layout import EOS, PAD, T5Tokenizer
 from models.families.inputs import padded, upload
 from models.families.instructblip import FAMILY, refusal
 from models.families.processors import blip_pixels
@@ -45,7 +45,7 @@ INSTRUCTED = "instructblip"  # its Q-Former reads the question
 KINDS = {INSTRUCTED: InstructBlipForConditionalGeneration, "blip-2": Blip2ForConditionalGeneration}
 
 
-class Network:
+class InstructBlipNetwork:
     """
     The network of a directory.
 
@@ -141,7 +141,7 @@ ANSWERS = ("yes", "no")  # lower case, as in its training data
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class InstructedQuestion:
     """
     One image and one question about it, with the answers.
 
@@ -161,9 +161,9 @@ class InstructBlip:
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
-        self.network = Network(directory, self._dtype, self._device)
+        self.network = InstructBlipNetwork(directory, self._dtype, self._device)
         config = self.network.config
-        self._words = Tokenizer(directory / PIECES, extra_ids=0)
+        self._words = T5Tokenizer(directory / PIECES, extra_ids=0)
         check_words(directory, self._words.size, config.text_config.vocab_size)
         self._instruction, self._unknown = None, Unknown(None)
         if self.network.instructed:
@@ -196,7 +196,7 @@ class InstructBlip:
         unknown = max(self._answers.unknown(call), self._unknown.share(ids))
         query = self._answers.encode(call, truncated=truncated, unknown=unknown)
         pixels = call.image.once(self._pixels, self._pixels.resized)
-        pair = Pair(call.image.digest, pixels, tuple(text), ids, query)
+        pair = InstructedQuestion(call.image.digest, pixels, tuple(text), ids, query)
         return Prepared(self._seen + len(text) + len(ids) + query.tokens, pair)
 
     @torch.inference_mode()
@@ -204,7 +204,7 @@ class InstructBlip:
         """
         Run the vision tower once on distinct images, the encoders once on distinct pairs with a question.
         """
-        pairs: list[Pair] = [prepared.data for prepared in batch]
+        pairs: list[InstructedQuestion] = [prepared.data for prepared in batch]
         images = {pair.digest: pair.pixels for pair in pairs}
         order = {digest: place for place, digest in enumerate(images)}
         pixels = self._pixels.normalised(upload([*images.values()], self._device))

@@ -29,7 +29,7 @@ LENGTH = 512  # tokens of a pair: what NLI models are trained on
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextPair:
     """
     One pair.
 
@@ -66,13 +66,13 @@ class Classifier:
             min(LENGTH, longest, positions(self._network, LENGTH)), strategy="longest_first"
         )
 
-    def encode(self, premise: str, hypothesis: str) -> Text:
+    def encode(self, premise: str, hypothesis: str) -> TextPair:
         """Tokenise the pair; the longer text is truncated first."""
         encoded = self._tokenizer.encode(premise, hypothesis)
         ids, unknown = tuple(encoded.ids), self._unknown.share(encoded.ids)
-        return Text(ids, tuple(encoded.type_ids), bool(encoded.overflowing), unknown)
+        return TextPair(ids, tuple(encoded.type_ids), bool(encoded.overflowing), unknown)
 
-    def probabilities(self, texts: Sequence[Text]) -> list[float]:
+    def probabilities(self, texts: Sequence[TextPair]) -> list[float]:
         """Return the probability of the label "entailment" for each text."""
         ids, mask = padded([text.ids for text in texts], self._device, self._pad)
         inputs = {"input_ids": ids, "attention_mask": mask}
@@ -111,14 +111,14 @@ class TrueNli:
             raise CheckpointError(f'{directory}: its tokenizer has no single token for "{FOLLOWS}"')
         [self._follows] = answer
 
-    def encode(self, premise: str, hypothesis: str) -> Text:
+    def encode(self, premise: str, hypothesis: str) -> TextPair:
         """Tokenise `premise: … hypothesis: …`; the premise is truncated."""
         before, after = self._tokens(f"premise: {premise}"), self._tokens(f"hypothesis: {hypothesis}")
         kept = before[: max(0, LENGTH - 1 - len(after))] + after[: LENGTH - 1]
         truncated = len(kept) < len(before) + len(after)
-        return Text((*kept, self._end), truncated=truncated, unknown=self._unknown.share(kept))
+        return TextPair((*kept, self._end), truncated=truncated, unknown=self._unknown.share(kept))
 
-    def probabilities(self, texts: Sequence[Text]) -> list[float]:
+    def probabilities(self, texts: Sequence[TextPair]) -> list[float]:
         """Return the probability of "1" as the first token for each text."""
         ids, mask = padded([text.ids for text in texts], self._device, self._pad)
         logits = self._network(
@@ -155,7 +155,7 @@ class Nli:
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Entailment | ModelError]:
         """Run all pairs in one pass."""
-        texts: list[Text] = [prepared.data for prepared in batch]
+        texts: list[TextPair] = [prepared.data for prepared in batch]
         return [
             Entailment(probability, truncated=text.truncated, unknown=text.unknown).checked()
             for text, probability in zip(texts, self._network.probabilities(texts), strict=True)

@@ -46,7 +46,7 @@ ALIGN_LENGTH = 64  # tokens that ALIGN was trained with; its text tower has posi
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ClipKind:
     """
     Settings of a kind of CLIP that are not in its configuration.
 
@@ -66,9 +66,9 @@ class Kind:
     scale: Callable[[Any], torch.Tensor]
 
 
-def siglip(network: Any, processor: Any) -> Kind:
+def siglip(network: Any, processor: Any) -> ClipKind:
     """Return the kind of a SigLIP (Zhai et al. 2023), version 1 or 2."""
-    return Kind(
+    return ClipKind(
         network,
         processor,
         lower=True,
@@ -81,7 +81,7 @@ def siglip(network: Any, processor: Any) -> Kind:
 KINDS = {
     "siglip": siglip(SiglipModel, SiglipImageProcessor),
     "siglip2": siglip(Siglip2Model, Siglip2ImageProcessor),
-    "align": Kind(
+    "align": ClipKind(
         AlignModel,
         EfficientNetImageProcessor,
         lower=False,
@@ -92,7 +92,7 @@ KINDS = {
 }
 
 
-def kind_of(directory: Path) -> Kind:
+def kind_of(directory: Path) -> ClipKind:
     """Return the kind of a checkpoint.  Raises `CheckpointError` for another one."""
     return KINDS[model_type(directory, *KINDS)]
 
@@ -102,7 +102,7 @@ def weights(directory: Path) -> list[Path]:
     return safetensors_files(directory, *KINDS)
 
 
-class Tokenizer:
+class PaddedTokenizer:
     """
     The tokenizer of a directory.  Thread-safe.
 
@@ -155,7 +155,9 @@ class TransformersClip:
         self.network = load_pretrained(kind.network, directory, DTYPES[dtype]).to(device).eval()
         self._pixels = ProcessorPixels(load_processor(kind.processor, directory), directory)
         config = self.network.config
-        self._tokenizer = Tokenizer(directory, kind.length(config), lower=kind.lower, masked=kind.masked)
+        self._tokenizer = PaddedTokenizer(
+            directory, kind.length(config), lower=kind.lower, masked=kind.masked
+        )
         self._vocabulary: int = config.text_config.vocab_size
         self._piece: int = getattr(config.vision_config, "patch_size", PIECE)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]

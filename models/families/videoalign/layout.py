@@ -50,7 +50,7 @@ class Data(BaseModel):
     prompt_template_type: Literal["detailed_special"]
 
 
-class Norm(BaseModel):
+class OutputNorm(BaseModel):
     """Means and deviations of the outputs, which the released code subtracts and divides by."""
 
     VQ_mean: FiniteFloat = 0.0
@@ -73,7 +73,7 @@ class Config(BaseModel):
     data_config: Data
     model_config_: Trained = Field(alias="model_config")
     peft_lora_config: Lora
-    inference_config: Norm | None = None
+    inference_config: OutputNorm | None = None
 
 
 def read_config(directory: Path) -> Config:

@@ -23,7 +23,14 @@ from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.families.videoalign import BASE, FAMILY
-from models.families.videoalign.layout import PATTERNS, SETTINGS, Norm, merged, read_config, weights_files
+from models.families.videoalign.layout import (
+    PATTERNS,
+    SETTINGS,
+    OutputNorm,
+    merged,
+    read_config,
+    weights_files,
+)
 from models.families.vl_reward import FACTOR, Chatted, Patches, PatchPixels, VlReward, sides
 from models.images.image import Image
 
@@ -104,7 +111,7 @@ class VideoAlign(VlReward):
 
     def _read_settings(self, directory: Path) -> None:
         self._config = read_config(directory)
-        self._norm = self._config.inference_config or Norm()
+        self._norm = self._config.inference_config or OutputNorm()
 
     def _pixels_in(self, base: Path) -> FramePixels:
         return FramePixels(base, self.processor_class, self._config.data_config.max_frame_pixels)
