@@ -52,7 +52,7 @@ def test_a_module_is_named_by_a_noun():
 
 
 def test_no_function_of_a_module_is_called_just_read_or_load():
-    """`scoregate.load` and `read` are, and the handler of `POST /models/{name}/load`, an operation."""
+    """`scoregate.load` is, and the handler of `POST /models/{name}/load`, an operation."""
     found = {
         f"{module}.{node.name}"
         for module, path in MODULES.items()
@@ -60,7 +60,7 @@ def test_no_function_of_a_module_is_called_just_read_or_load():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in {"read", "load"}
     }
 
-    assert {"service.web.routes.models.load", "scoregate.local.load", "scoregate.data.datasets.read"} == found
+    assert {"service.web.routes.models.load", "scoregate.local.load"} == found
 
 
 # Packages in which a name of a public class stands for one thing.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from scoregate.errors import ConnectionFailed, ScoregateError, Timeout
+from scoregate.errors import ScoregateError, ServiceConnectionError, ServiceTimeoutError
 from scoregate.http import httpx
 
 VARIABLE, DEFAULT = "SCOREGATE_BASE_URL", "http://127.0.0.1:8000"
@@ -66,9 +66,11 @@ class Address:
         """Note the error of a request that was *sent* then."""
         if error.retry_after_s is not None:
             self.busy_until = max(self.busy_until, now + error.retry_after_s * random.uniform(1.0, 1.25))
-        if not isinstance(error, (ConnectionFailed, Timeout)):
+        if not isinstance(error, (ServiceConnectionError, ServiceTimeoutError)):
             self.answered()
-        elif sent >= self._failed_at and (isinstance(error, ConnectionFailed) or now - sent >= SILENT_S):
+        elif sent >= self._failed_at and (
+            isinstance(error, ServiceConnectionError) or now - sent >= SILENT_S
+        ):
             self._failures += 1  # once for all requests that were under way
             self._failed_at = now
             self._rest(now)

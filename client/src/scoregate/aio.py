@@ -107,11 +107,11 @@ class AsyncClient:
             explain: fill `details` with the parts of the score.
 
         Raises:
-            BadImage: the picture cannot be encoded, or the service cannot decode it.
+            BadImageError: the picture cannot be encoded, or the service cannot decode it.
             ScoregateError: the request or the metric failed.
         """
         params = ScoreParams([metric], options, explain, priority or self.priority)
-        item = Item(prompt, image, start=start, end=end, fps=fps)
+        item = Item(prompt=prompt, image=image, start=start, end=end, fps=fps)
         report = await self._report([item], params, timeout_s)
         return score_of(report, metric)
 
@@ -183,7 +183,7 @@ class AsyncClient:
         options: Mapping[str, Any] | None = None,
         explain: bool = False,
         concurrency: int = 8,
-        batch: int = 32,
+        batch_size: int = 32,
         progress: bool = False,
         resume: str | PathLike[str] | None = None,
         allow_model_change: bool = False,
@@ -194,7 +194,7 @@ class AsyncClient:
             pairs,
             ScoreParams(names_of(metrics), options, explain, priority),
             concurrency=concurrency,
-            batch=batch,
+            batch_size=batch_size,
             progress=progress,
             resume=resume,
             allow_model_change=allow_model_change,
@@ -249,9 +249,11 @@ class AsyncClient:
         if not (pictures and texts):
             return np.zeros((len(pictures), len(texts)))
         pairs = [(picture, text) for picture in pictures for text in texts]
-        batch = len(texts) * max(1, OF_A_MATRIX // len(texts)) if len(texts) <= MOST_ITEMS else MOST_ITEMS
+        batch_size = (
+            len(texts) * max(1, OF_A_MATRIX // len(texts)) if len(texts) <= MOST_ITEMS else MOST_ITEMS
+        )
         scored = self.score_many(
-            pairs, metric, options=options, concurrency=concurrency, batch=batch, priority=priority
+            pairs, metric, options=options, concurrency=concurrency, batch_size=batch_size, priority=priority
         )
         values = []
         async for result in scored:
@@ -296,7 +298,7 @@ class AsyncClient:
             on_deadline: `cheap` falls back to the cheap metric's order at the deadline; `fail` raises.
 
         Raises:
-            Invalid: a picture failed, and *on_error* is `raise`.
+            InvalidError: a picture failed, and *on_error* is `raise`.
             ScoregateError: the request failed.
         """
         pictures, unsent = list(images), dict[int, Ranked]()
@@ -366,7 +368,7 @@ class AsyncClient:
             explain: fill the `details` of pairs.
 
         Raises:
-            BadImage: a picture cannot be encoded.
+            BadImageError: a picture cannot be encoded.
             ScoregateError: the request failed.
         """
         pictures, unsent = list(images), dict[int, ScoregateError]()
@@ -416,9 +418,9 @@ class AsyncClient:
 
         Raises:
             ValueError: this client has several addresses.
-            Forbidden, NotFound, Conflict: see the service's errors.
-            Invalid: there is no such revision, or models of this kind have one revision only.
-            ModelFault: the model gives other numbers than before, and is not served.
+            ForbiddenError, NotFoundError, ConflictError: see the service's errors.
+            InvalidError: there is no such revision, or models of this kind have one revision only.
+            ModelFaultError: the model gives other numbers than before, and is not served.
         """
         return await self._change_model(name, "load", {"revision": revision} if revision else None)
 
@@ -491,7 +493,7 @@ class AsyncClient:
         return understood(lambda: question_sets_of(raw, len(wanted)))
 
     async def question_set(self, id: str) -> QuestionSet:
-        """Return a stored question set.  Raises `UnknownQuestionSet`."""
+        """Return a stored question set.  Raises `UnknownQuestionSetError`."""
         raw = await self._get(f"/questions/{quote(id, safe='')}")
         return understood(lambda: question_set_of(raw))
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from scoregate.errors import ConnectionFailed, ScoregateError, Warned, error_of
+from scoregate.errors import ScoregateError, ServiceConnectionError, WarnedError, error_of
 from scoregate.notices import Notice, notices_of
 from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
 
@@ -85,7 +85,7 @@ async def streamed(
         lines: each with the id of the request.
 
     Raises:
-        ConnectionFailed: there is no last line.
+        ServiceConnectionError: there is no last line.
         ScoregateError: the last line is an error, or a line has another form.
     """
     missing, done = dict(enumerate(metrics)), False
@@ -105,7 +105,7 @@ async def streamed(
             own = missing.pop(index)
             yield understood(partial(streamed_result, raw, own))
     if not done:
-        raise ConnectionFailed("the service's answer was cut off")
+        raise ServiceConnectionError("the service's answer was cut off")
 
 
 def object_in(line: bytes) -> dict[str, Any]:
@@ -129,9 +129,9 @@ def without_warned(result: Result) -> Result:
     return replace(result, scores=scores, errors={**result.errors, **errors})
 
 
-def warned(notices: Sequence[Notice], request_id: str) -> Warned:
+def warned(notices: Sequence[Notice], request_id: str) -> WarnedError:
     """Return the error for these warnings."""
-    return Warned("; ".join(notices), request_id=request_id)
+    return WarnedError("; ".join(notices), request_id=request_id)
 
 
 def is_number(value: Any) -> bool:

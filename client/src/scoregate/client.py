@@ -52,7 +52,7 @@ class Client:
         retries: maximum attempts after the first.
         priority: `interactive`, or `bulk` for background work.
         allow_urls: send URLs (http:// or https://), which the service fetches; otherwise they are errors.
-        strict: raise `Warned` for a score with a warning, instead of returning its `warnings`.
+        strict: raise `WarnedError` for a score with a warning, instead of returning its `warnings`.
         transport: of httpx2: `AsyncHTTPTransport` with a proxy or certificates, or `MockTransport` for tests.
 
     Raises:
@@ -158,7 +158,7 @@ class Client:
         options: Mapping[str, Any] | None = None,
         explain: bool = False,
         concurrency: int = 8,
-        batch: int = 32,
+        batch_size: int = 32,
         progress: bool = False,
         resume: str | PathLike[str] | None = None,
         allow_model_change: bool = False,
@@ -173,22 +173,22 @@ class Client:
         Args:
             pairs: read lazily, some requests ahead.
             concurrency: concurrent requests, each with its own `timeout_s` and retries.
-            batch: items of a request.
+            batch_size: items of a request.
             progress: show the progress on stderr.
             resume: a JSON Lines file of results, which is read first, and appended to.  Pictures are
                 identified by their paths only, so the order of items must not change.
             allow_model_change: continue if the models change; see `Result.models`.
 
         Raises:
-            ModelChanged: the models changed, in this run or since the file was written.
-            BadResults: the file is of another run, or not valid.  Also a `ValueError`.
+            ModelChangedError: the models changed, in this run or since the file was written.
+            BadResultsError: the file is of another run, or not valid.  Also a `ValueError`.
             ScoregateError: a request failed as a whole.
         """
         many = self._inner._many(
             pairs,
             ScoreParams(names_of(metrics), options, explain, priority),
             concurrency=concurrency,
-            batch=batch,
+            batch_size=batch_size,
             progress=progress,
             resume=resume,
             allow_model_change=allow_model_change,

@@ -26,7 +26,7 @@ class TooLarge(ValueError):
 
 
 def check_unpacked(unpacked: int, packed: int) -> None:
-    """Raise `TooLarge` for bytes that are many, and were packed as no pictures are."""
+    """Raise `TooLargeError` for bytes that are many, and were packed as no pictures are."""
     if unpacked > max(MAX_UNPACKED, RATIO * packed):
         raise TooLarge(f"{packed} bytes of it would take {unpacked} in memory")
 
@@ -49,7 +49,7 @@ def has_more(cell: Any, limit: int) -> bool:
 
 
 def parquet_batches(file: BinaryIO, reader: Any) -> Iterator[Any]:
-    """Yield the record batches of a Parquet file.  Raises `TooLarge`, and errors of pyarrow."""
+    """Yield the record batches of a Parquet file.  Raises `TooLargeError`, and errors of pyarrow."""
     with reader.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False) as opened:
         for number in range(opened.num_row_groups):
             group = opened.metadata.row_group(number)
@@ -57,7 +57,7 @@ def parquet_batches(file: BinaryIO, reader: Any) -> Iterator[Any]:
 
 
 def rows_together(file: BinaryIO, group: Any, schema: Any) -> int:
-    """Return the number of rows of a row group that are decoded together.  Raises `TooLarge`."""
+    """Return the number of rows of a row group that are decoded together.  Raises `TooLargeError`."""
     columns = [group.column(place) for place in range(group.num_columns)]
     check_unpacked(
         sum(column.total_uncompressed_size for column in columns),
@@ -120,7 +120,7 @@ def arrow_batches(file: BinaryIO, again: BinaryIO, pyarrow: Any) -> Iterator[Any
         again: the file, opened once more.
 
     Raises:
-        TooLarge: a batch and the dictionaries would take up too much memory.
+        TooLargeError: a batch and the dictionaries would take up too much memory.
         pyarrow.ArrowException: likewise `struct.error`: the file is damaged.
     """
     for each in (file, again):

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from scoregate.addresses import Address, choice
-from scoregate.errors import ConnectionFailed, ScoregateError
+from scoregate.errors import ScoregateError, ServiceConnectionError
 from scoregate.http import httpx
 from scoregate.replies import failure, problem_of
 from scoregate.transports import Transport, in_time
@@ -60,8 +60,8 @@ class Connection:
         Return the JSON of the response.
 
         Raises:
-            Timeout: *timeout_s* passed; the service may have done some of the work.
-            ConnectionFailed: no attempt got a response of the service.
+            ServiceTimeoutError: *timeout_s* passed; the service may have done some of the work.
+            ServiceConnectionError: no attempt got a response of the service.
             ScoregateError: the error of the service; that of the last attempt if it was busy.
         """
 
@@ -84,7 +84,8 @@ class Connection:
         The time that the caller spends between two lines does not count for *timeout_s*.
 
         Raises:
-            Timeout, ConnectionFailed, ScoregateError: as `call`; after the first line nothing is retried.
+            ServiceTimeoutError, ServiceConnectionError, ScoregateError: as `call`; nothing is retried after
+                the first line.
         """
         clock = asyncio.get_running_loop().time
         deadline, rest = clock() + timeout_s, bytearray()
@@ -206,7 +207,7 @@ def of_the_service_ms(left: float) -> int:
 
 def worth_a_retry(error: ScoregateError) -> bool:
     """Return True if the same request may succeed later."""
-    return isinstance(error, ConnectionFailed) or error.status in BUSY
+    return isinstance(error, ServiceConnectionError) or error.status in BUSY
 
 
 def backoff_s(retry: int) -> float:

@@ -59,186 +59,186 @@ class ScoregateError(Exception):
 # --- raised by the client itself ----------------------------------------------------------------
 
 
-class ConnectionFailed(ScoregateError, code="connection_failed"):
+class ServiceConnectionError(ScoregateError, ConnectionError, code="connection_failed"):
     """The service could not be reached, or the connection broke; `status` is of a proxy's page, if any."""
 
 
-class Timeout(ScoregateError, code="timeout"):
+class ServiceTimeoutError(ScoregateError, TimeoutError, code="timeout"):
     """The timeout of the call passed before the response."""
 
 
-class Warned(ScoregateError, code="warned"):
+class WarnedError(ScoregateError, code="warned"):
     """The service warned about a score, and the client is strict."""
 
 
-class BadResults(ScoregateError, ValueError, code="bad_results"):
+class BadResultsError(ScoregateError, ValueError, code="bad_results"):
     """A file of results belongs to another run, or is not valid."""
 
 
 # --- codes of the service -----------------------------------------------------------------------
 
 
-class Malformed(ScoregateError, code="malformed"):
+class MalformedError(ScoregateError, code="malformed"):
     """The body cannot be parsed."""
 
 
-class Unauthorized(ScoregateError, code="unauthorized"):
+class UnauthorizedError(ScoregateError, code="unauthorized"):
     """The API key is missing or unknown."""
 
 
-class Forbidden(ScoregateError, code="forbidden"):
+class ForbiddenError(ScoregateError, code="forbidden"):
     """The key has no permission for this."""
 
 
-class NotFound(ScoregateError, code="not_found"):
+class NotFoundError(ScoregateError, code="not_found"):
     """There is no such path."""
 
 
-class UnknownQuestionSet(NotFound, code="unknown_question_set"):
+class UnknownQuestionSetError(NotFoundError, code="unknown_question_set"):
     """No question set is stored under that id."""
 
 
-class MethodNotAllowed(ScoregateError, code="method_not_allowed"):
+class MethodNotAllowedError(ScoregateError, code="method_not_allowed"):
     """The path does not support the method."""
 
 
-class RequestTimeout(ScoregateError, code="request_timeout"):
+class RequestTimeoutError(ScoregateError, code="request_timeout"):
     """The request arrived too slowly."""
 
 
-class Conflict(ScoregateError, code="conflict"):
+class ConflictError(ScoregateError, code="conflict"):
     """Another change of the model is under way, or its state does not allow this one."""
 
 
-class TooLarge(ScoregateError, code="too_large"):
+class TooLargeError(ScoregateError, code="too_large"):
     """The request exceeds a limit that does not depend on load."""
 
 
-class LargerThanQuota(TooLarge, code="larger_than_quota"):
+class LargerThanQuotaError(TooLargeError, code="larger_than_quota"):
     """The request has more pairs of an item and a metric than the key's whole quota."""
 
 
-class UnsupportedMediaType(ScoregateError, code="unsupported_media_type"):
+class UnsupportedMediaTypeError(ScoregateError, code="unsupported_media_type"):
     """The body is neither JSON nor multipart."""
 
 
-class Invalid(ScoregateError, code="invalid"):
+class InvalidError(ScoregateError, code="invalid"):
     """A field of the request is not valid."""
 
 
-class UnknownMetric(Invalid, code="unknown_metric"):
+class UnknownMetricError(InvalidError, code="unknown_metric"):
     """The service does not serve this metric."""
 
 
-class ImageFailed(Invalid, code="image_failed"):
+class ImageFailedError(InvalidError, code="image_failed"):
     """A picture of a ranking has no score, and `on_error` is `raise`."""
 
 
-class BadImage(Invalid, code="bad_image"):
+class BadImageError(InvalidError, code="bad_image"):
     """An image cannot be used; also raised by the client if it cannot encode one."""
 
 
-class NotBase64(BadImage, code="not_base64"):
+class NotBase64Error(BadImageError, code="not_base64"):
     """The image's text is not base64."""
 
 
-class ImageUndecodable(BadImage, code="image_undecodable"):
+class ImageUndecodableError(BadImageError, code="image_undecodable"):
     """The bytes are empty, not an image, or a broken image."""
 
 
-class ImageTooLarge(BadImage, code="image_too_large"):
+class ImageTooLargeError(BadImageError, code="image_too_large"):
     """The image has more pixels or bytes than the service accepts."""
 
 
-class NoFrames(BadImage, code="no_frames"):
+class NoFramesError(BadImageError, code="no_frames"):
     """No frame of a video is between its start and its end."""
 
 
-class UrlNotAllowed(BadImage, code="url_not_allowed"):
+class UrlNotAllowedError(BadImageError, code="url_not_allowed"):
     """The image is a URL, and the operator or this client does not allow URLs."""
 
 
-class UrlFailed(BadImage, code="url_failed"):
+class UrlFailedError(BadImageError, code="url_failed"):
     """The service could not fetch the image."""
 
 
-class NoQuestions(Invalid, code="no_questions"):
+class NoQuestionsError(InvalidError, code="no_questions"):
     """No questions could be derived from the prompt."""
 
 
-class Unanswered(Invalid, code="unanswered"):
+class UnansweredError(InvalidError, code="unanswered"):
     """No question got a usable answer."""
 
 
-class NoText(Invalid, code="no_text"):
+class NoTextError(InvalidError, code="no_text"):
     """The request does not say which text the image should show."""
 
 
-class NoTask(Invalid, code="no_task"):
+class NoTaskError(InvalidError, code="no_task"):
     """The request does not say which objects the image should show."""
 
 
-class UnknownClass(Invalid, code="unknown_class"):
+class UnknownClassError(InvalidError, code="unknown_class"):
     """The detector does not support this class of objects."""
 
 
-class NoMasks(Invalid, code="no_masks"):
+class NoMasksError(InvalidError, code="no_masks"):
     """Colours are to be checked, but the detector returns no masks."""
 
 
-class MissingPicture(Invalid, code="missing_picture"):
+class MissingPictureError(InvalidError, code="missing_picture"):
     """The metric needs references or a source, and the item has none."""
 
 
-class CallRefused(Invalid, code="call_refused"):
+class CallRefusedError(InvalidError, code="call_refused"):
     """A model cannot take this call; a retry would fail, too."""
 
 
-class LaneFull(ScoregateError, code="lane_full"):
+class LaneFullError(ScoregateError, code="lane_full"):
     """The interactive lane is full, or would be too late."""
 
 
-class QuotaExceeded(ScoregateError, code="quota_exceeded"):
+class QuotaExceededError(ScoregateError, code="quota_exceeded"):
     """The key's quota of this minute is used up."""
 
 
-class MemoryFull(ScoregateError, code="memory_full"):
+class MemoryFullError(ScoregateError, code="memory_full"):
     """The requests in progress hold the maximum number of bytes."""
 
 
-class Overloaded(ScoregateError, code="overloaded"):
+class OverloadedError(ScoregateError, code="overloaded"):
     """The bulk lane is full."""
 
 
-class ModelFault(ScoregateError, code="model_fault"):
+class ModelFaultError(ScoregateError, code="model_fault"):
     """A model broke its contract."""
 
 
-class UpstreamFailed(ScoregateError, code="upstream_failed"):
+class UpstreamFailedError(ScoregateError, code="upstream_failed"):
     """A model server did not respond, or its response is not valid."""
 
 
-class AnswerRefused(UpstreamFailed, code="answer_refused"):
+class AnswerRefusedError(UpstreamFailedError, code="answer_refused"):
     """What a model wrote does not have the form of its rubric."""
 
 
-class QuestionLLMFailed(ScoregateError, code="question_llm_failed"):
+class QuestionLLMFailedError(ScoregateError, code="question_llm_failed"):
     """The question LLM did not respond, or its response is not valid."""
 
 
-class NotReady(ScoregateError, code="not_ready"):
+class NotReadyError(ScoregateError, code="not_ready"):
     """A required model is not serving."""
 
 
-class ModelChanged(NotReady, code="model_changed"):
+class ModelChangedError(NotReadyError, code="model_changed"):
     """A model was replaced during the request, or is not the one that scored earlier items of a run."""
 
 
-class Draining(NotReady, code="draining"):
+class DrainingError(NotReadyError, code="draining"):
     """The service is shutting down."""
 
 
-class DeadlineExceeded(ScoregateError, code="deadline_exceeded"):
+class DeadlineExceededError(ScoregateError, code="deadline_exceeded"):
     """The deadline of the request passed before the item was scored."""
 
 
@@ -247,7 +247,7 @@ def tree(root: type[ScoregateError] = ScoregateError) -> list[type[ScoregateErro
     return [root, *(kind for child in root.__subclasses__() for kind in tree(child))]
 
 
-OWN = (ConnectionFailed, Timeout, Warned, BadResults)
+OWN = (ServiceConnectionError, ServiceTimeoutError, WarnedError, BadResultsError)
 KINDS = {kind.code: kind for kind in tree()}
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, Union
 
-from scoregate.errors import BadImage, UrlNotAllowed, reason_of
+from scoregate.errors import BadImageError, UrlNotAllowedError, reason_of
 from scoregate.records import check_regular
 
 CHANNELS = (1, 3, 4)
@@ -93,8 +93,8 @@ def encoded(image: Any) -> bytes:
     they are last in an array and first in a tensor.  Orientation, profile and transparency go along.
 
     Raises:
-        BadImage: the picture has none of these forms, or its file cannot be read.
-        UrlNotAllowed: a URL.
+        BadImageError: the picture has none of these forms, or its file cannot be read.
+        UrlNotAllowedError: a URL.
     """
     libraries = {kind.__module__.partition(".")[0] for kind in type(image).__mro__}
     if "PIL" in libraries:
@@ -105,7 +105,7 @@ def encoded(image: Any) -> bytes:
         return of_pixels(image, channels_first=False)
     data = of_bytes(image)
     if not data:
-        raise BadImage("there are no bytes; has the file been read before?")
+        raise BadImageError("there are no bytes; has the file been read before?")
     return data
 
 
@@ -114,14 +114,14 @@ def of_bytes(image: Any) -> bytes:
     if isinstance(image, (bytes, bytearray, memoryview)):
         return bytes(image)
     if is_url(image):
-        raise UrlNotAllowed(
+        raise UrlNotAllowedError(
             "a URL; with allow_urls=True the service fetches it, where its operator allows that"
         )
     if isinstance(image, (str, os.PathLike)):
         return of_path(image)
     if hasattr(image, "read"):
         return of_file(image)
-    raise BadImage(
+    raise BadImageError(
         f"a {type(image).__name__} is no picture; give bytes, a path, an open file, a PIL image, an array"
         " or a tensor"
     )
@@ -135,7 +135,7 @@ def of_path(path: str | os.PathLike[str]) -> bytes:
             return file.read()
     except (OSError, ValueError) as exc:
         reason = getattr(exc, "strerror", None) or reason_of(exc)
-        raise BadImage(f"cannot read {os.fspath(path)[:200]!r}: {reason}") from exc
+        raise BadImageError(f"cannot read {os.fspath(path)[:200]!r}: {reason}") from exc
 
 
 def of_file(file: Any) -> bytes:
@@ -143,16 +143,16 @@ def of_file(file: Any) -> bytes:
     try:
         data = file.read()
     except (OSError, ValueError) as exc:
-        raise BadImage(f"cannot read the file: {reason_of(exc)}") from exc
+        raise BadImageError(f"cannot read the file: {reason_of(exc)}") from exc
     if not isinstance(data, bytes):
-        raise BadImage("the file is open as text; open it in binary mode")
+        raise BadImageError("the file is open as text; open it in binary mode")
     return data
 
 
 def of_pillow(image: Any) -> bytes:
     """Return the RGB pixels of a PIL image, with its orientation, transparency, depth and profile."""
     if not image.width or not image.height:
-        raise BadImage(f"the PIL image has no pixels: {image.width} x {image.height}")
+        raise BadImageError(f"the PIL image has no pixels: {image.width} x {image.height}")
     deep = image.mode.startswith(DEEP)
     try:
         image.load()  # which turns a TIFF upright
@@ -167,7 +167,7 @@ def of_pillow(image: Any) -> bytes:
             return png(rgb.width, rgb.height, RGB, rgb.tobytes(), chunks)
         rows = rgb.tobytes("raw", "BGR", stride(rgb.width), -1)
     except (OSError, ValueError, SyntaxError) as exc:  # its file is read only now, and may be broken
-        raise BadImage(f"cannot read the PIL image: {reason_of(exc)}") from exc
+        raise BadImageError(f"cannot read the PIL image: {reason_of(exc)}") from exc
     return bmp(rgb.width, rgb.height, rows)
 
 
@@ -209,7 +209,7 @@ def of_tensor(tensor: Any) -> Any:
 
 
 def channels_last(pixels: Any, channels_first: bool) -> Any:
-    """Return the array as (height, width, channels).  Raises `BadImage` for another shape."""
+    """Return the array as (height, width, channels).  Raises `BadImageError` for another shape."""
     if pixels.ndim == 2:
         pixels = pixels[..., None]
     elif pixels.ndim == 3:
@@ -217,7 +217,7 @@ def channels_last(pixels: Any, channels_first: bool) -> Any:
         if first and (channels_first or not last):
             pixels = pixels.transpose(1, 2, 0)
     if pixels.ndim != 3 or pixels.shape[2] not in CHANNELS or not pixels.size:
-        raise BadImage(
+        raise BadImageError(
             f"the shape {tuple(pixels.shape)} is no picture's; give (H, W, C), (C, H, W) or (H, W),"
             " with 1, 3 or 4 channels C"
         )
@@ -229,7 +229,7 @@ def of_pixels(pixels: Any, *, channels_first: bool) -> bytes:
     Encode an array of uint8, or of floating point from 0 to 1, with channels first or last.
 
     Raises:
-        BadImage: the array has another shape or type, or a value out of range.
+        BadImageError: the array has another shape or type, or a value out of range.
     """
     import numpy as np  # the caller has it, as it gave us an array
 
@@ -238,10 +238,10 @@ def of_pixels(pixels: Any, *, channels_first: bool) -> bytes:
     if planes.dtype.kind == "f":
         least, most = planes.min(), planes.max()
         if not (least >= 0 and most <= 1):  # NaN is neither
-            raise BadImage(f"values from {least:.4g} to {most:.4g}; floating point must be from 0 to 1")
+            raise BadImageError(f"values from {least:.4g} to {most:.4g}; floating point must be from 0 to 1")
         planes = np.rint(planes.astype(np.float32, copy=False) * np.float32(255))
     elif planes.dtype != np.uint8:
-        raise BadImage(f"values of {planes.dtype}; give uint8, or floating point from 0 to 1")
+        raise BadImageError(f"values of {planes.dtype}; give uint8, or floating point from 0 to 1")
     if channels == 4 and planes[..., 3].min() < OPAQUE:
         return png(width, height, RGBA, planes[::-1].astype(np.uint8).tobytes())
     rows = np.zeros((height, stride(width)), np.uint8)
@@ -300,7 +300,7 @@ def smaller(file: bytes, most: int = 160) -> bytes:
 BATCH, VIDEO = 5, 4  # dimensions of arrays and tensors
 
 
-def spread(frames: Any, count: int = TAKEN) -> list[Any]:
+def sample_frames(frames: Any, count: int = TAKEN) -> list[Any]:
     """Return the middle frame of each of *count* equal parts, as the service does; all if there are fewer."""
     count = min(count, len(frames))
     return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]
@@ -314,16 +314,16 @@ def frames_of(image: Any, taken: int = TAKEN) -> Any:
     array or a tensor with an axis of frames.  More than `MAX_FRAMES` are spread to *taken*.
 
     Raises:
-        BadImage: a batch of several videos.
+        BadImageError: a batch of several videos.
     """
     video = image.frames if hasattr(image, "frames") else image
     if dimensions(video) == BATCH or (is_list(video) and any(map(is_video, video))):
         if len(video) != 1:
-            raise BadImage(f"a batch of {len(video)} videos; give one of them, such as frames[0]")
+            raise BadImageError(f"a batch of {len(video)} videos; give one of them, such as frames[0]")
         video = video[0]
     if not is_video(video):
         return image
-    return list(video) if len(video) <= MAX_FRAMES else spread(video, taken)
+    return list(video) if len(video) <= MAX_FRAMES else sample_frames(video, taken)
 
 
 def is_video(value: Any) -> bool:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from scoregate.errors import BadImage
+from scoregate.errors import BadImageError
 from scoregate.images import TAKEN, Picture, encoded, frames_of, is_url
 
 OWN = ("orient", "start", "end", "fps")  # fields that override those of the request
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Item:
     """
     One picture and the prompt that it is judged against.
@@ -50,7 +50,7 @@ class Item:
         if isinstance(pair, Item):
             return pair
         if isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str | None):
-            return cls(pair[1], pair[0])
+            return cls(prompt=pair[1], image=pair[0])
         raise TypeError("give scoregate.Item or a pair (image, prompt)")
 
 
@@ -75,7 +75,7 @@ class Files:
         self.size = 0
 
     def item(self, item: Item, place: str) -> dict[str, Any]:
-        """Return an item of a request.  Raises `BadImage`."""
+        """Return an item of a request.  Raises `BadImageError`."""
         taken = max([TAKEN, *samples_in(self._options), *samples_in(item.options)])
         image = self.add(item.image, f"{place}/image", taken)
         wire: dict[str, Any] = {"prompt": item.prompt, "image": image} if item.prompt else {"image": image}
@@ -100,7 +100,7 @@ class Files:
             taken: frames of a long video.
 
         Raises:
-            BadImage: it cannot be encoded; the error begins with *place*, a JSON pointer.
+            BadImageError: it cannot be encoded; the error begins with *place*, a JSON pointer.
         """
         frames = self._frames(image, place, taken)
         if isinstance(frames, list):
@@ -113,7 +113,7 @@ class Files:
         if key not in self._frames_of:
             try:
                 self._frames_of[key] = image, frames_of(image, taken)
-            except BadImage as exc:
+            except BadImageError as exc:
                 raise located(exc, place) from None
         return self._frames_of[key][1]
 
@@ -124,7 +124,7 @@ class Files:
         if key not in self._named:
             try:
                 data = encoded(image)
-            except BadImage as exc:
+            except BadImageError as exc:
                 raise located(exc, place) from None
             name = f"image{len(self._named)}"
             self._named[key] = name, image
@@ -148,24 +148,24 @@ def samples_in(options: Mapping[str, Any]) -> list[int]:
 
 def packed(
     add: Callable[[Any, str], Any], things: Sequence[Any], place: str
-) -> tuple[list[Any], dict[int, BadImage]]:
+) -> tuple[list[Any], dict[int, BadImageError]]:
     """Add *things* to a request; return their references, and by index the errors of those without one."""
     found = [added(add, thing, f"{place}/{index}") for index, thing in enumerate(things)]
-    wire = [each for each in found if not isinstance(each, BadImage)]
-    return wire, {index: each for index, each in enumerate(found) if isinstance(each, BadImage)}
+    wire = [each for each in found if not isinstance(each, BadImageError)]
+    return wire, {index: each for index, each in enumerate(found) if isinstance(each, BadImageError)}
 
 
 def added(add: Callable[[Any, str], Any], thing: Any, place: str) -> Any:
     """Return the reference of *thing*; or its error, without its *place* in the request."""
     try:
         return add(thing, place)
-    except BadImage as exc:
+    except BadImageError as exc:
         [fault] = exc.errors
         field = fault["pointer"].removeprefix(place).lstrip("/")
         return type(exc)(": ".join(filter(None, [field, fault["detail"]])))
 
 
-def located(error: BadImage, place: str) -> BadImage:
+def located(error: BadImageError, place: str) -> BadImageError:
     """Return *error* with the place of the picture, a JSON pointer."""
     fault = {"pointer": place, "code": error.code, "detail": error.detail}
     return type(error)(f"{place}: {error.detail}", errors=[fault])

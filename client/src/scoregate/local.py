@@ -15,7 +15,7 @@ from typing import Any
 from scoregate.addresses import Address
 from scoregate.aio import AsyncClient
 from scoregate.client import Client
-from scoregate.errors import NotReady, ScoregateError, Timeout
+from scoregate.errors import NotReadyError, ScoregateError, ServiceTimeoutError
 from scoregate.portal import Portal, nothing
 from scoregate.replies import Reply, failure
 from scoregate.transports import Transport
@@ -51,13 +51,13 @@ class LocalService:
         Load the models, on the service's own loop.
 
         Raises:
-            NotReady: something is missing that may come, such as free memory or the hub.
+            NotReadyError: something is missing that may come, such as free memory or the hub.
             ScoregateError: the models cannot be loaded; the detail says why.
         """
         try:
             self._app = await self._stack.enter_async_context(self._server.open_app(*self._given))
         except self._server.LATER as exc:
-            raise NotReady(str(exc), status=503) from exc
+            raise NotReadyError(str(exc), status=503) from exc
         except self._server.FAULTS as exc:
             raise ScoregateError(str(exc), code=NOT_LOADED) from exc
 
@@ -119,7 +119,7 @@ class InProcess(Transport):
         try:
             answer = await asyncio.wait_for(sent, left)
         except (asyncio.TimeoutError, TimeoutError):
-            raise Timeout(f"no result of {path} in time") from None
+            raise ServiceTimeoutError(f"no result of {path} in time") from None
         return Reply(f"{ADDRESS}{path}", answer.status, answer.headers, answer.content)
 
     @asynccontextmanager
@@ -149,7 +149,7 @@ def server() -> Any:
         raise ImportError(f"{NO_SERVER} ({exc})") from exc
 
 
-class Gate(Client):
+class LocalClient(Client):
     """
     A `Client` of a service in this process, made by `load`.  All methods and errors are the client's.
 
@@ -174,7 +174,7 @@ class Gate(Client):
         self.portals.close()
 
 
-class AsyncGate(AsyncClient):
+class AsyncLocalClient(AsyncClient):
     """An `AsyncClient` of a service in this process, made by `aload`; any event loop may use it."""
 
     def __init__(self, service: LocalService, **client: Any) -> None:
@@ -189,7 +189,7 @@ class AsyncGate(AsyncClient):
 
 def load(
     *names: str | os.PathLike[str], devices: Sequence[str] | str = (), dtype: str = "", **client: Any
-) -> Gate:
+) -> LocalClient:
     """
     Load models into this process, and return a `Client` of them; no port is opened.
 
@@ -206,7 +206,7 @@ def load(
 
     Raises:
         ImportError: the package scoregate-server is not installed here.
-        NotReady: something is missing that may come, such as free memory or the hub.
+        NotReadyError: something is missing that may come, such as free memory or the hub.
         ScoregateError: the models cannot be loaded; the detail says why.
         TypeError: no name is given.
     """
@@ -225,15 +225,15 @@ def aload(
 
 
 class Loading:
-    """The loading of an `AsyncGate`: await it, or use it as an asynchronous context manager."""
+    """The loading of an `AsyncLocalClient`: await it, or use it as an asynchronous context manager."""
 
     def __init__(self, *given: Any) -> None:
         self._given = given
 
-    def __await__(self) -> Generator[Any, None, AsyncGate]:
+    def __await__(self) -> Generator[Any, None, AsyncLocalClient]:
         return self._loaded(*self._given).__await__()
 
-    async def __aenter__(self) -> AsyncGate:
+    async def __aenter__(self) -> AsyncLocalClient:
         self._gate = await self
         return self._gate
 
@@ -246,18 +246,18 @@ class Loading:
         devices: Sequence[str] | str,
         dtype: str,
         client: Mapping[str, Any],
-    ) -> AsyncGate:
+    ) -> AsyncLocalClient:
         with _started(names, devices, dtype) as service:
             await asyncio.wrap_future(service.here().submit(service.open()))
-            return AsyncGate(service, **client)
+            return AsyncLocalClient(service, **client)
 
 
 def _loaded(
     names: Sequence[str], devices: Sequence[str] | str, dtype: str, client: Mapping[str, Any]
-) -> Gate:
+) -> LocalClient:
     with _started(names, devices, dtype) as service:
         service.here().run(service.open())
-        return Gate(service, (tuple(names), devices, dtype, dict(client)), **client)
+        return LocalClient(service, (tuple(names), devices, dtype, dict(client)), **client)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
-from scoregate.errors import KINDS, BadImage, Invalid, ModelChanged, ScoregateError
+from scoregate.errors import KINDS, BadImageError, InvalidError, ModelChangedError, ScoregateError
 from scoregate.images import Picture
 from scoregate.items import Files, Item, ScoreParams
 from scoregate.progress import Progress
@@ -43,7 +43,7 @@ class Many:
         send: sends one request of encoded items.
         strict: score items of an earlier run again if they have warnings.
         concurrency: concurrent requests.
-        batch: items of a request.
+        batch_size: items of a request.
         allow_model_change: continue if the models change.
     """
 
@@ -56,14 +56,14 @@ class Many:
         strict: bool,
         allow_urls: bool,
         concurrency: int,
-        batch: int,
+        batch_size: int,
         progress: bool,
         resume: str | PathLike[str] | None,
         allow_model_change: bool,
     ) -> None:
-        if concurrency < 1 or batch < 1:
-            raise ValueError("concurrency and batch must be at least 1")
-        self._send, self._pairs, self._params, self._batch = send, pairs, params, batch
+        if concurrency < 1 or batch_size < 1:
+            raise ValueError("concurrency and batch_size must be at least 1")
+        self._send, self._pairs, self._params, self._batch_size = send, pairs, params, batch_size
         self._allow_urls, self._allow_model_change = allow_urls, allow_model_change
         self._progress = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
         self._resume = None if resume is None else Resume(resume, params, strict=strict)
@@ -81,7 +81,7 @@ class Many:
             self._own |= bool(item.metrics)
             known = self._resume.known(index, item) if self._resume else None
             entries.append(Entry(index, item, known))
-            if len(entries) == self._batch:
+            if len(entries) == self._batch_size:
                 yield entries
                 entries = []
         if entries:
@@ -112,7 +112,7 @@ class Many:
         Write the results to the file and yield them.
 
         Raises:
-            ModelChanged: the models changed; raised after the results of the previous models.
+            ModelChangedError: the models changed; raised after the results of the previous models.
         """
         change = None if self._allow_model_change else self._change(results)
         same = results[:change]
@@ -124,7 +124,7 @@ class Many:
         yield from same
         if change is not None:
             index, models = results[change].index, results[change].models
-            raise ModelChanged(
+            raise ModelChangedError(
                 f"item {index}: {change_of(self._before(models), models)}, and their"
                 " scores are not comparable; allow_model_change=True goes on"
             )
@@ -164,7 +164,7 @@ class Many:
             try:
                 wire.append(files.item(entry.item, f"/items/{len(wire)}"))
                 sent.append(entry)
-            except BadImage as exc:
+            except BadImageError as exc:
                 broken[entry.index] = self._failed(entry, exc.errors[0], exc)
         return wire, sent, broken
 
@@ -173,7 +173,7 @@ class Many:
     ) -> dict[int, Result]:
         try:
             report = await self._send(wire, files, self._params)
-        except Invalid as exc:
+        except InvalidError as exc:
             places = [place_of(fault, len(sent)) for fault in exc.errors]
             refused = [sent[place] for place in places if place is not None]
             if not refused or len(refused) < len(places):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import AsyncGeneratorType
 from typing import Any, Protocol, TypeVar, cast
 
-from scoregate.errors import ConnectionFailed
+from scoregate.errors import ServiceConnectionError
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Portal:
         try:
             return self.submit(work).result()
         except CancelledError as exc:
-            raise ConnectionFailed("the client was closed meanwhile") from exc
+            raise ServiceConnectionError("the client was closed meanwhile") from exc
         except (KeyboardInterrupt, SystemExit):  # there may be no future yet, though the work has begun
             self._loop.call_soon_threadsafe(cancel, work)
             raise

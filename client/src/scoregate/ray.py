@@ -12,7 +12,7 @@ from scoregate.cli.batch import plan_of, with_options
 from scoregate.cli.pool import own_store
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import RELATED, Row
-from scoregate.errors import BadImage
+from scoregate.errors import BadImageError
 from scoregate.images import encoded
 from scoregate.items import names_of
 from scoregate.local import load
@@ -116,19 +116,19 @@ class Score:
         columns = {self._dataset.image, *RELATED} & values.keys()
         try:
             record = Record(number, {**values, **{name: files_in(name, values[name]) for name in columns}})
-        except BadImage as exc:
+        except BadImageError as exc:
             record = Record(number, fault=exc.detail)
         return self._dataset.row(record, self._dataset.path, in_csv=False)
 
 
 def files_in(column: str, cell: Any) -> Any:
-    """Return a cell with the files of arrays of pixels in their place.  Raises `BadImage`."""
+    """Return a cell with the files of arrays of pixels in their place.  Raises `BadImageError`."""
     if isinstance(cell, list):
         return [files_in(column, each) for each in cell]
     try:
         return encoded(cell) if hasattr(cell, "ndim") else cell
-    except BadImage as exc:
-        raise BadImage(f"column {column}: {exc.detail}") from None
+    except BadImageError as exc:
+        raise BadImageError(f"column {column}: {exc.detail}") from None
 
 
 class Lines(Results):

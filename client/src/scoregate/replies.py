@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scoregate.errors import ConnectionFailed, ScoregateError, error_of
+from scoregate.errors import ScoregateError, ServiceConnectionError, error_of
 from scoregate.http import httpx
 
 MAX_BYTES = 32 * 2**20  # of an answer, decompressed; one about 128 items with all their details has a few
@@ -87,7 +87,7 @@ def check_size(size: int) -> None:
 
 
 def failure(reply: Reply) -> ScoregateError:
-    """Return the error of a response; `ConnectionFailed` for an error page of a proxy."""
+    """Return the error of a response; `ServiceConnectionError` for an error page of a proxy."""
     request_id = reply.headers.get("x-request-id", "")
     error = error_of(problem_of(reply) or foreign_problem(reply), status=reply.status, request_id=request_id)
     if error.retry_after_s is None:
@@ -98,7 +98,7 @@ def failure(reply: Reply) -> ScoregateError:
 def foreign_problem(reply: Reply) -> Mapping[str, Any]:
     """Return a problem for the response of another program, such as a proxy."""
     if reply.status in OF_A_PROXY:
-        code, detail = ConnectionFailed.code, f"a proxy answered {reply.status} in place of {reply.url}"
+        code, detail = ServiceConnectionError.code, f"a proxy answered {reply.status} in place of {reply.url}"
     else:
         code, detail = ScoregateError.code, f"HTTP {reply.status} from {reply.url}, not in the service's form"
     return {"code": code, "detail": detail}

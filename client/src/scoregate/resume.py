@@ -10,14 +10,22 @@ from os import PathLike, fspath
 from typing import Any
 
 from scoregate.answers import is_number
-from scoregate.errors import BadResults, Invalid, NotFound, ScoregateError, TooLarge, UrlFailed, error_of
+from scoregate.errors import (
+    BadResultsError,
+    InvalidError,
+    NotFoundError,
+    ScoregateError,
+    TooLargeError,
+    UrlFailedError,
+    error_of,
+)
 from scoregate.items import Item, ScoreParams
 from scoregate.notices import Notice
 from scoregate.records import check_regular
 from scoregate.results import Result
 
 CLIP = ("start", "end", "fps")  # of an item
-LASTING = (Invalid, NotFound, TooLarge)  # the same item would get them again
+LASTING = (InvalidError, NotFoundError, TooLargeError)  # the same item would get them again
 
 
 class Resume:
@@ -32,7 +40,7 @@ class Resume:
 
     Raises:
         OSError: the file cannot be read or written.
-        BadResults: a line is not valid.
+        BadResultsError: a line is not valid.
     """
 
     def __init__(self, path: str | PathLike[str], params: ScoreParams, *, strict: bool = False) -> None:
@@ -52,19 +60,19 @@ class Resume:
         Return the result of an item from an earlier run.
 
         Raises:
-            BadResults: that run had another item there, or other parameters.
+            BadResultsError: that run had another item there, or other parameters.
         """
         self._keys[index] = key = key_of(item, self._params)
         if index not in self._known:
             return None
         known, result = self._known[index]
         if known != key:
-            raise BadResults(
+            raise BadResultsError(
                 f"{fspath(self._path)}: item {index} is another one, or was scored with other parameters;"
                 " name another file for another run"
             )
         if missing := set(self._params.metrics_of(item)) - {*result.scores, *result.errors}:
-            raise BadResults(f"{fspath(self._path)}: item {index} has no {', '.join(sorted(missing))}")
+            raise BadResultsError(f"{fspath(self._path)}: item {index} has no {', '.join(sorted(missing))}")
         return result
 
     @property
@@ -103,7 +111,9 @@ class Resume:
                 entry = json.loads(line)
                 key, result = str(entry["key"]), result_in(entry)
             except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:
-                raise BadResults(f"{fspath(self._path)}, line {number}: not a line of score_many") from exc
+                raise BadResultsError(
+                    f"{fspath(self._path)}, line {number}: not a line of score_many"
+                ) from exc
             if not line.endswith(b"\n"):
                 break
             if not (self._strict and result.warnings):
@@ -169,7 +179,7 @@ def path_of(image: Any) -> str:
 
 def lasts(error: ScoregateError) -> bool:
     """Return True if an error is permanent; a file that the client could not read may exist later."""
-    lasting = isinstance(error, LASTING) and not isinstance(error, UrlFailed)
+    lasting = isinstance(error, LASTING) and not isinstance(error, UrlFailedError)
     return lasting and bool(error.request_id)
 
 

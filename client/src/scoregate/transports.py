@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
 from scoregate.addresses import Address, is_unix, socket_of
-from scoregate.errors import ConnectionFailed, Timeout, reason_of
+from scoregate.errors import ServiceConnectionError, ServiceTimeoutError, reason_of
 from scoregate.http import httpx
 from scoregate.replies import ENCODING, Reply, failure, pieces_of, reply_of
 
@@ -41,7 +41,7 @@ class Transport(ABC):
             left: seconds that are left.
 
         Raises:
-            Timeout, ConnectionFailed: there is no response.
+            ServiceTimeoutError, ServiceConnectionError: there is no response.
         """
 
     @abstractmethod
@@ -128,13 +128,13 @@ class HttpTransport(Transport):
             async with sent as response:
                 yield response
         except httpx.ConnectTimeout:
-            raise ConnectionFailed(
+            raise ServiceConnectionError(
                 f"cannot connect to {address.url} within {timeout.connect:.0f} s"
             ) from None
         except httpx.TimeoutException:
-            raise Timeout(f"no answer from {address.url}{path} in time") from None
+            raise ServiceTimeoutError(f"no answer from {address.url}{path} in time") from None
         except httpx.RequestError as exc:
-            raise ConnectionFailed(f"{address.url}: {reason_of(exc)}") from None
+            raise ServiceConnectionError(f"{address.url}: {reason_of(exc)}") from None
 
     def _pool(self, url: str) -> httpx.AsyncClient:
         transport = self._transport
@@ -151,11 +151,13 @@ class HttpTransport(Transport):
 
 
 async def in_time(work: Coroutine[Any, Any, T], left: float, url: str) -> T:
-    """Return the result of *work*.  Raises `Timeout` after *left* seconds."""
+    """Return the result of *work*.  Raises `ServiceTimeoutError` after *left* seconds."""
     try:
         return await asyncio.wait_for(work, left)
+    except ServiceTimeoutError:  # of the work itself
+        raise
     except (asyncio.TimeoutError, TimeoutError):
-        raise Timeout(f"no answer from {url} in time") from None
+        raise ServiceTimeoutError(f"no answer from {url} in time") from None
 
 
 def api_key_of(given: str | None) -> str:

@@ -108,7 +108,7 @@ def test_a_stream_has_the_result_of_each_item(gate):
 
 def test_a_stream_that_is_refused_as_a_whole_is_its_error(gate):
     """The one that the service would send over HTTP."""
-    with pytest.raises(scoregate.UnknownMetric):
+    with pytest.raises(scoregate.errors.UnknownMetricError):
         list(gate.stream([(PICTURES[0], "a")], "no_metric"))
 
 
@@ -135,19 +135,19 @@ def test_a_picture_of_a_matrix_is_decoded_once(gate, monkeypatch, prompts):
 
 def test_a_pair_of_a_matrix_without_a_score_is_an_error_that_names_it(gate):
     """There is no number in its place."""
-    with pytest.raises(scoregate.BadImage, match="picture 1, prompt 0: "):
+    with pytest.raises(scoregate.errors.BadImageError, match="picture 1, prompt 0: "):
         gate.matrix([PICTURES[0], b"no picture"], PROMPTS)
 
 
 def test_errors_are_those_of_the_client(gate):
     """An unknown metric, a wrong option, a broken picture, and too little time."""
-    with pytest.raises(scoregate.UnknownMetric):
+    with pytest.raises(scoregate.errors.UnknownMetricError):
         gate.score(PICTURES[0], "a", "no_metric")
-    with pytest.raises(scoregate.Invalid, match="normalization"):
+    with pytest.raises(scoregate.errors.InvalidError, match="normalization"):
         gate.score(PICTURES[0], "a", options={"vqascore": {"normalization": "?"}})
-    with pytest.raises(scoregate.ImageUndecodable):
+    with pytest.raises(scoregate.errors.ImageUndecodableError):
         gate.score(PICTURES[0][:40], "a")
-    with pytest.raises((scoregate.Timeout, scoregate.DeadlineExceeded)):
+    with pytest.raises((scoregate.errors.ServiceTimeoutError, scoregate.errors.DeadlineExceededError)):
         gate.score(PICTURES[0], "a", timeout_s=1e-6)
 
 

@@ -57,7 +57,7 @@ def test_read_yields_the_rows_for_score_many(tmp_path):
     broken = {"none.txt": b"no picture", "empty.png": png(), "empty.txt": b" "}
     tar_of(tmp_path / "a.tar", sample("red", "red") | broken | sample("lime", "lime"))
     with scoregate.load(PROFILE) as gate:
-        results = list(gate.score_many(scoregate.read(tmp_path / "a.tar"), "vqascore"))
+        results = list(gate.score_many(scoregate.read_dataset(tmp_path / "a.tar"), "vqascore"))
         alone = gate.score(png("lime"), "a lime square", "vqascore").value
 
     assert ["a.tar/red", "a.tar/none", "a.tar/empty", "a.tar/lime"] == [each.id for each in results]
@@ -73,11 +73,13 @@ def test_read_takes_folders_and_tables(tmp_path):
     """With options of a row for the metrics that are named, and one prompt for a folder without captions."""
     (tmp_path / "p.png").write_bytes(png())
     (tmp_path / "rows.jsonl").write_text('{"picture": "p.png", "text": "a", "ocr.text": "STOP"}\n')
-    [row] = scoregate.read(tmp_path / "rows.jsonl", ["ocr"], image_column="picture", prompt_column="text")
-    [picture] = scoregate.read(str(tmp_path), prompt="a red square")
+    [row] = scoregate.read_dataset(
+        tmp_path / "rows.jsonl", ["ocr"], image_column="picture", prompt_column="text"
+    )
+    [picture] = scoregate.read_dataset(str(tmp_path), prompt="a red square")
 
-    assert scoregate.Item("a", png(), id="p.png", options={"ocr": {"text": "STOP"}}) == row
-    assert scoregate.Item("a red square", png(), id="p.png") == picture
+    assert scoregate.Item(prompt="a", image=png(), id="p.png", options={"ocr": {"text": "STOP"}}) == row
+    assert scoregate.Item(prompt="a red square", image=png(), id="p.png") == picture
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def seconds(pieces):
     with Client("http://test", transport=transport, retries=0) as client:
         began = time.process_time()
         try:
-            list(client.stream([Item("a dog", png())]))
+            list(client.stream([Item(prompt="a dog", image=png())]))
         except ScoregateError:
             return time.process_time() - began
     raise AssertionError("the line was read as a result")

@@ -12,7 +12,7 @@ import torch
 
 from models.images.formats.decode import decode
 from models.images.formats.registry import read_header
-from scoregate.errors import BadImage, UrlNotAllowed
+from scoregate.errors import BadImageError, UrlNotAllowedError
 from scoregate.images import bmp, encoded, smaller, stride
 from scoregate.items import Files, Item
 from tests.support.pictures import png, saved
@@ -133,8 +133,8 @@ BAD = {
 @pytest.mark.parametrize(("image", "words"), BAD.values(), ids=BAD)
 def test_what_is_no_picture_is_an_error_that_names_the_item(image, words):
     """And says what is wrong with it."""
-    with pytest.raises(BadImage, match=f"^/items/3/image: .*{words}") as raised:
-        Files().item(Item("a square", image), "/items/3")
+    with pytest.raises(BadImageError, match=f"^/items/3/image: .*{words}") as raised:
+        Files().item(Item(prompt="a square", image=image), "/items/3")
 
     [fault] = raised.value.errors
     assert ("/items/3/image", "bad_image") == (fault["pointer"], fault["code"])
@@ -142,8 +142,8 @@ def test_what_is_no_picture_is_an_error_that_names_the_item(image, words):
 
 def test_a_frame_that_is_no_picture_is_named():
     """By its place in the list."""
-    with pytest.raises(BadImage, match=r"^/items/0/image/1: "):
-        Files().item(Item("a square", [png(), None]), "/items/0")
+    with pytest.raises(BadImageError, match=r"^/items/0/image/1: "):
+        Files().item(Item(prompt="a square", image=[png(), None]), "/items/0")
 
 
 def test_a_url_is_sent_only_if_asked():
@@ -151,7 +151,7 @@ def test_a_url_is_sent_only_if_asked():
     url = "HTTPS://example.org/a.png"
 
     assert {"url": url} == Files(allow_urls=True).add(url, "")
-    with pytest.raises(UrlNotAllowed, match="allow_urls"):
+    with pytest.raises(UrlNotAllowedError, match="allow_urls"):
         Files().add(url, "")
 
 

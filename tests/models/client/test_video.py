@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from models.images.formats.decode import decode
-from scoregate import Item, spread
-from scoregate.errors import BadImage
+from scoregate import Item, sample_frames
+from scoregate.errors import BadImageError
 from scoregate.items import Files
 
 PIXELS = np.random.default_rng(0).integers(0, 255, (5, 6, 7, 3), np.uint8)  # of five frames
@@ -32,7 +32,7 @@ FORMS = {
 def test_the_service_gets_every_frame_of_a_video(video):
     """In order, as its very pixels; a video of several items is sent once."""
     files = Files()
-    items = [files.item(Item(prompt, video, fps=2), "/items/0") for prompt in ("a", "b")]
+    items = [files.item(Item(prompt=prompt, image=video, fps=2), "/items/0") for prompt in ("a", "b")]
 
     assert items[0]["image"] == items[1]["image"]
     assert 2 == items[0]["fps"]
@@ -52,21 +52,21 @@ def test_of_a_long_video_as_many_frames_are_sent_as_a_metric_samples(of_all, own
     """By the request's options or the item's own; fewer are sampled by the service."""
     shared, options = ({"vqascore": {"samples": each} if each else {}} for each in (of_all, own))
     files = Files(options=shared)
-    wire = files.item(Item("a", PICTURES[:1] * 81, options=options), "/items/0")
+    wire = files.item(Item(prompt="a", image=PICTURES[:1] * 81, options=options), "/items/0")
 
     assert sent == len(wire["image"])
 
 
 def test_spread_frames_are_those_of_the_service():
     """The middle of each of equal parts."""
-    assert [1, 3, 6, 8] == spread(range(10), 4)
-    assert [0, 1] == spread(range(2), 4)
+    assert [1, 3, 6, 8] == sample_frames(range(10), 4)
+    assert [0, 1] == sample_frames(range(2), 4)
 
 
 @pytest.mark.parametrize("batch", [[PICTURES, PICTURES], np.stack([FLOATS, FLOATS])])
 def test_a_batch_of_videos_is_no_video(batch):
     """The error says where it is, and what to give."""
-    with pytest.raises(BadImage, match=r"^/items/3/image: a batch of 2 videos; .*frames\[0\]") as caught:
-        Files().item(Item("a", batch), "/items/3")
+    with pytest.raises(BadImageError, match=r"^/items/3/image: a batch of 2 videos; .*frames\[0\]") as caught:
+        Files().item(Item(prompt="a", image=batch), "/items/3")
 
     assert "/items/3/image" == caught.value.errors[0]["pointer"]

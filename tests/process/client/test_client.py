@@ -7,14 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from scoregate import (
-    Client,
-    ImageUndecodable,
-    Invalid,
-    Item,
-    UnknownMetric,
-    UnknownQuestionSet,
-)
+from scoregate import Client, Item
+from scoregate.errors import ImageUndecodableError, InvalidError, UnknownMetricError, UnknownQuestionSetError
 from tests.support.fake_service import MODELS
 from tests.support.pictures import png
 
@@ -47,7 +41,7 @@ def test_the_same_score_comes_for_the_same_file_in_any_form(client, tmp_path):
 def test_items_keep_their_order_ids_and_options(client):
     """With every metric's score, and a model for each role."""
     own = {"vqascore": {"output": "logit"}}
-    items = [Item("a red square", png(), id="a", options=own), (png(), "a red square")]
+    items = [Item(prompt="a red square", image=png(), id="a", options=own), (png(), "a red square")]
     report = client.score_items(items, ["vqascore", "clipscore", "dsg"], explain=True)
 
     assert [("a", 0), (None, 1)] == [(result.id, result.index) for result in report]
@@ -64,20 +58,20 @@ def test_references_and_a_source_go_with_their_item(client, tmp_path):
     (tmp_path / "p.png").write_bytes(png("blue"))
     editing, anchored = ({"judge": {"rubric": name}} for name in ("editing", "anchored_style"))
     items = [
-        Item("a", png(), options=editing, source=NOISE[0]),
-        Item("a", png(), options=editing, source=NOISE[1]),
-        Item("a", png(), options=anchored, references=[tmp_path / "p.png", NOISE[0]]),
-        Item("a", png(), options=anchored, references=[png("blue"), NOISE[0]]),
+        Item(prompt="a", image=png(), options=editing, source=NOISE[0]),
+        Item(prompt="a", image=png(), options=editing, source=NOISE[1]),
+        Item(prompt="a", image=png(), options=anchored, references=[tmp_path / "p.png", NOISE[0]]),
+        Item(prompt="a", image=png(), options=anchored, references=[png("blue"), NOISE[0]]),
     ]
     report = client.score_items(items, ["judge"])
     first, second, *same = (result.score("judge") for result in report)
 
     assert first != second
     assert same[0] == same[1]
-    [result] = client.score_many([Item("a", png(), references=[png(), "gone.png"])], ["judge"])
+    [result] = client.score_many([Item(prompt="a", image=png(), references=[png(), "gone.png"])], ["judge"])
     assert "references/1: " in str(result.errors["judge"])
-    with pytest.raises(Invalid) as refusal:
-        client.score_items([Item("a", png(), source=png())])
+    with pytest.raises(InvalidError) as refusal:
+        client.score_items([Item(prompt="a", image=png(), source=png())])
     assert ["/items/0/source"] == [fault["pointer"] for fault in refusal.value.errors]
 
 
@@ -88,11 +82,11 @@ def test_a_partial_failure_is_not_hidden(client):
     assert report.partial
     assert 0 <= report[0].score("vqascore") <= 1
     assert {} == report[1].scores
-    assert isinstance(report[1].errors["vqascore"], ImageUndecodable)
+    assert isinstance(report[1].errors["vqascore"], ImageUndecodableError)
     for fails in (report.raise_for_errors, lambda: report[1].score("vqascore")):
-        with pytest.raises(ImageUndecodable, match=r"^item 1, vqascore: "):
+        with pytest.raises(ImageUndecodableError, match=r"^item 1, vqascore: "):
             fails()
-    with pytest.raises(ImageUndecodable):
+    with pytest.raises(ImageUndecodableError):
         client.score(png()[:40], "y")
 
 
@@ -113,7 +107,7 @@ def test_frames_are_one_item(client):
 
 def test_a_mistake_in_the_request_is_named(client):
     """With the place, the status, and the request's name in the log."""
-    with pytest.raises(UnknownMetric, match="/metrics/0") as raised:
+    with pytest.raises(UnknownMetricError, match="/metrics/0") as raised:
         client.score(png(), "x", "beauty")
 
     assert 422 == raised.value.status
@@ -130,7 +124,7 @@ def test_question_sets_can_be_written_and_found_again(client):
     assert again.cached
     assert "a red cat" in first.questions[0]["text"]
     assert first.questions == client.question_set(first.id).questions
-    with pytest.raises(UnknownQuestionSet):
+    with pytest.raises(UnknownQuestionSetError):
         client.question_set("sha256:" + "0" * 64)
 
 
@@ -189,7 +183,7 @@ def test_a_matrix_over_http_has_the_scores_of_the_pairs(client):
 def test_a_stream_has_the_results_of_one_answer(fake_service):
     """In any order, over a connection that is used again."""
     items = [
-        Item(f"a red square {number}", png(), metrics=["vqascore", "dsg"][: 1 + number % 2])
+        Item(prompt=f"a red square {number}", image=png(), metrics=["vqascore", "dsg"][: 1 + number % 2])
         for number in range(6)
     ]
     with Client(fake_service.url) as client:

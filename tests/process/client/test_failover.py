@@ -29,7 +29,7 @@ def test_a_service_that_is_killed_under_load_costs_no_result_and_doubles_none(do
     ):
         if way == "score_many":
             found = []
-            for result in client.score_many(ITEMS, batch=4, concurrency=8):
+            for result in client.score_many(ITEMS, batch_size=4, concurrency=8):
                 found.append((result.index, result.scores["vqascore"]))
                 if len(found) == KILLED_AFTER:
                     assert other.instrument('scoregate_requests_total{code="200",route="/score"}')

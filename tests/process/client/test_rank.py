@@ -2,7 +2,7 @@
 
 import pytest
 
-from scoregate import ImageFailed, ImageUndecodable
+from scoregate.errors import ImageFailedError, ImageUndecodableError
 from tests.support.pictures import png
 
 PICTURES = [png(colour) for colour in ("red", "green", "blue", "white")]
@@ -35,12 +35,12 @@ def test_a_picture_that_failed_stands_last_with_its_error(client, on_error, acce
     *_, last = client.rank("a red square", [png()[:40], *PICTURES], on_error=on_error)
 
     assert (0, None, accepted, None) == (last.index, last.score, last.accepted, last.decided_by)
-    assert isinstance(last.error, ImageUndecodable)
+    assert isinstance(last.error, ImageUndecodableError)
 
 
 def test_a_picture_that_failed_is_named(client):
     """Where nothing else was said."""
-    with pytest.raises(ImageFailed) as raised:
+    with pytest.raises(ImageFailedError) as raised:
         client.rank("a red square", [*PICTURES, png()[:40]])
 
     assert "/images/4" in raised.value.errors[0]["pointer"]

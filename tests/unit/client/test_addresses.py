@@ -4,8 +4,8 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from scoregate import ConnectionFailed, LaneFull, Timeout, UnknownMetric
 from scoregate.addresses import MAX_REST_S, REST_S, Address, addresses_of, choice
+from scoregate.errors import LaneFullError, ServiceConnectionError, ServiceTimeoutError, UnknownMetricError
 
 JITTER = 1.25
 
@@ -63,7 +63,7 @@ def test_an_address_that_fails_rests_twice_as_long_each_time(clock, pair):
     """Up to a limit; a response ends it."""
     a, b = pair
     for number in range(9):
-        fails(a, clock, ConnectionFailed())
+        fails(a, clock, ServiceConnectionError())
         rest_s = min(MAX_REST_S, REST_S * 2**number)
         assert rest_s <= a.rests_until - clock.now <= JITTER * rest_s
         assert b is choice(pair, clock.now + rest_s - 0.01)
@@ -71,7 +71,7 @@ def test_an_address_that_fails_rests_twice_as_long_each_time(clock, pair):
         assert a.is_free(clock.now)
     assert JITTER * MAX_REST_S >= a.rests_until - clock.now + MAX_REST_S
     succeeds(a, clock)
-    fails(a, clock, ConnectionFailed())
+    fails(a, clock, ServiceConnectionError())
 
     assert a.rests_until - clock.now <= JITTER * REST_S
 
@@ -79,7 +79,7 @@ def test_an_address_that_fails_rests_twice_as_long_each_time(clock, pair):
 def test_requests_that_fail_together_are_one_failure(clock, pair):
     """They say nothing more about the address than one of them."""
     a, _ = pair
-    together, error = [a.request(clock) for _ in range(50)], ConnectionFailed()
+    together, error = [a.request(clock) for _ in range(50)], ServiceConnectionError()
     for each in together:
         each.__enter__()
     for each in together:
@@ -93,7 +93,7 @@ def test_requests_that_fail_together_are_one_failure(clock, pair):
 def test_one_request_finds_out_whether_an_address_is_back(clock, pair):
     """The others go elsewhere meanwhile."""
     a, b = pair
-    fails(a, clock, ConnectionFailed())
+    fails(a, clock, ServiceConnectionError())
     clock.now = a.rests_until
     with b.request(clock):
         assert a is choice(pair, clock.now)
@@ -106,7 +106,7 @@ def test_a_busy_address_is_free_after_its_retry_after(clock, pair):
     """It has not failed, so it does not rest longer each time."""
     a, b = pair
     for _ in range(5):
-        fails(a, clock, LaneFull(retry_after_s=2.0, status=429))
+        fails(a, clock, LaneFullError(retry_after_s=2.0, status=429))
         assert 2.0 <= a.busy_until - clock.now <= 2.0 * JITTER
         assert b is choice(pair, clock.now + 1.99)
         clock.now = a.busy_until
@@ -116,14 +116,14 @@ def test_a_busy_address_is_free_after_its_retry_after(clock, pair):
 def test_a_silent_address_rests(clock, pair):
     """If the request had the time that the service needs to answer that there is no time."""
     a, b = pair
-    fails(a, clock, Timeout(), lasts=0.9)
+    fails(a, clock, ServiceTimeoutError(), lasts=0.9)
     assert a.is_free(clock.now)
-    fails(a, clock, Timeout(), lasts=1.1)
+    fails(a, clock, ServiceTimeoutError(), lasts=1.1)
     assert not a.is_free(clock.now)
     assert b is choice(pair, clock.now)
 
 
-@pytest.mark.parametrize("error", [UnknownMetric(status=422), KeyError("a fault of the caller's")])
+@pytest.mark.parametrize("error", [UnknownMetricError(status=422), KeyError("a fault of the caller's")])
 def test_other_errors_leave_an_address_free(clock, pair, error):
     """An error response is a response."""
     a, _ = pair
@@ -135,12 +135,12 @@ def test_other_errors_leave_an_address_free(clock, pair, error):
 def test_without_a_free_address_the_one_that_rests_is_tried_before_the_one_that_is_busy(clock, pair):
     """A busy one has said when; and of two that rest it is the first that is back."""
     a, b = pair
-    fails(a, clock, LaneFull(retry_after_s=1.0, status=429))
-    fails(b, clock, ConnectionFailed())
+    fails(a, clock, LaneFullError(retry_after_s=1.0, status=429))
+    fails(b, clock, ServiceConnectionError())
     assert b is choice(pair, clock.now)
     c = Address("http://c")
-    fails(c, clock, ConnectionFailed())
-    fails(c, clock, ConnectionFailed())
+    fails(c, clock, ServiceConnectionError())
+    fails(c, clock, ServiceConnectionError())
     assert b is choice((a, b, c), clock.now)
 
 

@@ -8,17 +8,16 @@ import httpx2 as httpx
 import pytest
 
 from demo.process import free_port, url
-from scoregate import (
-    BadImage,
-    Client,
-    ConnectionFailed,
-    Invalid,
-    Overloaded,
-    QuotaExceeded,
-    ScoregateError,
-    Timeout,
-)
+from scoregate import Client, ScoregateError
 from scoregate.connection import backoff_s, of_the_service_ms
+from scoregate.errors import (
+    BadImageError,
+    InvalidError,
+    OverloadedError,
+    QuotaExceededError,
+    ServiceConnectionError,
+    ServiceTimeoutError,
+)
 from scoregate.replies import retry_after_s
 from tests.support.answers import problem, request_of, scored
 from tests.support.pictures import png
@@ -63,7 +62,7 @@ PASSING = {
     "a connection closed before it was used": httpx.RemoteProtocolError("closed"),
 }
 STAYING = {
-    "a bad request": (problem(422, "invalid"), Invalid),
+    "a bad request": (problem(422, "invalid"), InvalidError),
     "a fault of the service": (problem(500, "internal"), ScoregateError),
     "a failed question LLM": (problem(502, "question_llm_failed"), ScoregateError),
     "no score in time": (problem(504, "deadline_exceeded"), ScoregateError),
@@ -90,7 +89,7 @@ def test_what_stays_is_an_error_at_once(answered, waited, answer, kind):
 
 def test_the_last_attempt_s_error_is_raised(answered, waited):
     """After as many retries as were asked for."""
-    with pytest.raises(Overloaded, match="it is overloaded") as raised:
+    with pytest.raises(OverloadedError, match="it is overloaded") as raised:
         answered(script(problem(503, "overloaded")), retries=2).score(png(), "x")
 
     assert 2 == len(waited)
@@ -100,7 +99,7 @@ def test_the_last_attempt_s_error_is_raised(answered, waited):
 def test_a_service_that_is_away_is_named(waited):
     """By its address."""
     away = url(free_port(0))
-    with Client(away, retries=1) as client, pytest.raises(ConnectionFailed, match=away):
+    with Client(away, retries=1) as client, pytest.raises(ServiceConnectionError, match=away):
         client.score(png(), "x")
 
     assert 1 == len(waited)
@@ -109,7 +108,7 @@ def test_a_service_that_is_away_is_named(waited):
 def test_nobody_waits_longer_than_the_call_may_take(answered, waited):
     """The refusal comes at once, and says how long the wait would be."""
     refusal = problem(429, "quota_exceeded", retry_after_s=30)
-    with pytest.raises(QuotaExceeded) as raised:
+    with pytest.raises(QuotaExceededError) as raised:
         answered(script(refusal), timeout_s=20).score(png(), "x")
 
     assert [] == waited
@@ -131,7 +130,7 @@ def test_a_call_ends_when_its_time_is_over(answered):
     async def never(request):
         await asyncio.Event().wait()
 
-    with pytest.raises(Timeout, match="http://test/score"):
+    with pytest.raises(ServiceTimeoutError, match="http://test/score"):
         answered(never).score(png(), "x", timeout_s=0.05)
 
 
@@ -212,14 +211,14 @@ def test_an_error_without_a_text_is_named_by_its_class(answered):
     def answer(request):
         raise httpx.ReadError("")
 
-    with pytest.raises(ConnectionFailed, match=r"^http://test: ReadError$"):
+    with pytest.raises(ServiceConnectionError, match=r"^http://test: ReadError$"):
         answered(answer, retries=0).score(png(), "x")
 
     class Broken:
         def read(self):
             raise OSError
 
-    with pytest.raises(BadImage, match=r"cannot read the file: OSError$"):
+    with pytest.raises(BadImageError, match=r"cannot read the file: OSError$"):
         answered(scored).score(Broken(), "x")
 
 

@@ -12,13 +12,8 @@ import httpx2 as httpx
 import pytest
 
 import scoregate
-from scoregate import (
-    AsyncClient,
-    Client,
-    ConnectionFailed,
-    Score,
-    ScoregateError,
-)
+from scoregate import AsyncClient, Client, Score, ScoregateError
+from scoregate.errors import ServiceConnectionError
 from tests.support.answers import scored
 from tests.support.pictures import png
 
@@ -41,7 +36,7 @@ def test_a_service_that_is_not_ready_says_why(answered):
 )
 def test_a_proxy_s_page_is_no_word_of_the_service_s(answered, page):
     """Nobody knows whether it is ready."""
-    with pytest.raises(ConnectionFailed, match="a proxy answered 504 in place of http://test/readyz"):
+    with pytest.raises(ServiceConnectionError, match="a proxy answered 504 in place of http://test/readyz"):
         answered(lambda request: httpx.Response(504, **page)).ready()
 
 
@@ -58,7 +53,7 @@ def test_a_client_that_is_closed_leaves_nobody_waiting(answered):
         waiting = threads.submit(client.score, png(), "x")
         asked.wait(60)
         client.close()
-        with pytest.raises(ConnectionFailed, match="closed meanwhile"):
+        with pytest.raises(ServiceConnectionError, match="closed meanwhile"):
             waiting.result(60)
 
 

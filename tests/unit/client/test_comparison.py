@@ -3,7 +3,8 @@
 import httpx2 as httpx
 import pytest
 
-from scoregate import BadImage, Pair, ScoregateError, Strength
+from scoregate import Pair, ScoregateError, Strength
+from scoregate.errors import BadImageError
 from tests.support.pictures import png
 
 PICTURES = [png("red"), png("green")]
@@ -45,9 +46,9 @@ def test_a_picture_that_is_not_sent_fails_its_own_pairs_alone(answered):
     assert [Strength(-0.5, 0.8), None, Strength(0.5, 0.8)] == comparison.strengths
     assert [Pair(0, 2, "b", True, {})] == list(comparison)
     assert [(0, 1), (1, 2)] == [(pair.a, pair.b) for pair in comparison.failed]
-    assert isinstance(comparison.error(1), BadImage)
+    assert isinstance(comparison.error(1), BadImageError)
     assert comparison.error(0) is None
-    with pytest.raises(BadImage, match="/images/1"):
+    with pytest.raises(BadImageError, match="/images/1"):
         client.compare("x", [PICTURES[0], b"", PICTURES[1]])
 
 
@@ -60,7 +61,7 @@ def test_without_two_pictures_nothing_is_sent(answered):
     assert [] == sent
     assert [(0, 1)] == [(pair.a, pair.b) for pair in comparison.failed]
     assert [None, None] == comparison.win_rates
-    with pytest.raises(BadImage):
+    with pytest.raises(BadImageError):
         _ = comparison.best
 
 

@@ -8,23 +8,32 @@ from service.core import errors
 
 
 def test_every_code_of_the_service_is_a_class_of_the_same_name():
-    """And below the same class, so that who catches `BadImage` catches every bad image."""
+    """And below the same class, so that who catches `BadImageError` catches every bad image."""
     theirs = {kind.code: kind for kind in tree(errors.ScoregateError)}
     ours = {code: kind for code, kind in KINDS.items() if kind not in OWN}
 
     assert theirs.keys() == ours.keys()
     for code, kind in theirs.items():
-        assert kind.__name__ == ours[code].__name__
+        assert f"{kind.__name__.removesuffix('Error')}Error" == ours[code].__name__
         if code != ScoregateError.code:
-            assert kind.__base__.__name__ == ours[code].__base__.__name__
+            base = kind.__base__.__name__
+            assert f"{base.removesuffix('Error')}Error" == ours[code].__base__.__name__
 
 
 def test_every_error_can_be_named_after_one_import():
-    """`except scoregate.LaneFull`.  Adapters for trainers may have errors of their own."""
+    """`except scoregate.errors.LaneFullError`.  Adapters for trainers may have errors of their own."""
     here = [kind for kind in tree() if kind.__module__ == ScoregateError.__module__]
 
-    assert [] == [kind for kind in here if getattr(scoregate, kind.__name__, None) is not kind]
+    assert [] == [kind for kind in here if getattr(scoregate.errors, kind.__name__, None) is not kind]
+    assert [] == [kind.__name__ for kind in here if not kind.__name__.endswith("Error")]
     assert len(here) == len(KINDS)
+
+
+def test_a_timeout_and_a_failed_connection_are_also_the_built_in_errors():
+    assert issubclass(KINDS["timeout"], TimeoutError)
+    assert issubclass(KINDS["connection_failed"], ConnectionError)
+    copy = pickle.loads(pickle.dumps(error_of({"code": "timeout", "detail": "late"}).at("item 3")))
+    assert ("item 3: late", "item 3: late", None) == (str(copy), copy.detail, copy.errno)
 
 
 def test_a_code_that_nobody_knows_is_kept():

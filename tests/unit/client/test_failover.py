@@ -6,7 +6,8 @@ from collections import Counter
 import httpx2 as httpx
 import pytest
 
-from scoregate import Client, ConnectionFailed, LaneFull, Overloaded, UnknownMetric
+from scoregate import Client
+from scoregate.errors import LaneFullError, OverloadedError, ServiceConnectionError, UnknownMetricError
 from scoregate.trainers import Reward
 from tests.support.answers import numbered, problem, scored
 from tests.support.pictures import png
@@ -87,7 +88,7 @@ def test_a_dead_address_is_tried_again_after_its_rest(several, waited):
 def test_an_error_of_the_request_is_raised_from_the_first_address(several):
     """The others would answer the same."""
     client, calls = several({"a": problem(422, "unknown_metric"), "b": problem(422, "unknown_metric")})
-    with pytest.raises(UnknownMetric):
+    with pytest.raises(UnknownMetricError):
         client.score(png(), "x")
 
     assert 1 == len(calls)
@@ -102,7 +103,7 @@ def test_when_all_are_busy_the_call_waits_for_the_first(several, waited):
         },
         retries=1,
     )
-    with pytest.raises(LaneFull):
+    with pytest.raises(LaneFullError):
         client.score(png(), "x", timeout_s=30)
 
     assert {"a": 2, "b": 1} == Counter(calls)
@@ -114,7 +115,7 @@ def test_a_busy_address_is_no_reason_to_fail_while_another_may_come_back(several
     """A refused connection says nothing about when."""
     answers = {"a": problem(503, "overloaded", retry_after_s=50), "b": REFUSED}
     client, calls = several(answers, timeout_s=20)
-    with pytest.raises((ConnectionFailed, Overloaded)):
+    with pytest.raises((ServiceConnectionError, OverloadedError)):
         client.score(png(), "x")
 
     assert 5 == calls.count("b")
@@ -125,7 +126,7 @@ def test_a_busy_address_is_no_reason_to_fail_while_another_may_come_back(several
 def test_retries_are_rounds_over_all_addresses(several, waited):
     """Without retries each address is tried once."""
     client, calls = several({"a": REFUSED, "b": REFUSED, "c": REFUSED}, retries=0)
-    with pytest.raises(ConnectionFailed):
+    with pytest.raises(ServiceConnectionError):
         client.score(png(), "x")
 
     assert ["a", "b", "c"] == sorted(calls)
@@ -145,7 +146,7 @@ def test_concurrent_requests_are_spread_evenly(several):
         return scored(request)
 
     client, calls = several({"a": held, "b": held})
-    list(client.score_many([(png(), "x")] * 8, batch=1, concurrency=8))
+    list(client.score_many([(png(), "x")] * 8, batch_size=1, concurrency=8))
 
     assert {"a": 4, "b": 4} == Counter(calls)
 
@@ -159,7 +160,7 @@ def test_each_item_has_one_result_from_one_address(several):
         return httpx.ReadError("reset") if broken["a"] % 2 else numbered(request)
 
     client, _ = several({"a": breaks, "b": numbered})
-    results = list(client.score_many([(png(), f"x {number}") for number in range(50)], batch=3))
+    results = list(client.score_many([(png(), f"x {number}") for number in range(50)], batch_size=3))
 
     assert [*map(float, range(50))] == [each.scores["vqascore"] for each in results]
     assert broken["a"]
@@ -182,10 +183,10 @@ def test_a_stream_goes_to_another_address_before_its_first_line_only(several):
 
     client, calls = several({"a": cut, "b": cut})
     found = []
-    with pytest.raises(ConnectionFailed):
+    with pytest.raises(ServiceConnectionError):
         found += client.stream(pairs)
     assert 1 == len(calls)
-    with pytest.raises(ConnectionFailed):
+    with pytest.raises(ServiceConnectionError):
         found += client.stream(pairs)
     assert {"a", "b"} == set(calls)
 
@@ -208,7 +209,7 @@ def test_ready_is_true_if_one_address_is(several):
     waits = problem(503, "not_ready")
     for answers, found in (((waits, ready), True), ((REFUSED, ready), True), ((REFUSED, waits), False)):
         assert found is several(dict(zip("ab", answers, strict=True)))[0].ready()[0]
-    with pytest.raises(ConnectionFailed):
+    with pytest.raises(ServiceConnectionError):
         several({"a": REFUSED, "b": REFUSED})[0].ready()
 
 

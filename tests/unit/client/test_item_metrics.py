@@ -2,14 +2,15 @@
 
 import pytest
 
-from scoregate import BadResults, Item, ModelChanged, ScoregateError
+from scoregate import Item, ScoregateError
+from scoregate.errors import BadResultsError, ModelChangedError
 from tests.support.answers import request_of, scored
 from tests.support.pictures import png
 
 ITEMS = [
-    Item("a sign", png(), metrics=["ocr"]),
-    Item("two cats", png(), metrics="geneval"),
-    Item("a dog", png()),
+    Item(prompt="a sign", image=png(), metrics=["ocr"]),
+    Item(prompt="two cats", image=png(), metrics="geneval"),
+    Item(prompt="a dog", image=png()),
 ]
 MODELS = {"ocr": {"ocr": "pp@1"}, "geneval": {"detector": "m2f@1"}, "vqascore": {"vqa": "clip@1"}}
 
@@ -45,7 +46,7 @@ def test_an_answer_without_an_items_own_metric_is_wrong(answered):
 @pytest.mark.parametrize("call", ["score_items", "score_many"])
 def test_a_picture_that_cannot_be_read_is_an_error_under_the_items_own(answered, call):
     """Nobody asked for the others."""
-    items = [Item("a sign", "nowhere.png", metrics=["ocr"]), *ITEMS]
+    items = [Item(prompt="a sign", image="nowhere.png", metrics=["ocr"]), *ITEMS]
 
     results = list(getattr(answered(scored), call)(items))
 
@@ -54,32 +55,38 @@ def test_a_picture_that_cannot_be_read_is_an_error_under_the_items_own(answered,
 
 def test_requests_of_items_with_different_models_are_no_change(answered):
     """Their metrics use others; but a model of one name must stay the same."""
-    assert 3 == len(list(answered(modelled).score_many(ITEMS, batch=1, concurrency=1)))
+    assert 3 == len(list(answered(modelled).score_many(ITEMS, batch_size=1, concurrency=1)))
 
     asked = iter([MODELS, MODELS | {"ocr": {"ocr": "pp@2"}}])
     client = answered(lambda request: modelled(request, next(asked)))
-    with pytest.raises(ModelChanged, match=r"item 1: ocr was pp@1 and is pp@2, and"):
-        list(client.score_many([ITEMS[0], ITEMS[0]], batch=1, concurrency=1))
+    with pytest.raises(ModelChangedError, match=r"item 1: ocr was pp@1 and is pp@2, and"):
+        list(client.score_many([ITEMS[0], ITEMS[0]], batch_size=1, concurrency=1))
 
 
 def test_a_run_goes_on_with_the_models_of_all_its_lines(answered, tmp_path):
     """The second line's model is compared, too."""
     path, other = tmp_path / "results.jsonl", MODELS | {"geneval": {"detector": "m2f@2"}}
-    list(answered(modelled).score_many(ITEMS[:2], batch=1, concurrency=1, resume=path))
+    list(answered(modelled).score_many(ITEMS[:2], batch_size=1, concurrency=1, resume=path))
 
     more = [*ITEMS[:2], ITEMS[1]]
-    with pytest.raises(ModelChanged, match="detector was m2f@1 and is m2f@2"):
-        list(answered(lambda one: modelled(one, other)).score_many(more, batch=1, concurrency=1, resume=path))
-    with pytest.raises(BadResults, match="item 0 is another one"):
-        list(answered(modelled).score_many([Item("a sign", png(), metrics=["dsg"])], resume=path))
+    with pytest.raises(ModelChangedError, match="detector was m2f@1 and is m2f@2"):
+        list(
+            answered(lambda one: modelled(one, other)).score_many(
+                more, batch_size=1, concurrency=1, resume=path
+            )
+        )
+    with pytest.raises(BadResultsError, match="item 0 is another one"):
+        list(
+            answered(modelled).score_many([Item(prompt="a sign", image=png(), metrics=["dsg"])], resume=path)
+        )
 
 
 def test_a_run_whose_first_own_metrics_come_late_goes_on_without_a_change(answered, tmp_path):
     """The models of all lines are known before the items are read."""
     path = tmp_path / "results.jsonl"
-    items = [*(Item(f"a dog {number}", png()) for number in range(6)), ITEMS[0]]
+    items = [*(Item(prompt=f"a dog {number}", image=png()) for number in range(6)), ITEMS[0]]
     first, again = (
-        list(answered(modelled).score_many(items, batch=1, concurrency=1, resume=path)) for _ in range(2)
+        list(answered(modelled).score_many(items, batch_size=1, concurrency=1, resume=path)) for _ in range(2)
     )
 
     assert [each.scores for each in first] == [each.scores for each in again]

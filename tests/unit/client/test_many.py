@@ -8,7 +8,8 @@ import httpx2 as httpx
 import numpy as np
 import pytest
 
-from scoregate import AsyncClient, BadImage, Invalid
+from scoregate import AsyncClient
+from scoregate.errors import BadImageError, InvalidError
 from tests.support.answers import numbered, problem, request_of, scored
 from tests.support.pictures import png
 
@@ -25,7 +26,7 @@ def test_results_come_in_order(answered, concurrency, batch):
             await asyncio.sleep(0)
         return numbered(request)
 
-    results = list(answered(answer).score_many(PAIRS, concurrency=concurrency, batch=batch))
+    results = list(answered(answer).score_many(PAIRS, concurrency=concurrency, batch_size=batch))
 
     assert [(number, number) for number in range(23)] == [
         (result.index, result.score("vqascore")) for result in results
@@ -41,7 +42,9 @@ def test_it_asks_in_the_lane_for_bulk_and_as_was_said(answered):
         return scored(request)
 
     options = {"vqascore": {"output": "logit"}}
-    results = list(answered(answer).score_many(iter(PAIRS), ["vqascore", "dsg"], options=options, batch=10))
+    results = list(
+        answered(answer).score_many(iter(PAIRS), ["vqascore", "dsg"], options=options, batch_size=10)
+    )
 
     assert [10, 10, 3] == sorted((len(request["items"]) for request in sent), reverse=True)
     assert all("bulk" == each["priority"] and options == each["options"] for each in sent)
@@ -51,7 +54,7 @@ def test_it_asks_in_the_lane_for_bulk_and_as_was_said(answered):
 def test_pairs_are_read_as_they_are_needed(answered):
     """An endless source gives its first results, and what was begun is dropped with the iterator."""
     source = ((png(), f"a square {number}") for number in itertools.count())
-    found = answered(numbered).score_many(source, batch=2, concurrency=2)
+    found = answered(numbered).score_many(source, batch_size=2, concurrency=2)
 
     assert list(range(10)) == [int(next(found).score("vqascore")) for _ in range(10)]
     found.close()
@@ -73,7 +76,7 @@ def test_no_more_requests_are_under_way_than_was_said(answered):
         under_way -= 1
         return scored(request)
 
-    list(answered(answer).score_many(PAIRS, batch=1, concurrency=3))
+    list(answered(answer).score_many(PAIRS, batch_size=1, concurrency=3))
 
     assert 3 == most
 
@@ -82,12 +85,12 @@ def test_what_cannot_be_sent_is_that_item_s_error(answered):
     """A missing file and a picture of a wrong shape; their neighbours have scores."""
     broken = {3: "nowhere.png", 4: np.zeros((2, 2, 2)), 9: None}
     pairs = [(broken.get(number, image), prompt) for number, (image, prompt) in enumerate(PAIRS)]
-    results = list(answered(numbered).score_many(pairs, ["vqascore"], batch=5))
+    results = list(answered(numbered).score_many(pairs, ["vqascore"], batch_size=5))
 
     assert [*range(23)] == [result.index for result in results]
     assert broken.keys() == {result.index for result in results if result.errors}
     assert all(result.score("vqascore") == result.index for result in results if not result.errors)
-    with pytest.raises(BadImage, match=r"item 3, vqascore: image: cannot read 'nowhere.png'"):
+    with pytest.raises(BadImageError, match=r"item 3, vqascore: image: cannot read 'nowhere.png'"):
         results[3].score("vqascore")
 
 
@@ -103,11 +106,11 @@ def test_what_the_service_refuses_by_its_place_is_that_item_s_error(answered):
         ]
         return problem(422, "invalid", errors=faults[:1]) if faults else numbered(request)
 
-    results = list(answered(answer).score_many(PAIRS, batch=16))
+    results = list(answered(answer).score_many(PAIRS, batch_size=16))
 
     assert {3, 13} == {result.index for result in results if result.errors}
     assert all(result.score("vqascore") == result.index for result in results if not result.errors)
-    with pytest.raises(Invalid, match="item 13, vqascore: prompt: is too long"):
+    with pytest.raises(InvalidError, match="item 13, vqascore: prompt: is too long"):
         results[13].score("vqascore")
 
 
@@ -137,7 +140,7 @@ def test_a_request_stays_below_the_largest_body(answered, monkeypatch):
 
     monkeypatch.setattr("scoregate.many.MAX_BYTES", 2000)
     pairs = [(bytes(900), prompt) for _, prompt in PAIRS]
-    results = list(answered(answer).score_many(pairs, batch=32))
+    results = list(answered(answer).score_many(pairs, batch_size=32))
 
     assert list(range(23)) == [result.score("vqascore") for result in results]
     assert 2700 < max(sizes) < 4500
@@ -145,7 +148,7 @@ def test_a_request_stays_below_the_largest_body(answered, monkeypatch):
 
 def test_neither_concurrency_nor_batch_may_be_none(answered):
     """Nothing would ever be asked."""
-    for wrong in ({"concurrency": 0}, {"batch": 0}):
+    for wrong in ({"concurrency": 0}, {"batch_size": 0}):
         with pytest.raises(ValueError, match="at least 1"):
             list(answered(scored).score_many(PAIRS, **wrong))
     with pytest.raises(TypeError, match="pair"):
@@ -179,7 +182,7 @@ async def test_an_event_loop_gets_the_same_results():
     pairs = [(np.zeros((4, 4, 3), np.uint8).view(Array), prompt) for _, prompt in PAIRS]
     threads.clear()
     async with AsyncClient("http://test", transport=httpx.MockTransport(numbered)) as client:
-        results = [result async for result in client.score_many(pairs, batch=5)]
+        results = [result async for result in client.score_many(pairs, batch_size=5)]
 
     assert list(range(23)) == [result.score("vqascore") for result in results]
     assert threads

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scoregate import BadResults, ModelChanged
+from scoregate.errors import BadResultsError, ModelChangedError
 from tests.support.answers import scored
 from tests.support.pictures import png
 
@@ -29,14 +29,14 @@ def replaced(answered):
 def taken(results):
     """The models of each result, until the run ends by itself or with the change."""
     found = []
-    with pytest.raises(ModelChanged) as raised:
+    with pytest.raises(ModelChangedError) as raised:
         found.extend(result.models["vqa"] for result in results)
     return found, raised.value
 
 
 def test_a_run_ends_where_other_models_answer(replaced):
     """After the results of the models before."""
-    found, error = taken(replaced().score_many(PAIRS, batch=2, concurrency=1))
+    found, error = taken(replaced().score_many(PAIRS, batch_size=2, concurrency=1))
 
     assert ["clip@old"] * 4 == found
     assert "item 4: vqa was clip@old and is clip@new" in error.detail
@@ -45,7 +45,7 @@ def test_a_run_ends_where_other_models_answer(replaced):
 
 def test_it_goes_on_where_it_may(replaced):
     """Each result says which models it is from."""
-    results = list(replaced().score_many(PAIRS, batch=2, concurrency=1, allow_model_change=True))
+    results = list(replaced().score_many(PAIRS, batch_size=2, concurrency=1, allow_model_change=True))
 
     assert ["clip@old"] * 4 + ["clip@new"] * 5 == [result.models["vqa"] for result in results]
 
@@ -53,21 +53,21 @@ def test_it_goes_on_where_it_may(replaced):
 def test_the_file_has_the_models_of_each_line(replaced, tmp_path):
     """A run that goes on with it compares with them, and ends before a line is added."""
     path = tmp_path / "results.jsonl"
-    taken(replaced().score_many(PAIRS, batch=2, concurrency=1, resume=path))
+    taken(replaced().score_many(PAIRS, batch_size=2, concurrency=1, resume=path))
     held = path.read_text()
-    found, _ = taken(replaced(0).score_many(PAIRS, batch=2, concurrency=1, resume=path))
+    found, _ = taken(replaced(0).score_many(PAIRS, batch_size=2, concurrency=1, resume=path))
 
     assert ["clip@old"] * 4 == [json.loads(line)["models"]["vqa"] for line in held.splitlines()]
     assert ["clip@old"] * 4 == found
     assert held == path.read_text()
-    asked = replaced(0).score_many(PAIRS, batch=2, concurrency=1, resume=path, allow_model_change=True)
+    asked = replaced(0).score_many(PAIRS, batch_size=2, concurrency=1, resume=path, allow_model_change=True)
     assert ["clip@old"] * 4 + ["clip@new"] * 5 == [result.models["vqa"] for result in asked]
 
 
 def test_an_item_without_a_score_is_from_no_model(answered):
     """It cannot be sent; the others are of one model."""
     client = answered(lambda request: scored(request, models={"vqa": "clip@old"}))
-    results = list(client.score_many([PAIRS[0], (None, "a square"), PAIRS[1]], batch=1))
+    results = list(client.score_many([PAIRS[0], (None, "a square"), PAIRS[1]], batch_size=1))
 
     assert ["clip@old", None, "clip@old"] == [result.models.get("vqa") for result in results]
 
@@ -106,7 +106,7 @@ def test_a_tampered_file_is_an_error_of_the_tree(answered, tmp_path, change):
     path.write_text(json.dumps(LINE | change) + "\n")
     before = path.read_bytes()
 
-    with pytest.raises(BadResults, match=r"results.jsonl, line 1: not a line of score_many"):
+    with pytest.raises(BadResultsError, match=r"results.jsonl, line 1: not a line of score_many"):
         list(answered(lambda request: None).score_many(PAIRS, resume=path))
     assert before == path.read_bytes()
 
@@ -117,7 +117,7 @@ def test_what_is_no_line_is_an_error_of_the_tree(answered, tmp_path, text):
     path = tmp_path / "results.jsonl"
     path.write_text(text + "\n")
 
-    with pytest.raises(BadResults, match="line 1: not a line of score_many"):
+    with pytest.raises(BadResultsError, match="line 1: not a line of score_many"):
         list(answered(lambda request: None).score_many(PAIRS, resume=path))
 
 
@@ -128,5 +128,5 @@ def test_a_line_that_lacks_what_was_asked_is_an_error_of_the_tree(answered, tmp_
     line = json.loads(path.read_text()) | {"scores": {}}
     path.write_text(json.dumps(line) + "\n")
 
-    with pytest.raises(BadResults, match="item 0 has no vqascore"):
+    with pytest.raises(BadResultsError, match="item 0 has no vqascore"):
         list(answered(scored).score_many(PAIRS[:1], resume=path))

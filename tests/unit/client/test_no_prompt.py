@@ -29,7 +29,9 @@ def client(answered, sent):
 @pytest.mark.parametrize("prompt", [None, ""])
 def test_a_prompt_that_is_none_or_empty_is_not_sent(client, sent, prompt):
     """In an item, in a pair, and in a ranking."""
-    client.score_items([Item(prompt, png()), (png(), prompt), Item("a square", png())])
+    client.score_items(
+        [Item(prompt=prompt, image=png()), (png(), prompt), Item(prompt="a square", image=png())]
+    )
     client.rank(prompt, [png()])
 
     assert [False, False, True] == ["prompt" in item for item in sent[0]["items"]]

@@ -3,7 +3,8 @@
 import httpx2 as httpx
 import pytest
 
-from scoregate import ImageUndecodable, ScoregateError
+from scoregate import ScoregateError
+from scoregate.errors import ImageUndecodableError
 from tests.support.pictures import png
 
 PICTURES = [png("red"), png("green")]
@@ -28,5 +29,5 @@ def test_the_best_of_pictures_that_all_failed_is_their_error(answered):
     """And no picture."""
     entry = {"index": 0, "accepted": True, "error": {"code": "image_undecodable", "detail": "cut"}}
     client = answered(lambda request: httpx.Response(200, json={"ranking": [entry]}))
-    with pytest.raises(ImageUndecodable, match="cut"):
+    with pytest.raises(ImageUndecodableError, match="cut"):
         _ = client.rank("x", PICTURES[:1], on_error="pass").best

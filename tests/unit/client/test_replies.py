@@ -8,7 +8,8 @@ import tracemalloc
 import httpx2 as httpx
 import pytest
 
-from scoregate import Item, LaneFull, ScoregateError, Timeout, replies
+from scoregate import Item, ScoregateError, replies
+from scoregate.errors import LaneFullError, ServiceTimeoutError
 from tests.support.answers import problem, scored
 from tests.support.pictures import png
 
@@ -46,7 +47,10 @@ def packed(content: bytes, encoding: str):
 
 ways = pytest.mark.parametrize(
     "read",
-    [lambda client: client.score(png(), "x"), lambda client: list(client.stream([Item("x", png())]))],
+    [
+        lambda client: client.score(png(), "x"),
+        lambda client: list(client.stream([Item(prompt="x", image=png())])),
+    ],
     ids=["whole", "stream"],
 )
 
@@ -109,7 +113,7 @@ def test_an_answer_that_is_packed_wrong_is_an_error(answered, read):
 def test_the_time_of_a_call_holds_while_its_answer_comes(answered):
     """A body without an end, in pieces of a byte."""
     client = answered(lambda request: httpx.Response(200, content=Pieces(b" ", 10**9)))
-    with pytest.raises(Timeout):
+    with pytest.raises(ServiceTimeoutError):
         client.score(png(), "x", timeout_s=0.05)
 
 
@@ -165,7 +169,7 @@ def test_a_wait_that_is_no_number_of_seconds_is_none(answered, told):
     """The backoff is enough."""
     content = json.dumps({"code": "lane_full", "detail": "full", "retry_after_s": told})
     client = answered(lambda request: httpx.Response(429, text=content), retries=1)
-    with pytest.raises(LaneFull) as raised:
+    with pytest.raises(LaneFullError) as raised:
         client.score(png(), "x")
 
     assert raised.value.retry_after_s is None

@@ -6,7 +6,8 @@ import json
 import httpx2 as httpx
 import pytest
 
-from scoregate import Client, Item, Overloaded
+from scoregate import Client, Item
+from scoregate.errors import OverloadedError
 from scoregate.items import ScoreParams
 from scoregate.resume import Resume, key_of
 from tests.support.answers import numbered, problem, request_of, scored
@@ -28,7 +29,7 @@ def run(tmp_path):
             return answer(request)
 
         with Client("http://test", transport=httpx.MockTransport(noted), retries=0) as client:
-            found = client.score_many(pairs, resume=path, batch=4, concurrency=1, **settings)
+            found = client.score_many(pairs, resume=path, batch_size=4, concurrency=1, **settings)
             results = list(itertools.islice(found, take))
             found.close()
         return asked, results
@@ -117,9 +118,11 @@ OTHERS = {
     "another path": ({"pairs": [("other.png", "a square 0")]}),
     "another metric": ({"metrics": ["dsg"]}),
     "other options": ({"options": {"vqascore": {"output": "logit"}}}),
-    "a source": ({"pairs": [Item("a square 0", png(), source="before.png")]}),
-    "references": ({"pairs": [Item("a square 0", png(), references=["one.png"])]}),
-    "options of its own": ({"pairs": [Item("a square 0", png(), options={"vqascore": {"output": "logit"}})]}),
+    "a source": ({"pairs": [Item(prompt="a square 0", image=png(), source="before.png")]}),
+    "references": ({"pairs": [Item(prompt="a square 0", image=png(), references=["one.png"])]}),
+    "options of its own": (
+        {"pairs": [Item(prompt="a square 0", image=png(), options={"vqascore": {"output": "logit"}})]}
+    ),
 }
 
 
@@ -162,7 +165,7 @@ def test_a_run_that_fails_keeps_what_it_has(run):
         left[0] -= 1
         return numbered(request) if left[0] >= 0 else problem(503, "overloaded")
 
-    with pytest.raises(Overloaded):
+    with pytest.raises(OverloadedError):
         run(answer=answer)
     kept = len(run.path.read_text().splitlines())
     asked, results = run()
@@ -175,6 +178,8 @@ def test_a_run_that_fails_keeps_what_it_has(run):
 def test_a_resumed_run_tells_a_turned_picture_from_the_stored_one():
     """The lines of one do not stand for the other."""
     params = ScoreParams(["vqascore"], None, False, "bulk")
-    ways = [Item("a red square", "a.jpg", orient=orient) for orient in (None, "as_stored", "exif")]
+    ways = [
+        Item(prompt="a red square", image="a.jpg", orient=orient) for orient in (None, "as_stored", "exif")
+    ]
 
     assert 3 == len({key_of(item, params) for item in ways})

@@ -9,21 +9,20 @@ from itertools import count
 import httpx2 as httpx
 import pytest
 
-from scoregate import (
-    BadImage,
-    ConnectionFailed,
-    Item,
-    LaneFull,
-    ModelChanged,
-    ScoregateError,
-    UnknownMetric,
-    Warned,
+from scoregate import Item, ScoregateError
+from scoregate.errors import (
+    BadImageError,
+    LaneFullError,
+    ModelChangedError,
+    ServiceConnectionError,
+    UnknownMetricError,
+    WarnedError,
 )
 from tests.support.answers import problem, request_of
 from tests.support.pictures import png
 from tests.support.service import until
 
-ITEMS = [Item(f"a square {number}", png(), id=str(number)) for number in range(3)]
+ITEMS = [Item(prompt=f"a square {number}", image=png(), id=str(number)) for number in range(3)]
 DONE = {"done": True, "request_id": "r", "partial": False, "models": {}, "provenance": {}, "timings_ms": {}}
 
 
@@ -62,11 +61,11 @@ def test_results_come_in_the_order_of_the_lines(answered, pieces):
 
 def test_a_picture_that_cannot_be_read_is_the_first_result(answered):
     """And the others keep their indices."""
-    items = [ITEMS[0], Item("a square", "nowhere.png", metrics=["dsg"]), ITEMS[1]]
+    items = [ITEMS[0], Item(prompt="a square", image="nowhere.png", metrics=["dsg"]), ITEMS[1]]
     results = list(answered(lambda _: answer(line(1), line(0), DONE)).stream(items))
 
     assert [1, 2, 0] == [each.index for each in results]
-    assert isinstance(results[0].errors["dsg"], BadImage)
+    assert isinstance(results[0].errors["dsg"], BadImageError)
 
 
 def test_nothing_is_sent_where_no_picture_can_be_read(answered):
@@ -84,7 +83,7 @@ def test_a_warning_is_an_error_on_request(answered):
     strict = list(answered(lambda _: answer(warned, DONE), strict=True).stream(ITEMS[:1]))
 
     assert ["cut"] == [each.code for each in plain[0].warnings]
-    assert isinstance(strict[0].errors["vqascore"], Warned)
+    assert isinstance(strict[0].errors["vqascore"], WarnedError)
 
 
 def test_a_warning_about_all_items_is_an_error_of_each_on_request(answered):
@@ -95,7 +94,7 @@ def test_a_warning_about_all_items_is_an_error_of_each_on_request(answered):
     plain = list(answered(lambda _: answer(*lines)).stream(ITEMS[:2]))
     assert [["demo_model"]] * 2 == [[notice.code for notice in each.warnings] for each in plain]
     for result in answered(lambda _: answer(*lines), strict=True).stream(ITEMS[:2]):
-        assert isinstance(result.errors["vqascore"], Warned)
+        assert isinstance(result.errors["vqascore"], WarnedError)
 
 
 def test_what_is_busy_before_the_first_line_is_tried_again(answered, monkeypatch):
@@ -104,17 +103,17 @@ def test_what_is_busy_before_the_first_line_is_tried_again(answered, monkeypatch
     script = [problem(429, "lane_full"), answer(line(0), DONE)]
 
     assert 1 == len(list(answered(lambda _: script.pop(0)).stream(ITEMS[:1])))
-    with pytest.raises(LaneFull):
+    with pytest.raises(LaneFullError):
         list(answered(lambda _: problem(429, "lane_full"), retries=0).stream(ITEMS[:1]))
-    with pytest.raises(UnknownMetric):
+    with pytest.raises(UnknownMetricError):
         list(answered(lambda _: problem(422, "unknown_metric")).stream(ITEMS[:1]))
 
 
 @pytest.mark.parametrize(
     ("lines", "kind", "why"),
     [
-        ([line(0)], ConnectionFailed, "cut off"),
-        ([line(0), {"error": {"code": "model_changed", "detail": "x"}}], ModelChanged, "x"),
+        ([line(0)], ServiceConnectionError, "cut off"),
+        ([line(0), {"error": {"code": "model_changed", "detail": "x"}}], ModelChangedError, "x"),
         ([line(0), DONE], ScoregateError, "no result of item 1"),
         ([line(0), line(0)], ScoregateError, "item 0 is none, or is there twice"),
         ([line(0), line(7)], ScoregateError, "item 7 is none"),

@@ -3,16 +3,17 @@
 import httpx2 as httpx
 import pytest
 
-from scoregate import BadImage, Item, UrlNotAllowed, Warned
+from scoregate import Item
+from scoregate.errors import BadImageError, UrlNotAllowedError, WarnedError
 from tests.support.answers import numbered, request_of
 from tests.support.pictures import png
 
 ITEMS = [
-    Item("a square 0", "nowhere.png", id="gone"),
-    Item("a square 1", png()),
-    Item("a square 2", png(), references=[png("blue"), "nowhere.png"]),
-    Item("a square 3", png("green")),
-    Item("a square 4", "http://pictures/p.png"),
+    Item(prompt="a square 0", image="nowhere.png", id="gone"),
+    Item(prompt="a square 1", image=png()),
+    Item(prompt="a square 2", image=png(), references=[png("blue"), "nowhere.png"]),
+    Item(prompt="a square 3", image=png("green")),
+    Item(prompt="a square 4", image="http://pictures/p.png"),
 ]
 WARNING = {"warnings": ["item 1, vqascore: it is cut"], "warning_codes": [{"code": "cut", "item": 1}]}
 
@@ -26,10 +27,10 @@ def test_a_picture_that_cannot_be_read_is_the_error_of_its_item(answered):
     assert [{}, {"vqascore": 1.0}, {}, {"vqascore": 3.0}, {}] == [result.scores for result in report]
     assert report.partial
     errors = {result.index: result.errors["vqascore"] for result in report if result.errors}
-    assert [BadImage, BadImage, UrlNotAllowed] == [type(error) for error in errors.values()]
+    assert [BadImageError, BadImageError, UrlNotAllowedError] == [type(error) for error in errors.values()]
     assert "image: cannot read 'nowhere.png': No such file or directory" == errors[0].detail
     assert errors[2].detail.startswith("references/1: cannot read 'nowhere.png'")
-    with pytest.raises(BadImage, match=r"^item 0, vqascore: image: cannot read 'nowhere.png'"):
+    with pytest.raises(BadImageError, match=r"^item 0, vqascore: image: cannot read 'nowhere.png'"):
         report.raise_for_errors()
 
 
@@ -44,7 +45,7 @@ def test_a_warning_is_about_the_item_as_it_was_given(answered, strict):
 
     assert [(3, "item 3, vqascore: it is cut")] == [(each.item, str(each)) for each in report.warnings]
     assert [3] == [result.index for result in report if result.warnings]
-    assert strict == isinstance(report[3].errors.get("vqascore"), Warned)
+    assert strict == isinstance(report[3].errors.get("vqascore"), WarnedError)
 
 
 def test_items_that_all_fail_to_be_read_are_not_requested(answered):
@@ -58,7 +59,7 @@ def test_items_that_all_fail_to_be_read_are_not_requested(answered):
 
 def test_a_single_picture_that_cannot_be_read_is_raised(answered):
     """As any error of its metric."""
-    with pytest.raises(BadImage, match=r"^image: cannot read 'nowhere.png'"):
+    with pytest.raises(BadImageError, match=r"^image: cannot read 'nowhere.png'"):
         answered(numbered).score("nowhere.png", "x")
 
 
@@ -77,11 +78,11 @@ def test_a_picture_that_cannot_be_read_is_ranked_last(answered, on_error, accept
 
     assert [3, 1, 0, 2] == [each.index for each in ranking]
     assert accepted == [each.index for each in ranking.accepted]
-    assert [None, None, BadImage, BadImage] == [each.error and type(each.error) for each in ranking]
+    assert [None, None, BadImageError, BadImageError] == [each.error and type(each.error) for each in ranking]
     assert [] == list(answered(ranked).rank("x", ["gone.png"], on_error="block").accepted)
 
 
 def test_a_ranking_that_raises_errors_raises_that_of_such_a_picture(answered):
     """With its place, and before anything is sent."""
-    with pytest.raises(BadImage, match=r"^/images/1: cannot read 'gone.png'"):
+    with pytest.raises(BadImageError, match=r"^/images/1: cannot read 'gone.png'"):
         answered(ranked).rank("x", [png(), "gone.png"])

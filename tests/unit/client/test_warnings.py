@@ -6,7 +6,8 @@ import httpx2 as httpx
 import pytest
 
 import scoregate
-from scoregate import Notice, Warned
+from scoregate import Notice
+from scoregate.errors import WarnedError
 from scoregate.notices import notices_of
 from tests.support.answers import request_of, scored
 from tests.support.pictures import png
@@ -57,7 +58,7 @@ def test_a_score_has_the_warnings_about_its_metric(answered):
 
 def test_items_of_a_long_run_have_theirs(warning):
     """Each request numbers its items anew, and its results are numbered on."""
-    results = list(warning().score_many([(png(), str(n)) for n in range(6)], METRICS, batch=2))
+    results = list(warning().score_many([(png(), str(n)) for n in range(6)], METRICS, batch_size=2))
 
     assert [1, 3, 1, 3, 1, 3] == [len(result.warnings) for result in results]
 
@@ -79,7 +80,7 @@ def test_a_strict_client_has_an_error_for_what_is_warned_about(answered):
 
     assert [{"vqascore", "clipscore"}, {"vqascore"}] == [set(result.scores) for result in report]
     assert report.partial
-    with pytest.raises(Warned, match="item 1, clipscore: clipscore: the prompt was cut"):
+    with pytest.raises(WarnedError, match="item 1, clipscore: clipscore: the prompt was cut"):
         report.raise_for_errors()
 
 
@@ -93,7 +94,7 @@ def test_the_share_of_unknown_tokens_is_an_error_for_a_strict_client(answered):
 
     assert ("unknown_tokens", 0.25) == (notice.code, notice.share)
     assert 0.25 == pickle.loads(pickle.dumps(notice)).share
-    with pytest.raises(Warned, match="unknown to the model"):
+    with pytest.raises(WarnedError, match="unknown to the model"):
         answered(lambda asked: scored(asked, **content), strict=True).score(png(), "a")
 
 
@@ -108,9 +109,9 @@ def test_a_strict_client_refuses_scores_rankings_and_runs(answered):
 
     client = answered(answer, strict=True)
     for ask in (lambda: client.score(png(), "a"), lambda: client.rank("a", [png()])):
-        with pytest.raises(Warned, match="is a demo model"):
+        with pytest.raises(WarnedError, match="is a demo model"):
             ask()
-    assert all(isinstance(each.errors["vqascore"], Warned) for each in client.score_many([(png(), "a")]))
+    assert all(isinstance(each.errors["vqascore"], WarnedError) for each in client.score_many([(png(), "a")]))
 
 
 WRONG = {

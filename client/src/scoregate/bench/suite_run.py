@@ -29,6 +29,7 @@ from scoregate.cli.arguments import (
 )
 from scoregate.cli.batch import TIMEOUT_S, plan_of
 from scoregate.cli.reproduce import TOLERANCE, flat
+from scoregate.errors import ScoregateError
 from scoregate.evaluation.outcome import Drawings
 from scoregate.progress import say
 from scoregate.records import BadInput, NoResult
@@ -199,6 +200,8 @@ def tabulate(entry: Entry, report: Report, most: int) -> None:
     try:
         tables = {"benchmark": entry.benchmark.name} | benchmark_tables(entry.benchmark, entry.arguments)
         shown = worst(entry, most)
+    except ScoregateError:  # of the service, not of this benchmark's files
+        raise
     except (UsageFault, BadInput, OSError) as exc:
         report.failed = True
         report.leave_out(entry, f"failed: {exc}")

@@ -39,7 +39,10 @@ class UsageFault(Exception):
 
 def exit_code(error: scoregate.ScoregateError) -> int:
     """Return the code that *error* of a whole call ends the command with."""
-    if isinstance(error, scoregate.ConnectionFailed | scoregate.Timeout) or error.status in LATER:
+    if (
+        isinstance(error, scoregate.errors.ServiceConnectionError | scoregate.errors.ServiceTimeoutError)
+        or error.status in LATER
+    ):
         return UNREACHABLE
     if error.code == NOT_LOADED:
         return USAGE

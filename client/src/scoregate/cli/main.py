@@ -83,12 +83,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return OK
     except (UsageFault, BadInput) as exc:
         return failed(shown(exc), USAGE)
-    except OSError as exc:  # a file that was named can't be read or written
-        return failed(shown(f"{exc.filename}: {exc.strerror}" if exc.filename else exc), USAGE)
     except NoResult as exc:
         return failed(shown(exc), NO_SCORE)
-    except scoregate.ScoregateError as exc:
+    except scoregate.ScoregateError as exc:  # before OSError, which the service's absence is, too
         return failed(described(exc), exit_code(exc))
+    except OSError as exc:  # a file that was named can't be read or written
+        return failed(shown(f"{exc.filename}: {exc.strerror}" if exc.filename else exc), USAGE)
 
 
 def failed(why: str, code: int) -> int:

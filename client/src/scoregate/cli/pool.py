@@ -208,7 +208,7 @@ def joined(arguments: argparse.Namespace) -> Iterator[Pool]:
 
     Raises:
         BadInput: a package is missing, no models are named, or the cluster cannot be joined.
-        ConnectionFailed: there is no cluster at the address.
+        ServiceConnectionError: there is no cluster at the address.
     """
     try:
         gate, cluster = server(), import_module("service.serving.ray.cluster")
@@ -221,7 +221,7 @@ def joined(arguments: argparse.Namespace) -> Iterator[Pool]:
         except gate.FAULTS as exc:
             text = str(exc).replace("runtime.address", "--ray")
             if isinstance(exc, gate.LATER):
-                raise scoregate.ConnectionFailed(text) from exc
+                raise scoregate.errors.ServiceConnectionError(text) from exc
             raise BadInput(EXTRA.format("Ray") if "needs Ray" in text else text) from exc
         except ImportError as exc:
             raise BadInput(EXTRA.format(exc.name)) from exc

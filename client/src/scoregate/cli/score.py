@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         pictures = [tile for name, data in pictures for tile in tiles_of(name, data, grid)]
     prompts = list(dict.fromkeys(arguments.prompts)) or [""]
     items = [
-        scoregate.Item(prompt, picture, orient=arguments.orient)
+        scoregate.Item(prompt=prompt, image=picture, orient=arguments.orient)
         for _, picture in pictures
         for prompt in prompts
     ]

@@ -261,7 +261,7 @@ class Unreadable:
         raise ValueError(self._why)
 
 
-def read(
+def read_dataset(
     source: str | PathLike[str],
     metrics: Sequence[str] = (),
     *,
@@ -305,4 +305,4 @@ def read(
             picture: Any = row.read()
         except (OSError, ValueError) as exc:
             picture = Unreadable(row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}")
-        yield Item(row.prompt, picture, id=row.image or row.place, options=row.options)
+        yield Item(prompt=row.prompt, image=picture, id=row.image or row.place, options=row.options)

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from scoregate.errors import BadImage, reason_of
+from scoregate.errors import BadImageError, reason_of
 from scoregate.images import is_url, of_pillow
 from scoregate.records import POINTER, is_pointer
 
@@ -68,7 +68,7 @@ def readable(picture: bytes) -> bytes:
         raise ValueError("is HEIC: pip install pillow-heif, and it is converted") from None
     try:
         return of_pillow(open_heif(picture).to_pillow())
-    except (BadImage, OSError, ValueError, RuntimeError, EOFError) as exc:
+    except (BadImageError, OSError, ValueError, RuntimeError, EOFError) as exc:
         raise ValueError(f"is HEIC that cannot be read: {reason_of(exc)}") from None
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scoregate.data.datasets import Dataset, renumbered
 from scoregate.data.rows import Row
-from scoregate.errors import BadImage, reason_of
+from scoregate.errors import BadImageError, reason_of
 from scoregate.images import of_pillow
 from scoregate.records import BadInput
 
@@ -90,7 +90,7 @@ def cut(sheet: bytes, grid: Grid, number: int) -> bytes:
             if not (width and height and box[2] <= image.width and box[3] <= image.height):
                 raise ValueError(f"a sheet of {image.width} x {image.height} pixels has no tile {number}")
             return of_pillow(image.crop(box))
-    except (OSError, SyntaxError, BadImage, Image.DecompressionBombError) as exc:
+    except (OSError, SyntaxError, BadImageError, Image.DecompressionBombError) as exc:
         raise ValueError(f"the sheet cannot be read: {reason_of(exc)}") from None
 
 

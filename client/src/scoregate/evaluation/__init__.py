@@ -11,8 +11,7 @@ from scoregate.evaluation.geneval import GenEval, geneval
 from scoregate.evaluation.ordering import Ordering, SignedRank, ordering, signed_rank
 from scoregate.evaluation.pairs import PairAccuracy, Preference, pair_accuracy, preference
 from scoregate.evaluation.raters import Alpha, Convergence, alpha, convergence
-from scoregate.evaluation.tables import Table
-from scoregate.evaluation.tables import read_table as read
+from scoregate.evaluation.tables import Table, read_table
 from scoregate.evaluation.templates import Reliable, reliable
 from scoregate.evaluation.ts2 import Ts2, ts2
 from scoregate.evaluation.winoground import Winoground, winoground
@@ -43,7 +42,7 @@ __all__ = [
     "ordering",
     "pair_accuracy",
     "preference",
-    "read",
+    "read_table",
     "reliable",
     "signed_rank",
     "ts2",

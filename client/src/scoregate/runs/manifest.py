@@ -251,7 +251,7 @@ def stored(client: scoregate.Client, id: str) -> scoregate.QuestionSet | None:
     """Return the set that the service has under *id*, if any.  Raises `ScoregateError`."""
     try:
         return client.question_set(id)
-    except scoregate.UnknownQuestionSet:
+    except scoregate.errors.UnknownQuestionSetError:
         return None
 
 

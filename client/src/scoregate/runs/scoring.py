@@ -71,7 +71,7 @@ def score(
             options=plan.options,
             explain=plan.explain,
             concurrency=concurrency,
-            batch=ITEMS,
+            batch_size=ITEMS,
             allow_model_change=True,  # `keep` compares with the plan
         )
         for answer in answers:
@@ -145,8 +145,8 @@ def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Ro
             progress.step(resumed=True)
             continue
         item = scoregate.Item(
-            row.prompt,
-            files if row.frames else files[0],
+            prompt=row.prompt,
+            image=files if row.frames else files[0],
             options=row.options,
             metrics=row.metrics,
             references=references,

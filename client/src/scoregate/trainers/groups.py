@@ -13,7 +13,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from scoregate.aio import AsyncClient
-from scoregate.errors import Invalid, ScoregateError
+from scoregate.errors import InvalidError, ScoregateError
 from scoregate.items import Item
 from scoregate.results import Result
 from scoregate.trainers.outcomes import WeightedSum, weights_of
@@ -75,7 +75,7 @@ async def win_rates(
         how: further arguments of `AsyncClient.compare`.
     """
     if len(items) < 2:
-        return [Result.failed(0, None, metrics, Invalid(ALONE)) for _ in items], []
+        return [Result.failed(0, None, metrics, InvalidError(ALONE)) for _ in items], []
     rates: list[dict[str, float]] = [{} for _ in items]
     errors: list[dict[str, ScoregateError]] = [{} for _ in items]
     comparisons = []

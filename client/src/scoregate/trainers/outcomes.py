@@ -8,12 +8,22 @@ from itertools import chain
 from math import isfinite
 from typing import Any, TypeVar
 
-from scoregate.errors import ConnectionFailed, Invalid, ScoregateError, Timeout, TooLarge
+from scoregate.errors import (
+    InvalidError,
+    ScoregateError,
+    ServiceConnectionError,
+    ServiceTimeoutError,
+    TooLargeError,
+)
 from scoregate.items import names_of
 from scoregate.results import Result
 
 T = TypeVar("T")
-WHOLE = (ConnectionFailed, Timeout, ScoregateError)  # the last as itself: a response of an unknown form
+WHOLE = (
+    ServiceConnectionError,
+    ServiceTimeoutError,
+    ScoregateError,
+)  # the last as itself: a response of an unknown form
 
 
 class Scored(float):
@@ -191,7 +201,7 @@ def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:
 
 def of_the_sample(outcome: Outcome) -> bool:
     """Return True for an error that the picture or its prompt has caused."""
-    return isinstance(outcome, Invalid) and of_one(outcome)
+    return isinstance(outcome, InvalidError) and of_one(outcome)
 
 
 def of_one(error: ScoregateError) -> bool:
@@ -208,7 +218,7 @@ def of_one(error: ScoregateError) -> bool:
 
 def concerns_some(error: ScoregateError) -> bool:
     """Return True if a request was rejected for its size, or for single items."""
-    return isinstance(error, TooLarge) or names(error, "/items")
+    return isinstance(error, TooLargeError) or names(error, "/items")
 
 
 def names(error: ScoregateError, place: str) -> bool:

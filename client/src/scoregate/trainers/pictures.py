@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any
 
-from scoregate.errors import BadImage
+from scoregate.errors import BadImageError
 from scoregate.images import encoded
 from scoregate.items import Item
 
@@ -39,7 +39,7 @@ def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
 
     Returns:
         uint8 arrays of HWC for tensors and arrays, otherwise the given objects.  A picture with NaN or
-        an infinity is replaced by a `BadImage`.
+        an infinity is replaced by a `BadImageError`.
 
     Raises:
         ValueError: the shape is not valid, or floats are clearly outside [0, 1].
@@ -91,10 +91,10 @@ def in_bytes(images: Any) -> list[Any]:
 
 
 def without_broken(images: Any, library: Any) -> list[Any]:
-    """Return the pixels of each picture as `in_bytes` does, or a `BadImage` if a value is not finite."""
+    """Return the pixels of each picture as `in_bytes` does, or a `BadImageError` if a value is not finite."""
     finite = library.isfinite(images).reshape(len(images), -1).all(1).tolist()
     good = iter(in_bytes(images[finite]))
-    return [next(good) if here else BadImage("the picture holds NaN or an infinity") for here in finite]
+    return [next(good) if here else BadImageError("the picture holds NaN or an infinity") for here in finite]
 
 
 def on_host(images: Any) -> list[Any]:
@@ -137,7 +137,7 @@ def items_of(
     channels: int | None,
     references: Sequence[Any] | None = None,
     encode: str = "raw",
-) -> list[Item | BadImage]:
+) -> list[Item | BadImageError]:
     """
     Return an item for each picture, or the error of its encoding.
 
@@ -157,22 +157,22 @@ def items_of(
     return [item_of(str(prompt), *both) for prompt, *both in zip(prompts, files, related, strict=True)]
 
 
-def item_of(prompt: str, file: Any, references: Any) -> Item | BadImage:
+def item_of(prompt: str, file: Any, references: Any) -> Item | BadImageError:
     """Return an item, or the error of one of its pictures."""
-    broken = next((each for each in (file, references) if isinstance(each, BadImage)), None)
-    return broken or Item(prompt, file, references=references)
+    broken = next((each for each in (file, references) if isinstance(each, BadImageError)), None)
+    return broken or Item(prompt=prompt, image=file, references=references)
 
 
 def in_a_file(image: Any, encode: str) -> Any:
     """Encode a picture, or each frame of a list; return the error if it fails."""
-    if isinstance(image, BadImage):
+    if isinstance(image, BadImageError):
         return image
     if isinstance(image, (list, tuple)):
         frames = [in_a_file(frame, encode) for frame in pictures(image)]
-        return next((frame for frame in frames if isinstance(frame, BadImage)), frames)
+        return next((frame for frame in frames if isinstance(frame, BadImageError)), frames)
     try:
         return in_form(encoded(image), encode)
-    except BadImage as error:
+    except BadImageError as error:
         return error
 
 

@@ -16,7 +16,7 @@ from scoregate.addresses import addresses_of
 from scoregate.aio import AsyncClient
 from scoregate.answers import lower_is_better, understood
 from scoregate.client import Client, asynchronous
-from scoregate.errors import Conflict, ScoregateError, UnknownMetric
+from scoregate.errors import ConflictError, ScoregateError, UnknownMetricError
 from scoregate.items import Item, names_of
 from scoregate.notices import ScoregateWarning
 from scoregate.portal import Portal, Portals
@@ -249,7 +249,9 @@ class Reward:
         served = self._served()
         for metric in self.names:
             if metric not in served:
-                raise UnknownMetric(f"the service has no metric {metric!r}, but {', '.join(sorted(served))}")
+                raise UnknownMetricError(
+                    f"the service has no metric {metric!r}, but {', '.join(sorted(served))}"
+                )
             if not self.group_by and lower_is_better(served[metric]) and self._is_sought(metric):
                 warnings.warn(
                     f"lower scores of {metric} are better, and trainers seek high rewards: give it a"
@@ -298,7 +300,7 @@ class Reward:
             try:
                 await change(name)
                 return
-            except Conflict as error:
+            except ConflictError as error:
                 pause = pause_s([error], attempt)
                 if clock() + pause > deadline:
                     raise

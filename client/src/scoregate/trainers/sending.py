@@ -13,17 +13,17 @@ from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.errors import (
-    ConnectionFailed,
-    LaneFull,
-    MemoryFull,
-    ModelFault,
-    NotReady,
-    Overloaded,
-    QuestionLLMFailed,
-    QuotaExceeded,
+    LaneFullError,
+    MemoryFullError,
+    ModelFaultError,
+    NotReadyError,
+    OverloadedError,
+    QuestionLLMFailedError,
+    QuotaExceededError,
     ScoregateError,
-    Timeout,
-    UpstreamFailed,
+    ServiceConnectionError,
+    ServiceTimeoutError,
+    UpstreamFailedError,
 )
 from scoregate.items import Item
 from scoregate.notices import Notice, ScoregateWarning
@@ -31,8 +31,15 @@ from scoregate.results import Result
 from scoregate.trainers.groups import win_rates
 from scoregate.trainers.outcomes import Outcome, Scored, WeightedSum, concerns_some
 
-AWAY = (ConnectionFailed, LaneFull, MemoryFull, NotReady, Overloaded, QuotaExceeded)  # until the deadline
-FAULTS = (ModelFault, QuestionLLMFailed, UpstreamFailed)
+AWAY = (
+    ServiceConnectionError,
+    LaneFullError,
+    MemoryFullError,
+    NotReadyError,
+    OverloadedError,
+    QuotaExceededError,
+)  # until the deadline
+FAULTS = (ModelFaultError, QuestionLLMFailedError, UpstreamFailedError)
 MOST_FAULTS = 3  # attempts at a call that a model failed
 LONGEST_S = 8.0  # between two attempts, unless the service requires more
 
@@ -148,10 +155,11 @@ def better(before: Any, outcome: Outcome) -> Outcome:
     """
     Return which of two outcomes of an item to keep; *before* is the item itself the first time.
 
-    A reward without some part stays if the next attempt fails, and so does the error before a `Timeout`.
+    A reward without some part stays if the next attempt fails, and so does the error before a
+    `ServiceTimeoutError`.
     """
     stays = isinstance(before, Scored) or (
-        isinstance(outcome, Timeout) and isinstance(before, ScoregateError)
+        isinstance(outcome, ServiceTimeoutError) and isinstance(before, ScoregateError)
     )
     return before if stays and isinstance(outcome, ScoregateError) else outcome
 

@@ -7,7 +7,7 @@ import PIL.Image
 import pytest
 import torch
 
-from scoregate.errors import BadImage
+from scoregate.errors import BadImageError
 from scoregate.trainers import Reward
 from scoregate.trainers.pictures import in_a_file
 
@@ -33,7 +33,7 @@ def test_files_are_sent_as_they_are():
 
 def test_pixels_that_are_none_are_an_error_in_every_encoding():
     """And no black picture."""
-    assert isinstance(in_a_file(np.full((8, 8, 3), np.nan), "jpeg"), BadImage)
+    assert isinstance(in_a_file(np.full((8, 8, 3), np.nan), "jpeg"), BadImageError)
 
 
 def test_an_encoding_that_does_not_exist_is_a_mistake():

@@ -5,7 +5,7 @@ import PIL.Image
 import pytest
 import torch
 
-from scoregate.errors import BadImage
+from scoregate.errors import BadImageError
 from scoregate.trainers.pictures import pictures
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 8, 6, 3), np.uint8)
@@ -47,7 +47,7 @@ def test_a_picture_that_is_not_finite_costs_no_other(bad):
     batch[1, 2, 3, 4] = bad
     first, second, third = pictures(batch)
 
-    assert isinstance(second, BadImage)
+    assert isinstance(second, BadImageError)
     assert (first == PIXELS[0]).all()
     assert (third == PIXELS[2]).all()
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from scoregate.errors import UnknownMetric
+from scoregate.errors import UnknownMetricError
 from scoregate.trainers.reward import NoScore, Reward
 from tests.process.client.trainers.standins import (
     GroupwiseRewardModel,
@@ -99,7 +99,7 @@ def test_a_group_gets_the_win_rates_of_its_samples(model, client):
 
 def test_a_metric_that_is_not_served_ends_the_start(model):
     """And not the first step."""
-    with pytest.raises(UnknownMetric, match="no metric 'hpsv9', but clip_i, clipscore"):
+    with pytest.raises(UnknownMetricError, match="no metric 'hpsv9', but clip_i, clipscore"):
         model(metric="hpsv9")
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import torch
 
-from scoregate.errors import BadImage
+from scoregate.errors import BadImageError
 from scoregate.trainers.reward import Reward
 from scoregate.trainers.verl_omni import compute_score
 from tests.process.client.trainers.standins import MultiVisualRewardManager
@@ -81,7 +81,7 @@ def test_a_sample_without_a_score_raises(service):
     picture = torch.rand(3, 8, 8) * torch.nan
     required = MultiVisualRewardManager(compute_score, required=True, server_url=service)
 
-    with pytest.raises(BadImage, match="NaN"):
+    with pytest.raises(BadImageError, match="NaN"):
         asyncio.run(compute_score(solution_image=picture, ground_truth="a", server_url=service))
     with pytest.raises(RuntimeError, match="Required sub-reward failed"):
         asyncio.run(required.run([(picture, "a")]))

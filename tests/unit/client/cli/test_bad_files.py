@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scoregate import BadImage, records
+from scoregate import records
+from scoregate.errors import BadImageError
 from scoregate.images import encoded
 from tests.unit.client.cli.served import Service, metric
 
@@ -67,7 +68,7 @@ def test_a_device_as_the_results_of_a_manifest_is_not_read(command, service, end
 
 def test_the_client_does_not_read_a_device_or_a_pipe(endless):
     """As a picture."""
-    with pytest.raises(BadImage, match="not a regular file"):
+    with pytest.raises(BadImageError, match="not a regular file"):
         encoded(endless)
 
 

@@ -87,5 +87,5 @@ def test_one_picture_is_scored_without_a_prompt(command, service):
 
 
 def test_items_are_read_without_prompts(folder):
-    """By `scoregate.read`."""
-    assert [None, None] == [item.prompt for item in scoregate.read(folder, no_prompt=True)]
+    """By `scoregate.read_dataset`."""
+    assert [None, None] == [item.prompt for item in scoregate.read_dataset(folder, no_prompt=True)]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scoregate import read
+from scoregate import read_dataset
 from scoregate.data.datasets import Dataset
 from scoregate.records import BadInput
 from tests.support.pictures import png
@@ -36,7 +36,7 @@ def test_a_file_has_the_prompts_by_the_names_of_pictures(folder, tmp_path, name)
     dataset = Dataset(folder, prompts=tmp_path / name)
 
     assert [("a.png", "a cat", PICTURE), ("sub/b.jpg", "a dog", PICTURE)] == pairs(dataset)
-    assert ["a cat", "a dog"] == [item.prompt for item in read(folder, prompts=str(tmp_path / name))]
+    assert ["a cat", "a dog"] == [item.prompt for item in read_dataset(folder, prompts=str(tmp_path / name))]
 
 
 def test_columns_of_a_file_of_prompts_may_have_other_names(folder, tmp_path):

@@ -255,11 +255,11 @@ def test_the_alpha_of_dsgs_ratings_is_reproduced(evaluate):
 
 def test_the_alpha_of_tifas_ratings_is_reproduced(evaluate, written):
     """Two ratings of 800 pictures."""
-    from scoregate.evaluation import read
+    from scoregate.evaluation import read_table
 
     rows = [
         {"unit": place, "rater": rater, "rating": record.values[rater]}
-        for place, record in enumerate(read(TIFA).records)
+        for place, record in enumerate(read_table(TIFA).records)
         for rater in ("first", "second")
     ]
     found = evaluate(

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from scoregate.evaluation import BadInput, read
+from scoregate.evaluation import BadInput, read_table
 
 ROWS = [{"a": 1.5, "b": "x"}, {"a": 2.5, "b": "y"}]
 KINDS = ["t.csv", "t.jsonl", "t.ndjson", "t.parquet", "t.csv.gz", "t.jsonl.gz", "t.parquet.gz"]
@@ -13,7 +13,7 @@ KINDS = ["t.csv", "t.jsonl", "t.ndjson", "t.parquet", "t.csv.gz", "t.jsonl.gz", 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_holds_the_same_columns(written, name):
     """Packed or not."""
-    table = read(written(ROWS, name))
+    table = read_table(written(ROWS, name))
 
     assert [1.5, 2.5] == table.numbers("a").tolist()
     assert ["x", "y"] == table.texts("b")
@@ -25,7 +25,7 @@ def test_lines_of_batch_are_rows(written):
         {"row": 1, "scores": {"vqascore": 0.9}, "errors": {}, "columns": {"rating": 5}},
         {"row": 2, "scores": {}, "errors": {"vqascore": {"code": "x"}}, "columns": {"rating": 1}},
     ]
-    table = read(written(rows))
+    table = read_table(written(rows))
 
     assert [0.9, pytest.approx(math.nan, nan_ok=True)] == table.numbers("vqascore").tolist()
     assert [5, 1] == table.numbers("rating").tolist()
@@ -33,7 +33,7 @@ def test_lines_of_batch_are_rows(written):
 
 def test_numbers_in_quotes_are_read_and_counted(written):
     """As they stand in a released table."""
-    table = read(written([{"a": '"0.5"'}, {"a": '0.25"'}, {"a": "1"}, {"a": ""}], "t.csv"))
+    table = read_table(written([{"a": '"0.5"'}, {"a": '0.25"'}, {"a": "1"}, {"a": ""}], "t.csv"))
 
     assert [0.5, 0.25, 1.0] == table.numbers("a").tolist()[:3]
     assert math.isnan(table.numbers("a")[3])
@@ -42,7 +42,7 @@ def test_numbers_in_quotes_are_read_and_counted(written):
 
 def test_rows_with_an_empty_cell_are_left_out_and_counted(written):
     """Empty, null and NaN."""
-    table = read(
+    table = read_table(
         written([{"a": 1, "b": "x"}, {"a": None, "b": "x"}, {"a": 2, "b": " "}, {"a": float("nan")}])
     )
     a, b = table.complete(table.numbers("a"), table.texts("b"))
@@ -66,12 +66,12 @@ def test_rows_with_an_empty_cell_are_left_out_and_counted(written):
 def test_what_is_no_number_is_named_with_its_row_and_column(written, cell, said):
     """Nothing is guessed."""
     with pytest.raises(BadInput, match=rf"row 2, column a: {said}"):
-        read(written([{"a": 1}, {"a": cell}])).numbers("a")
+        read_table(written([{"a": 1}, {"a": cell}])).numbers("a")
 
 
 def test_a_cell_after_rows_that_were_left_out_is_named_with_its_own_row(written):
     """The row counts in the file."""
-    table = read(written([{"a": None}, {"a": "1"}, {"a": "x"}]))
+    table = read_table(written([{"a": None}, {"a": "1"}, {"a": "x"}]))
     (cells,) = table.complete(table.texts("a"))
 
     with pytest.raises(BadInput, match=r"row 3, column a: .*'x'"):
@@ -81,7 +81,7 @@ def test_a_cell_after_rows_that_were_left_out_is_named_with_its_own_row(written)
 def test_a_column_that_is_not_there_is_named_with_those_that_are(written):
     """A misspelt name is seen at once."""
     with pytest.raises(BadInput, match="no column c; there are a, b"):
-        read(written(ROWS)).numbers("c")
+        read_table(written(ROWS)).numbers("c")
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path, name, conten
     path.write_bytes(content)
 
     with pytest.raises(BadInput, match=said):
-        read(path)
+        read_table(path)
 
 
 def test_labels_are_0_or_1_in_words_too(written):
     """Anything else is no label."""
     rows = [{"a": "true"}, {"a": 0}, {"a": False}, {"a": 1.0}]
-    assert [1, 0, 0, 1] == read(written(rows)).labels("a").tolist()
+    assert [1, 0, 0, 1] == read_table(written(rows)).labels("a").tolist()
     with pytest.raises(BadInput, match="'maybe' is not a label"):
-        read(written([{"a": "maybe"}])).labels("a")
+        read_table(written([{"a": "maybe"}])).labels("a")

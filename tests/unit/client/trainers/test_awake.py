@@ -5,7 +5,7 @@ from collections import Counter
 import httpx2 as httpx
 import pytest
 
-from scoregate import Conflict, NotFound
+from scoregate.errors import ConflictError, NotFoundError
 from scoregate.trainers import reward as module
 from scoregate.trainers.reward import Reward
 
@@ -85,7 +85,7 @@ def test_models_may_be_named(awake):
 def test_a_model_that_cannot_be_loaded_is_the_error(awake):
     """Those that were loaded are offloaded, the others are not touched."""
     service = Service("questions")
-    with pytest.raises(NotFound, match="no questions"), awake(service):
+    with pytest.raises(NotFoundError, match="no questions"), awake(service):
         pytest.fail("the context was opened")
 
     assert [*LOADED, ("offload", "vqa")] == service.changes
@@ -103,5 +103,5 @@ def test_a_change_by_another_rank_is_waited_for(awake, monkeypatch):
 
 def test_a_change_that_does_not_end_is_the_error(awake):
     """When the time is up."""
-    with pytest.raises(Conflict), awake(Service(conflicts=99), timeout_s=0.01):
+    with pytest.raises(ConflictError), awake(Service(conflicts=99), timeout_s=0.01):
         pytest.fail("the context was opened")

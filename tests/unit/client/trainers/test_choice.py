@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scoregate.errors import ConnectionFailed
+from scoregate.errors import ServiceConnectionError
 from scoregate.trainers.diffusers import best_of_n, gate
 from scoregate.trainers.reward import NoScore
 from tests.support.pictures import png
@@ -50,7 +50,7 @@ def test_a_gate_that_does_not_hear_the_direction_is_open_or_closed_as_it_was_tol
     reward = lower()
 
     def away(self):
-        raise ConnectionFailed("gone")
+        raise ServiceConnectionError("gone")
 
     monkeypatch.setattr(type(reward), "lower_is_better", away)
     assert [shown] * 3 == gate([png()] * 3, SCORES, 0.3, on_error=on_error, reward=reward)

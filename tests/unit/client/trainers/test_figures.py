@@ -5,7 +5,7 @@ import logging
 import httpx2 as httpx
 import pytest
 
-from scoregate.errors import BadImage
+from scoregate.errors import BadImageError
 from scoregate.trainers.figures import log, statistics
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import answer
@@ -43,7 +43,7 @@ def test_masked_pictures_warnings_and_cache_hits_are_counted(scripted):
 
 def test_figures_of_pictures_without_any_score_are_no_numbers_of_scores():
     """No 0, and no NaN."""
-    assert {"scoregate/masked": 1.0, "scoregate/warnings": 0.0} == statistics([BadImage("x")], ["a"])
+    assert {"scoregate/masked": 1.0, "scoregate/warnings": 0.0} == statistics([BadImageError("x")], ["a"])
 
 
 class Run:

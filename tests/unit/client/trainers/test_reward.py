@@ -65,7 +65,7 @@ def test_a_refusal_that_names_an_item_costs_only_that_one(scripted):
     prompts[5] = "-1"
     outcomes = reward.outcomes([PICTURE] * 9, prompts)
 
-    assert isinstance(outcomes.pop(5), errors.Invalid)
+    assert isinstance(outcomes.pop(5), errors.InvalidError)
     assert [float(prompt) for prompt in prompts if prompt != "-1"] == outcomes
 
 

@@ -6,7 +6,8 @@ import warnings
 import httpx2 as httpx
 import pytest
 
-from scoregate import ScoregateWarning, Warned
+from scoregate import ScoregateWarning
+from scoregate.errors import WarnedError
 from scoregate.trainers.flow_grpo import factory
 from scoregate.trainers.reward import NoScore, Reward
 from scoregate.trainers.trl import reward_function
@@ -66,7 +67,7 @@ def test_a_strict_reward_has_no_score_for_what_is_warned_about(scripted):
     reward, double = scripted(warning, warning, strict=True)
     bad, good = reward.outcomes([png()] * 2, ["0.1", "0.2"])
 
-    assert isinstance(bad, Warned)
+    assert isinstance(bad, WarnedError)
     assert 0.2 == good
     assert 1 == len(double.requests)
     with pytest.raises(NoScore, match="picture 0: warned: vqascore: the question was cut"):

@@ -13,7 +13,7 @@ from math import exp
 from statistics import fmean
 from typing import Any
 
-from scoregate.errors import NoText
+from scoregate.errors import NoTextError
 from scoregate.results import Result
 from scoregate.trainers.outcomes import Outcome
 from scoregate.trainers.sending import left_out
@@ -57,8 +57,8 @@ class Step:
     def add(self, outcome: Outcome, result: Result) -> None:
         """Add the scores of a watched picture."""
         errors = [*result.errors.values(), outcome, *left_out(outcome).values()]
-        self.no_text.append(any(isinstance(each, NoText) for each in errors))
-        self.failed.append(any(not isinstance(each, NoText) for each in result.errors.values()))
+        self.no_text.append(any(isinstance(each, NoTextError) for each in errors))
+        self.failed.append(any(not isinstance(each, NoTextError) for each in result.errors.values()))
         for metric, score in result.scores.items():
             self.scores.setdefault(metric, newest()).append(score)
 

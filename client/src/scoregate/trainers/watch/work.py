@@ -17,7 +17,7 @@ from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.answers import lower_is_better, understood
-from scoregate.errors import NoText, ScoregateError, UnknownMetric, reason_of
+from scoregate.errors import NoTextError, ScoregateError, UnknownMetricError, reason_of
 from scoregate.items import Item
 from scoregate.portal import Portal
 from scoregate.results import Result
@@ -192,7 +192,7 @@ class Watching:
             failed = exc if isinstance(exc, ScoregateError) else ScoregateError(reason_of(exc))
             result = Result.failed(0, None, names, failed)
         for metric, error in result.errors.items():
-            if not isinstance(error, NoText):
+            if not isinstance(error, NoTextError):
                 self._log_once(f"{metric} has no score", error)
         return result
 
@@ -202,7 +202,7 @@ class Watching:
             models = await client.models()
             self._entries = understood(lambda: {name: dict(of) for name, of in models["metrics"].items()})
         unknown = [name for name in self._watch.names if name not in self._entries]
-        errors = {name: UnknownMetric(f"the service has no metric {name!r}") for name in unknown}
+        errors = {name: UnknownMetricError(f"the service has no metric {name!r}") for name in unknown}
         served = [name for name in self._watch.names if name not in errors]
         if not served:
             raise errors[unknown[0]]

@@ -7,7 +7,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from scoregate.errors import ModelFault, NoText
+from scoregate.errors import ModelFaultError, NoTextError
 from scoregate.results import Result
 from scoregate.trainers.outcomes import Scored
 from scoregate.trainers.watch.step import (
@@ -69,13 +69,13 @@ def test_prompts_are_compared_by_seed_and_step():
 def test_figures_are_means_and_shares_of_a_step():
     """Of all rewards, and of the pictures that the watch has scored."""
     without = Scored(2.0)
-    without.left_out = {"ocr": NoText("x")}
+    without.left_out = {"ocr": NoTextError("x")}
     step = Step(3)
     step.rewards.extend([1.0, 2.0, 3.0])
     step.add(Scored(1.0), result({"artifact": 0.5, "ocr": 1.0}))
-    step.add(Scored(1.0), result({"artifact": 0.7}, ocr=NoText("x")))
+    step.add(Scored(1.0), result({"artifact": 0.7}, ocr=NoTextError("x")))
     step.add(without, result({"artifact": 0.9, "ocr": 0.0}))
-    step.add(NoText("x"), result({}, artifact=ModelFault("x"), ocr=ModelFault("x")))
+    step.add(NoTextError("x"), result({}, artifact=ModelFaultError("x"), ocr=ModelFaultError("x")))
     step.saturated.extend([True, False])
 
     assert {
