@@ -361,7 +361,7 @@ def with_options(dataset: Dataset, served: Mapping[str, Any], client: scoregate.
     asking = [name for name in dataset.metrics if served["metrics"].get(name, {}).get("style")]
     texts = set[str]()
     if dataset.table is not None and kind(dataset.table) in TABLES_OF_TEXT:
-        with suppress(scoregate.NotFound):  # behind a gateway that has no such path
+        with suppress(scoregate.errors.NotFoundError):  # behind a gateway that has no such path
             texts = texts_in(client.openapi())
     return replace(dataset, asking=asking, texts=texts)
 
