@@ -235,19 +235,20 @@ class RemoteBackend(QueuedBackend):
 
     async def _outcome(self, job: Job) -> Any:
         """Return the server's outcome, or the error that takes its place."""
-        headers = {"X-Request-Id": job.request_id, "X-Vllm-Priority": PRIORITY[job.lane]}
-        if job.span.traceparent:
-            headers["traceparent"] = job.span.traceparent
         try:
-            await self._trust.check()
-            return await self._answer(job.prepared, partial(self._upstream.post, headers=headers))
+            await self._trust.check()  # meanwhile the job may become interactive
+            headers = {"X-Request-Id": job.request_id, "X-Vllm-Priority": PRIORITY[job.lane]}
+            if job.span.traceparent:
+                headers["traceparent"] = job.span.traceparent
+            post, urgent = partial(self._upstream.post, headers=headers), job.lane == INTERACTIVE
+            return await self._answer(job.prepared, post, urgent=urgent)
         except Exception as exc:
             return self._error(exc)
 
-    async def _answer(self, call: Prepared, post: Post) -> Any:
+    async def _answer(self, call: Prepared, post: Post, *, urgent: bool = False) -> Any:
         """Return the server's outcome, and note whether it answered.  Raises what the model raises."""
         try:
-            outcome = await self._joined.answer(call, post)
+            outcome = await self._joined.answer(call, post, urgent=urgent)
         except UpstreamError as error:
             self._last_calls.failed(call, error, self._clock())
             if isinstance(error, Unreachable):

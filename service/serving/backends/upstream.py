@@ -250,8 +250,10 @@ def explained(error: Exception) -> str:
 
 @dataclass(eq=False, slots=True)
 class Joint:
-    """Calls that are collected for one request."""
+    """Calls that are collected for one request.  The first one's *post* sends it, or that of an urgent one."""
 
+    post: Post
+    urgent: bool
     calls: list[Prepared] = field(default_factory=list)
     work: "asyncio.Task[Sequence[Any]] | None" = None
 
@@ -280,16 +282,18 @@ class Joined:
         """Cancel the requests that are sent."""
         await self._sending.cancel()
 
-    async def answer(self, call: Prepared, post: Post) -> Any:
-        """Return the outcome of *call*; the first call's *post* sends the request.  Raises what it raises."""
+    async def answer(self, call: Prepared, post: Post, *, urgent: bool = False) -> Any:
+        """Return the outcome of *call*.  Raises what *post* raises, which may send those of others, too."""
         key = self._model.together(call)
         if not key:
             return await self._model.answer(call, post)
         joint = self._open.get(key)
         if joint is None:
-            joint = self._open[key] = Joint()
-            joint.work = self._sending.start(self._send(key, joint, post))
+            joint = self._open[key] = Joint(post, urgent)
+            joint.work = self._sending.start(self._send(key, joint))
             joint.work.add_done_callback(retrieved)
+        if urgent and not joint.urgent:
+            joint.post, joint.urgent = post, True
         place = len(joint.calls)
         joint.calls.append(call)
         if len(joint.calls) >= self._most:
@@ -300,13 +304,13 @@ class Joined:
             raise outcome
         return outcome
 
-    async def _send(self, key: str, joint: Joint, post: Post) -> Sequence[Any]:
+    async def _send(self, key: str, joint: Joint) -> Sequence[Any]:
         """Collect calls, and send them."""
         if self._most > 1:
             await self._sleep(COLLECT_S)
         if self._open.get(key) is joint:
             del self._open[key]
-        return await self._answers(joint.calls, post)
+        return await self._answers(joint.calls, joint.post)
 
     async def _answers(self, calls: Sequence[Prepared], post: Post) -> Sequence[Any]:
         """Return the outcome of each call, or its error."""

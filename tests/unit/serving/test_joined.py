@@ -136,3 +136,24 @@ async def test_an_error_in_a_calls_place_is_that_calls_alone(sent, post):
 
     assert ["4", "was refused"] == list(map(str, found))
     assert [[2, 50]] == sent
+
+
+async def test_a_request_is_as_urgent_as_the_most_urgent_of_its_calls():
+    """An interactive call that joins bulk calls sends the request, with its own priority."""
+    sent = []
+
+    def post_of(caller):
+        async def post(path, body):
+            sent.append((caller, body["numbers"]))
+            return {}
+
+        return post
+
+    joined = joining(10)
+    calls = ((2, "bulk", False), (4, "first", True), (6, "second", True), (8, "bulk", False))
+    found = await asyncio.gather(
+        *(joined.answer(Prepared(1, n), post_of(caller), urgent=urgent) for n, caller, urgent in calls)
+    )
+
+    assert [4, 8, 12, 16] == found
+    assert [("first", [2, 4, 6, 8])] == sent

@@ -221,6 +221,21 @@ async def test_a_promoted_call_goes_first_and_is_sent_as_urgent():
     assert 20 == len(server.sent)
 
 
+async def test_a_call_that_is_promoted_while_the_server_is_checked_is_sent_as_urgent():
+    """After a start of the server, calls wait until it has answered known ones."""
+    async with serving() as (handle, server, _, _):
+        backend, checked = handle.backend, asyncio.Event()
+        backend._trust.check = checked.wait
+        bulk, _ = asking(handle, *calls("shared"), lane="bulk")
+        await until(lambda: not depth(handle, "bulk") and backend._scheduler.running)
+        urgent, _ = asking(handle, *calls("shared"))
+        await until_idle()
+        checked.set()
+        await answered(server, bulk, urgent)
+
+    assert [("shared", "0")] == server.sent
+
+
 async def test_a_call_whose_deadline_passes_while_it_waits_is_never_sent():
     """And a place is free for those behind it."""
     async with serving() as (handle, server, now, _):
