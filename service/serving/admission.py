@@ -29,7 +29,7 @@ class Demand:
 
 class Reservation:
     """
-    Tokens that count against a lane from the admission of a request until its calls are queued.
+    Tokens that count against a lane from the admission of a request until its calls are prepared.
 
     A large request queues its calls in parts, so the queue alone would not show what was admitted.
 
@@ -44,7 +44,7 @@ class Reservation:
         reserved[lane] += cost
 
     def begin_part(self) -> None:
-        """Release one part, which the queue counts from now on."""
+        """Release one part, which the queue counts from now on: its calls are being prepared."""
         part = min(self._part, self._left)
         self._left -= part
         self._reserved[self._lane] -= part

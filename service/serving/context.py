@@ -58,7 +58,8 @@ class Context:
         stages: these in milliseconds, as they are in the response; empty before.
         charge: called with the number of (item, metric) pairs when the request is admitted; raises
             `QuotaExceeded` or `LargerThanQuota`.
-        queued: called with the name of a model when the queue counts the calls of one frame.
+        queued: called with the name of a model when its queue counts the calls of one frame, which are being
+            prepared.
         caller: the name of its API key; None without one.  Callers take turns.
         place: where it waits for a full lane; None if the lane refuses it.
         request: the same object in all copies; of shared work, its own.

@@ -242,6 +242,7 @@ class Handle:
         fault: ScoregateError | None = None
         try:
             since, calls = context.since, [job.call for job in jobs if job.call is not None]
+            context.queued(self.name)  # the backend counts them while it prepares them
             with images_in_use(calls):  # their requests may end before
                 prepared = await self.backend.prepare(calls, context.lane)
                 prepared_s = monotonic() - since - decoding_s(calls, since)
@@ -249,7 +250,6 @@ class Handle:
                 job.prepared_s = prepared_s
                 if not job.result.done():  # else all callers have left
                     self._queue(job, made)
-            context.queued(self.name)
         except Exception as exc:
             fault = ModelFault(f"the model {self.name} failed to prepare this call")
             log.error("group not prepared", extra={"model": self.name}, exc_info=exc)

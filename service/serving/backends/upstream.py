@@ -250,7 +250,7 @@ def explained(error: Exception) -> str:
 
 @dataclass(eq=False, slots=True)
 class Joint:
-    """Calls that are collected for one request.  The first one's *post* sends it, or that of an urgent one."""
+    """Calls that are collected for one request.  An urgent one's *post* sends it, or the first one's."""
 
     post: Post
     urgent: bool

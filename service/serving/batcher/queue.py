@@ -98,7 +98,7 @@ class Queue:
         shares: of the lanes.
         cost_model: how long batches take.
         pending: calls that are being prepared.
-        reserved: by lane, tokens of admitted requests that are not queued yet.
+        reserved: by lane, tokens of admitted requests that are neither prepared nor queued yet.
         depth: by lane, the number of live calls.
         waiting: the most urgent lane that holds a live call; empty if neither does.
         on_move: called when a waiting call has changed its lane.
@@ -135,7 +135,7 @@ class Queue:
 
     def is_full(self, lane: str, reserved: float = 0.0) -> bool:
         """Return True if *lane* admits nothing more, with *reserved* tokens counted as waiting."""
-        return self._cost[lane] + reserved >= self._max_waiting
+        return self.waiting_cost(lane) + reserved >= self._max_waiting
 
     def cost_of(self, demand: Demand) -> float:
         """Return the expected tokens of *demand*: recent costs of calls, plus text of unusual length."""

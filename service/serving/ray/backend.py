@@ -144,7 +144,8 @@ class ReplicatedBackend(Backend):
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """Prepare for sending: replicas decode, but an image composed of several is sent as one."""
         sending = Sending(self._replicas.cost)
-        return await self._cpu[lane].run(prepare_all, sending.prepare, self.name, calls)
+        with self._replicas.expecting(lane, len(calls)):
+            return await self._cpu[lane].run(prepare_all, sending.prepare, self.name, calls)
 
     async def refusal(self, call: Call) -> str:
         """Return a replica's reason: this process does not have the model."""

@@ -3,8 +3,8 @@
 import asyncio
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from math import ceil, inf
 from time import monotonic
@@ -239,6 +239,16 @@ class ReplicaQueues:
         if replica in replicas and not busiest.takes_more(self._clock()):
             for call in busiest.queue.take(self._clock()):
                 replica.put(call)
+
+    @contextmanager
+    def expecting(self, lane: str, calls: int) -> Iterator[None]:
+        """Count *calls* as being prepared while the context is open, an equal part for each replica."""
+        replicas = self.in_use
+        part = part_of(Demand(calls), replicas).calls
+        with ExitStack() as stack:
+            for replica in replicas:
+                stack.enter_context(replica.queue.pending.expecting(lane, part, self._clock))
+            yield
 
     # --- predictions for a demand that all replicas share -----------------------------------------
 

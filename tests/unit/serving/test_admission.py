@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 
 import pytest
 
 from service.core.errors import LaneFull, Overloaded, TooLarge
 from service.serving.admission import Demand
 from service.serving.batcher.cost_model import CostModel
+from tests.support.fakes import HELD_S
 from tests.support.handles import asking, call, context, held, serving, until
 
 pytestmark = pytest.mark.anyio
@@ -168,6 +170,31 @@ async def test_after_a_slow_spell_an_idle_device_tries_again_within_ten_seconds(
             await ran(handle, model, now, 0.2, *(f"{n} {text}" for text in "abcd"))
         assert pytest.approx(0.4) == handle.backend.forecast("interactive", two_batches).run_s
         handle.admit(context(seconds=2.0), two_batches)
+
+
+async def test_what_was_admitted_counts_once_while_it_is_prepared_and_when_it_waits():
+    """In the time to wait, and in whether the lane is full."""
+    async with serving(max_waiting=40, max_items=1, max_cost=10) as (handle, model, _, resident):
+        await learns(handle, resident)
+        busy, door, prepare = await held(handle, model), threading.Event(), model.prepare
+        model.prepare = lambda one: (door.wait(HELD_S), prepare(one))[1]
+        reserved = handle.backend.reserve("bulk", Demand(calls=4), parts=1)
+        asked = replace(context("bulk"), queued=lambda name: reserved.begin_part())
+
+        def seen():
+            forecast = handle.backend.forecast("bulk", Demand())
+            return forecast.full, forecast.drain_s - busy_s
+
+        busy_s = handle.backend.forecast("interactive", Demand()).wait_s
+        assert (True, pytest.approx(4.0, abs=0.1)) == seen()
+        task = asyncio.create_task(handle.call([call(text, text) for text in "abcd"], asked))
+        await until(lambda: resident.queue.pending.groups)
+        assert (True, pytest.approx(4.0, abs=0.1)) == seen()
+        door.set()
+        await until(lambda: 4 == resident.queue.depth["bulk"])
+        assert (True, pytest.approx(4.0, abs=0.1)) == seen()
+        model.hold.set()
+        await asyncio.gather(busy, task)
 
 
 @pytest.mark.parametrize("lane", ["interactive", "bulk"])

@@ -13,7 +13,7 @@ from service.serving.admission import Demand
 from service.serving.job import Result
 from service.serving.ray.groups import Answer, Work
 from tests.support.handles import asking, call, context
-from tests.unit.serving.ray.replicas import BATCH, RAN_S, about, asked, known, sent, settled
+from tests.unit.serving.ray.replicas import BATCH, RAN_S, about, answered, asked, known, sent, settled
 
 pytestmark = pytest.mark.anyio
 
@@ -129,6 +129,25 @@ async def test_calls_that_a_replica_failed_on_teach_nothing():
         group.said.set_result(Answer(failed, Work()))
         assert all(isinstance(outcome, ModelFault) for outcome in await task)
         assert before == replica.queue.estimate_s(1000)
+
+
+async def test_calls_that_are_prepared_for_replicas_count_in_equal_parts():
+    """Between their admission and their queues they are in neither."""
+    async with asked(a="m", b="m") as (deployment, handle, backend):
+        queues, during = [replica.queue for replica in backend._replicas.in_use], []
+        run = backend._cpu["bulk"].run
+
+        class Watched:
+            async def run(self, *work):
+                during.extend(queue.pending.count["bulk"] for queue in queues)
+                return await run(*work)
+
+        backend._cpu = {"bulk": Watched()}
+        task, _ = asking(handle, *about(5), lane="bulk")
+        await answered(deployment, task)
+
+    assert [3, 3] == during
+    assert [0, 0] == [queue.pending.count["bulk"] for queue in queues]
 
 
 async def test_an_idle_replica_that_was_slow_is_tried_again():
