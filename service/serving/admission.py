@@ -3,6 +3,7 @@
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
 
 from service.core.errors import Overloaded
 
@@ -25,6 +26,39 @@ class Demand:
     def __mul__(self, times: int) -> "Demand":
         """Multiply calls and characters."""
         return Demand(self.calls * times, self.characters * times)
+
+    def part(self, shares: int) -> "Demand":
+        """Return one of so many equal shares, rounded up to whole calls; with none, all of it."""
+        shares = max(1, shares)
+        return Demand(max(1, ceil(self.calls / shares)), self.characters // shares)
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionForecast:
+    """
+    The expected treatment of a new request in a lane.
+
+    Attributes:
+        full: the lane takes no more.
+        wait_s: predicted seconds until all earlier work is done.
+        run_s: seconds that it should take from then on.
+        drain_s: predicted seconds until all admitted work is done.
+        too_much: it exceeds the limit for one request.
+    """
+
+    full: bool
+    wait_s: float
+    run_s: float
+    drain_s: float
+    too_much: bool = False
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WorkEstimate:
+    """The size of a demand: seconds of the model's time, and full batches."""
+
+    seconds: float
+    batches: float
 
 
 class Reservation:
@@ -56,7 +90,7 @@ class Reservation:
 
 
 class Reservations(Reservation):
-    """Reservations of one request on several replicas."""
+    """Reservations of one request in the queues of a model."""
 
     def __init__(self, each: Sequence[Reservation]) -> None:
         self._each = each

@@ -14,7 +14,14 @@ ENTRY = 200  # bytes of an entry of the ordered dict, without key and value
 
 
 class Cache(Protocol):
-    """A cache of outcomes by `Call.key`.  It raises nothing: a failure is a miss."""
+    """
+    A cache of outcomes by `Call.key`.  It raises nothing: a failure is a miss.
+
+    Attributes:
+        stores: it stores something, so that a miss is worth counting.
+    """
+
+    stores: bool
 
     async def find(self, keys: Sequence[bytes]) -> list[CallResult | None]:
         """Return the outcome under each key, or None."""
@@ -25,8 +32,23 @@ class Cache(Protocol):
         ...
 
 
+class NoCache:
+    """Stores nothing."""
+
+    stores = False
+
+    async def find(self, keys: Sequence[bytes]) -> list[CallResult | None]:
+        """Return None for each key."""
+        return [None] * len(keys)
+
+    def keep(self, key: bytes, outcome: CallResult) -> None:
+        """Do nothing."""
+
+
 class OutcomeCache:
     """An LRU cache of at most *max_bytes*."""
+
+    stores = True
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes

@@ -3,50 +3,22 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
 from service.core.errors import CallRefused, Invalid, NotReady, ScoregateError
 from service.core.lanes import INTERACTIVE
-from service.serving.admission import Demand, Reservation
+from service.serving.admission import AdmissionForecast, Demand, Reservation, Reservations, WorkEstimate
+from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.job import Job
 
 State = Literal["loaded", "offloaded", "unloaded", "leaving", "loading"]
 LOADED: State = "loaded"
 RETRY_S = 10.0  # after a load for which memory or the hub was missing
-
-
-@dataclass(frozen=True, slots=True)
-class AdmissionForecast:
-    """
-    The expected treatment of a new request in a lane.
-
-    Attributes:
-        full: the lane takes no more.
-        wait_s: predicted seconds until all earlier work is done.
-        run_s: seconds that it should take from then on.
-        drain_s: predicted seconds until all admitted work is done.
-        too_much: it exceeds the limit for one request.
-    """
-
-    full: bool
-    wait_s: float
-    run_s: float
-    drain_s: float
-    too_much: bool = False
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class WorkEstimate:
-    """The size of a demand: seconds of the model's time, and full batches."""
-
-    seconds: float
-    batches: float
 
 
 class Presence:
@@ -128,11 +100,15 @@ class Backend(ABC):
     Attributes:
         name: under `models` in the settings.
         info: the model that is loaded or served.
+        queues: in which its calls wait: that of this process, or of each replica, with its scheduler.
+        clock: in seconds, of these.
         changes: those of "offload", "unload" and "revision" that can be made of it.
     """
 
     name: str
     info: ModelInfo
+    queues: Sequence[tuple[Scheduler[Any], HostedModel[Any]]]
+    clock: Callable[[], float]
     changes: Collection[str] = ()
 
     @cached_property
@@ -215,17 +191,40 @@ class Backend(ABC):
         [made] = await self.prepare([call], INTERACTIVE)
         return made.detail if isinstance(made, CallRefused) else ""
 
-    @abstractmethod
     def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
-        """Return the forecast for a request."""
+        """Return the forecast for a request that all queues share."""
+        part, now = demand.part(len(self.queues)), self.clock()
+        each = [scheduler.forecast(resident, lane, part, now) for scheduler, resident in self.queues]
+        return AdmissionForecast(
+            full=all(one.full for one in each),
+            wait_s=sum(one.wait_s for one in each) / len(each),
+            run_s=max(one.run_s for one in each),
+            drain_s=max(one.drain_s for one in each),
+            too_much=all(one.too_much for one in each),
+        )
 
-    @abstractmethod
     def estimate(self, demand: Demand) -> WorkEstimate:
-        """Return the size of *demand*."""
+        """Return the size of *demand*, a batch if no queue is there."""
+        part, unknown = demand.part(len(self.queues)), WorkEstimate(0.0, 1.0)
+        return max(
+            (scheduler.estimate(resident, part) for scheduler, resident in self.queues), default=unknown
+        )
 
-    @abstractmethod
-    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservations:
         """Count an admitted *demand* against the lane, until its *parts* have begun one by one."""
+        part, queues = demand.part(len(self.queues)), [resident.queue for _, resident in self.queues]
+        return Reservations(
+            [Reservation(queue.reserved, lane, queue.cost_of(part), parts) for queue in queues]
+        )
+
+    @contextmanager
+    def expecting(self, lane: str, calls: int) -> Iterator[None]:
+        """Count *calls* as being prepared while the context is open, an equal part in each queue."""
+        part = Demand(calls).part(len(self.queues)).calls
+        with ExitStack() as stack:
+            for _, resident in self.queues:
+                stack.enter_context(resident.queue.pending.expecting(lane, part, self.clock))
+            yield
 
     @abstractmethod
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:

@@ -28,7 +28,7 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing import Span
 from service.serving.admission import Demand, Place
 from service.serving.backends.base import decoding_s, images_in_use
-from service.serving.cache import Cache
+from service.serving.cache import Cache, NoCache
 from service.serving.context import Context
 from service.serving.contract import LOADED, Backend
 from service.serving.job import Job, Result
@@ -63,7 +63,7 @@ class Handle:
     def __init__(
         self,
         backend: Backend,
-        cache: Cache | None,
+        cache: Cache,
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
     ) -> None:
         self.name, self.backend = backend.name, backend
@@ -184,11 +184,11 @@ class Handle:
             await self.backend.presence.wait(context.request)
         model = self.backend.info
         context.use(self.name, model)
-        cache = self._cache if model.revision else None
+        cache = self._cache if model.revision else NoCache()
         # With the name: two configured models may have one id and revision.
         keys = [call.key((self.name, *model.identity)) for call in calls]
         outcomes: list[Any] = [None] * len(keys)
-        if cache is not None and any(call.cacheable for call in calls):
+        if any(call.cacheable for call in calls):
             context.stage = stage([])
             outcomes = list(await cache.find(keys))
         missing = [index for index, outcome in enumerate(outcomes) if outcome is None]
@@ -197,7 +197,7 @@ class Handle:
             jobs[index] = self._joined(keys[index], calls[index], model, cache, context, new)
         for index, call in enumerate(calls):
             status = "hit" if index not in jobs else "miss" if jobs[index] in new else "coalesced"
-            if call.cacheable and (status != "miss" or cache is not None):
+            if call.cacheable and (status != "miss" or cache.stores):
                 context.looked_up("scores", status)
         if new:
             preparing = self._preparing.start(self._prepare_and_start(new, context))
@@ -211,7 +211,7 @@ class Handle:
         return outcomes
 
     def _joined(
-        self, key: bytes, call: Call, model: ModelInfo, cache: Cache | None, context: Context, new: list[Job]
+        self, key: bytes, call: Call, model: ModelInfo, cache: Cache, context: Context, new: list[Job]
     ) -> Job:
         """Return the job under *key* with one more caller; a new one is added to *new*."""
         job = self._jobs.get(key)
@@ -219,19 +219,17 @@ class Handle:
             job = Job(None, context.lane, deadline=context.deadline, call=call, model=model)
             job.span, job.request_id = context.span, context.request_id
             self._jobs[key] = job
-            job.result.add_done_callback(partial(self._ended, key, cache if call.cacheable else None))
+            job.result.add_done_callback(partial(self._ended, key, cache if call.cacheable else NoCache()))
             new.append(job)
         job.join(context.lane, context.deadline)
         return job
 
-    def _ended(self, key: bytes, cache: Cache | None, result: Promise[Result]) -> None:
+    def _ended(self, key: bytes, cache: Cache, result: Promise[Result]) -> None:
         """Forget a job that has its result or was cancelled, and store the outcome."""
         del self._jobs[key]
         self._freed.set()
-        if cache is not None and not result.cancelled():
-            outcome = result.result().outcome
-            if isinstance(outcome, CallResult):
-                cache.keep(key, outcome)
+        if not result.cancelled() and isinstance(outcome := result.result().outcome, CallResult):
+            cache.keep(key, outcome)
 
     async def _prepare_and_start(self, jobs: list[Job], context: Context) -> None:
         """

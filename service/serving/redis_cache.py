@@ -27,6 +27,8 @@ class RedisCache:
         ttl_s: of an outcome in Redis.
     """
 
+    stores = True
+
     def __init__(
         self, memory: OutcomeCache, client: RedisClient, ttl_s: int, instruments: Instruments
     ) -> None:

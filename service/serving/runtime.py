@@ -18,7 +18,7 @@ from service.observability.instruments import Instruments
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.queue import Queue, Shares
-from service.serving.cache import Cache, OutcomeCache
+from service.serving.cache import Cache, NoCache, OutcomeCache
 from service.serving.contract import Backend
 from service.serving.handle import Handle
 from service.serving.loading import with_recipe
@@ -52,7 +52,7 @@ class Runtime(ABC):
         self._cpu, self._instruments = cpu, instruments
         self._stack = AsyncExitStack()
         cache = settings.cache
-        self._memory = None if cache.scores == "off" else OutcomeCache(cache.scores_mb * 2**20)
+        self._memory = NoCache() if cache.scores == "off" else OutcomeCache(cache.scores_mb * 2**20)
         self._redis, self._redis_caches = redis, list[RedisCache]()
         self.handles: dict[str, Handle] = {}
 
@@ -97,9 +97,9 @@ class Runtime(ABC):
         """Make the handle of a *model* that another process serves.  Raises `SettingsError`."""
         self._serve_own(await self._stack.enter_async_context(self._remote(name, model)))
 
-    def _cache(self) -> Cache | None:
-        """Return the cache of one model, if any; its requests to Redis do not wait for other models."""
-        if self._memory is None or self._redis is None:
+    def _cache(self) -> Cache:
+        """Return the cache of one model; its requests to Redis do not wait for other models."""
+        if isinstance(self._memory, NoCache) or self._redis is None:
             return self._memory
         ttl_s = self._settings.cache.scores_ttl_s
         self._redis_caches.append(RedisCache(self._memory, self._redis, ttl_s, self._instruments))

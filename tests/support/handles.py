@@ -14,12 +14,14 @@ from service.serving.backends.local import LocalBackend
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
+from service.serving.cache import NoCache
 from service.serving.context import Context
 from service.serving.handle import Handle
 from tests.support.fakes import FakeVqa
 from tests.support.instruments import unread
 
 TABLE = ModelSettings(role="vqa", family="fake")
+NO_CACHE = NoCache()
 
 
 class Later:
@@ -37,7 +39,7 @@ class Later:
 
 
 @asynccontextmanager
-async def serving(cache=None, clock=monotonic, **limits):
+async def serving(cache=NO_CACHE, clock=monotonic, **limits):
     """A model on a device with a *clock*, a handle on it, and the clock of what it does later."""
     model, later = FakeVqa(), Later()
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}

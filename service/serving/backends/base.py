@@ -1,17 +1,13 @@
-"""What backends share: the preparation of calls, with errors of models as the service's, and one queue."""
+"""What backends share: the preparation of calls, with errors of models as the service's."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from models.core.calls import Call
 from models.core.contract import ModelError, Prepared
 from models.images.formats.contract import DecoderKilled
 from models.images.image import ImageError
 from service.core.errors import CallRefused, ImageUndecodable, ModelFault, NotReady, ScoregateError
-from service.serving.admission import Demand, Reservation
-from service.serving.batcher.scheduler import HostedModel, Scheduler
-from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
 
 Prepare = Callable[[Call], Prepared]
 
@@ -53,26 +49,3 @@ def decoding_s(calls: Sequence[Call], since: float) -> float:
     """Return the seconds from *since*, by `time.monotonic`, in which the images of *calls* were decoded."""
     times = [file.decode_time for file in {image.file for call in calls for image in call.images}]
     return sum(max(0.0, time.began + time.seconds - max(since, time.began)) for time in times)
-
-
-class QueuedBackend(Backend):
-    """A model whose calls wait in one queue of this process."""
-
-    def __init__(
-        self, resident: HostedModel[Any], scheduler: Scheduler[Any], clock: Callable[[], float]
-    ) -> None:
-        self.name, self.info = resident.name, resident.model.info
-        self._resident, self._scheduler, self._clock = resident, scheduler, clock
-
-    def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
-        """Predict from the durations of recent batches."""
-        return self._scheduler.forecast(self._resident, lane, demand, self._clock())
-
-    def estimate(self, demand: Demand) -> WorkEstimate:
-        """Predict from the durations of recent batches."""
-        return self._scheduler.estimate(self._resident, demand)
-
-    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
-        """Reserve the tokens that recent calls had."""
-        queue = self._resident.queue
-        return Reservation(queue.reserved, lane, queue.cost_of(demand), parts)

@@ -11,10 +11,10 @@ from models.core.copies import copies_of
 from models.core.settings import DeviceSettings, ModelSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Invalid, NotReady, ScoregateError
-from service.serving.backends.base import QueuedBackend, prepare_all
+from service.serving.backends.base import prepare_all
 from service.serving.batcher.device import loaded_torch
 from service.serving.batcher.pool import LocalModel, Pool
-from service.serving.contract import RETRY_S
+from service.serving.contract import RETRY_S, Backend
 from service.serving.job import Job
 from service.serving.loading import check_loadable, load_model, with_recipe
 
@@ -49,7 +49,7 @@ def drop(copy: Model) -> None:
         Offloaded(copy, keep=False)
 
 
-class LocalBackend(QueuedBackend):
+class LocalBackend(Backend):
     """
     Queues calls; the pool's batches answer them.
 
@@ -67,7 +67,8 @@ class LocalBackend(QueuedBackend):
         cpu: Mapping[str, FairThreads],
         mover: FairThreads,
     ) -> None:
-        super().__init__(resident, pool.scheduler, pool.clock)
+        self.name, self.info = resident.name, resident.model.info
+        self.queues, self.clock, self._resident = [(pool.scheduler, resident)], pool.clock, resident
         self._pool, self._table, self._cpu, self._mover = pool, table, cpu, mover
         self._devices = pool.devices_of(resident)
         self._restore: dict[str, Callable[[], None]] = {}  # by device, of each offloaded copy

@@ -25,12 +25,13 @@ from service.core.errors import (
 )
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.observability.instruments import Instruments
-from service.serving.backends.base import QueuedBackend, prepare_all
+from service.serving.backends.base import prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE, Joined, Unreachable, Upstream, explained
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.runner import answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.contract import Backend
 from service.serving.job import Job, Result
 
 log = logging.getLogger("scoregate.remote")
@@ -40,7 +41,7 @@ WATCH_S = 5.0
 CHECK_S = 20.0  # timeout of the known questions in one check, also at the start
 
 
-class RemoteBackend(QueuedBackend):
+class RemoteBackend(Backend):
     """
     Sends calls one by one; the server batches them.
 
@@ -69,9 +70,10 @@ class RemoteBackend(QueuedBackend):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        resident = HostedModel(name, model, queue)
-        scheduler = Scheduler([resident], clock(), settings.max_in_flight)
-        super().__init__(resident, scheduler, clock)
+        self.name, self.info, self.clock = name, model.info, clock
+        self._resident = HostedModel(name, model, queue)
+        self._scheduler = Scheduler([self._resident], clock(), settings.max_in_flight)
+        self.queues = [(self._scheduler, self._resident)]
         self._missing, self._logged = "has not been checked yet", ""
         self._served, self._upstream = settings.model, upstream
         self._cpu, self._instruments = cpu, instruments
@@ -106,7 +108,7 @@ class RemoteBackend(QueuedBackend):
         self._instruments.model_ready.labels(self.name).set(0)
         await self._watcher.aclose()
         await self._trust.aclose()
-        for call in self._resident.queue.take_all(self._clock()):
+        for call in self._resident.queue.take_all(self.clock()):
             call.answer(Draining())
         await self._sending.cancel()
         await self._joined.aclose()
@@ -139,7 +141,7 @@ class RemoteBackend(QueuedBackend):
             self._came_up = False
             for purpose, calls in self._required.items():
                 await super().require(purpose, calls)
-        if call := self._last_calls.take_due(self._clock()):
+        if call := self._last_calls.take_due(self.clock()):
             with suppress(ModelError, UpstreamError):
                 await self._answer(call, self._check(BULK))
 
@@ -201,21 +203,21 @@ class RemoteBackend(QueuedBackend):
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """Prepare on one of the lane's CPU threads."""
         model = self._resident.model
-        with self._resident.queue.pending.expecting(lane, len(calls), self._clock):
+        with self.expecting(lane, len(calls)):
             return await self._cpu[lane].run(prepare_all, model.prepare, self.name, calls)
 
     def start(self, job: Job) -> None:
         """Queue the job, and send it if a slot is free."""
         if self._closed:
             raise Draining
-        job.arrived = self._clock()
+        job.arrived = self.clock()
         self._scheduler.put(self._resident, job)
         self._fill_slots()
 
     def _fill_slots(self) -> None:
         """Send waiting calls while slots are free."""
         while self._scheduler.has_slot and not self._closed:
-            batch = self._scheduler.begin(self._resident, self._clock())
+            batch = self._scheduler.begin(self._resident, self.clock())
             if batch is None:
                 return
             [call] = batch.calls
@@ -226,7 +228,7 @@ class RemoteBackend(QueuedBackend):
 
     def _end(self, batch: RunningBatch[RemoteModel], task: "asyncio.Task[Any]") -> None:
         """Answer the batch's only call, and send the next one."""
-        [call], ended = batch.calls, self._clock()
+        [call], ended = batch.calls, self.clock()
         outcome = Draining() if task.cancelled() else task.result()
         self._scheduler.end(batch, ended)
         result = Result(outcome, call.waited_s, ended - batch.began)
@@ -250,7 +252,7 @@ class RemoteBackend(QueuedBackend):
         try:
             outcome = await self._joined.answer(call, post, urgent=urgent)
         except UpstreamError as error:
-            self._last_calls.failed(call, error, self._clock())
+            self._last_calls.failed(call, error, self.clock())
             if isinstance(error, Unreachable):
                 self._trust.doubted = True
             raise

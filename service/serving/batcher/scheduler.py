@@ -11,10 +11,9 @@ from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE, LANES
-from service.serving.admission import Demand
+from service.serving.admission import AdmissionForecast, Demand, WorkEstimate
 from service.serving.batcher.cost_model import Group
 from service.serving.batcher.queue import Queue
-from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.job import Job
 
 RECENT_S = 1.0  # bulk calls leave a core free for so long after an interactive call

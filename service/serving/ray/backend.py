@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Self
+from typing import Any, Self
 from uuid import uuid4
 
 from models.core.calls import Call
@@ -23,12 +23,12 @@ from service.core.errors import (
 )
 from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
-from service.serving.admission import Demand, Reservation
+from service.serving.admission import AdmissionForecast, Demand
 from service.serving.backends.base import prepare_all
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.runner import answer
-from service.serving.batcher.scheduler import RunningBatch
-from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
+from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.contract import Backend
 from service.serving.job import Job, Result
 from service.serving.ray.groups import Answer, Deployment, Described, Lost, Sending, Sent, Work
 from service.serving.ray.replicas import Presence, ReplicaQueue, ReplicaQueues, abandon, returned
@@ -67,7 +67,7 @@ class ReplicatedBackend(Backend):
         self.name = name
         self._presence = Presence(deployment, self._came, self._went, sleep)
         self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, clock)
-        self._cpu, self._instruments, self._clock, self._grace_s = cpu, instruments, clock, grace_s
+        self._cpu, self._instruments, self.clock, self._grace_s = cpu, instruments, clock, grace_s
         self._strays: dict[Job, None] = {}  # that wait until there is a replica
         self._sending = Tasks()
         self._closed = False
@@ -92,7 +92,7 @@ class ReplicatedBackend(Backend):
     def _came(self, replica: Described) -> None:
         """Add a replica."""
         if added := self._replicas.add(replica):
-            self._instruments.add_device(self.name, replica.device, lambda: added.stalled_s(self._clock()))
+            self._instruments.add_device(self.name, replica.device, lambda: added.stalled_s(self.clock()))
         self._settle()
         self.ready.set()
 
@@ -103,7 +103,7 @@ class ReplicatedBackend(Backend):
         if removed is None:
             return
         self._instruments.remove_device(self.name, removed.described.device)
-        for call in removed.queue.take_all(self._clock()):
+        for call in removed.queue.take_all(self.clock()):
             self._place(call)
         asyncio.get_running_loop().call_later(self._grace_s, removed.give_up)
 
@@ -125,26 +125,23 @@ class ReplicatedBackend(Backend):
         return self._replicas.info
 
     @property
+    def queues(self) -> Sequence[tuple[Scheduler[Any], HostedModel[Any]]]:  # type: ignore[override]
+        """Those of the replicas in use."""
+        return [(replica.scheduler, replica.resident) for replica in self._replicas.in_use]
+
+    @property
     def missing(self) -> str:
         """Empty while a replica runs."""
         return "" if self._replicas.in_use else "no replica runs"
 
     def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
-        """Predict for a demand that all replicas share."""
-        return self._replicas.forecast(lane, demand)
-
-    def estimate(self, demand: Demand) -> WorkEstimate:
-        """Predict for a demand that all replicas share."""
-        return self._replicas.estimate(demand)
-
-    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
-        """Reserve an equal part on each replica."""
-        return self._replicas.reserve(lane, demand, parts)
+        """Predict for a demand that all replicas share; without any, the time until one is back."""
+        return super().forecast(lane, demand) if self.queues else self._replicas.forecast_without()
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """Prepare for sending: replicas decode, but an image composed of several is sent as one."""
         sending = Sending(self._replicas.cost)
-        with self._replicas.expecting(lane, len(calls)):
+        with self.expecting(lane, len(calls)):
             return await self._cpu[lane].run(prepare_all, sending.prepare, self.name, calls)
 
     async def refusal(self, call: Call) -> str:
@@ -167,7 +164,7 @@ class ReplicatedBackend(Backend):
         """Queue the job; jobs that are started together are sent together."""
         if self._closed:
             raise Draining
-        job.arrived = self._clock()
+        job.arrived = self.clock()
         self._place(job)
 
     def _place(self, job: Job) -> None:
@@ -194,10 +191,10 @@ class ReplicatedBackend(Backend):
     def _send_due(self, replica: ReplicaQueue) -> None:
         """Send groups of the calls that wait for *replica*, or for the busiest replica if none do."""
         replica.due = False
-        while replica.takes_more(self._clock()) and self._replicas.holds(replica) and not self._closed:
+        while replica.takes_more(self.clock()) and self._replicas.holds(replica) and not self._closed:
             if not replica.waiting:
                 self._replicas.relieve(replica)
-            batch = replica.scheduler.begin(replica.resident, self._clock())
+            batch = replica.scheduler.begin(replica.resident, self.clock())
             if batch is None:
                 return
             self._send(replica, batch)
@@ -225,7 +222,7 @@ class ReplicatedBackend(Backend):
         self, replica: ReplicaQueue, batch: RunningBatch[None], task: "asyncio.Task[Answer | None]"
     ) -> None:
         """Answer a group's calls or retry them, and send the next group."""
-        now, calls, results = self._clock(), batch.calls, dict[Job, Result]()
+        now, calls, results = self.clock(), batch.calls, dict[Job, Result]()
         replica.sent.discard(task)
         replica.scheduler.end(batch, now)
         error: ScoregateError | None = None

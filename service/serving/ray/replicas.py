@@ -3,20 +3,19 @@
 import asyncio
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from math import ceil, inf
+from math import inf
 from time import monotonic
 from typing import Any, Self
 
 from models.core.contract import ModelInfo
 from service.core.concurrency.tasks import Promise, Tasks
-from service.serving.admission import Demand, Reservation, Reservations
+from service.serving.admission import AdmissionForecast
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.runner import add_batch_span
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
-from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.job import Job, Result
 from service.serving.ray.groups import Answer, Deployment, Described, Lost
 
@@ -240,56 +239,10 @@ class ReplicaQueues:
             for call in busiest.queue.take(self._clock()):
                 replica.put(call)
 
-    @contextmanager
-    def expecting(self, lane: str, calls: int) -> Iterator[None]:
-        """Count *calls* as being prepared while the context is open, an equal part for each replica."""
-        replicas = self.in_use
-        part = part_of(Demand(calls), replicas).calls
-        with ExitStack() as stack:
-            for replica in replicas:
-                stack.enter_context(replica.queue.pending.expecting(lane, part, self._clock))
-            yield
-
-    # --- predictions for a demand that all replicas share -----------------------------------------
-
-    def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
-        """Implement `Backend.forecast`."""
-        replicas, now = self.in_use, self._clock()
-        if not replicas:
-            gone_s = now - self._removed
-            return AdmissionForecast(gone_s >= RECOVERY_S, max(0.0, RECOVERY_S - gone_s), 0.0, RECOVERY_S)
-        part = part_of(demand, replicas)
-        each = [replica.scheduler.forecast(replica.resident, lane, part, now) for replica in replicas]
-        return AdmissionForecast(
-            full=all(one.full for one in each),
-            wait_s=sum(one.wait_s for one in each) / len(each),
-            run_s=max(one.run_s for one in each),
-            drain_s=max(one.drain_s for one in each),
-            too_much=all(one.too_much for one in each),
-        )
-
-    def estimate(self, demand: Demand) -> WorkEstimate:
-        """Implement `Backend.estimate`."""
-        replicas, unknown = self.in_use, WorkEstimate(0.0, 1.0)  # if no replica runs
-        part = part_of(demand, replicas)
-        return max(
-            (replica.scheduler.estimate(replica.resident, part) for replica in replicas), default=unknown
-        )
-
-    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservations:
-        """Implement `Backend.reserve`."""
-        replicas = self.in_use
-        part = part_of(demand, replicas)
-        queues = [replica.queue for replica in replicas]
-        return Reservations(
-            [Reservation(queue.reserved, lane, queue.cost_of(part), parts) for queue in queues]
-        )
-
-
-def part_of(demand: Demand, replicas: Sequence[ReplicaQueue]) -> Demand:
-    """Return the part of *demand* for one of *replicas*."""
-    parts = max(1, len(replicas))
-    return replace(demand, calls=max(1, ceil(demand.calls / parts)), characters=demand.characters // parts)
+    def forecast_without(self) -> AdmissionForecast:
+        """Return the forecast while no replica runs: one is usually back within `RECOVERY_S`."""
+        gone_s = self._clock() - self._removed
+        return AdmissionForecast(gone_s >= RECOVERY_S, max(0.0, RECOVERY_S - gone_s), 0.0, RECOVERY_S)
 
 
 def returned(

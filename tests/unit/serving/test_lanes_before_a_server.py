@@ -16,6 +16,7 @@ from service.serving.admission import Demand
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.queue import Queue, Shares
+from service.serving.cache import NoCache
 from service.serving.handle import Handle
 from service.serving.job import Job
 from tests.support.devices import until_idle
@@ -82,7 +83,7 @@ async def serving(**limits):
             clock=lambda: now[0],
         )
         async with backend:
-            handle = Handle(backend, None)
+            handle = Handle(backend, NoCache())
             yield handle, server, now, instruments
             await handle.aclose()
     give_back(instruments)

@@ -20,6 +20,7 @@ from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
+from service.serving.cache import NoCache
 from service.serving.handle import Handle
 from service.serving.lifecycle import Lifecycle
 from tests.support.fakes import FakeVqa
@@ -80,7 +81,9 @@ async def serving(weights):
     devices = [Device(name) for name in DEVICES]
     with threads as cpu:
         async with Pool([resident], unread("vqa"), devices=devices) as pool:
-            handle = Handle(local.LocalBackend(resident, pool, TABLE, dict.fromkeys(LANES, cpu), cpu), None)
+            handle = Handle(
+                local.LocalBackend(resident, pool, TABLE, dict.fromkeys(LANES, cpu), cpu), NoCache()
+            )
             runtime = SimpleNamespace(handles={"vqa": handle})
             yield handle, resident, Lifecycle(runtime, unread("vqa"))
             await handle.aclose()

@@ -12,6 +12,7 @@ from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.lanes import LANES
 from service.serving.batcher.queue import Queue
+from service.serving.cache import NoCache
 from service.serving.handle import Handle
 from service.serving.job import Result
 from service.serving.ray.backend import ReplicatedBackend
@@ -21,6 +22,7 @@ from tests.support.instruments import unread
 BATCH = 8
 HANGS_S = 20  # what has not been answered by then never will be
 WAITED_S, RAN_S = 0.5, 0.25  # by every group that is answered
+NO_CACHE = NoCache()
 
 
 @dataclass
@@ -92,7 +94,7 @@ class FakeDeployment:
 
 
 @asynccontextmanager
-async def asked(cache=None, clock=monotonic, instruments=None, grace_s=HANGS_S, **replicas):
+async def asked(cache=NO_CACHE, clock=monotonic, instruments=None, grace_s=HANGS_S, **replicas):
     """A deployment with these replicas, and a handle and a backend that ask it."""
     deployment = FakeDeployment()
     deployment.runs(**replicas)
