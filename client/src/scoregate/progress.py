@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from tqdm import tqdm
@@ -12,6 +12,7 @@ from tqdm import tqdm
 from scoregate.text import shown
 
 WIDTH = 80
+LEFT_OUT = "files that are no pictures, left out"
 TERMINAL_S, LOG_S = 0.2, 30.0  # between two updates; a log keeps each line
 
 
@@ -71,3 +72,9 @@ def say(text: str) -> None:
     """Print a line to stderr, above the bar if there is one."""
     write = Progress.write if sys.stderr.isatty() else print
     write(shown(text), file=sys.stderr)
+
+
+def say_unused(what: str, names: Sequence[str]) -> None:
+    """Print the number of files that are not used, and the first five, to stderr; nothing without any."""
+    if names:
+        say(f"{what}: {len(names)} ({', '.join(names[:5])}{', …' * (len(names) > 5)})")

@@ -79,7 +79,10 @@ AVIF_BYTES_PER_PIXEL = 24
 PICTURE_SIZE = re.compile(rb"\0\0\0\x14ispe\0\0\0\0(.{4})(.{4})", re.DOTALL)
 ALPHA = (b"auxiliary:alpha", b"auxid:1")  # in the names of the auxiliary picture that is an alpha channel
 PROFILES = (b"prof", b"rICC")  # kinds of a box of colours
-AVIF_BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
+AVIF_BRANDS = (b"avif", b"avis")
+HEIC_BRANDS = (b"hei", b"hev")  # how they begin
+GENERAL_BRANDS = (b"mif1", b"msf1")  # of any coding
+MAX_BRANDS = 256  # bytes of the box
 
 # Quarter turns to the left, and then a mirror from top to bottom or from left to right, as EXIF counts them.
 ORIENTATIONS: Mapping[int | None, tuple[int, ...]] = {
@@ -131,7 +134,27 @@ def avif_unseen(encoded: bytes) -> Unseen:
     return Unseen(orientation, frames > 1, alpha, profile=profile)
 
 
-AVIF = Format("AVIF", branded(*AVIF_BRANDS), avif_header, unseen=avif_unseen)
+def is_avif(encoded: bytes) -> bool:
+    """Return True for a file of that brand, or of a general one with it among the compatible ones."""
+    return coding_of(encoded) in AVIF_BRANDS
+
+
+def is_heic(encoded: bytes) -> bool:
+    """Return True for a HEIC file likewise, which is not read here."""
+    return coding_of(encoded).startswith(HEIC_BRANDS)
+
+
+def coding_of(encoded: bytes) -> bytes:
+    """Return the brand of a file; where it is a general one, the first compatible one of a coding."""
+    if encoded[4:8] != b"ftyp":
+        return b""
+    end = min(int.from_bytes(encoded[:4], "big"), MAX_BRANDS)
+    named = [encoded[8:12], *(encoded[at : at + 4] for at in range(16, end, 4))]
+    codings = (brand for brand in named if brand in AVIF_BRANDS or brand.startswith(HEIC_BRANDS))
+    return next(codings, named[0]) if named[0] in GENERAL_BRANDS else named[0]
+
+
+AVIF = Format("AVIF", is_avif, avif_header, unseen=avif_unseen)
 
 
 # --- MP4

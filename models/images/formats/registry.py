@@ -7,7 +7,7 @@ from models.images.formats.bmp import BMP
 from models.images.formats.contract import Format, Header, ImageError, Unseen
 from models.images.formats.gif import GIF
 from models.images.formats.jpeg import JPEG
-from models.images.formats.mp4 import AVIF, MP4
+from models.images.formats.mp4 import AVIF, MP4, is_heic
 from models.images.formats.png import PNG
 from models.images.formats.tiff import TIFF
 from models.images.formats.webp import WEBP
@@ -23,6 +23,8 @@ def recognise(encoded: bytes) -> Format:
     for format in FORMATS.values():
         if format.begins(encoded):
             return format
+    if is_heic(encoded):
+        raise ImageError("the image is HEIC, which is not read: convert it to JPEG or PNG")
     raise ImageError("the bytes are no image of a known format")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from io import BytesIO
 from itertools import count
 from os.path import relpath
 from pathlib import Path
@@ -35,7 +36,7 @@ from scoregate.cli.arguments import (
 )
 from scoregate.cli.batch import TIMEOUT_S, plan_of, tell
 from scoregate.data.folders import pictures
-from scoregate.data.rows import Row, prompt_fault
+from scoregate.data.rows import Row, composed, prompt_fault
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of, tiles
 from scoregate.evaluation.outcome import Drawings
 from scoregate.records import BadInput, kind
@@ -48,7 +49,6 @@ Values = Mapping[str, Sequence[float]]  # of an item, by figure; a figure is the
 Figures = Mapping[str, float]
 
 NUMBERED = re.compile(r"(.+)_([0-9]+)", re.DOTALL)  # the name of one of several pictures
-BMP_HEADER = 54  # bytes
 
 
 @dataclass(frozen=True)
@@ -382,15 +382,17 @@ def place_of(path: Path, known: Collection[str]) -> tuple[str, int]:
 
 
 def without_zeros(path: Path) -> str:
-    """Return a path whose last part has no leading zeros if it is a number."""
+    """Return a path, `composed`, whose last part has no leading zeros if it is a number."""
     number = path.name.isascii() and path.name.isdecimal()
-    return path.with_name(str(int(path.name))).as_posix() if number else path.as_posix()
+    return composed((path.with_name(str(int(path.name))) if number else path).as_posix())
 
 
 def is_black(row: Row) -> bool:
     """Return whether all pixels of a tile are black; False if it cannot be read, which scoring reports."""
+    from PIL import Image
+
     try:
-        pixels = row.read()[BMP_HEADER:]
+        with Image.open(BytesIO(row.read())) as tile:
+            return tile.convert("RGB").getbbox() is None
     except (OSError, ValueError):
         return False
-    return pixels.count(0) == len(pixels)

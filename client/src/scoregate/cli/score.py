@@ -19,12 +19,13 @@ from scoregate.cli.arguments import (
 )
 from scoregate.cli.questions import explained
 from scoregate.cli.warnings import warn
-from scoregate.data.folders import pictures
+from scoregate.data.folders import left_out, pictures
 from scoregate.data.rows import readable
 from scoregate.data.tiles import Grid, cut, grid_of
 from scoregate.errors import reason_of
 from scoregate.http import httpx
 from scoregate.images import is_url
+from scoregate.progress import LEFT_OUT, say_unused
 from scoregate.records import check_regular
 from scoregate.text import number, shown, table
 
@@ -179,6 +180,7 @@ def found(name: str) -> Iterator[str]:
     files = sorted(pictures(folder))
     if not files:
         raise UsageFault(f"{name}: there is no picture in this folder")
+    say_unused(LEFT_OUT, left_out(folder))
     yield from map(str, files)
 
 

@@ -1,7 +1,7 @@
 """The arguments that name a data set, and say how it is read."""
 
 import argparse
-import sys
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,23 @@ from typing import Any
 from scoregate.cli.arguments import UsageFault, add_concurrency, add_grid, metrics_of
 from scoregate.data.columns import sweep_of
 from scoregate.data.datasets import Dataset
-from scoregate.data.folders import captions_alone, is_generated
+from scoregate.data.folders import captions_alone, is_generated, left_out
 from scoregate.data.rows import prompt_fault
 from scoregate.data.tiles import Sheets, grid_of
+from scoregate.progress import LEFT_OUT, say_unused
+from scoregate.records import kind
 from scoregate.runs.manifest import NAMES
 from scoregate.text import shown
 
 PROMPT_COLUMN = Dataset.prompt_column
-ABOUT_PROMPTS = ("--prompt", "--prompts", "--prompt-column", "--matrix")  # not with --no-prompt
+OF_A_FOLDER = ("prompt", "prompts", "prompt_from_name")  # where the prompts of a folder come from
+ABOUT_PROMPTS = (
+    "--prompt",
+    "--prompts",
+    "--prompt-from-name",
+    "--prompt-column",
+    "--matrix",
+)  # not with --no-prompt
 
 
 def add_dataset(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +46,17 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="of the pictures of a folder by name, in place of captions: a JSON object, or a table",
     )
+    add(
+        "--prompt-from-name",
+        metavar="REGEX",
+        help="of the pictures of a folder, in their names: the first group, with underscores as spaces",
+    )
     add("--no-prompt", action="store_true", help="read no prompts, for metrics that need none")
+    add(
+        "--image-part",
+        metavar="PART",
+        help="of several pictures of a sample in a tar: left for KEY.left.png",
+    )
     add("--frames-column", metavar="NAME", help="lists of frames or views, in place of one picture")
     add(
         "--metrics-column",
@@ -94,9 +113,10 @@ def dataset_of(path: Path, metrics: Sequence[str], given: Mapping[str, Any]) -> 
     if (grid := given.get("grid")) and plain.get("frames_column"):
         raise UsageFault("--grid and --frames-column: give one of them")
     others = plain.get("matrix") or plain.get("prompt_column", PROMPT_COLUMN) != PROMPT_COLUMN
-    if plain.get("no_prompt") and (others or plain.get("prompt") is not None or plain.get("prompts")):
+    prompts = {f"--{name.replace('_', '-')}": plain.get(name) for name in OF_A_FOLDER}
+    if plain.get("no_prompt") and (others or any(value is not None for value in prompts.values())):
         raise UsageFault(f"--no-prompt reads no prompts: leave out {', '.join(ABOUT_PROMPTS)}")
-    check_prompts(path, plain.get("prompt"), plain.get("prompts"))
+    check_prompts(path, prompts)
     renamed = dict(map(renaming, given.get("option_column", ())))
     sweeps = [sweep_of(text) for text in given.get("sweep", ())]
     for name in (*renamed, *(sweep.name for sweep in sweeps)):
@@ -114,16 +134,19 @@ def renaming(text: str) -> tuple[str, str]:
     return name, column
 
 
-def check_prompts(folder: Path, prompt: str | None, prompts: Path | None) -> None:
-    """Raise `UsageFault` if *folder* has prompts of its own, or the service would reject the one of all."""
-    given = {"--prompt": prompt, "--prompts": prompts}
+def check_prompts(folder: Path, given: Mapping[str, Any]) -> None:
+    """Raise `UsageFault` if *folder* has prompts of its own, or one of the arguments *given* is not valid."""
     names = [name for name, value in given.items() if value is not None]
     if names[1:]:
         raise UsageFault(f"{' and '.join(names)}: give one of them")
     if names and (Dataset(folder).shards or Dataset(folder).table is not None or is_generated(folder)):
         raise UsageFault(f"{names[0]} is for a folder of pictures alone: {folder} has prompts of its own")
-    if prompt is not None and (fault := prompt_fault(prompt)):
+    if (prompt := given["--prompt"]) is not None and (fault := prompt_fault(prompt)):
         raise UsageFault(f"--prompt {fault}")
+    try:
+        re.compile(given["--prompt-from-name"] or "")
+    except re.error as exc:
+        raise UsageFault(f"--prompt-from-name: no regular expression ({exc})") from None
 
 
 def check(dataset: Dataset, out: Path, page: Path | None) -> None:
@@ -140,15 +163,16 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
             raise UsageFault(f"{path}: there is no folder {path.parent}")
     if page and page.resolve() == out.resolve():
         raise UsageFault(f"{page}: the page would overwrite the results")
+    if dataset.image_part and {kind(shard) for shard in dataset.shards} != {".tar"}:
+        raise UsageFault("--image-part is for the pictures in tar files")
     if (
-        not (files or dataset.no_prompt)
+        not (files or dataset.no_prompt or dataset.prompt_from_name)
         and dataset.prompt is None
         and (alone := captions_alone(dataset.path))
     ):
-        named = ", ".join(alone[:5]) + ", …" * (len(alone) > 5)
-        print(
-            shown(f"text files without a picture of the same name: {len(alone)} ({named})"), file=sys.stderr
-        )
+        say_unused("text files without a picture of the same name", alone)
+    if dataset.path.is_dir() and not (dataset.shards or dataset.table or is_generated(dataset.path)):
+        say_unused(LEFT_OUT, left_out(dataset.path))
 
 
 def about_columns(dataset: Dataset) -> list[str]:

@@ -19,7 +19,16 @@ from scoregate.data.columns import (
     swept,
     taken,
 )
-from scoregate.data.folders import METADATA, captioned, generated, is_generated, pictures, prompted, samples
+from scoregate.data.folders import (
+    METADATA,
+    captioned,
+    generated,
+    is_generated,
+    pictures,
+    prompted,
+    samples,
+    titled,
+)
 from scoregate.data.rows import RELATED, Row, picture_of, prompt_fault
 from scoregate.data.shards import samples_of, shards_of
 from scoregate.items import Item
@@ -49,6 +58,8 @@ class Dataset:
         prompts: the file with the prompts of a folder by picture, in place of captions.
         no_prompt: whether neither captions nor the column of prompts are read, for metrics that need none.
         metrics_column: names the metrics of each row, in place of all.
+        image_part: of several pictures of a sample in a tar, `left` for `KEY.left.png`.
+        prompt_from_name: the regular expression of the prompt in a picture's name, in a folder.
         part: whether *path* is one shard of a data set whose columns are checked.
 
     Raises:
@@ -70,6 +81,8 @@ class Dataset:
     prompts: Path | None = None
     no_prompt: bool = False
     metrics_column: str | None = None
+    image_part: str | None = None
+    prompt_from_name: str | None = None
     part: bool = False
 
     def __iter__(self) -> Iterator[Row]:
@@ -131,6 +144,8 @@ class Dataset:
         if self.prompts:
             columns = self.image_column or "image", self.prompt_column
             return prompted(folder, self.prompts, *columns, self.any_path)
+        if self.prompt_from_name is not None:
+            return titled(folder, self.prompt_from_name, self.any_path)
         return captioned(folder, self.any_path, self.prompt, self.no_prompt)
 
     def listed(self, table: Path) -> Iterator[Row]:
@@ -149,7 +164,7 @@ class Dataset:
 
     def in_shard(self, shard: Path) -> Iterator[Row]:
         """Yield the rows of a shard."""
-        for record in samples_of(shard):
+        for record in samples_of(shard, self.image_part or ""):
             yield from self.rows(record, shard, in_csv=False)
 
     def rows(self, record: Record, file: Path, in_csv: bool) -> Iterator[Row]:
@@ -160,7 +175,9 @@ class Dataset:
 
     def check_samples(self) -> None:
         """Check the columns of shards, as `check_columns`."""
-        self.check_columns(chain.from_iterable(map(samples_of, self.shards)))
+        self.check_columns(
+            chain.from_iterable(samples_of(each, self.image_part or "") for each in self.shards)
+        )
 
     def check_columns(self, rows: Iterable[Record]) -> None:
         """Raise `BadInput` if a column is missing: one line instead of an error for each row."""
@@ -270,6 +287,8 @@ def read_dataset(
     image_column: str | None = None,
     prompt_column: str = "prompt",
     no_prompt: bool = False,
+    image_part: str | None = None,
+    prompt_from_name: str | None = None,
 ) -> Iterator[Item]:
     """
     Yield the rows of a data set, for `score_many`, one by one.
@@ -283,6 +302,8 @@ def read_dataset(
         prompt: of all pictures of a folder, in place of captions.
         prompts: a file with the prompts of a folder by picture, in place of captions.
         no_prompt: read no prompts, for metrics that need none.
+        image_part: of several pictures of a sample in a tar, `left` for `KEY.left.png`.
+        prompt_from_name: the regular expression of the prompt in the name of a folder's picture.
 
     Raises:
         BadInput: nothing can be read from *source*, or none of its first rows has the columns.
@@ -297,6 +318,8 @@ def read_dataset(
         prompt=prompt,
         prompts=by_name,
         no_prompt=no_prompt,
+        image_part=image_part,
+        prompt_from_name=prompt_from_name,
     )
     for row in dataset:
         try:

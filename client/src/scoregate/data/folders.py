@@ -1,16 +1,30 @@
 """Folders of pictures: with captions, with a file of prompts, or with the samples of GenEval."""
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from scoregate.data.rows import OUTSIDE, Row, is_below, prompt_fault
-from scoregate.data.shards import PICTURES, VIDEOS
+from scoregate.data.rows import (
+    HEAD,
+    OUTSIDE,
+    PICTURES,
+    VIDEOS,
+    Row,
+    composed,
+    existing,
+    is_below,
+    is_hidden,
+    kind_of,
+    prompt_fault,
+)
+from scoregate.data.shards import KINDS
 from scoregate.records import BROKEN, BadInput, Record, check_regular, kind, opened, records
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
+TEXTS = frozenset({".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".html"})  # which go with pictures
 SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 
 
@@ -44,6 +58,19 @@ def captioned(folder: Path, any_path: bool, of_all: str | None, no_prompt: bool)
             )
 
 
+def titled(folder: Path, expression: str, any_path: bool) -> Iterator[Row]:
+    """Yield the pictures and videos below *folder* with the prompts in their names, see `prompt_in`."""
+    files = sorted(pictures(folder))
+    if not files:
+        raise BadInput(f"{folder}: no pictures")
+    for number, file in enumerate(files, 1):
+        name = file.relative_to(folder).as_posix()
+        prompt = prompt_in(without_suffix(name), expression)
+        why = "--prompt-from-name does not match" if prompt is None else prompt_fault(prompt)
+        fault = f"row {number}, {name}: its name: {why}" if why else ""
+        yield Row(number, name, prompt, file, fault=fault, folder=folder, any_path=any_path)
+
+
 def prompted(
     folder: Path, file: Path, image_column: str, prompt_column: str, any_path: bool
 ) -> Iterator[Row]:
@@ -59,7 +86,7 @@ def prompted(
     files = {path.relative_to(folder).as_posix(): path for path in sorted(pictures(folder))}
     if not files:
         raise BadInput(f"{folder}: no pictures")
-    keys = {name: name if name in prompts else without_suffix(name) for name in files}
+    keys = {name: key if (key := composed(name)) in prompts else without_suffix(key) for name in files}
     alone = [name for name in prompts if name not in set(keys.values())]
     for number, name in enumerate([*files, *alone], 1):
         prompt = prompts.get(keys.get(name, name))
@@ -80,13 +107,26 @@ def prompted(
         )
 
 
+def prompt_in(name: str, expression: str) -> str | None:
+    """
+    Return the prompt in a name, with underscores as spaces; None if the expression does not match.
+
+    It is the group `prompt`, else the first group, else all that matches.
+    """
+    found = re.search(expression, name)
+    if found is None:
+        return None
+    group = "prompt" if "prompt" in found.re.groupindex else min(1, found.re.groups)
+    return (found[group] or "").replace("_", " ").strip()
+
+
 def without_suffix(name: str) -> str:
     return str(PurePosixPath(name).with_suffix(""))
 
 
 def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, Any]:
     """
-    Return the prompts in *file* by the names of pictures: a JSON object, or a table with both columns.
+    Return the prompts in *file* by `composed` names of pictures: a JSON object, or a table with both columns.
 
     Raises:
         BadInput: it is neither, or a name stands there twice; the error has the row.
@@ -103,9 +143,9 @@ def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, A
         name, prompt = (row.values[column] for column in columns)
         if not isinstance(name, str) or not name:
             raise BadInput(f"{place}: column {image_column} is no name of a picture")
-        if name in found:
+        if composed(name) in found:
             raise BadInput(f"{place}: {name} stands there twice")
-        found[name] = prompt
+        found[composed(name)] = prompt
     return found
 
 
@@ -124,7 +164,7 @@ def json_pairs(file: Path, columns: tuple[str, str]) -> Iterator[Record]:
 
 def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
     """Return a picture's caption file.  Raises `OSError`, and `ValueError` if it is outside the data set."""
-    caption = picture.with_suffix(".txt")
+    caption = existing(picture.with_suffix(".txt"))
     if not (any_path or is_below(caption, folder)):
         raise ValueError(OUTSIDE)
     check_regular(caption)
@@ -135,15 +175,50 @@ def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
 
 
 def pictures(folder: Path) -> Iterator[Path]:
-    """Yield the pictures and videos below *folder*, by their suffixes."""
-    return (file for file in folder.rglob("*") if file.suffix.lower() in PICTURES | VIDEOS)
+    """Yield the pictures and videos below *folder*, by their suffixes, or else their content."""
+    return filter(is_picture, files_below(folder))
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """
+    Yield the files below *folder* that are not hidden, nor in a hidden folder.
+
+    A folder with the suffix of a picture is one of them: it is an error, and not left out unnoticed.
+    """
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        odd = (name for name in folders if Path(name).suffix.lower() in PICTURES | VIDEOS)
+        yield from (Path(place, name) for name in (*names, *odd) if not is_hidden(name))
+
+
+def is_picture(file: Path) -> bool:
+    """Return True for a file that would be read as a picture or a video by itself."""
+    suffix = file.suffix.lower()
+    if suffix in PICTURES | VIDEOS or suffix in TEXTS or suffix in KINDS:
+        return suffix in PICTURES | VIDEOS
+    if not file.is_file():  # a pipe may never end
+        return False
+    try:
+        with file.open("rb") as content:
+            return bool(kind_of(content.read(HEAD)))
+    except OSError:
+        return False
+
+
+def left_out(folder: Path) -> list[str]:
+    """Return the files below *folder* that are neither pictures nor texts."""
+    others = (
+        file for file in files_below(folder) if file.suffix.lower() not in TEXTS and not is_picture(file)
+    )
+    return sorted(file.relative_to(folder).as_posix() for file in others)
 
 
 def captions_alone(folder: Path) -> list[str]:
     """Return the text files without a picture of the same name."""
-    shown = {file.with_suffix("") for file in pictures(folder)}
-    texts = sorted(file for file in folder.rglob("*.txt") if file.with_suffix("") not in shown)
-    return [file.relative_to(folder).as_posix() for file in texts]
+    shown = {without_suffix(composed(str(file))) for file in pictures(folder)}
+    texts = [file for file in files_below(folder) if file.suffix == ".txt"]
+    alone = (file for file in texts if without_suffix(composed(str(file))) not in shown)
+    return sorted(file.relative_to(folder).as_posix() for file in alone)
 
 
 OF_A_PROMPT, SAMPLES, GENEVAL = "metadata.jsonl", "samples", "geneval"

@@ -10,6 +10,7 @@ from errno import ENOENT
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from scoregate.errors import BadImageError, reason_of
 from scoregate.images import is_url, of_pillow
@@ -25,10 +26,16 @@ STARTS = {
     b"MM\0+": "tiff",
 }
 BRANDS = {
-    "avif": (b"avif", b"avis", b"mif1", b"msf1"),
+    "avif": (b"avif", b"avis"),
     "heic": (b"hei", b"hev"),
     "mp4": (b"iso", b"mp4", b"avc1", b"M4V "),
 }
+GENERAL = (b"mif1", b"msf1")  # brands of any coding, which a compatible brand names
+HEAD = 256  # bytes in which a file has its format
+
+JPEGS = {".jfif", ".jif", ".jpe", ".jpeg", ".jpg"}
+PICTURES = frozenset({*JPEGS, ".avif", ".bmp", ".gif", ".heic", ".heif", ".png", ".tif", ".tiff", ".webp"})
+VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 
 RELATED = ("references", "source")  # columns of pictures for metrics that use them
 MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
@@ -46,8 +53,16 @@ def kind_of(picture: bytes) -> str:
     if picture[:2] == b"BM" and not any(picture[6:10]):  # two letters alone may begin any text
         return "bmp"
     if picture[4:8] == b"ftyp":
-        return next((kind for kind, brands in BRANDS.items() if picture[8:12].startswith(brands)), "")
+        return next((kind for kind, brands in BRANDS.items() if brand_of(picture).startswith(brands)), "")
     return next((kind for start, kind in STARTS.items() if picture.startswith(start)), "")
+
+
+def brand_of(file: bytes) -> bytes:
+    """Return the brand of a file; where it is a general one, the first compatible one of a coding."""
+    end = min(int.from_bytes(file[:4], "big"), HEAD)
+    named = [file[8:12], *(file[at : at + 4] for at in range(16, end, 4))]
+    codings = (brand for brand in named if brand.startswith((*BRANDS["avif"], *BRANDS["heic"])))
+    return next(codings, named[0]) if named[0] in GENERAL else named[0]
 
 
 def readable(picture: bytes) -> bytes:
@@ -150,6 +165,7 @@ class Row:
         """Return the bytes of a picture.  Raises as `read`."""
         if isinstance(picture, bytes):
             return readable(picture)
+        picture = existing(picture)
         if not picture.is_file():  # a device or a pipe may never end
             raise FileNotFoundError(ENOENT, "no such file", picture)
         if not (self.any_path or is_below(picture, self.folder)):
@@ -160,6 +176,24 @@ class Row:
 def dumped_options(options: Mapping[str, Any]) -> str:
     """Return options as text that is equal for equal ones."""
     return json.dumps(options, sort_keys=True) if options else ""
+
+
+def is_hidden(name: str) -> bool:
+    """Return True for the name of a hidden file or folder, or of the one that macOS adds to archives."""
+    return (name.startswith(".") and name not in (".", "..")) or name == "__MACOSX"
+
+
+def composed(name: str) -> str:
+    """Return a name with its accents in one form (NFC); macOS and other systems write them in two."""
+    return normalize("NFC", name)
+
+
+def existing(file: Path) -> Path:
+    """Return *file*; if there is none, one whose name has its accents in another form."""
+    if file.exists():
+        return file
+    others = (Path(normalize(form, str(file))) for form in ("NFC", "NFD"))
+    return next((other for other in others if other.exists()), file)
 
 
 def is_below(file: Path, folder: Path) -> bool:

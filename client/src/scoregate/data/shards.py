@@ -5,11 +5,13 @@ A shard is read from its beginning, and its samples are yielded one by one.  Not
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from scoregate.data.rows import PICTURES, VIDEOS
 from scoregate.data.tars import Member, groups
 from scoregate.records import (
     GZIP,
@@ -23,9 +25,6 @@ from scoregate.records import (
     of_batches,
     parquet,
 )
-
-PICTURES = frozenset({".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 
 MAX_SHARDS = 100_000  # of a pattern
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
@@ -115,11 +114,19 @@ def stem(shard: Path) -> str:
     return Path(shard.name.removesuffix(GZIP)).stem
 
 
-def samples_of(shard: Path) -> Iterator[Record]:
-    """Yield the samples of a shard.  Where it cannot be read any further, the last record has a fault."""
+def samples_of(shard: Path, image_part: str = "") -> Iterator[Record]:
+    """
+    Yield the samples of a shard.  Where it cannot be read any further, the last record has a fault.
+
+    Args:
+        image_part: of several pictures of a sample in a tar, `left` for `KEY.left.png`.
+    """
     number, name = 0, None
+    reader = READERS[kind(shard)]
+    if image_part and kind(shard) == ".tar":
+        reader = partial(tar_samples, image_part=image_part)
     try:
-        for record in READERS[kind(shard)](shard):
+        for record in reader(shard):
             number, name = record.number, record.name
             yield record
     except Exception as exc:  # of a damaged file, the libraries that read it raise almost anything
@@ -127,24 +134,28 @@ def samples_of(shard: Path) -> Iterator[Record]:
         yield Record(number + 1, fault=f"the shard cannot be read {place}: {str(exc) or type(exc).__name__}")
 
 
-def tar_samples(shard: Path) -> Iterator[Record]:
-    """Yield the samples of a tar."""
+def tar_samples(shard: Path, image_part: str = "") -> Iterator[Record]:
+    """Yield the samples of a tar.  Args as of `samples_of`."""
     for number, (key, found) in enumerate(groups(shard), 1):
         name = f"{shard.name}/{key}"
         try:
-            values = values_of(name, content_of(found))
+            values = values_of(name, content_of(found, image_part))
         except BadSample as exc:
             yield Record(number, fault=str(exc), name=name)
         else:
             yield Record(number, values, name=name)
 
 
-def content_of(found: Iterable[Member]) -> dict[str, bytes]:
+def content_of(found: Iterable[Member], image_part: str = "") -> dict[str, bytes]:
     """Return the picture, the text and the JSON of a sample.  Raises `BadSample`."""
     parts: dict[str, bytes] = {}
-    fault = ""
+    fault, longer = "", list[str]()
+    named = f".{image_part.lower()}" if image_part else ""
     for _, suffix, header, tar in found:
-        part = PICTURE if suffix in PICTURES | VIDEOS else suffix
+        before, dot, last = suffix.rpartition(".")
+        is_picture = dot + last in PICTURES | VIDEOS
+        part = PICTURE if is_picture and before == named else "" if is_picture else suffix
+        longer += [suffix] if is_picture and before != named else []
         limit = {PICTURE: MAX_PICTURE, TEXT: MAX_TEXT, JSON: MAX_TEXT}.get(part)
         if limit is None:
             continue
@@ -157,8 +168,21 @@ def content_of(found: Iterable[Member]) -> dict[str, bytes]:
         else:
             parts[part] = file.read()
     if fault or PICTURE not in parts:
-        raise BadSample(fault or "it has no picture")
+        raise BadSample(fault or f"it has no picture{hint(image_part, longer)}")
     return parts
+
+
+def hint(image_part: str, suffixes: Sequence[str]) -> str:
+    """Return what to do about pictures with other *suffixes* than those that are read, for an error."""
+    if image_part:
+        return f" {image_part}" + (f"; there are {', '.join(suffixes)}" if suffixes else "")
+    if not suffixes:
+        return ""
+    part = suffixes[0].rpartition(".")[0].lstrip(".")
+    return (
+        f": a key ends at the first full stop of a name, and the rest is {', '.join(suffixes)};"
+        f" rename the files, or take one by --image-part {part}"
+    )
 
 
 def values_of(name: str, parts: Mapping[str, bytes]) -> dict[str, Any]:

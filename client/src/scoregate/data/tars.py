@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from scoregate.data.rows import is_hidden
 from scoregate.records import opened
 
 MAX_FILE = 2**34  # bytes in a tar; `tarfile` also skips data that is not there, block by block
@@ -113,11 +114,17 @@ def members(shard: Path) -> Iterator[Member]:
             offset = header.offset
             tar.members = []  # type: ignore[attr-defined]  # else it keeps every header
             found = MEMBER.fullmatch(header.name)
-            if found and not header.isdir() and not found[1].rpartition("/")[2].startswith("__"):
+            if found and not header.isdir() and is_part(found[1]):
                 yield found[1], f".{found[2]}".lower(), header, tar
         while block := tar.fileobj.read(ZEROS):
             if block.strip(b"\0"):
                 raise tarfile.ReadError("data after the mark of its end")
+
+
+def is_part(key: str) -> bool:
+    """Return False for a key that WebDataset skips, and for one in a hidden folder."""
+    *folders, name = key.split("/")
+    return not (name.startswith("__") or any(map(is_hidden, folders)))
 
 
 def groups(shard: Path) -> Iterator[tuple[str, Iterator[Member]]]:

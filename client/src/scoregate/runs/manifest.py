@@ -35,6 +35,8 @@ NAMES = (  # arguments that say how a data set is read, most of them fields of `
     "prompts",
     "metrics_column",
     "no_prompt",
+    "image_part",
+    "prompt_from_name",
     "grid",
 )
 OPTIONAL = (
@@ -43,6 +45,8 @@ OPTIONAL = (
     "prompt",
     "prompts",
     "metrics_column",
+    "image_part",
+    "prompt_from_name",
     "sha256",
     "grid",
 )  # texts of a data set

@@ -9,6 +9,7 @@ import pytest
 from scoregate.cli import score
 from tests.support.answers import problem
 from tests.support.pictures import png
+from tests.support.shards import tar_of
 from tests.unit.client.cli.served import Service, lines, metric
 
 URL = "http://pictures/p.png"
@@ -168,3 +169,60 @@ def test_a_key_that_is_missing_is_named(command):
     assert ["scoregate: unauthorized: it is unauthorized; set SCOREGATE_API_KEY, or --api-key"] == (
         err.splitlines()
     )
+
+
+@pytest.mark.parametrize("name", ["score", "rank", "batch"])
+def test_files_that_a_folder_leaves_out_are_one_line(command, service, tmp_path, name):
+    """Pictures of rare suffixes are taken; hidden files are not counted."""
+    folder = folder_of(tmp_path, a_jpe=png(), b_jfif=png(), c_psd=b"8BPS", d_svg=b"<svg/>")
+    (folder / ".DS_Store").touch()
+    more = ("-o", "out.jsonl") if name == "batch" else ()
+    status, _, err = command(service, name, "folder", "-p", "a square", *more)
+
+    assert 0 == status
+    assert 2 == len(service.sent[0].get("items", service.sent[0].get("images")))
+    assert ["files that are no pictures, left out: 2 (c.psd, d.svg)"] == [
+        line for line in err.splitlines() if "left out" in line
+    ]
+
+
+def test_prompts_in_names_are_scored_and_reproduced(command, service, tmp_path):
+    """The manifest has the expression."""
+    folder_of(tmp_path, a_red_cube_png=png())
+    (tmp_path / "folder" / "a.red.cube.png").rename(tmp_path / "folder" / "1_a_red_cube.png")
+    expression = ("--prompt-from-name", r"\d_(.*)")
+    status, _, _ = command(service, "batch", "folder", *expression, "-o", "out.jsonl")
+    again, _, _ = command(service, "reproduce", "out.jsonl.manifest.json", "--json")
+
+    assert (0, 0) == (status, again)
+    assert ["a red cube"] * 2 == [item["prompt"] for sent in service.sent for item in sent["items"]]
+
+
+def test_one_picture_of_samples_is_scored_and_reproduced(command, service, tmp_path):
+    """The manifest has the part."""
+    tar_of(tmp_path / "s.tar", {"a.left.png": png("red"), "a.right.png": png(), "a.txt": b"a square"})
+    status, _, _ = command(service, "batch", "s.tar", "--image-part", "left", "-o", "out.jsonl")
+    again, _, _ = command(service, "reproduce", "out.jsonl.manifest.json", "--json")
+
+    assert (0, 0) == (status, again)
+    assert 2 == len(service.sent)
+
+
+WRONG = {
+    "--prompt-from-name: no regular expression": ("folder", "--prompt-from-name", "("),
+    "--prompt and --prompt-from-name: give one": ("folder", "--prompt-from-name", ".", "-p", "a"),
+    "--no-prompt reads no prompts": ("folder", "--prompt-from-name", ".", "--no-prompt"),
+    "--prompt-from-name is for a folder of pictures alone": ("s.tar", "--prompt-from-name", "."),
+    "--image-part is for the pictures in tar files": ("folder", "--image-part", "left", "-p", "a"),
+}
+
+
+@pytest.mark.parametrize(("words", "given"), WRONG.items())
+def test_arguments_of_names_that_do_not_fit_are_one_line(command, service, tmp_path, words, given):
+    """Nothing is scored."""
+    folder_of(tmp_path, a_png=png())
+    tar_of(tmp_path / "s.tar", {"a.png": png(), "a.txt": b"a"})
+    status, _, err = command(service, "batch", *given, "-o", "out.jsonl")
+
+    assert (2, []) == (status, service.sent)
+    assert words in err

@@ -6,7 +6,9 @@ import json
 import PIL.Image
 import pytest
 
-from scoregate.data.tiles import Grid, cut, grid_of
+from scoregate.bench.benchmark import is_black
+from scoregate.data.rows import Row
+from scoregate.data.tiles import Grid, cut, grid_of, tiles
 from scoregate.records import BadInput
 from tests.support.pictures import png, saved
 from tests.unit.client.cli.served import Service, lines, metric
@@ -148,3 +150,13 @@ def test_a_grid_that_means_nothing_is_refused(refused, command, service, given, 
     status, _, err = command(service, "batch", "rows.jsonl", "-o", "out.jsonl", *given)
 
     assert (2, True) == (status, line in err)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+def test_a_tile_is_black_whatever_its_file_has_besides(mode):
+    """A profile and transparency make its file another one than a BMP."""
+    two = PIL.Image.new(mode, (8, 4))
+    two.paste((9, 9, 9, 9)[: len(mode)], (4, 0, 8, 4))
+    row = Row(1, "a", "a cat", saved(two, "PNG", icc_profile=b"profile"))
+
+    assert [True, False] == [is_black(tile) for tile in tiles(row, grid_of("1x2"))]
