@@ -1,8 +1,12 @@
 """Several images per item, where some are animations, which are decoded in a process."""
 
+import json
+
 import pytest
 
+from models.images import frame_stack
 from tests.app.web.test_frames import STILLS, body, details, error, scored, seen
+from tests.support.fake_service import key_table
 from tests.support.fakes import FakeVideoAlign
 from tests.support.films import COLOURS, declared_mp4, film, many_frames, mp4
 from tests.support.pictures import b64, item, png
@@ -141,3 +145,39 @@ async def test_frames_of_a_video_are_scored_together(serve, fakes):
     assert (3, {(64, 48)}) == (len(call.frames), {frame.size for frame in call.frames})
     assert 3 == result["details"]["videoalign"]["frames_used"] == details(result)["frames_used"]
     assert result["scores"]["videoalign.motion"] == result["details"]["videoalign"]["motion"]
+
+
+SHARED = [  # items of one film: four of its six frames; the first; the first two, as a grid or their mean
+    {"metrics": ["vqascore"], "options": {"vqascore": {"samples": 4}}},
+    {"metrics": ["clipscore"]},
+    {"metrics": ["vqascore", "clipscore"], "options": {"vqascore": {"frames": "grid"}}, "end": 0.2},
+]
+
+
+async def test_items_of_different_metrics_share_a_film_as_if_each_had_its_own(serve, tmp_path, monkeypatch):
+    """Each pair of item and metric is charged once; the frames of all are decoded together, and no others."""
+    moving, kept, decode = film(colours=COLOURS), list[list[int]](), frame_stack.decode_film
+    monkeypatch.setattr(
+        frame_stack, "decode_film", lambda file, header: kept.append([*header.kept]) or decode(file, header)
+    )
+    (tmp_path / "keys").write_text(key_table("fits", "fits", "quota = 4") + key_table("other", "other"))
+    keys = {"api_keys_file": tmp_path / "keys"}
+
+    async def sent(client, items, key):
+        request = json.dumps({"items": items, "explain": True})
+        form = {"data": {"request": request}, "files": {"film": ("film", moving)}}
+        return await client.post("/score", **form, headers={"X-API-Key": key})
+
+    items = [{"prompt": "a", "image": {"part": "film"}, **own} for own in SHARED]
+    async with serve(server=keys) as client:
+        together, again = [await sent(client, items, "fits") for _ in range(2)]
+    decoded = [*kept]
+    async with serve(server=keys) as client:
+        alone = [(await sent(client, [one], "other")).json()["results"][0] for one in items]
+
+    found = together.json()
+    for result, single in zip(found["results"], alone, strict=True):
+        assert (single["scores"], single["details"]) == (result["scores"], result["details"])
+    assert {(0, 1, 2, 3, 5)} == set(map(tuple, decoded))
+    assert [{"code": "frames_ignored", "item": 1, "metric": "clipscore"}] == found["warning_codes"]
+    assert (200, 429) == (together.status_code, again.status_code)
