@@ -8,9 +8,13 @@ import pytest
 import torch
 
 from models.images.formats.decode import decode
+from models.images.frame_stack import sampled
 from scoregate import Item, sample_frames
 from scoregate.errors import BadImageError
+from scoregate.images import MAX_FRAMES, TAKEN
 from scoregate.items import Files
+from service.metrics.common.contract import MAX_FILES
+from service.scoring.plan import VIDEO_FRAMES
 
 PIXELS = np.random.default_rng(0).integers(0, 255, (5, 6, 7, 3), np.uint8)  # of five frames
 FLOATS = PIXELS.astype(np.float32) / 255
@@ -58,9 +62,14 @@ def test_of_a_long_video_as_many_frames_are_sent_as_a_metric_samples(of_all, own
 
 
 def test_spread_frames_are_those_of_the_service():
-    """The middle of each of equal parts."""
+    """The middle of each of equal parts; the numbers of frames are the service's, too."""
     assert [1, 3, 6, 8] == sample_frames(range(10), 4)
-    assert [0, 1] == sample_frames(range(2), 4)
+    for frames in range(1, 130):
+        assert all(
+            sampled(range(frames), count) == sample_frames(range(frames), count)
+            for count in (1, 2, 7, 16, 64)
+        )
+    assert (VIDEO_FRAMES, MAX_FILES) == (TAKEN, MAX_FRAMES)
 
 
 @pytest.mark.parametrize("batch", [[PICTURES, PICTURES], np.stack([FLOATS, FLOATS])])
