@@ -1,8 +1,8 @@
 """Pairs of images: which are compared, their verdicts, and what these come to: win rates and strengths."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -64,29 +64,86 @@ class Schedule:
 
     def next_round(self, count: int, done: Sequence[Pair | FailedPair]) -> list[tuple[int, int]]:
         """
-        Return the pairs that follow those that are *done*; none at the end.
+        Return the pairs that follow those that are *done*, in the order of the rounds; none at the end.
 
-        A round of `swiss` has an image once at most: those with the fewest pairs first, and then those whose
-        points are the most similar.
+        Of `swiss`, all images have the same number of pairs at the end.  Up to about half of all pairs, that
+        is possible in rounds for any results.  For more, the images stand on a circle, and each meets its
+        neighbours, in one round: most pairs are among these anyway.
         """
-        left = self.pairs(count) - len(done)
+        if self.kind == "swiss" and 4 * self.per_image <= count:
+            return self._swiss_round(count, done) if len(done) < self.pairs(count) else []
+        if done:
+            return []
         every = combinations(range(count), 2)
-        if self.kind != "swiss":
-            return [] if done else [*every][:left]
-        met = {(pair.a, pair.b) for pair in done}
-        games = [sum(each in pair for pair in met) for each in range(count)]
+        if self.kind == "swiss":
+            return [(a, b) for a, b in every if min(b - a, count - b + a) <= self.per_image]
+        return [*every][: self.pairs(count)]
+
+    def _swiss_round(self, count: int, done: Sequence[Pair | FailedPair]) -> list[tuple[int, int]]:
+        """
+        Return pairs of all images, those of similar points that have not met.
+
+        Of an odd number one image rests in each round, each time another one.  The first and the second that
+        rest meet in an additional round at the end, likewise the third and the fourth, and so on.
+        """
         points = points_of(count, [pair for pair in done if isinstance(pair, Pair)])
+        images, met = {*range(count)}, {frozenset((pair.a, pair.b)) for pair in done}
+        if count % 2:
+            rested = [
+                min(images.difference(*((pair.a, pair.b) for pair in done[start : start + count // 2])))
+                for start in range(0, len(done), count // 2)
+            ]
+            last = [frozenset(two) for two in zip(rested[::2], rested[1::2], strict=False)]
+            if len(rested) == 2 * self.per_image:
+                return sorted((min(two), max(two)) for two in last)
+            met.update(last)
+            images.remove(resting(images, rested, met, points))
+        return matching(sorted(images), met, points)
 
-        def dissimilar(pair: tuple[int, int]) -> tuple[float, ...]:
-            a, b = pair
-            return games[a] + games[b], abs(points[a] - points[b]), a, b
 
-        chosen, busy = list[tuple[int, int]](), set[int]()
-        for pair in sorted((each for each in every if each not in met), key=dissimilar):
-            if len(chosen) < left and busy.isdisjoint(pair):
-                chosen.append(pair)
-                busy.update(pair)
-        return chosen
+def resting(
+    images: set[int], rested: Sequence[int], met: Collection[frozenset[int]], points: Sequence[float]
+) -> int:
+    """Return the image that rests: the weakest, or a similar one to the last that rested, for their pair."""
+    if len(rested) % 2 == 0:
+        return min(images - {*rested}, key=lambda image: (points[image], -image))
+    last = rested[-1]
+    able = [image for image in sorted(images - {*rested}) if frozenset((image, last)) not in met]
+    return min(able, key=lambda image: abs(points[image] - points[last]))
+
+
+def matching(
+    images: Sequence[int], met: Collection[frozenset[int]], points: Sequence[float]
+) -> list[tuple[int, int]]:
+    """
+    Return pairs of an even number of images that have not *met*, each image once.
+
+    Those of the most similar points come first.  Two images that are left then take over a pair, one partner
+    each.  While no image has met half of the others there is such a pair: both together may join more images
+    than there are pairs (as in Dirac's theorem on Hamiltonian cycles, 1952).
+    """
+
+    def apart(pair: Iterable[int]) -> float:
+        a, b = pair
+        return abs(points[a] - points[b])
+
+    def able(*pairs: tuple[int, int]) -> bool:
+        return not any(frozenset(pair) in met for pair in pairs)
+
+    chosen, left = list[tuple[int, int]](), {*images}
+    for pair in sorted(combinations(images, 2), key=apart):
+        if left.issuperset(pair) and able(pair):
+            chosen.append(pair)
+            left.difference_update(pair)
+    while left:
+        a, b = left.pop(), left.pop()
+        swaps = [
+            (pair, ((a, x), (b, y))) for pair in chosen for x, y in permutations(pair) if able((a, x), (b, y))
+        ]
+        pair, new = min(swaps, key=lambda swap: sum(map(apart, swap[1])) - apart(swap[0]))
+        chosen.remove(pair)
+        chosen += [(min(each), max(each)) for each in new]
+    return chosen
 
 
 def points_of(count: int, pairs: Sequence[Pair]) -> list[float]:
@@ -113,7 +170,8 @@ def strengths(count: int, pairs: Sequence[Pair]) -> list[Strength | None]:
     P(a beats b) = 1 / (1 + exp(s_b - s_a)), and a tie is half a win of each (Bradley and Terry 1952).  The
     prior of each strength is normal with the mean 0 and the standard deviation `PRIOR_SD`, so the strength of
     an image that wins all its pairs is finite.  The mean of all is 0.  The standard errors are those of the
-    normal approximation at the most probable strengths (Laplace).
+    normal approximation at the most probable strengths (Laplace), of each strength minus the mean of all:
+    pairs say nothing about a level that all have in common.
     """
     played = sorted({each for pair in pairs for each in (pair.a, pair.b)})
     if not played:
@@ -128,7 +186,8 @@ def strengths(count: int, pairs: Sequence[Pair]) -> list[Strength | None]:
         values += step
         if np.abs(step).max() < 10.0**-SAME:
             break
-    errors = np.sqrt(np.diag(np.linalg.inv(precision)))
+    level = PRIOR_SD**2 / len(played)  # the variance of the mean of all, which no verdict is about
+    errors = np.sqrt(np.diag(np.linalg.inv(precision)) - level)
     found = [Strength(float(value), float(error)) for value, error in zip(values, errors, strict=True)]
     return [found[places[each]] if each in places else None for each in range(count)]
 
