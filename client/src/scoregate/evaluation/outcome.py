@@ -64,7 +64,7 @@ def outcome(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class FigureSettings:
     """Settings of every figure."""
 
     table: Path = setting(TABLE, "--scores", metavar="FILE", parse=Path)
@@ -81,7 +81,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfMetrics(Settings):
+class OfMetrics(FigureSettings):
     """Settings of a figure of a metric; of several it is computed on the same rows."""
 
     metrics: Sequence[str] = in_column(
@@ -237,7 +237,7 @@ def caution(rows: int, what: str = "row") -> dict[str, str]:
 Evaluated = Callable[[Any, Table], Outcome]
 
 
-def sliced(evaluated: Evaluated, settings: Settings, table: Table) -> Outcome:
+def sliced(evaluated: Evaluated, settings: FigureSettings, table: Table) -> Outcome:
     """Return the figures of all rows, and by the values of the column `--by`."""
     whole = of_metrics(evaluated, settings, table)
     if isinstance(settings, Drawings) and settings.bootstrap:
@@ -258,7 +258,7 @@ def sliced(evaluated: Evaluated, settings: Settings, table: Table) -> Outcome:
     return Outcome({"rows": len(table.records)} | whole.content | more, whole.draw)
 
 
-def of_metrics(evaluated: Evaluated, settings: Settings, table: Table) -> Outcome:
+def of_metrics(evaluated: Evaluated, settings: FigureSettings, table: Table) -> Outcome:
     """Return the figures of a metric, or of several on the rows that have all, and their differences."""
     if not isinstance(settings, OfMetrics):
         return evaluated(settings, table)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from scoregate.evaluation.figures import generators, metrics, raters
-from scoregate.evaluation.outcome import Evaluated, Outcome, Settings, sliced
+from scoregate.evaluation.outcome import Evaluated, FigureSettings, Outcome, sliced
 from scoregate.evaluation.tables import read_table
 
 
@@ -11,76 +11,78 @@ class Figure(NamedTuple):
     """A figure: what it is, its settings, and the function that computes it from a table."""
 
     help: str
-    settings: type[Settings]
+    settings: type[FigureSettings]
     evaluated: Evaluated
 
 
 FIGURES = {
     "ts2": Figure(
         "a metric on graphs of pictures with known errors (T2IscoreScore): rank, separation, delta",
-        metrics.Ts2,
+        metrics.Ts2Settings,
         metrics.of_ts2,
     ),
     "agreement": Figure(
         "a metric against people's ratings: correlation, and pairwise accuracy with tie calibration",
-        metrics.Agreement,
+        metrics.AgreementSettings,
         metrics.of_agreement,
     ),
     "ordering": Figure(
         "generators against each other: Wilcoxon's signed-rank test for every pair (Gecko)",
-        generators.Ordering,
+        generators.OrderingSettings,
         generators.of_ordering,
     ),
     "means": Figure(
-        "the mean score of each generator; by skill with --by", generators.Means, generators.of_means
+        "the mean score of each generator; by skill with --by", generators.MeansSettings, generators.of_means
     ),
     "alpha": Figure(
         "raters against each other: Krippendorff's alpha, and the share of extreme disagreement",
-        raters.Alpha,
+        raters.AlphaSettings,
         raters.of_alpha,
     ),
     "winoground": Figure(
         "two captions and two pictures: Winoground's text, image and group score",
-        metrics.Winoground,
+        metrics.WinogroundSettings,
         metrics.of_winoground,
     ),
     "auroc": Figure(
-        "right pictures against wrong ones: the area under the ROC curve", metrics.Auroc, metrics.of_auroc
+        "right pictures against wrong ones: the area under the ROC curve",
+        metrics.AurocSettings,
+        metrics.of_auroc,
     ),
     "preference": Figure(
         "pairs of pictures: the share in which a metric prefers what people prefer (binary accuracy)",
-        metrics.Preference,
+        metrics.PreferenceSettings,
         metrics.of_preference,
     ),
     "convergence": Figure(
         "how many raters are enough: alpha, and the generators' order, from every number of them",
-        raters.Convergence,
+        raters.ConvergenceSettings,
         raters.of_convergence,
     ),
     "reliable": Figure(
         "the prompts that raters agree about, for every generator and template (Gecko)",
-        raters.Reliable,
+        raters.ReliableSettings,
         raters.of_reliable,
     ),
     "geneval": Figure(
         "GenEval's verdicts: the share of correct pictures by task, and the kappa with people's verdicts",
-        generators.GenEval,
+        generators.GenEvalSettings,
         generators.of_geneval,
     ),
     "sxs": Figure(
         "side-by-side votes (Gecko): generators by majority, and the accuracy of metrics",
-        generators.SideBySide,
+        generators.SideBySideSettings,
         generators.of_sxs,
     ),
     "templates": Figure(
         "answers of the templates word level, DSG(H) and Likert (Gecko): agreement, unsure, correlation",
-        raters.Templates,
+        raters.TemplatesSettings,
         raters.of_templates,
     ),
 }
 
 
-def evaluate(figure: str, settings: Settings) -> Outcome:
+def evaluate(figure: str, settings: FigureSettings) -> Outcome:
     """
     Return a figure of the table that *settings* name; by the values of a column, if they name one.
 

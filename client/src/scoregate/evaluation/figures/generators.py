@@ -16,10 +16,10 @@ from scoregate.evaluation.outcome import (
     TABLE,
     Bootstrap,
     Cells,
+    FigureSettings,
     OfMetrics,
     OnScale,
     Outcome,
-    Settings,
     caution,
     cluster_of,
     compared,
@@ -48,7 +48,7 @@ from scoregate.settings import in_column, setting, share
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ordering(Settings, OnScale):
+class OrderingSettings(FigureSettings, OnScale):
     """Settings of the generators' order."""
 
     lower_is_better: bool = setting(LOWER, default=False)
@@ -69,7 +69,7 @@ class Ordering(Settings, OnScale):
     )
 
 
-def of_ordering(settings: Ordering, table: Table) -> Outcome:
+def of_ordering(settings: OrderingSettings, table: Table) -> Outcome:
     """Return the relation of every pair, and the order by mean."""
     columns: list[Any] = [table.worth(settings.value, lower=settings.lower_is_better)]
     columns += [table.texts(settings.model), table.texts(settings.item)]
@@ -103,14 +103,14 @@ def of_ordering(settings: Ordering, table: Table) -> Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means(OfMetrics):
+class MeansSettings(OfMetrics):
     """Settings of the generators' means."""
 
     lower_is_better: bool = False
     model: str = in_column("the generator")
 
 
-def of_means(settings: Means, table: Table) -> Outcome:
+def of_means(settings: MeansSettings, table: Table) -> Outcome:
     """Return the means; lower scores stay as they are."""
     scores, models = table.complete(table.numbers(settings.metric), table.texts(settings.model))
     if not len(scores):
@@ -128,7 +128,7 @@ def of_means(settings: Means, table: Table) -> Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SideBySide(Settings, Bootstrap):
+class SideBySideSettings(FigureSettings, Bootstrap):
     """Settings of votes side by side, and of metrics that are compared with them."""
 
     table: Path = setting(TABLE, "--votes", metavar="FILE", parse=Path)
@@ -148,7 +148,7 @@ class SideBySide(Settings, Bootstrap):
     lower_is_better: bool = setting("of all these metrics", default=False)
 
 
-def of_sxs(settings: SideBySide, table: Table) -> Outcome:
+def of_sxs(settings: SideBySideSettings, table: Table) -> Outcome:
     """Return the relation of each two generators, and the accuracy of each metric."""
     cluster = cluster_of(settings, table, "item", table.texts(settings.item))
     names = {name: getattr(settings, name) for name in ("item", "a", "b", "vote", "rater")}
@@ -213,7 +213,7 @@ def votes_of(
     return votes, raters[0] if raters else [], drawn
 
 
-def accuracies(settings: SideBySide, votes: Majorities, of_item: Mapping[str, Any]) -> dict[str, Any]:
+def accuracies(settings: SideBySideSettings, votes: Majorities, of_item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the accuracy of each metric, and the differences of metrics."""
     sample = partial(of_points, cluster=of_item)
     scores, turned = judged(settings)
@@ -228,7 +228,7 @@ def accuracies(settings: SideBySide, votes: Majorities, of_item: Mapping[str, An
     return {"accuracy": rows} | compared(settings, given, sample, "comparison")
 
 
-def judged(settings: SideBySide) -> tuple[dict[str, dict[tuple[str, str], float]], set[str]]:
+def judged(settings: SideBySideSettings) -> tuple[dict[str, dict[tuple[str, str], float]], set[str]]:
     """
     Return the scores of each metric by item and generator, the mean of several; and the negated metrics.
 
@@ -257,7 +257,7 @@ def mean_by_picture(keys: Any, values: Any) -> dict[tuple[str, str], float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenEval(Settings, Bootstrap):
+class GenEvalSettings(FigureSettings, Bootstrap):
     """Settings of GenEval's summary."""
 
     table: Path = setting(TABLE, "--results", metavar="FILE", parse=Path)
@@ -267,7 +267,7 @@ class GenEval(Settings, Bootstrap):
     )
 
 
-def of_geneval(settings: GenEval, table: Table) -> Outcome:
+def of_geneval(settings: GenEvalSettings, table: Table) -> Outcome:
     """Return the six tasks, their mean, and the prompts."""
     described(table)
     once_each(table)

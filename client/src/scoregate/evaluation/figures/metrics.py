@@ -30,7 +30,7 @@ SKIP_GRAPH = "leave it out of the means, not of std; may be given several times 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement(OfMetrics, Bootstrap):
+class AgreementSettings(OfMetrics, Bootstrap):
     """Settings of the agreement with people."""
 
     human: str = in_column("people's ratings")
@@ -42,7 +42,7 @@ class Agreement(OfMetrics, Bootstrap):
     )
 
 
-def of_agreement(settings: Agreement, table: Table) -> Outcome:
+def of_agreement(settings: AgreementSettings, table: Table) -> Outcome:
     """Return the figures of correlation and of pairs."""
     columns = [table.worth(settings.metric, lower=settings.lower_is_better), table.numbers(settings.human)]
     group = [table.texts(settings.group)] if settings.group else []
@@ -73,13 +73,13 @@ def of_agreement(settings: Agreement, table: Table) -> Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auroc(OfMetrics, Bootstrap):
+class AurocSettings(OfMetrics, Bootstrap):
     """Settings of the area under the ROC curve."""
 
     label: str = in_column("1 or true of a right picture, else 0 or false", "--label", "--human")
 
 
-def of_auroc(settings: Auroc, table: Table) -> Outcome:
+def of_auroc(settings: AurocSettings, table: Table) -> Outcome:
     """Return the area."""
     cluster = cluster_of(settings, table, "row", rows(table))
     metric, truth, together = table.complete(
@@ -101,7 +101,7 @@ def of_auroc(settings: Auroc, table: Table) -> Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preference(OfMetrics, Bootstrap):
+class PreferenceSettings(OfMetrics, Bootstrap):
     """Settings of the binary accuracy."""
 
     human: str = in_column("a number that is larger for the picture that people prefer")
@@ -113,7 +113,7 @@ class Preference(OfMetrics, Bootstrap):
     )
 
 
-def of_preference(settings: Preference, table: Table) -> Outcome:
+def of_preference(settings: PreferenceSettings, table: Table) -> Outcome:
     """Return the share."""
     numbers = table.worth(settings.metric, lower=settings.lower_is_better), table.numbers(settings.human)
     groups = table.texts(settings.group)
@@ -139,7 +139,7 @@ def version(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ts2(OfMetrics):
+class Ts2Settings(OfMetrics):
     """Settings of T2IscoreScore."""
 
     graph: str = in_column("the graph, one for each prompt")
@@ -148,7 +148,7 @@ class Ts2(OfMetrics):
     skip_graph: Sequence[str] | None = setting(SKIP_GRAPH, default=None, metavar="GRAPH", several=True)
 
 
-def of_ts2(settings: Ts2, table: Table) -> Outcome:
+def of_ts2(settings: Ts2Settings, table: Table) -> Outcome:
     """Return the figures of all graphs, and of the parts of the released data."""
     scores = table.worth(settings.metric, lower=settings.lower_is_better)
     graphs, nodes = table.names(settings.graph), table.names(settings.node)
@@ -167,7 +167,7 @@ def of_ts2(settings: Ts2, table: Table) -> Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Winoground(OfMetrics, Bootstrap):
+class WinogroundSettings(OfMetrics, Bootstrap):
     """Settings of Winoground's scores."""
 
     metrics: Sequence[str] = in_column("the scores, four for each item", "--metric", several=True)
@@ -176,7 +176,7 @@ class Winoground(OfMetrics, Bootstrap):
     image: str = in_column("the picture, 0 or 1", default="image")
 
 
-def of_winoground(settings: Winoground, table: Table) -> Outcome:
+def of_winoground(settings: WinogroundSettings, table: Table) -> Outcome:
     """Return the three shares."""
     texts = [table.texts(column) for column in (settings.item, settings.caption, settings.image)]
     scores = table.worth(settings.metric, lower=settings.lower_is_better)

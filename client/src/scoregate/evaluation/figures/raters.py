@@ -9,9 +9,9 @@ from typing import Any, Literal
 from scoregate.evaluation.outcome import (
     TABLE,
     Bootstrap,
+    FigureSettings,
     OnScale,
     Outcome,
-    Settings,
     cluster_of,
     label,
     outcome,
@@ -32,7 +32,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ratings(Settings, OnScale):
+class RatingsSettings(FigureSettings, OnScale):
     """Settings of a table of ratings with one row for each."""
 
     table: Path = setting(TABLE, "--ratings", metavar="FILE", parse=Path)
@@ -47,7 +47,7 @@ class Ratings(Settings, OnScale):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alpha(Ratings, Bootstrap):
+class AlphaSettings(RatingsSettings, Bootstrap):
     """Settings of Krippendorff's alpha."""
 
     bootstrap: int = setting(
@@ -55,7 +55,7 @@ class Alpha(Ratings, Bootstrap):
     )
 
 
-def of_alpha(settings: Alpha, table: Table) -> Outcome:
+def of_alpha(settings: AlphaSettings, table: Table) -> Outcome:
     """Return alpha at the three levels."""
     cluster = cluster_of(settings, table, "unit", table.texts(settings.unit))
     unit, rater, rating, together = settings.complete(table, [*cluster.cells])
@@ -82,7 +82,7 @@ def of_alpha(settings: Alpha, table: Table) -> Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Convergence(Ratings):
+class ConvergenceSettings(RatingsSettings):
     """Settings of the number of raters that is enough."""
 
     model: str | None = in_column(
@@ -95,7 +95,7 @@ class Convergence(Ratings):
     seed: int = setting("of the subsets (default 0)", default=0, parse=count)
 
 
-def of_convergence(settings: Convergence, table: Table) -> Outcome:
+def of_convergence(settings: ConvergenceSettings, table: Table) -> Outcome:
     """Return mean and band for each number of raters."""
     more = [table.texts(settings.model)] if settings.model else []
     unit, rater, rating, *model = settings.complete(table, *more)
@@ -123,7 +123,7 @@ def of_convergence(settings: Convergence, table: Table) -> Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reliable(Settings, OnScale):
+class ReliableSettings(FigureSettings, OnScale):
     """Settings of the prompts that raters agree about."""
 
     table: Path = setting(TABLE, "--ratings", metavar="FILE", parse=Path)
@@ -137,7 +137,7 @@ class Reliable(Settings, OnScale):
     threshold: float = setting("of the largest disagreement (default 0.5)", default=0.5, parse=share)
 
 
-def of_reliable(settings: Reliable, table: Table) -> Outcome:
+def of_reliable(settings: ReliableSettings, table: Table) -> Outcome:
     """Return the prompts, and what every generator and template keeps."""
     optional = {name: getattr(settings, name) for name in ("template", "unit") if getattr(settings, name)}
     columns = [table.texts(column) for column in (settings.prompt, settings.model, *optional.values())]
@@ -161,7 +161,7 @@ def of_reliable(settings: Reliable, table: Table) -> Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Templates(Settings):
+class TemplatesSettings(FigureSettings):
     """Settings of answers in templates."""
 
     table: Path = setting(TABLE, "--answers", metavar="FILE", parse=Path)
@@ -181,7 +181,7 @@ class Templates(Settings):
     )
 
 
-def of_templates(settings: Templates, table: Table) -> Outcome:
+def of_templates(settings: TemplatesSettings, table: Table) -> Outcome:
     """Return a row for each template and generator, and the correlations of templates."""
     answers = answers_of(table, {name: getattr(settings, name) for name in COLUMNS}, settings.unit)
     rows, of_pictures = templates(answers), scores(answers)
