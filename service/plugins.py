@@ -31,7 +31,7 @@ from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, Re
 from models.images.image import Image, ImageError
 from service.core.errors import CallRefused, Invalid, ModelFault, NotReady
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score, TogetherOptions, TrainerFormat
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.serving.admission import Demand
@@ -63,11 +63,11 @@ __all__ = [
     "Metric",
     "MetricOptions",
     "Model",
+    "ModelCalls",
     "ModelError",
     "ModelFault",
     "ModelInfo",
     "ModelSettings",
-    "Models",
     "NotReady",
     "Outcome",
     "Plan",

@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from models.core.calls import RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.serving.admission import Demand
 
 ROLE = "aesthetic"
@@ -22,7 +22,7 @@ class AestheticDetails(TypedDict):
     rating: float
 
 
-async def aesthetic(item: Item, models: Models, options: AestheticOptions) -> Score:
+async def aesthetic(item: Item, models: ModelCalls, options: AestheticOptions) -> Score:
     """Return the head's rating of the image's embedding, from about 1 to 10.  The prompt is not used."""
     [found] = await models.ask(ROLE, [RewardCall(item.image)])
     details: AestheticDetails = {"rating": found.value}

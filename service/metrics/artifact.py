@@ -4,7 +4,7 @@ from typing_extensions import TypedDict
 
 from models.core.calls import RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.serving.admission import Demand
 
 ROLE = "artifact"
@@ -21,7 +21,7 @@ class ArtifactDetails(TypedDict):
     artifact_ratio: float
 
 
-async def artifact(item: Item, models: Models, options: MetricOptions) -> Score:
+async def artifact(item: Item, models: ModelCalls, options: MetricOptions) -> Score:
     """Return 1 - the artifact ratio, as in the released code; the model decides for each pixel (PAL4VST)."""
     [found] = await models.ask(ROLE, [RewardCall(item.image)])
     details: ArtifactDetails = {"artifact_ratio": found.value}

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from models.core.calls import ImageCall
 from service.core.errors import MissingPicture
 from service.metrics.common.contract import REFERENCES, Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.serving.admission import Demand
 
 ROLE = "clip"
@@ -37,7 +37,7 @@ class ClipIDetails(TypedDict):
     cosines: list[float]
 
 
-async def clip_i(item: Item, models: Models, options: ClipIOptions) -> Score:
+async def clip_i(item: Item, models: ModelCalls, options: ClipIOptions) -> Score:
     """
     Return the mean of cos(E_image, E_reference) over the item's references, from -1 to 1 (section 4.1).
 

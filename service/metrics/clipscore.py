@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models, cosine_demand
+from service.metrics.common.model_calls import ModelCalls, cosine_demand
 from service.metrics.common.texts import prefixed
 
 FACTORS = {"hessel": 2.5, "geneval": 100}  # of max(cos, 0)
@@ -35,7 +35,7 @@ class ClipScoreDetails(TypedDict):
     scale: str
 
 
-async def clipscore(item: Item, models: Models, options: ClipScoreOptions) -> Score:
+async def clipscore(item: Item, models: ModelCalls, options: ClipScoreOptions) -> Score:
     """
     Return cos(E_image, E_prompt), as VQAScore's authors compute it (t2v_metrics, open_clip).
 

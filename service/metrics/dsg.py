@@ -7,7 +7,7 @@ from models.images.image import Image
 from service.core.fields import Template
 from service.metrics.common.answers import Dependencies, moot, said_yes
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
@@ -60,7 +60,7 @@ class DsgDetails(SetDetails):
     questions: list[DsgAsked]
 
 
-async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
+async def dsg(item: Item, models: ModelCalls, options: DsgOptions) -> Score:
     """
     Return the mean over the questions of [yes], with 0 for the children of a "no".
 
@@ -90,7 +90,7 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
     return Score(folded.value, all_details(question_set, folded.scores, shown), found, cut(answers))
 
 
-class Answer(NamedTuple):
+class DsgAnswer(NamedTuple):
     """The answer to one question; a generated one has no probability."""
 
     yes: bool
@@ -105,13 +105,13 @@ class Answer(NamedTuple):
 
 
 async def answered(
-    image: Image, models: Models, questions: Sequence[str], options: DsgOptions
-) -> list[Answer]:
+    image: Image, models: ModelCalls, questions: Sequence[str], options: DsgOptions
+) -> list[DsgAnswer]:
     """Return the VQA model's answers."""
     if options.answers == "generated":
-        return [Answer(yes) for yes in await said_yes(models.vqa, image, questions)]
+        return [DsgAnswer(yes) for yes in await said_yes(models.vqa, image, questions)]
     return [
-        Answer(found.logit > 0, found.probability, found.label_mass, found.truncated)
+        DsgAnswer(found.logit > 0, found.probability, found.label_mass, found.truncated)
         for found in await models.vqa.ask(image, questions, "Yes")
     ]
 

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 from models.core.calls import EditCall
 from service.core.errors import MissingPicture
 from service.metrics.common.contract import SOURCE, Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import with_outputs
 from service.serving.admission import Demand
 
@@ -36,7 +36,7 @@ class EditRewardDetails(TypedDict):
     quality_sigma: float
 
 
-async def editreward(item: Item, models: Models, options: EditRewardOptions) -> Score:
+async def editreward(item: Item, models: ModelCalls, options: EditRewardOptions) -> Score:
     """
     Return the mean of both heads' first outputs for the edit of the source that the prompt describes.
 

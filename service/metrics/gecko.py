@@ -12,7 +12,7 @@ from service.core.errors import NoQuestions
 from service.core.fields import Template
 from service.metrics.common.answers import Answered, Pooling, answered
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
@@ -76,7 +76,7 @@ class GeckoDetails(SetDetails):
     questions: list[GeckoAsked]
 
 
-async def gecko(item: Item, models: Models, options: GeckoOptions) -> Score:
+async def gecko(item: Item, models: ModelCalls, options: GeckoOptions) -> Score:
     """
     Return the mean over the questions of s_a / Σ s_i: the expected answer's share of all choices (eq. 2).
 
@@ -103,7 +103,7 @@ async def gecko(item: Item, models: Models, options: GeckoOptions) -> Score:
 
 
 async def entailments(
-    prompt: str, questions: Sequence[Question], models: Models
+    prompt: str, questions: Sequence[Question], models: ModelCalls
 ) -> dict[int, Entailment] | None:
     """Return how far *prompt* entails each question's answer, by id; None without an NLI model."""
     if not models.has("nli"):

@@ -12,14 +12,14 @@ from models.core.outcomes.detections import Box
 from service.core.errors import NoMasks, NoTask
 from service.core.fields import WHOLE, Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Detector, Models
+from service.metrics.common.model_calls import Detector, ModelCalls
 from service.metrics.objects.checks import Verdict, coloured, verdict
 from service.metrics.objects.classes import CLASSES, check_known, names_of
 from service.metrics.objects.colours import colours_of
 from service.metrics.objects.cutout import BACKGROUND, ORIGINAL, Cutout
 from service.metrics.objects.detections import RELEASED, DetectedObject, Limits, by_class
 from service.metrics.objects.positions import MARGIN, PositionRule
-from service.metrics.objects.rewards import Reward, reward
+from service.metrics.objects.rewards import ObjectReward, reward
 from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Task, check
 from service.metrics.objects.templates import task_of
 from service.metrics.objects.trainers import FORMAT
@@ -96,7 +96,7 @@ class GenEvalDetails(TypedDict):
     boxes: list[GenEvalObject]
 
 
-async def geneval(item: Item, models: Models, options: GenEvalOptions) -> Score:
+async def geneval(item: Item, models: ModelCalls, options: GenEvalOptions) -> Score:
     """
     Return 1 if the image shows the objects, number, colours and position of its prompt, else 0.
 
@@ -159,7 +159,7 @@ def details(
     found: Sequence[DetectedObject],
     rule: PositionRule,
     judged: Verdict,
-    given: Reward,
+    given: ObjectReward,
     size: tuple[int, int],
 ) -> GenEvalDetails:
     """Return the details of a verdict."""

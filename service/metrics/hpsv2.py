@@ -3,7 +3,7 @@
 from typing_extensions import TypedDict
 
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models, cosine_demand
+from service.metrics.common.model_calls import ModelCalls, cosine_demand
 
 
 class HpsV2Options(MetricOptions):
@@ -16,7 +16,7 @@ class HpsV2Details(TypedDict):
     cosine: float
 
 
-async def hpsv2(item: Item, models: Models, options: HpsV2Options) -> Score:
+async def hpsv2(item: Item, models: ModelCalls, options: HpsV2Options) -> Score:
     """Return cos(E_image, E_prompt) under HPS v2's weights, as the authors' package returns it."""
     cosine, warnings = await models.clip.cosine(item.image, item.prompt)
     details: HpsV2Details = {"cosine": cosine}

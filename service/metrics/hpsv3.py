@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from models.core.calls import RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import with_outputs
 
 ROLE = "hpsv3"
@@ -30,7 +30,7 @@ class Hpsv3Details(TypedDict):
     deviation: float
 
 
-async def hpsv3(item: Item, models: Models, options: Hpsv3Options) -> Score:
+async def hpsv3(item: Item, models: ModelCalls, options: Hpsv3Options) -> Score:
     """Return mu, the mean of the preference; the second output of the head is in the details."""
     [found] = await models.ask(ROLE, [RewardCall(item.image, item.prompt)])
     return preference(*found.outputs)

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from models.core.calls import ProgressCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import with_outputs
 
 ROLE = "hpsv3pp"
@@ -41,7 +41,7 @@ class Hpsv3ppDetails(TypedDict):
     capability: float
 
 
-async def hpsv3pp(item: Item, models: Models, options: Hpsv3ppOptions) -> Score:
+async def hpsv3pp(item: Item, models: ModelCalls, options: Hpsv3ppOptions) -> Score:
     """Return mu, the mean of the preference; the other outputs are in the details."""
     [found] = await models.ask(ROLE, [ProgressCall(item.image, item.prompt, options.progress)])
     mu, sigma, capability = found.outputs

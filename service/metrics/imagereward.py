@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from models.core.calls import RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 
 ROLE = "imagereward"
@@ -23,7 +23,7 @@ class ImageRewardDetails(TypedDict):
     reward: float
 
 
-async def imagereward(item: Item, models: Models, options: ImageRewardOptions) -> Score:
+async def imagereward(item: Item, models: ModelCalls, options: ImageRewardOptions) -> Score:
     """Return (r - 0.1672) / 1.0333 of ImageReward's output r, as the authors' package returns it."""
     [found] = await models.ask(ROLE, [RewardCall(item.image, item.prompt)])
     warnings = (CUT,) if found.truncated else ()

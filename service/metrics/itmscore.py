@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from models.core.calls import ContrastCall, RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 
 ROLE = "itm"
@@ -42,7 +42,7 @@ class ItmScoreDetails(TypedDict):
     cosine: float | None
 
 
-async def itmscore(item: Item, models: Models, options: ItmScoreOptions) -> Score:
+async def itmscore(item: Item, models: ModelCalls, options: ItmScoreOptions) -> Score:
     """
     Return P(match), the logistic function of the model's output, or another output.
 

@@ -19,7 +19,7 @@ from service.core.expression import NoValue
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import OutputMetric, score_of
 from service.metrics.common.question_sets import cut
 from service.metrics.rubrics.answer import Answer
@@ -90,7 +90,7 @@ class JudgeDetails(TypedDict):
     expected: float | None
 
 
-async def judge(item: Item, models: Models, options: JudgeOptions) -> Score:
+async def judge(item: Item, models: ModelCalls, options: JudgeOptions) -> Score:
     """
     Return the rubric's formula over its outputs.
 
@@ -210,7 +210,7 @@ def plain(bounds: tuple[float, float]) -> tuple[float, float]:
 def output_metric(name: str, options: type[JudgeOptions]) -> OutputMetric:
     """Return the metric of an output; its default rubric is the first one that has it."""
 
-    async def score(item: Item, models: Models, options: JudgeOptions) -> Score:
+    async def score(item: Item, models: ModelCalls, options: JudgeOptions) -> Score:
         """Return what the output counts; the mean of several samples.  Raises the error of `judge`."""
         if name not in options.chosen.numbers:
             raise Invalid(f"the rubric {options.name} has no output {name}")

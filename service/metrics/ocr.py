@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from service.core.errors import NoText
 from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.texts import typed
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
@@ -63,7 +63,7 @@ class OcrDetails(TypedDict):
     lines: list[OcrLine]
 
 
-async def ocr(item: Item, models: Models, options: OcrOptions) -> Score:
+async def ocr(item: Item, models: ModelCalls, options: OcrOptions) -> Score:
     """
     Return 1 - min(distance, n) / n; n is the length of the text that the image should show.
 

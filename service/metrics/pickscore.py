@@ -5,7 +5,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models, cosine_demand
+from service.metrics.common.model_calls import ModelCalls, cosine_demand
 
 MAX_SCALE = 100  # CLIP's training clips exp(logit_scale) there (Radford et al. 2021, section 2.5)
 
@@ -24,7 +24,7 @@ class PickScoreDetails(TypedDict):
     scale: str
 
 
-async def pickscore(item: Item, models: Models, options: PickScoreOptions) -> Score:
+async def pickscore(item: Item, models: ModelCalls, options: PickScoreOptions) -> Score:
     """
     Return cos(E_image, E_prompt) under PickScore's weights, as VQAScore's authors compute it (t2v_metrics).
 

@@ -11,7 +11,7 @@ from models.core.calls import ImageCall, TextCall
 from service.core.errors import Invalid
 from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import CUT, Models
+from service.metrics.common.model_calls import CUT, ModelCalls
 from service.metrics.common.texts import prefixed
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
@@ -56,7 +56,7 @@ class RefClipScoreDetails(TypedDict):
     cosines: list[float]
 
 
-async def refclipscore(item: Item, models: Models, options: RefClipScoreOptions) -> Score:
+async def refclipscore(item: Item, models: ModelCalls, options: RefClipScoreOptions) -> Score:
     """
     Return the harmonic mean of CLIPScore and the largest cosine of the prompt with a reference text.
 

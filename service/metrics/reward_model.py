@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from models.core.calls import RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 
 
 class RewardModelOptions(MetricOptions):
@@ -19,7 +19,7 @@ class RewardModelDetails(TypedDict):
     outputs: list[float]
 
 
-async def reward_model(item: Item, models: Models, options: RewardModelOptions) -> Score:
+async def reward_model(item: Item, models: ModelCalls, options: RewardModelOptions) -> Score:
     """
     Return the output of the model's head for image and prompt, without sigmoid or scale.
 

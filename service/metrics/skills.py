@@ -10,7 +10,7 @@ from service.core.errors import Unanswered
 from service.core.fields import Template
 from service.metrics.common.answers import Dependencies, answered, moot
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
@@ -84,7 +84,7 @@ class SkillsDetails(SetDetails):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SkillAnswer:
     """The answer of a model to one question, and its score; None for "unsure"."""
 
     said: str
@@ -94,7 +94,7 @@ class Answer:
     truncated: bool = False
 
 
-async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
+async def skills(item: Item, models: ModelCalls, options: SkillsOptions) -> Score:
     """
     Return the mean of the skills' scores: each the mean of [yes], without answers "unsure".
 
@@ -128,7 +128,7 @@ async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
 
 
 async def readings(
-    image: Image, models: Models, texts: Mapping[int, str], reader: Reader
+    image: Image, models: ModelCalls, texts: Mapping[int, str], reader: Reader
 ) -> dict[int, TextRead]:
     """Return the accuracy of *texts*; empty without texts, or without the OCR model that should read."""
     if reader == "vlm":
@@ -169,28 +169,28 @@ def is_text(question: Question) -> bool:
 
 
 async def opinions(
-    image: Image, models: Models, questions: Sequence[Question], template: str
-) -> dict[int, Answer]:
+    image: Image, models: ModelCalls, questions: Sequence[Question], template: str
+) -> dict[int, SkillAnswer]:
     """Return the VQA model's answers: the likeliest of "yes", "no" and "unsure"."""
     asked = [replace(question, choices=ANSWERS) for question in questions]
     said = await answered(models.vqa, image, asked, template, "sum", cased=True)
     counts = {"Yes": 1.0, "No": 0.0, "Unsure": None}
     return {
-        one.question.id: Answer(
+        one.question.id: SkillAnswer(
             one.answer.lower(), counts[one.answer], one.probabilities, truncated=one.truncated
         )
         for one in said
     }
 
 
-def judged(text: TextRead) -> Answer:
+def judged(text: TextRead) -> SkillAnswer:
     """Return "yes" if all of the text is right; the score is the share of right words."""
-    return Answer("yes" if text["accuracy"] == 1 else "no", text["accuracy"], {}, text)
+    return SkillAnswer("yes" if text["accuracy"] == 1 else "no", text["accuracy"], {}, text)
 
 
 def details(
     question_set: QuestionSet,
-    answers: Mapping[int, Answer],
+    answers: Mapping[int, SkillAnswer],
     scores: Mapping[int, float | None],
     zeroed: Mapping[int, list[int]],
 ) -> dict[str, Any]:

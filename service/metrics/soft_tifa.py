@@ -9,7 +9,7 @@ from models.core.calls import FirstTokenCall
 from models.core.outcomes import FirstToken
 from service.core.fields import Template
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
@@ -57,7 +57,7 @@ class SoftTifaDetails(SetDetails):
     questions: list[SoftTifaAsked]
 
 
-async def soft_tifa(item: Item, models: Models, options: SoftTifaOptions) -> Score:
+async def soft_tifa(item: Item, models: ModelCalls, options: SoftTifaOptions) -> Score:
     """
     Return the mean over the questions of P(expected answer).
 

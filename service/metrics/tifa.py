@@ -13,7 +13,7 @@ from models.images.image import Image
 from service.core.fields import Template
 from service.metrics.common.answers import answered, folded, with_choices, written
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
@@ -63,7 +63,7 @@ class TifaDetails(SetDetails):
     questions: list[TifaAsked]
 
 
-async def tifa(item: Item, models: Models, options: TifaOptions) -> Score:
+async def tifa(item: Item, models: ModelCalls, options: TifaOptions) -> Score:
     """
     Return the mean over the questions of [answer = expected answer].
 
@@ -97,7 +97,7 @@ class Said:
 
 
 async def by_likelihood(
-    image: Image, models: Models, questions: Sequence[Question], template: str | None
+    image: Image, models: ModelCalls, questions: Sequence[Question], template: str | None
 ) -> dict[int, Said]:
     """Return the likeliest choice of each question."""
     return {
@@ -107,7 +107,7 @@ async def by_likelihood(
 
 
 async def free_form(
-    image: Image, models: Models, questions: Sequence[Question], template: str | None
+    image: Image, models: ModelCalls, questions: Sequence[Question], template: str | None
 ) -> dict[int, Said]:
     """
     Return for each question the choice that the model's text is, or whose embedding is nearest to it.

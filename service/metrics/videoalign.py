@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 from models.core.calls import VideoCall
 from service.core.errors import MissingPicture
 from service.metrics.common.contract import Item, Metric, Score, TogetherOptions
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import with_outputs
 
 ROLE = "videoalign"
@@ -33,7 +33,7 @@ class VideoAlignDetails(TypedDict):
     frames_used: int
 
 
-async def videoalign(item: Item, models: Models, options: VideoAlignOptions) -> Score:
+async def videoalign(item: Item, models: ModelCalls, options: VideoAlignOptions) -> Score:
     """
     Return the sum of the three outputs for the item's frames and prompt.
 

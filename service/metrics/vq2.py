@@ -12,7 +12,7 @@ from models.core.outcomes import Likelihood
 from service.core.fields import FILLED, MAX_PROMPT, filled, schema_keywords
 from service.metrics.common.answers import said_yes
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
@@ -77,7 +77,7 @@ class Vq2Details(SetDetails):
     questions: list[Vq2Asked]
 
 
-async def vq2(item: Item, models: Models, options: Vq2Options) -> Score:
+async def vq2(item: Item, models: ModelCalls, options: Vq2Options) -> Score:
     """
     Return the mean over the pairs of P("yes") to `is "<answer>" true for "<question>" in this image?`.
 

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from models.core.outcomes import Likelihood
 from service.core.fields import SLOT, TextOrTemplate
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
 
@@ -60,7 +60,7 @@ class VqaScoreDetails(TypedDict):
     label_mass: float
 
 
-async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Score:
+async def vqascore(item: Item, models: ModelCalls, options: VqaScoreOptions) -> Score:
     """
     Return P("Yes" | image, 'Does this figure show "{prompt}"? Please answer yes or no.'), equations 2-3.
 

@@ -32,7 +32,7 @@ one line for people.
 """
 
 
-class Answer(NamedTuple):
+class GateResponse(NamedTuple):
     """A whole response; names of headers are in lower case."""
 
     status: int
@@ -87,7 +87,9 @@ async def open_app(names: Sequence[str], devices: Sequence[str], dtype: str) -> 
         yield create_app(service, keyless=True)  # each caller is this process
 
 
-async def exchange(app: App, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Answer:
+async def exchange(
+    app: App, method: str, path: str, headers: Mapping[str, str], content: bytes
+) -> GateResponse:
     """
     Return the app's response to one request.  If the task is cancelled, so is the work.
 
@@ -133,4 +135,4 @@ async def exchange(app: App, method: str, path: str, headers: Mapping[str, str],
         "state": {ARRIVED: True},
     }
     await app(scope, receive, send)
-    return Answer(status, found, bytes(body))
+    return GateResponse(status, found, bytes(body))

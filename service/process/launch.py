@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from models.core.family import Loaded
 from service.core.errors import Draining
 from service.core.settings.tree import Settings
-from service.process.ports import AT_ONCE, BACKLOG, Place, all_bound, most_connections
+from service.process.ports import AT_ONCE, BACKLOG, ListeningPlace, all_bound, most_connections
 from service.questions.stores.opening import check_store
 from service.web.app import App, create_app, operator_app
 from service.web.keys import Keys
@@ -69,7 +69,7 @@ def serve(
 
 
 def serve_on(
-    held: Mapping[str, Place],
+    held: Mapping[str, ListeningPlace],
     settings: Settings,
     models: Mapping[str, Loaded],
     on_ready: OnReady = lambda service, url: None,
@@ -97,7 +97,7 @@ def serve_on(
         for each in dialects
     }
     drained = functools.partial(drain, service, app, list(private.values()))
-    public = Server(config(app, service, share), drained, functools.partial(on_ready, service))
+    public = UvicornServer(config(app, service, share), drained, functools.partial(on_ready, service))
     if settings.server.metrics_port is not None:  # it answers while the others drain
         operators = operator_app(service, app.state.bodies)
         private["server.metrics_port"] = Private(config(operators, service, SCRAPERS, makes_room=True))
@@ -119,7 +119,11 @@ def serve_on(
 
 
 async def run(
-    service: Service, app: App, public: "Server", held: Mapping[str, Place], private: Mapping[str, "Private"]
+    service: Service,
+    app: App,
+    public: "UvicornServer",
+    held: Mapping[str, ListeningPlace],
+    private: Mapping[str, "Private"],
 ) -> None:
     """Open the service, then the ports; close them in reverse."""
     async with service:
@@ -136,7 +140,7 @@ async def run(
                 server.should_exit = True
 
 
-def drain(service: Service, app: App, trainers: Iterable["Server"] = ()) -> None:
+def drain(service: Service, app: App, trainers: Iterable["UvicornServer"] = ()) -> None:
     """Accept no more: refuse requests whose body is incomplete, and finish the others."""
     service.draining = True
     app.state.bodies.refuse_all(Draining())
@@ -177,7 +181,7 @@ def config(
     )
 
 
-class Server(uvicorn.Server):
+class UvicornServer(uvicorn.Server):
     """
     A server that returns after a signal; uvicorn's own raises the signal again.
 
@@ -238,7 +242,7 @@ def url_of(listening: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-class Private(Server):
+class Private(UvicornServer):
     """A server of another port, which the public server ends."""
 
     @contextmanager

@@ -48,7 +48,7 @@ class Listener(socket.socket):
             raise
 
 
-class Place(Protocol):
+class ListeningPlace(Protocol):
     """Where one server listens; *address* is for people."""
 
     @property
@@ -155,7 +155,7 @@ def identity(file: Path) -> tuple[int, int]:
 
 
 @contextmanager
-def all_bound(settings: Settings) -> Iterator[dict[str, Place]]:
+def all_bound(settings: Settings) -> Iterator[dict[str, ListeningPlace]]:
     """
     Bind all ports that *settings* name, by setting, while the context is open.
 
@@ -172,7 +172,7 @@ def all_bound(settings: Settings) -> Iterator[dict[str, Place]]:
         "dialects.port": (dialects.host, dialects.port),
         "dialects.pickle_port": (dialects.host, dialects.pickle_port),
     }
-    ports: dict[str, Place] = {}
+    ports: dict[str, ListeningPlace] = {}
     with ExitStack() as held:
         if server.uds:
             ports["server.port"] = held.enter_context(UnixSocket("server.uds", server.uds))

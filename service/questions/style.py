@@ -70,7 +70,7 @@ Texts = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Parser:
+class AnswerParser:
     """
     A form of the LLM's messages and answers.
 
@@ -92,10 +92,12 @@ class Parser:
 
 
 @cache
-def parsers() -> Mapping[str, Parser]:
+def parsers() -> Mapping[str, AnswerParser]:
     """Return every parser that a module of `service.questions.styles` declares, by name."""
     modules = [import_module(f"{package.__name__}.{info.name}") for info in iter_modules(package.__path__)]
-    declared = [value for module in modules for value in vars(module).values() if isinstance(value, Parser)]
+    declared = [
+        value for module in modules for value in vars(module).values() if isinstance(value, AnswerParser)
+    ]
     return {parser.name: parser for parser in declared}
 
 
@@ -127,7 +129,7 @@ def styles_of(tables: Mapping[str, StyleSettings], taken: set[str]) -> dict[str,
     return found
 
 
-def texts_of(place: str, files: Path | Mapping[str, Path], parser: Parser) -> dict[str, str]:
+def texts_of(place: str, files: Path | Mapping[str, Path], parser: AnswerParser) -> dict[str, str]:
     """Return the text of the file of each call, without newlines at the end.  Raises `SettingsError`."""
     by_call = {"": files} if isinstance(files, Path) else files
     if by_call.keys() != set(parser.calls):

@@ -38,7 +38,7 @@ TWO = 2  # orders of a pair
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ComparedGroup:
     """
     Images of one prompt, and how they are compared.
 
@@ -102,7 +102,7 @@ class Compared:
             raise most_telling(errors)
 
 
-async def compared(engine: Engine, group: Group, context: Context) -> Compared:
+async def compared(engine: Engine, group: ComparedGroup, context: Context) -> Compared:
     """
     Compare the images of *group*: by a metric that gets both, in both orders, or by their scores.
 
@@ -126,7 +126,7 @@ async def compared(engine: Engine, group: Group, context: Context) -> Compared:
     return outcome
 
 
-def check_pairwise(engine: Engine, group: Group) -> None:
+def check_pairwise(engine: Engine, group: ComparedGroup) -> None:
     """Raise `Invalid` if the metric needs what a comparison does not have, or does not use the noise."""
     if group.noise is not None:
         detail = "is for metrics that see one picture"
@@ -143,7 +143,7 @@ def check_pairwise(engine: Engine, group: Group) -> None:
         raise Invalid(f"{faults[0].pointer}: {detail}", faults=faults)
 
 
-def by_scores(group: Group, report: Report, engine: Engine) -> Compared:
+def by_scores(group: ComparedGroup, report: Report, engine: Engine) -> Compared:
     """Compare the scores of images: a difference within their noise is a tie."""
     results = [item.results[group.metric] for item in report.items]
     lower = engine.catalog.known[group.metric].lower_is_better
@@ -177,7 +177,7 @@ def noise_of(first: Score, second: Score, rounding: float) -> float:
     return max(hypot(first.error, second.error), rounding * max(abs(first.value), abs(second.value)))
 
 
-async def judged(engine: Engine, group: Group, context: Context) -> Compared:
+async def judged(engine: Engine, group: ComparedGroup, context: Context) -> Compared:
     """Compare images by a metric that gets both.  Raises as `compared`."""
     handles, count = engine.catalog.handles([group.metric]), len(group.items)
     metric = engine.catalog.known[group.metric]
@@ -203,14 +203,16 @@ async def judged(engine: Engine, group: Group, context: Context) -> Compared:
     return Compared(count, done, referee.report(infos_of(handles, context)))
 
 
-class Pictures(NamedTuple):
+class OpenedImages(NamedTuple):
     """The images of a group as they were opened, and the errors of those that cannot be."""
 
     read: Mapping[ImageRef, Image]
     failed: Mapping[ImageRef, ScoregateError]
 
 
-async def opened(engine: Engine, group: Group, stack: AsyncExitStack, context: Context) -> Pictures:
+async def opened(
+    engine: Engine, group: ComparedGroup, stack: AsyncExitStack, context: Context
+) -> OpenedImages:
     """
     Open every image once for all pairs, with the memory of all pixels reserved in one step.
 
@@ -227,8 +229,8 @@ async def opened(engine: Engine, group: Group, stack: AsyncExitStack, context: C
     try:
         await stack.enter_async_context(engine.images.pixels.reserve([*read.values()], context))
     except BadImage as error:
-        return Pictures({}, dict.fromkeys(places, error))
-    return Pictures(read, failed)
+        return OpenedImages({}, dict.fromkeys(places, error))
+    return OpenedImages(read, failed)
 
 
 class Referee:
@@ -240,7 +242,7 @@ class Referee:
     """
 
     def __init__(
-        self, engine: Engine, group: Group, pictures: Pictures, work: Workload, context: Context
+        self, engine: Engine, group: ComparedGroup, pictures: OpenedImages, work: Workload, context: Context
     ) -> None:
         self._engine, self._group, self._work, self._context = engine, group, work, context
         self._read, self._failed = pictures

@@ -38,7 +38,7 @@ from service.core.errors import (
 )
 from service.images.loader import ImageLoader, ImageRef
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
@@ -229,7 +229,7 @@ class Engine:
         metric = self.catalog.configured[name]
         parts = partial(self._score_parts, context)
         style = metric.style_of(options) if metric.style else None
-        models = Models(self.catalog.models[name].get, self._writer, context, parts, style)
+        models = ModelCalls(self.catalog.models[name].get, self._writer, context, parts, style)
         score = metric.score(item, models, options)
         if not metric.computes:
             return score

@@ -33,7 +33,7 @@ COMPUTED = 32  # frames, if no model is used
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class TimeSpan:
     """
     A part of a video, in seconds from its first frame.
 
@@ -64,7 +64,7 @@ class Clip:
         return [n for n in shown if steps[n] < min(steps[n + 1], last)]
 
 
-WHOLE = Clip()
+WHOLE = TimeSpan()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class UnopenedItem:
     place: str = ""
     references: Sequence[ImageRef] = ()
     source: ImageRef | None = None
-    clip: Clip = WHOLE
+    clip: TimeSpan = WHOLE
     orient: Orient | None = None
     metrics: Sequence[str] = ()
     required: Sequence[str] = ()

@@ -25,7 +25,7 @@ AGAIN_S = 5.0
 
 
 @dataclass(eq=False, slots=True)
-class Entry:
+class OutboxEntry:
     """
     A result.
 
@@ -54,7 +54,7 @@ class Outbox:
 
     def __init__(self, memory: ByteBudget, clock: Callable[[], float] | None = None) -> None:
         self._memory, self._clock = memory, clock
-        self._entries: dict[str | None, OrderedDict[str, Entry]] = {}
+        self._entries: dict[str | None, OrderedDict[str, OutboxEntry]] = {}
         self._tasks = Tasks()
 
     def post(self, caller: str | None, work: Callable[[], Coroutine[Any, Any, Parts]], size: int = 0) -> str:
@@ -75,7 +75,7 @@ class Outbox:
             raise Overloaded(f"{MAX_RUNNING} requests of this key run already", retry_after_s=AGAIN_S)
         share = Share(self._memory)
         share.grow(size)
-        identity, entry = str(uuid.uuid4()), Entry()
+        identity, entry = str(uuid.uuid4()), OutboxEntry()
         own[identity] = entry
         self._tasks.start(self._run(caller, identity, work, share))
         return identity
@@ -105,7 +105,7 @@ class Outbox:
     def _now(self) -> float:
         return self._clock() if self._clock else asyncio.get_running_loop().time()
 
-    def _of(self, caller: str | None) -> OrderedDict[str, Entry]:
+    def _of(self, caller: str | None) -> OrderedDict[str, OutboxEntry]:
         """Return the results of a caller, finished ones in the order in which they are dropped."""
         return self._entries.setdefault(caller, OrderedDict())
 

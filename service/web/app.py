@@ -17,7 +17,7 @@ from service.core.errors import Forbidden, UnsupportedMediaType
 from service.core.settings.hosts import parse
 from service.observability.build import commit
 from service.web.dialects.registry import routers
-from service.web.dialects.scoring import Dialects
+from service.web.dialects.scoring import DialectScoring
 from service.web.edge import Cors, Edge
 from service.web.endpoints import json_response
 from service.web.keys import KeyFile, Quotas
@@ -110,7 +110,7 @@ def create_app(service: Service, *, keyless: bool = False) -> App:
     commit()  # of the code that runs: the checkout may change later
     app = App(service, shown, pages.routes)
     app.state.requests = requests_with(service.metrics, server.max_items)
-    app.state.dialects = Dialects(service)
+    app.state.dialects = DialectScoring(service)
     app.state.bodies = Bodies(server, service.memory, service.parser)
     app.state.quotas = Quotas()
     keys = KeyFile(server.api_keys_file) if server.api_keys_file and not keyless else None

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp
 from service.web.app import App
 from service.web.dialects.pickled.app import PickleApp, failed
 from service.web.dialects.registry import routers
-from service.web.dialects.scoring import Dialects
+from service.web.dialects.scoring import DialectScoring
 from service.web.edge import Edge
 from service.web.problems import ErrorFormat
 from service.web.routes import health
@@ -31,7 +31,7 @@ class DialectPort:
     error_format: ErrorFormat | None
 
 
-def ports(service: Service, dialects: Dialects, bodies: Bodies) -> list[DialectPort]:
+def ports(service: Service, dialects: DialectScoring, bodies: Bodies) -> list[DialectPort]:
     """Build the apps of the ports in the settings; *bodies* is shared with the main port."""
     settings = service.settings.dialects
     found = []
@@ -46,7 +46,7 @@ def ports(service: Service, dialects: Dialects, bodies: Bodies) -> list[DialectP
     return found
 
 
-def over_http(service: Service, dialects: Dialects) -> App:
+def over_http(service: Service, dialects: DialectScoring) -> App:
     """Build the app with the dialects that are enabled and the probes; no other route of the service."""
     app = App(service, [health.router, *routers(service.settings.dialects.enabled, own_port=True)])
     app.state.dialects = dialects

@@ -13,7 +13,7 @@ from tests.support.packages import declare
 __all__ = ["server"]
 
 METRIC = """
-from service.plugins import Item, Metric, Models, Score
+from service.plugins import Item, Metric, ModelCalls, Score
 
 async def score(item, models, options):
     return Score(0.0, {{}})

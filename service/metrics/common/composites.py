@@ -12,15 +12,15 @@ from service.core.errors import ScoregateError
 from service.core.settings import SettingsError
 from service.core.settings.tree import PartSettings, Settings
 from service.metrics.common.contract import NAME, Item, Metric, MetricOptions, Score, TogetherOptions
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.registry import Assignment
 from service.serving.context import WORST_FIRST
 
-Parts = Mapping[str, "Part"]
+Parts = Mapping[str, "CompositePart"]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CompositePart:
     """One metric of a composite with its options and its weight."""
 
     metric: Metric
@@ -140,7 +140,7 @@ def composites(
     return made
 
 
-def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignment) -> Part:
+def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignment) -> CompositePart:
     """Return a part of a composite.  Raises `SettingsError` for wrong options or a missing model."""
     if missing := [role for role in metric.roles if (metric.name, role) not in assigned]:
         reason = f"no model is configured for its role {missing[0]}"
@@ -154,10 +154,10 @@ def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignmen
         first = exc.errors(include_input=False)[0]
         where = ".".join(map(str, (place, *first["loc"])))
         raise SettingsError(f"{where}: {first['msg']}") from exc
-    return Part(metric, options, table.weight, table.divide_by, table.subtract)
+    return CompositePart(metric, options, table.weight, table.divide_by, table.subtract)
 
 
-def lack(place: str, part: Part, assigned: Assignment) -> str:
+def lack(place: str, part: CompositePart, assigned: Assignment) -> str:
     """Return why a part is not ready, or an empty string.  Requests cannot bring question sets for parts."""
     metric = part.metric
     needed = "questions" in metric.may_use and getattr(part.options, "question_set", None) is None
@@ -178,7 +178,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
     lower = all(part.lower_is_better for part in parts.values())
     uses = (name for part in parts.values() for name in part.metric.uses_of(part.options))
 
-    async def score(item: Item, models: Models, options: MetricOptions) -> Score:
+    async def score(item: Item, models: ModelCalls, options: MetricOptions) -> Score:
         """Return the sum of the contributions.  Raises the error of the first part that failed."""
         return total(parts, await models.score(item, {name: part.options for name, part in parts.items()}))
 

@@ -12,7 +12,7 @@ from models.core.calls import Call
 from models.images.image import Image
 from service.core.fields import WHOLE, Strict
 from service.core.settings.tree import Settings
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 from service.questions.style import Style
 from service.serving.admission import Demand
@@ -184,7 +184,7 @@ class Metric:
     """
 
     name: str
-    score: Callable[[Item, Models, Any], Coroutine[Any, Any, Score]]
+    score: Callable[[Item, ModelCalls, Any], Coroutine[Any, Any, Score]]
     _: KW_ONLY
     options: type[MetricOptions] = MetricOptions
     details: Any = dict[str, Any]

@@ -136,7 +136,7 @@ class Questions:
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class ModelCalls:
     """
     The models of one metric of one request, by role.
 

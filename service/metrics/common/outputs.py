@@ -7,7 +7,7 @@ from math import inf
 from service.core.errors import ScoregateError
 from service.core.settings.tree import Settings
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class OutputMetric(Metric):
         return {self.name.partition(".")[0]: options}
 
 
-async def score_of(metric: str, item: Item, models: Models, options: MetricOptions) -> Score:
+async def score_of(metric: str, item: Item, models: ModelCalls, options: MetricOptions) -> Score:
     """Return the score of the metric that has an output.  Raises its error."""
     result: Score | ScoregateError = (await models.score(item, {metric: options}))[metric]
     if isinstance(result, ScoregateError):
@@ -35,7 +35,7 @@ def output_metric(metric: Metric, output: str, formula: str) -> OutputMetric:
         formula: of the output, in one line.
     """
 
-    async def score(item: Item, models: Models, options: MetricOptions) -> Score:
+    async def score(item: Item, models: ModelCalls, options: MetricOptions) -> Score:
         """Return the output; the details are those of the whole metric, whose error is raised."""
         result = await score_of(metric.name, item, models, options)
         return Score(result.details[output], result.details, result.cache, result.warnings)

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from models.core.contract import CHOICE_QUESTION
 from service.core.errors import Invalid
 from service.metrics.common.contract import Item
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.texts import Word, words
 from service.observability.notes import Code, Note
 from service.questions.request_sets import GivenQuestion
@@ -56,7 +56,9 @@ class SetDetails(TypedDict):
     uncovered: list[str]
 
 
-async def questions_for(item: Item, models: Models, given: Given) -> tuple[QuestionSet, CacheStatus | None]:
+async def questions_for(
+    item: Item, models: ModelCalls, given: Given
+) -> tuple[QuestionSet, CacheStatus | None]:
     """
     Return the pinned set, the set of the request, or the prompt's own set in the style of the options.
 

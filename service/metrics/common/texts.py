@@ -14,7 +14,7 @@ from unicodedata import east_asian_width, normalize
 from typing_extensions import TypedDict
 
 from models.images.image import Image
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 
 WORD = re.compile(r"\w[\w\u0300-\u036f]*(?:['’-]\w[\w\u0300-\u036f]*)*")  # with combining accents
 TYPOGRAPHY = str.maketrans(
@@ -117,7 +117,7 @@ class WordAccuracy(NamedTuple):
         return max(0, self.right - self.wrong_gaps) / self.words
 
 
-async def texts_read(image: Image, models: Models, texts: Mapping[int, list[str]]) -> dict[int, TextRead]:
+async def texts_read(image: Image, models: ModelCalls, texts: Mapping[int, list[str]]) -> dict[int, TextRead]:
     """Return the accuracy of each of *texts*; words that only another of them has are ignored."""
     reading = await models.ocr.read(image)
     read = [word for line in reading.lines for word in words_of(line.text)]
@@ -130,7 +130,7 @@ async def texts_read(image: Image, models: Models, texts: Mapping[int, list[str]
     return found
 
 
-async def texts_labelled(image: Image, models: Models, texts: Mapping[int, str]) -> dict[int, TextRead]:
+async def texts_labelled(image: Image, models: ModelCalls, texts: Mapping[int, str]) -> dict[int, TextRead]:
     """
     Return the accuracy of each of *texts* by the VQA model, which labels each word and each gap.
 

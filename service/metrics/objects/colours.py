@@ -8,7 +8,7 @@ import numpy as np
 from models.core.calls import ImageCall, TextCall
 from models.core.outcomes import Detection
 from models.images.image import Image
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.objects.cutout import Cutout
 from service.metrics.objects.detections import DetectedObject
 from service.metrics.objects.tasks import Colour
@@ -29,7 +29,7 @@ def texts_of(name: str) -> list[str]:
 async def colours_of(
     image: Image,
     found: Iterable[DetectedObject],
-    models: Models,
+    models: ModelCalls,
     cut: Callable[[Image, Detection], Image] = Cutout,
 ) -> dict[DetectedObject, Colour]:
     """

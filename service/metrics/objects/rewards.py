@@ -14,7 +14,7 @@ from service.metrics.objects.positions import MARGIN, PositionRule
 from service.metrics.objects.tasks import Include, Task
 
 
-class Reward(NamedTuple):
+class ObjectReward(NamedTuple):
     """
     The reward of an image.
 
@@ -29,7 +29,7 @@ class Reward(NamedTuple):
     value: float
 
 
-def reward(task: Task, objects: Objects, rule: PositionRule, margin: float = MARGIN) -> Reward:
+def reward(task: Task, objects: Objects, rule: PositionRule, margin: float = MARGIN) -> ObjectReward:
     """Return the reward of an image with these *objects*, whose colours are set."""
     matched: list[Sequence[DetectedObject]] = []  # by clause; empty if it fails
     parts: list[float] = []
@@ -38,7 +38,7 @@ def reward(task: Task, objects: Objects, rule: PositionRule, margin: float = MAR
         given, holds = of_clause(clause, found, matched, rule, margin)
         parts += given
         matched.append(found if holds else [])
-    return Reward(all(matched), sum(parts) / len(parts))
+    return ObjectReward(all(matched), sum(parts) / len(parts))
 
 
 def of_clause(

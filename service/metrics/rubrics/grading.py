@@ -11,7 +11,7 @@ from models.images.image import Image
 from service.core.errors import AnswerRefused, Invalid, MissingPicture, Unanswered
 from service.core.fields import SLOT
 from service.metrics.common.contract import Item
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.rubrics.answer import Answer, parsed
 from service.metrics.rubrics.output import Output
 from service.metrics.rubrics.rubric import BESIDE, DATA, RIVAL, SLOTS, Rubric, RubricCall, Shown
@@ -192,7 +192,7 @@ class Grades:
     outcomes: Sequence[Choices]
 
 
-async def grades_of(item: Item, models: Models, rating: Rating) -> Grades:
+async def grades_of(item: Item, models: ModelCalls, rating: Rating) -> Grades:
     """
     Return the answers about an item, from calls that are sent at the same time.
 
@@ -228,7 +228,7 @@ async def grades_of(item: Item, models: Models, rating: Rating) -> Grades:
 
 
 async def answers_in(
-    texts: list[str], calls: Sequence[AnswerCall], models: Models, rating: Rating
+    texts: list[str], calls: Sequence[AnswerCall], models: ModelCalls, rating: Rating
 ) -> list[dict[str, Answer]]:
     """
     Return the answers of each text; *texts* gets those of repeated calls.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from service.core.text_files import table
-from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set
+from service.questions.exchange.files import FileEntry, Format, ParsedSet, checked_set
 from service.questions.sets import MAX_QUESTIONS, Question
 from service.questions.styles.dsg import DSG
 
@@ -22,17 +22,17 @@ COLUMNS = (
 NUMBER = re.compile(r"(-?[0-9]+)(?:\.0)?")
 
 
-def entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[FileEntry]:
     """
     Yield one entry for all rows of each item, in the order of the items' first rows.
 
     The rows of an item may be scattered.  Raises after the entries of the rows before a fault.
     """
-    found: dict[str, Entry] = {}
+    found: dict[str, FileEntry] = {}
     fault = None
     try:
         for line, row in table(path, COLUMNS, fill=""):
-            entry = found.setdefault(row["item_id"], Entry(line, row["item_id"], []))
+            entry = found.setdefault(row["item_id"], FileEntry(line, row["item_id"], []))
             if len(entry.content) <= MAX_QUESTIONS:  # one more is refused
                 entry.content.append({column: row[column] for column in COLUMNS})
     except ValueError as exc:
@@ -42,7 +42,7 @@ def entries(path: Path) -> Iterator[Entry]:
         raise fault
 
 
-def parse(entry: Entry) -> ParsedSet:
+def parse(entry: FileEntry) -> ParsedSet:
     """Parse the questions of an item, with repairs of everything that is invalid in a set."""
     rows: list[dict[str, str]] = entry.content
     repairs = []

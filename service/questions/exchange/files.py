@@ -33,7 +33,7 @@ T = TypeVar("T", bound=BaseModel)
 PROGRESS = 1000  # sets between two lines of progress
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """
     One entry of a file, before parsing.
 
@@ -65,11 +65,11 @@ class Format:
     """
 
     name: str
-    entries: Callable[[Path], Iterator[Entry]]
-    parse: Callable[[Entry], ParsedSet]
+    entries: Callable[[Path], Iterator[FileEntry]]
+    parse: Callable[[FileEntry], ParsedSet]
 
 
-def validated(kind: type[T], entry: Entry) -> T:
+def validated(kind: type[T], entry: FileEntry) -> T:
     """Parse the JSON of a line.  Raises `ValueError` that names the first invalid field."""
     if len(entry.content) > MAX_LINE:
         raise ValueError(f"the line is longer than {MAX_LINE} bytes")
@@ -158,7 +158,7 @@ async def import_sets(
 
 
 async def import_entry(
-    store: Store, entry: Entry, format: Format, styles: Collection[str], done: Imported
+    store: Store, entry: FileEntry, format: Format, styles: Collection[str], done: Imported
 ) -> None:
     """Store the set of one entry, and count it."""
     place = ", ".join(filter(None, [f"line {entry.line}" if entry.line else "", entry.item]))

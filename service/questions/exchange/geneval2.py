@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict
 
 from service.core.fields import Prompt
 from service.core.text_files import lines
-from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set, validated
+from service.questions.exchange.files import FileEntry, Format, ParsedSet, checked_set, validated
 from service.questions.sets import Question
 
 STYLE = "tifa"
 
 
-class Line(BaseModel):
+class GenEval2Line(BaseModel):
     """One prompt; other fields are ignored."""
 
     model_config = ConfigDict(strict=True)
@@ -27,15 +27,15 @@ class Line(BaseModel):
     skills: list[str] = []
 
 
-def entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[FileEntry]:
     """Yield one entry per line."""
     for number, line in lines(path):
-        yield Entry(number, "", line)
+        yield FileEntry(number, "", line)
 
 
-def parse(entry: Entry) -> ParsedSet:
+def parse(entry: FileEntry) -> ParsedSet:
     """Parse the set of a line; the kind of a question is its skill, if there is one for each."""
-    line = validated(Line, entry)
+    line = validated(GenEval2Line, entry)
     kinds = line.skills if len(line.skills) == len(line.vqa_list) else [""] * len(line.vqa_list)
     questions = tuple(
         Question(number, text, kind, expected=answer)

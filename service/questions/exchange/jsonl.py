@@ -7,7 +7,7 @@ from pydantic import Field
 
 from service.core.fields import Prompt, Strict, Whole
 from service.core.text_files import lines
-from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set, validated
+from service.questions.exchange.files import FileEntry, Format, ParsedSet, checked_set, validated
 from service.questions.sets import Question
 
 
@@ -39,13 +39,13 @@ class SetLine(Strict):
     unasked: list[str] = Field(default_factory=list)
 
 
-def entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[FileEntry]:
     """Yield one entry per line."""
     for number, line in lines(path):
-        yield Entry(number, "", line)
+        yield FileEntry(number, "", line)
 
 
-def parse(entry: Entry) -> ParsedSet:
+def parse(entry: FileEntry) -> ParsedSet:
     """Parse the set of a line.  Raises `ValueError` for a wrong id."""
     line = validated(SetLine, entry)
     questions = tuple(question.question() for question in line.questions)

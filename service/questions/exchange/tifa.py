@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from service.core.fields import Prompt
 from service.core.text_files import opened
-from service.questions.exchange.files import Entry, Format, ParsedSet, checked_set, first_fault
+from service.questions.exchange.files import FileEntry, Format, ParsedSet, checked_set, first_fault
 from service.questions.sets import MAX_QUESTIONS, Question
 
 STYLE = "tifa"
@@ -22,7 +22,7 @@ TWICE = "a question is asked twice: the second is dropped"
 SAME_CHOICES = "a question has a choice twice: the second is dropped"
 
 
-class Line(BaseModel):
+class TifaLine(BaseModel):
     """One question; other fields are ignored."""
 
     model_config = ConfigDict(strict=True)
@@ -36,10 +36,10 @@ class Line(BaseModel):
     element: str = ""
 
 
-LINES = TypeAdapter(list[Line])
+LINES = TypeAdapter(list[TifaLine])
 
 
-def entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[FileEntry]:
     """Yield one entry for all questions of each caption, in the order of the captions' first questions."""
     with opened(path) as file:
         try:
@@ -52,16 +52,16 @@ def entries(path: Path) -> Iterator[Entry]:
     for number, each in enumerate(content, 1):
         id = each.get("id") if isinstance(each, dict) else None
         if not isinstance(id, str | int):
-            yield Entry(0, f"question {number} of the file", [each])
+            yield FileEntry(0, f"question {number} of the file", [each])
             continue
         questions = found.setdefault(str(id), [])
         if len(questions) <= MAX_QUESTIONS:  # one more is refused
             questions.append(each)
     for item, questions in found.items():
-        yield Entry(0, item, questions)
+        yield FileEntry(0, item, questions)
 
 
-def parse(entry: Entry) -> ParsedSet:
+def parse(entry: FileEntry) -> ParsedSet:
     """Parse the questions of a caption; a repeated question or choice is dropped."""
     try:
         lines = LINES.validate_python(entry.content)

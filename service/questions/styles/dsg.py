@@ -5,7 +5,7 @@ from typing import Any
 from models.core.calls import GenerateCall
 from models.families.question_llm import user_message
 from service.questions.sets import Question
-from service.questions.style import Ask, Parser, Style, Texts, Written
+from service.questions.style import AnswerParser, Ask, Style, Texts, Written
 from service.questions.styles.reading import (
     NUMBER,
     NUMBERS,
@@ -84,7 +84,7 @@ STEPS = {
 DSG = Style("dsg", INSTRUCTIONS, SCHEMA, parse)
 DSG_IN_THREE_CALLS = InThreeCalls("dsg", "", {}, parse)
 
-parser = Parser.of(DSG)
+parser = AnswerParser.of(DSG)
 
 TUPLES, QUESTIONS, DEPENDENCIES = "tuples", "questions", "dependencies"
 ALONE = "input: {prompt}\noutput: "
@@ -128,4 +128,4 @@ def dsg_lines(name: str, texts: Texts) -> DsgLines:
     return DsgLines(name, "", {}, lambda answer: (), texts=texts, endings=endings)
 
 
-lines_parser = Parser("dsg_lines", DSG, dsg_lines, (TUPLES, QUESTIONS, DEPENDENCIES))
+lines_parser = AnswerParser("dsg_lines", DSG, dsg_lines, (TUPLES, QUESTIONS, DEPENDENCIES))

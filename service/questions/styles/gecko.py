@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from models.core.calls import GenerateCall
 from models.families.question_llm import user_message
 from service.questions.sets import Question
-from service.questions.style import Ask, Parser, Style, Texts, Written
+from service.questions.style import AnswerParser, Ask, Style, Texts, Written
 from service.questions.styles.reading import (
     BOOLEAN,
     NUMBER,
@@ -120,7 +120,7 @@ def made(name: str, texts: Texts) -> Gecko:
     return replace(GECKO, name=name, instructions=texts[KEYWORDS], asking=texts[QUESTIONS])
 
 
-parser = Parser(GECKO.name, GECKO, made, CALLS)
+parser = AnswerParser(GECKO.name, GECKO, made, CALLS)
 
 LABEL = re.compile(r"[({](\d+)[)}]\s*\[([^\[\]]*)\]")  # "{1}[red, color, 1.0]"
 LABELLED = "The visual-groundable words and their scores are labelled below:\n"
@@ -194,4 +194,4 @@ def gecko_lines(name: str, texts: Texts) -> GeckoLines:
     return GeckoLines(name, "", {}, lambda answer: (), texts=texts, endings=endings)
 
 
-lines_parser = Parser("gecko_lines", GECKO, gecko_lines, CALLS)
+lines_parser = AnswerParser("gecko_lines", GECKO, gecko_lines, CALLS)

@@ -9,7 +9,7 @@ from typing import Any
 
 from models.core.calls import GenerateCall
 from service.questions.sets import Question
-from service.questions.style import Parser, Style
+from service.questions.style import AnswerParser, Style
 from service.questions.styles.reading import (
     NUMBER,
     NUMBERS,
@@ -110,7 +110,7 @@ def uid(value: Any) -> int:
 STYLE = Style("skills", instructions("skills"), SCHEMA, parse)
 ONE_QUESTION = Style("skills", instructions("skills_one_question"), SCHEMA, parse)
 
-parser = Parser.of(STYLE)
-released_parser = Parser(
+parser = AnswerParser.of(STYLE)
+released_parser = AnswerParser(
     "skills_uids", STYLE, lambda name, texts: Released(name, texts[""], RELEASED_SCHEMA, parse_released)
 )

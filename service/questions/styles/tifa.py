@@ -9,7 +9,7 @@ import orjson
 from models.core.calls import GenerateCall
 from models.families.question_llm import user_message
 from service.questions.sets import Question, check
-from service.questions.style import Ask, Parser, Style, Texts, Written
+from service.questions.style import AnswerParser, Ask, Style, Texts, Written
 from service.questions.styles.reading import (
     STRING,
     STRINGS,
@@ -124,7 +124,7 @@ ANSWERS_SCHEMA = {
 TIFA = Style("tifa", instructions("tifa"), SCHEMA, parse)
 TIFA_VERIFIED = Verified("tifa", TIFA.instructions, SCHEMA, parse)
 
-parser = Parser.of(TIFA)
+parser = AnswerParser.of(TIFA)
 
 ABOUT = re.compile(r"(?P<entity>.*?) \((?P<type>[^()]*)\)")
 
@@ -145,4 +145,4 @@ def tifa_lines(name: str, texts: Texts) -> CompletionStyle:
     return CompletionStyle(name, "", {}, parse_lines, texts=texts, endings=endings)
 
 
-lines_parser = Parser("tifa_lines", TIFA, tifa_lines)
+lines_parser = AnswerParser("tifa_lines", TIFA, tifa_lines)

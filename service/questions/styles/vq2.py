@@ -1,7 +1,7 @@
 """VQ²'s pairs (Yarom et al. 2023): spans of the prompt, each with a question that it answers."""
 
 from service.questions.sets import Question
-from service.questions.style import Parser, Style
+from service.questions.style import AnswerParser, Style
 from service.questions.styles.reading import STRING, entries, instructions, schema, text
 
 SCHEMA = schema("pairs", answer=STRING, question=STRING)
@@ -17,4 +17,4 @@ def parse(answer: str) -> tuple[Question, ...]:
 
 VQ2 = Style("vq2", instructions("vq2"), SCHEMA, parse)
 
-parser = Parser.of(VQ2)
+parser = AnswerParser.of(VQ2)

@@ -35,8 +35,8 @@ from service.serving.admission import Demand
 from service.web.dialects.questions import (
     MAX_PARTS,
     MAX_TEXT,
-    Question,
     Reading,
+    TypedQuestion,
     failed_nested,
     outcomes_of,
     readings,
@@ -137,7 +137,7 @@ class Facet:
 
 
 @dataclass(frozen=True, slots=True)
-class Rubric:
+class FacetRubric:
     """The questions, and the request that the picture should fulfil."""
 
     request: str
@@ -150,11 +150,11 @@ class Rubric:
         if len({(each.section, each.name) for each in self.facets}) < len(self.facets):
             raise Invalid("/messages: two questions of a section have one name")
 
-    def questions(self) -> list[Question]:
+    def questions(self) -> list[TypedQuestion]:
         """Return the questions of yes or no.  Raises `Invalid` for a text that no model can read."""
         state = f"The picture was made for this request: {self.request}" if self.request else ""
         return within_limits(
-            Question(f"/messages: {each.name}", "yes_no", with_input(state, each.question))
+            TypedQuestion(f"/messages: {each.name}", "yes_no", with_input(state, each.question))
             for each in self.facets
         )
 
@@ -173,7 +173,7 @@ class Rubric:
         }
 
 
-def rubric(text: str) -> Rubric | None:
+def rubric(text: str) -> FacetRubric | None:
     """Return the rubric in a text, None if there is none.  Raises `Invalid`."""
     section, reads_request = "", False
     headings: dict[str, str] = {}
@@ -197,7 +197,7 @@ def rubric(text: str) -> Rubric | None:
             request.append(line)
     for empty in headings.keys() - {each.section for each in facets}:
         raise Invalid(f"/messages: there is no line `- NAME: QUESTION` below {headings[empty]!r}")
-    return Rubric("\n".join(request).strip(), facets) if facets else None
+    return FacetRubric("\n".join(request).strip(), facets) if facets else None
 
 
 # Linear in the text: no part matches both a sentence's start and the white space after it, and of the images
@@ -271,7 +271,7 @@ class Instructions:
             for text in each.texts(f"/messages/{place}/content")
         ]
         text = "\n\n".join(filter(str.strip, (*system, said)))
-        return cls(Question("/messages", "yes_no", text).text, schema, outputs)
+        return cls(TypedQuestion("/messages", "yes_no", text).text, schema, outputs)
 
 
 router = APIRouter(include_in_schema=False)
@@ -291,10 +291,10 @@ async def completions(request: Request) -> Response:
     if isinstance(task, Instructions):
         written, model = await written_by(request, wire, picture, task)
         content = json.dumps(written)
-    elif isinstance(task, Rubric):
+    elif isinstance(task, FacetRubric):
         answers, model = await asked(request, wire, picture, task.questions())
         content = json.dumps(task.answer(answers))
-    elif isinstance(task, Question):
+    elif isinstance(task, TypedQuestion):
         [answer], model = await asked(request, wire, picture, [task])
         content, logprobs = ("Yes", "No")[answer.best], logprobs_of(answer)
     else:
@@ -305,7 +305,7 @@ async def completions(request: Request) -> Response:
 
 def judged(
     wire: ChatRequest, *, takes_rubrics: bool
-) -> tuple[ChatRequest, Picture, Instructions | Rubric | Question | str]:
+) -> tuple[ChatRequest, Picture, Instructions | FacetRubric | TypedQuestion | str]:
     """
     Return a request with its picture, and the instructions, the rubric, the question or the prompt.
 
@@ -319,12 +319,12 @@ def judged(
     if found := rubric(said):
         return wire, picture, found
     if wire.logprobs:
-        return wire, picture, Question("/messages", "yes_no", said, yes_no_template=SLOT)
+        return wire, picture, TypedQuestion("/messages", "yes_no", said, yes_no_template=SLOT)
     return wire, picture, prompt(said)
 
 
 async def asked(
-    request: Request, wire: ChatRequest, picture: Picture, questions: list[Question]
+    request: Request, wire: ChatRequest, picture: Picture, questions: list[TypedQuestion]
 ) -> tuple[list[Reading], str]:
     """Return the answers of a VQA model, and its label."""
     timeout_s = service_of(request).settings.dialects.timeouts_s.chat_judge

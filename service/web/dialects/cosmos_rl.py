@@ -19,7 +19,7 @@ from service.scoring.plan import VIDEO_FRAMES
 from service.serving.context import Context
 from service.serving.outbox import Parts
 from service.web.dialects.registry import Dialect
-from service.web.dialects.scoring import Dialects, Outcomes, Wanted, values_of
+from service.web.dialects.scoring import DialectScoring, Outcomes, Wanted, values_of
 from service.web.dialects.wire import Loose, Prompts, dialects_of, failed, form_of
 from service.web.endpoints import json_response, service_of
 from service.web.keys import ANYONE
@@ -31,7 +31,7 @@ dialect = Dialect("cosmos_rl", router)
 ALL = ""  # the part that every reward has, if the request is wrong as a whole
 
 
-class Task(Loose):
+class CosmosTask(Loose):
     """The line of JSON: rewards are metrics, and their weights are applied by the trainer."""
 
     prompts: Prompts
@@ -45,13 +45,13 @@ class Task(Loose):
         return [Wanted(prompt, first, metrics, more=more) for prompt, (first, *more) in pairs]
 
 
-def task_of(body: Raw) -> tuple[Task | Invalid, memoryview]:
+def task_of(body: Raw) -> tuple[CosmosTask | Invalid, memoryview]:
     """Return the task of a body, or what is wrong with it, and the bytes after it.  Raises `Malformed`."""
     if (end := body.find(b"\n")) < 0:
         raise Malformed("the body is not a line of JSON with the bytes of pictures after it")
     media = memoryview(body)[end + 1 :]
     try:
-        return parse(bytes(body[:end]), Task), media
+        return parse(bytes(body[:end]), CosmosTask), media
     except Invalid as error:
         return error, media
 
@@ -71,7 +71,9 @@ def unscored(error: ScoregateError) -> dict[str, Any]:
     return {"scores": None, "error": f"{error.code}: {error.detail}"}
 
 
-async def results(dialects: Dialects, task: Task | Invalid, media: memoryview, context: Context) -> Parts:
+async def results(
+    dialects: DialectScoring, task: CosmosTask | Invalid, media: memoryview, context: Context
+) -> Parts:
     """Score what was enqueued, and return the answer for each reward with a positive weight."""
     try:
         if isinstance(task, Invalid):

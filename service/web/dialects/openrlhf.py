@@ -25,7 +25,7 @@ dialect = Dialect("openrlhf", router)
 Labels = Annotated[list[Any], Field(max_length=MOST_PICTURES)]
 
 
-class RewardRequest(Loose):
+class OpenRlhfRequest(Loose):
     """The body: each query is a prompt with the response, as the tokenizer decodes both."""
 
     query: Annotated[list[str], LISTED]
@@ -61,7 +61,7 @@ async def get_reward_by(request: Request) -> Response:
 
 async def answered(request: Request, metric: str) -> Response:
     """Score the samples by *metric*.  Raises the most important error if one has no score."""
-    pairs = await read_as(request, RewardRequest, RewardRequest.pairs)
+    pairs = await read_as(request, OpenRlhfRequest, OpenRlhfRequest.pairs)
     dialects_of(request).check_shard(len(pairs))
     wanted = [Wanted(text, picture, (metric,)) for text, picture in pairs]
     timeout_s = service_of(request).settings.dialects.timeouts_s.openrlhf

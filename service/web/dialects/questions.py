@@ -55,7 +55,7 @@ YES_NO = (Option("Yes"), Option("No"))
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TypedQuestion:
     """
     One question.
 
@@ -207,7 +207,7 @@ def with_input(state: str, question: str) -> str:
     return "\n\n".join(filter(None, (state, question)))
 
 
-def within_limits(questions: Iterable[Question]) -> list[Question]:
+def within_limits(questions: Iterable[TypedQuestion]) -> list[TypedQuestion]:
     """Return the questions.  Raises `Invalid` if their texts are too long in all."""
     found, characters = [], 0
     for each in questions:
@@ -228,7 +228,7 @@ async def readings(
     request: Request,
     model: str | None,
     picture: ImageRef | None,
-    questions: Sequence[Question],
+    questions: Sequence[TypedQuestion],
     timeout_s: float,
 ) -> tuple[list[Reading], str]:
     """
@@ -281,7 +281,7 @@ async def outcomes_of(
     return outcomes, info.label
 
 
-def reading(question: Question, outcome: Any) -> Reading:
+def reading(question: TypedQuestion, outcome: Any) -> Reading:
     """Return the probabilities.  Raises the question's error, with its place."""
     if isinstance(outcome, ScoregateError):
         raise outcome.of_part(question.place)

@@ -68,7 +68,7 @@ class Wanted:
     more: Sequence[Source] = ()
 
 
-class Dialects:
+class DialectScoring:
     """
     The scoring of the dialects on *service*, with the metric and the options of the settings.
 

@@ -19,7 +19,7 @@ router = APIRouter(include_in_schema=False)
 dialect = Dialect("slime", router)
 
 
-class RewardRequest(Loose):
+class SlimeRequest(Loose):
     """The body."""
 
     prompt: Any = None
@@ -47,7 +47,7 @@ async def remote_rm_by(request: Request) -> Response:
 
 async def answered(request: Request, metric: str) -> Response:
     """Score the sample by *metric*.  Raises its error if it has no score."""
-    text, picture = await read_as(request, RewardRequest, RewardRequest.pair)
+    text, picture = await read_as(request, SlimeRequest, SlimeRequest.pair)
     timeout_s = service_of(request).settings.dialects.timeouts_s.slime
     outcomes = await dialects_of(request).scored(request, [Wanted(text, picture, (metric,))], timeout_s)
     [score] = values_of(outcomes, metric, "sample")

@@ -11,7 +11,7 @@ from service.core.fields import WHOLE, Name, Prompt
 from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, most_telling
 from service.web.dialects.registry import Dialect
-from service.web.dialects.scoring import Dialects, Outcomes, Wanted, is_temporary
+from service.web.dialects.scoring import DialectScoring, Outcomes, Wanted, is_temporary
 from service.web.dialects.wire import LISTED, Loose, dialects_of, failed, read_body
 from service.web.endpoints import charge_of, json_response, service_of
 from service.web.problems import errors_in
@@ -117,7 +117,7 @@ async def score(request: Request) -> Response:
     return json_response(content)
 
 
-def check_size(samples: Sequence[Sample], dialects: Dialects) -> None:
+def check_size(samples: Sequence[Sample], dialects: DialectScoring) -> None:
     """Check the numbers of pictures and of rewards.  Raises `Invalid`."""
     dialects.check_shard(len(samples))
     rewards, most = (
@@ -153,7 +153,7 @@ async def of_all(request: Request, samples: Sequence[Sample]) -> list[Outcomes]:
     return [*outcomes]
 
 
-def unserved(samples: Sequence[Sample], dialects: Dialects) -> list[dict[str, MetricResult]]:
+def unserved(samples: Sequence[Sample], dialects: DialectScoring) -> list[dict[str, MetricResult]]:
     """Return the errors of rewards that are not served, for each picture."""
     unknown = dialects.unserved({name for sample in samples for name in sample.required_rewards})
     return [

@@ -17,7 +17,7 @@ from service.core.errors import Invalid, ScoregateError
 from service.core.fields import Prompt
 from service.core.settings.dialects import MOST_PICTURES
 from service.images.sources import Base64, Url
-from service.web.dialects.scoring import Dialects, answer_to
+from service.web.dialects.scoring import DialectScoring, answer_to
 from service.web.endpoints import json_response, service_of
 from service.web.server import body
 from service.web.server.body import B
@@ -40,9 +40,9 @@ Prompts = Annotated[list[Prompt], LISTED]
 Anything = Annotated[Any, Field(default=None)]
 
 
-def dialects_of(request: Request) -> Dialects:
+def dialects_of(request: Request) -> DialectScoring:
     """Return the dialects of this app."""
-    dialects: Dialects = request.app.state.dialects
+    dialects: DialectScoring = request.app.state.dialects
     return dialects
 
 

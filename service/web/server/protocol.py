@@ -109,7 +109,7 @@ class Transport:
             self._transport.close()
 
 
-class Reader(h11.Connection):
+class RequestParser(h11.Connection):
     """
     The h11 parser of a connection, which refuses bodies of very small chunks.
 
@@ -158,7 +158,7 @@ class Protocol(H11Protocol):
         error_format: ErrorFormat | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.conn = self._reader = Reader(h11.SERVER)
+        self.conn = self._reader = RequestParser(h11.SERVER)
         self._app, self.app = self.app, self._run
         self._service, self._max_connections = service, max_connections
         self._makes_room = makes_room

@@ -9,10 +9,10 @@ from service.core.fields import Orient
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
-from service.scoring.comparison import Group
+from service.scoring.comparison import ComparedGroup
 from service.scoring.engine import Engine
 from service.scoring.pairs import Schedule
-from service.scoring.plan import Clip, UnopenedItem
+from service.scoring.plan import TimeSpan, UnopenedItem
 from service.scoring.ranking import Cascade, Rule
 from service.web.problems import MAX_FAULTS
 from service.web.wire.comparison import CompareRequest, WireSchedule
@@ -52,7 +52,7 @@ def items_of(
             prompt and a metric reads it; every such place is named.
     """
     image = "" if request.images is not None else "/image"
-    pictures, items, faults = Pictures(parts), [], list[Fault]()
+    pictures, items, faults = RequestImages(parts), [], list[Fault]()
     for place, item in request.all_items().items():
         orient = item.orient or request.orient
         frames = pictures.of(item.image, f"{place}{image}", orient)
@@ -108,9 +108,9 @@ def not_scored(item: WireItem, request: ScoreRequest, place: str) -> list[Fault]
     ]
 
 
-def clip_of(item: WireItem, request: ScoreRequest) -> Clip:
+def clip_of(item: WireItem, request: ScoreRequest) -> TimeSpan:
     """Return the part of an item's videos that is scored; its own fields override those of the request."""
-    return Clip(
+    return TimeSpan(
         request.start if item.start is None else item.start,
         request.end if item.end is None else item.end,
         request.fps if item.fps is None else item.fps,
@@ -118,7 +118,7 @@ def clip_of(item: WireItem, request: ScoreRequest) -> Clip:
 
 
 @dataclass(eq=False, slots=True)
-class Pictures:
+class RequestImages:
     """
     The pictures of one request; equal URLs and equal names of file parts share theirs.
 
@@ -165,7 +165,7 @@ def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
     )
 
 
-def group_of(request: CompareRequest, parts: Parts, metrics: Mapping[str, Metric]) -> Group:
+def group_of(request: CompareRequest, parts: Parts, metrics: Mapping[str, Metric]) -> ComparedGroup:
     """
     Return the pictures of a request, and how to compare them.
 
@@ -182,7 +182,7 @@ def group_of(request: CompareRequest, parts: Parts, metrics: Mapping[str, Metric
         options = {name: type(options[name]).model_validate({**given, "rubric": request.rubric})}
     items = items_of(request.to_score(), options, parts, metrics)
     if request.source is not None:
-        pictures = Pictures(parts)
+        pictures = RequestImages(parts)
         [source] = pictures.of(request.source, "/source", request.orient)
         if faults := pictures.missing:
             raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
@@ -190,7 +190,7 @@ def group_of(request: CompareRequest, parts: Parts, metrics: Mapping[str, Metric
     schedule = Schedule()
     if isinstance(request.schedule, WireSchedule):
         schedule = Schedule(request.schedule.kind, request.schedule.pairs_per_image)
-    return Group(items[0].prompt, items, name, options[name], schedule, request.noise)
+    return ComparedGroup(items[0].prompt, items, name, options[name], schedule, request.noise)
 
 
 def check_served(metrics: Mapping[str, str], engine: Engine) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from service.core.settings import NotYet, SettingsError, sections
 from service.core.settings.tree import Settings
-from service.process.launch import Server, config, serve
+from service.process.launch import UvicornServer, config, serve
 from service.process.ports import Listener
 from tests.support.app import service_of
 
@@ -38,7 +38,7 @@ async def serving(listening):
     settings = sections.Server()
     service = SimpleNamespace(settings=SimpleNamespace(server=settings), draining=False)
     listening.bind((HOST, 0))
-    server = Server(config(None, service, max_connections=100))
+    server = UvicornServer(config(None, service, max_connections=100))
     task = asyncio.create_task(server.serve([listening]))
     while not server.started:
         await asyncio.sleep(0)
@@ -133,7 +133,7 @@ async def test_a_scrape_takes_the_place_of_an_idle_connection(serve):
     """Of the one that was idle for longest: on the port of the instruments nobody may hold a place."""
     async with serve() as client:
         service = service_of(client)
-        server = Server(config(service.instruments.app(), service, max_connections=2, makes_room=True))
+        server = UvicornServer(config(service.instruments.app(), service, max_connections=2, makes_room=True))
         with socket.create_server((HOST, 0)) as listening:
             port = listening.getsockname()[1]
             serving = asyncio.create_task(server.serve([listening]))

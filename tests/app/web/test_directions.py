@@ -3,7 +3,7 @@
 import pytest
 
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.registry import metrics
 from tests.support.pictures import b64, png
 
@@ -13,7 +13,7 @@ LEVELS = [90, 10, 250, 40, 10]  # of grey; the score is a 256th
 PICTURES = [b64(png(f"#{level:02x}{level:02x}{level:02x}")) for level in LEVELS]
 
 
-async def level(item: Item, models: Models, options: MetricOptions) -> Score:
+async def level(item: Item, models: ModelCalls, options: MetricOptions) -> Score:
     """How bright the picture is."""
     return Score(item.image.rgb.getpixel((0, 0))[0] / 256, {})
 

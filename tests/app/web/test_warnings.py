@@ -8,7 +8,7 @@ import pytest
 
 from models.core.outcomes import Embedding
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.registry import metrics
 from service.observability.notes import Code
 from tests.support.films import film
@@ -100,7 +100,7 @@ async def test_unknown_tokens_are_warned_about_with_their_share(serve, fakes, mo
     assert first["warnings"][0].startswith("item 1, vqascore: 25% of the tokens")
 
 
-async def of_a_plugin(item: Item, models: Models, options: MetricOptions) -> Score:
+async def of_a_plugin(item: Item, models: ModelCalls, options: MetricOptions) -> Score:
     """Warns in words of its own, twice in the same."""
     return Score(0.5, {}, warnings=("the picture is dull", "the picture is dull"))
 

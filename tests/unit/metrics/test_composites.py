@@ -6,7 +6,14 @@ import pytest
 
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.metrics.common.composites import CompositeDetails, Part, composite, composites, lack, total
+from service.metrics.common.composites import (
+    CompositeDetails,
+    CompositePart,
+    composite,
+    composites,
+    lack,
+    total,
+)
 from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.metrics.common.registry import assign, configured, own
 from service.wiring.load import load_settings
@@ -157,7 +164,7 @@ def test_a_composite_uses_what_its_parts_use_with_their_options():
     """Optional roles, the pictures beside the image, and the direction if all parts have it."""
     parts = {"gecko": {"weight": 1}, "judge": {"weight": 1, "rubric": "editing"}}
     found = made(both=parts)["both"]
-    lower = Part(Metric("less", found.score, direction="lower is better"), MetricOptions(), 1.0, 1.0)
+    lower = CompositePart(Metric("less", found.score, direction="lower is better"), MetricOptions(), 1.0, 1.0)
 
     assert (("vqa",), ("questions", "nli"), ("source",)) == (found.roles, found.may_use, found.uses)
     assert CompositeDetails is found.details
@@ -168,7 +175,7 @@ def test_a_composite_uses_what_its_parts_use_with_their_options():
 def test_a_part_without_a_question_llm_lacks_it():
     """Requests bring question sets for metrics, and none for parts; a plug-in may have no such option."""
     models = ("clip", "vqa", "picks")
-    asks = Part(
+    asks = CompositePart(
         Metric("asks", made(reward=REWARD)["reward"].score, may_use=("questions",)), MetricOptions(), 1, 1
     )
     said = (

@@ -3,10 +3,10 @@
 import pytest
 
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
+from service.metrics.common.model_calls import ModelCalls
 
 
-async def level(item: Item, models: Models, options: MetricOptions) -> Score:
+async def level(item: Item, models: ModelCalls, options: MetricOptions) -> Score:
     """How bright the picture is."""
     return Score(item.image.rgb.getpixel((0, 0))[0] / 256, {})
 

@@ -7,7 +7,7 @@ import h11
 import pytest
 
 from service.web.server.body import LEAST_BYTES_PER_S, Pace
-from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Protocol, Reader, Transport
+from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Protocol, RequestParser, Transport
 from tests.support.raw import chunked, head
 
 pytestmark = pytest.mark.anyio
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 def read(body):
     """The events of a request with a body in chunks."""
-    reader = Reader(h11.SERVER)
+    reader = RequestParser(h11.SERVER)
     reader.receive_data(head(Transfer_Encoding="chunked") + body)
     events = []
     while (event := reader.next_event()) not in (h11.NEED_DATA, h11.PAUSED):

@@ -13,8 +13,8 @@ from service.web.dialects.questions import (
     MAX_LEVELS,
     MAX_PARTS,
     Option,
-    Question,
     Reading,
+    TypedQuestion,
     as_text,
     with_input,
 )
@@ -45,27 +45,27 @@ class Level(Loose):
     description: str | None = None
 
 
-class Asked(Loose):
+class OpenAiQuestion(Loose):
     """The fields of all questions."""
 
     name: str | None = None
     instructions: Any
 
 
-class Predicate(Asked):
+class Predicate(OpenAiQuestion):
     """Is a statement true?"""
 
     type: Literal["predicate"]
 
 
-class ChoiceQuestion(Asked):
+class OpenAiChoiceQuestion(OpenAiQuestion):
     """Which choice?"""
 
     type: Literal["choice"]
     choices: Annotated[list[Choice], Field(min_length=2, max_length=MAX_CHOICES, fail_fast=True)]
 
 
-class ScoreQuestion(Asked):
+class OpenAiScoreQuestion(OpenAiQuestion):
     """Which level?"""
 
     type: Literal["score"]
@@ -81,8 +81,8 @@ def kind(value: Any) -> str | None:
 
 AnyQuestion = Annotated[
     Annotated[Predicate, branch("an OpenAI predicate")]
-    | Annotated[ChoiceQuestion, branch("an OpenAI choice")]
-    | Annotated[ScoreQuestion, branch("an OpenAI score")],
+    | Annotated[OpenAiChoiceQuestion, branch("an OpenAI choice")]
+    | Annotated[OpenAiScoreQuestion, branch("an OpenAI score")],
     Discriminator(
         kind,
         custom_error_type="question_type",
@@ -102,7 +102,7 @@ class OpenAiRequest(Loose):
         """Return each picture of the input with its place."""
         return [(place, content) for place, is_picture, content in self._parts() if is_picture]
 
-    def asked(self) -> Iterator[Question]:
+    def asked(self) -> Iterator[TypedQuestion]:
         """Yield the questions, each after the text of the input.  Raises `Invalid`."""
         state = "\n".join(content for _, is_picture, content in self._parts() if not is_picture)
         seen: dict[str, ImageRef] = {}
@@ -158,7 +158,7 @@ def parts(content: Any, place: str) -> Iterator[tuple[str, bool, str]]:
                 raise Invalid(f"{where}: must be an input_text, an input_json or an input_image")
 
 
-def question_of(asked: AnyQuestion, state: str, place: str, seen: dict[str, ImageRef]) -> Question:
+def question_of(asked: AnyQuestion, state: str, place: str, seen: dict[str, ImageRef]) -> TypedQuestion:
     """
     Return a question of the wire after the text of the input.
 
@@ -179,12 +179,12 @@ def question_of(asked: AnyQuestion, state: str, place: str, seen: dict[str, Imag
         raise Invalid(f"{place}/instructions: is empty")
     if isinstance(asked, Predicate):
         statement = f"Is the following true? {said}"
-        return Question(place, "yes_no", with_input(state, statement), pictures=pictures)
-    if isinstance(asked, ChoiceQuestion):
+        return TypedQuestion(place, "yes_no", with_input(state, statement), pictures=pictures)
+    if isinstance(asked, OpenAiChoiceQuestion):
         choices = [Option(value_text(each.value), each.description or "") for each in asked.choices]
-        return Question(place, "choice", with_input(state, said), choices, pictures=pictures)
+        return TypedQuestion(place, "choice", with_input(state, said), choices, pictures=pictures)
     levels = [Option(each.label, each.description or "") for each in asked.levels]
-    return Question(place, "score", with_input(state, said), levels, pictures=pictures)
+    return TypedQuestion(place, "score", with_input(state, said), levels, pictures=pictures)
 
 
 def value_text(value: str | bool) -> str:
@@ -198,7 +198,7 @@ def answer_to(question: AnyQuestion, reading: Reading) -> dict[str, Any]:
     shares = reading.probabilities
     if isinstance(question, Predicate):
         return {**common, "probability": shares[0]}
-    if isinstance(question, ChoiceQuestion):
+    if isinstance(question, OpenAiChoiceQuestion):
         values = [each.value for each in question.choices]
         return {
             **common,

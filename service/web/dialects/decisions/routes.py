@@ -16,7 +16,7 @@ from service.images.loader import ImageRef
 from service.web.dialects.decisions.openai import OpenAiRequest
 from service.web.dialects.decisions.sglang import SglangRequest
 from service.web.dialects.decisions.systemone import SystemOneRequest
-from service.web.dialects.questions import Question, failed_nested, parts_of, readings, within_limits
+from service.web.dialects.questions import TypedQuestion, failed_nested, parts_of, readings, within_limits
 from service.web.dialects.registry import Dialect
 from service.web.dialects.wire import Picture, read_as, source_of
 from service.web.endpoints import json_response, service_of
@@ -70,14 +70,14 @@ async def systemone(request: Request) -> Response:
     return await answered(request, *await read_as(request, SystemOneRequest, asked))
 
 
-def asked(wire: AnyRequest) -> tuple[AnyRequest, Picture | None, list[Question]]:
+def asked(wire: AnyRequest) -> tuple[AnyRequest, Picture | None, list[TypedQuestion]]:
     """Return a request with its picture and its questions.  Raises `Invalid`."""
     questions = within_limits(wire.asked())
     return wire, picture_of(wire, questions), questions
 
 
 async def answered(
-    request: Request, wire: AnyRequest, picture: Picture | None, questions: list[Question]
+    request: Request, wire: AnyRequest, picture: Picture | None, questions: list[TypedQuestion]
 ) -> Response:
     """Return the response with all answers.  Raises the first error of a question."""
     timeout_s = service_of(request).settings.dialects.timeouts_s.decisions
@@ -86,7 +86,7 @@ async def answered(
     return json_response(wire.answer(found, model, request.state.request_id))
 
 
-def picture_of(wire: AnyRequest, questions: Sequence[Question]) -> Picture | None:
+def picture_of(wire: AnyRequest, questions: Sequence[TypedQuestion]) -> Picture | None:
     """Return the only picture of a request; None if each question has its own.  Raises `Invalid`."""
     found = wire.pictures()
     if not found and all(each.pictures for each in questions):

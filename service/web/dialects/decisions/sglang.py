@@ -11,8 +11,8 @@ from service.web.dialects.questions import (
     MAX_LEVELS,
     MAX_PARTS,
     Option,
-    Question,
     Reading,
+    TypedQuestion,
     as_text,
     with_input,
 )
@@ -32,14 +32,14 @@ class NamedOption(Loose):
     description: Described | None = None
 
 
-class Asked(Loose):
+class SglangQuestion(Loose):
     """The fields of all questions."""
 
     id: Annotated[str, Field(min_length=1)]
     question: Described
 
 
-class YesNoQuestion(Asked):
+class SglangYesNoQuestion(SglangQuestion):
     """Yes or no?"""
 
     type: Literal["yes_no"]
@@ -52,7 +52,7 @@ class YesNoQuestion(Asked):
         return [Option("Yes", as_text(self.yes)), Option("No", as_text(self.no))]
 
 
-class ChoiceQuestion(Asked):
+class SglangChoiceQuestion(SglangQuestion):
     """Which option?"""
 
     type: Literal["choice"]
@@ -64,7 +64,7 @@ class ChoiceQuestion(Asked):
         return [Option(each.name, as_text(each.description)) for each in self.options]
 
 
-class ScoreQuestion(Asked):
+class SglangScoreQuestion(SglangQuestion):
     """Which level?"""
 
     type: Literal["score"]
@@ -84,9 +84,9 @@ def kind(value: Any) -> str | None:
 
 
 AnyQuestion = Annotated[
-    Annotated[YesNoQuestion, branch("an SGLang yes_no")]
-    | Annotated[ChoiceQuestion, branch("an SGLang choice")]
-    | Annotated[ScoreQuestion, branch("an SGLang score")],
+    Annotated[SglangYesNoQuestion, branch("an SGLang yes_no")]
+    | Annotated[SglangChoiceQuestion, branch("an SGLang choice")]
+    | Annotated[SglangScoreQuestion, branch("an SGLang score")],
     Discriminator(
         kind, custom_error_type="question_type", custom_error_message="type must be yes_no, choice or score"
     ),
@@ -126,16 +126,16 @@ class SglangRequest(Loose):
         """Return each picture with its place."""
         return [(f"/images/{number}/url", each.url) for number, each in enumerate(self.images or [])]
 
-    def asked(self) -> Iterator[Question]:
+    def asked(self) -> Iterator[TypedQuestion]:
         """Yield the questions, each after the text of the input.  Raises `Invalid`."""
         state = as_text(self.input)
         for number, each in enumerate(self.questions):
             place, said = f"/questions/{number}", as_text(each.question)
             if not said.strip():
                 raise Invalid(f"{place}/question: is empty")
-            if isinstance(each, YesNoQuestion):
+            if isinstance(each, SglangYesNoQuestion):
                 said = f"Is the following true? {said}"
-            yield Question(place, each.type, with_input(state, said), each.named)
+            yield TypedQuestion(place, each.type, with_input(state, said), each.named)
 
     def answer(self, readings: Sequence[Reading], model: str, request_id: str) -> dict[str, Any]:
         """Return the response."""
@@ -151,9 +151,9 @@ class SglangRequest(Loose):
 def answer_to(question: AnyQuestion, reading: Reading) -> dict[str, Any]:
     """Return the answer to a question."""
     value: dict[str, Any] = {}
-    if isinstance(question, YesNoQuestion):
+    if isinstance(question, SglangYesNoQuestion):
         names = ["yes", "no"]
-    elif isinstance(question, ChoiceQuestion):
+    elif isinstance(question, SglangChoiceQuestion):
         names = [option.name for option in question.options]
         value = {"choice": names[reading.best]}
     else:

@@ -12,8 +12,8 @@ from service.web.dialects.questions import (
     MAX_LEVELS,
     MAX_PARTS,
     Option,
-    Question,
     Reading,
+    TypedQuestion,
     as_text,
     with_input,
 )
@@ -23,7 +23,7 @@ MAX_QUESTIONS = 64
 MAX_OPTIONS = 26
 
 
-class Asked(Strict):
+class SystemOneQuestion(Strict):
     """One question; its type decides the form of `criteria`, and a misspelt field is an error."""
 
     type: Literal["noul", "choice", "score"]
@@ -58,7 +58,7 @@ class SystemOneRequest(Loose):
     state: Any
     instructions: str | None = None
     questions: Annotated[
-        dict[Annotated[str, Field(min_length=1)], Asked], Field(min_length=1), few(MAX_QUESTIONS)
+        dict[Annotated[str, Field(min_length=1)], SystemOneQuestion], Field(min_length=1), few(MAX_QUESTIONS)
     ]
     images: Annotated[list[Any], Field(max_length=MAX_PARTS, fail_fast=True)] | None = None
     audio: list[str] | None = None
@@ -71,7 +71,7 @@ class SystemOneRequest(Loose):
                 raise Invalid(f"/{field}: questions are about pictures alone")
         return [picture(each, f"/images/{number}") for number, each in enumerate(self.images or [])]
 
-    def asked(self) -> Iterator[Question]:
+    def asked(self) -> Iterator[TypedQuestion]:
         """Yield the questions, each after the instructions and the state.  Raises `Invalid`."""
         state = with_input(self.instructions or "", as_text(self.state))
         for name, each in self.questions.items():
@@ -79,9 +79,9 @@ class SystemOneRequest(Loose):
             options = each.options(place)
             if each.type == "noul":
                 said = f"Is the following true? {said}" if said.strip() else ""
-                yield Question(place, "yes_no", with_input(state, said), options)
+                yield TypedQuestion(place, "yes_no", with_input(state, said), options)
             else:
-                yield Question(place, each.type, with_input(state, said), options)
+                yield TypedQuestion(place, each.type, with_input(state, said), options)
 
     def answer(self, readings: Sequence[Reading], model: str, request_id: str) -> dict[str, Any]:
         """Return the response."""
@@ -113,7 +113,7 @@ def picture(given: Any, place: str) -> tuple[str, str]:
     raise Invalid(f'{place}: must be a text or {{"url": …}}')
 
 
-def answer_to(question: Asked, reading: Reading) -> dict[str, Any]:
+def answer_to(question: SystemOneQuestion, reading: Reading) -> dict[str, Any]:
     """Return the answer; the confidence is that of the likeliest option over the whole vocabulary."""
     shares = reading.probabilities
     value: dict[str, Any]

@@ -18,8 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 from service.core.errors import Draining, MethodNotAllowed, ScoregateError
 from service.web.dialects.pickled.reader import read_pickle
-from service.web.dialects.pickled.requests import Reward, request_of
-from service.web.dialects.scoring import Dialects, answer_to, raise_most_telling
+from service.web.dialects.pickled.requests import RewardCall, request_of
+from service.web.dialects.scoring import DialectScoring, answer_to, raise_most_telling
 from service.web.server import body
 from service.web.server.body import Raw
 from service.wiring.bootstrap import Service
@@ -69,7 +69,7 @@ def failed(error: ScoregateError, request_id: str) -> Response:
 class PickleApp:
     """The app that answers `POST /`, and `POST /METRIC` by that metric."""
 
-    def __init__(self, service: Service, dialects: Dialects) -> None:
+    def __init__(self, service: Service, dialects: DialectScoring) -> None:
         self._service, self._dialects = service, dialects
         service.instruments.add_route(ROUTE.path, asks_models=True)
 
@@ -96,13 +96,13 @@ class PickleApp:
         raise_most_telling((f"images/{number}", found) for number, found in enumerate(outcomes))
         return written(reward.answer(outcomes))
 
-    async def _read(self, request: Request, named: str) -> Reward:
+    async def _read(self, request: Request, named: str) -> RewardCall:
         """Read the request.  Raises `Malformed`, `TooLarge`, `Invalid`, `CallerGone`."""
         # Off the event loop: opcodes take microseconds, and a small body may hold thousands.
         work = partial(self._reward, named)
         return await body.parsed(request, work, await body.whole(request))
 
-    def _reward(self, named: str, pickled: Raw) -> Reward:
+    def _reward(self, named: str, pickled: Raw) -> RewardCall:
         value = read_pickle(pickled, self._service.settings.server.body_limit_mb * 2**20)
         keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
-        return Reward(request_of(value, keys, self._dialects.check_shard), named, self._dialects)
+        return RewardCall(request_of(value, keys, self._dialects.check_shard), named, self._dialects)

@@ -18,7 +18,7 @@ MAX_DEPTH = 32  # containers in containers
 MAX_VALUES = 1_000_000  # where a value stands in several places, each of them counts
 
 
-class Part:
+class PickledValue:
     """
     One value of a pickle.
 
@@ -40,7 +40,7 @@ class Part:
         self.values = 1
         self.settled = False
 
-    def hold(self, part: "Part", max_bytes: int) -> None:
+    def hold(self, part: "PickledValue", max_bytes: int) -> None:
         """
         Count *part* as a part of this one.
 
@@ -89,7 +89,7 @@ def read_pickle(body: bytes | bytearray, max_bytes: int) -> Any:
         Malformed: no pickle, or one that holds anything but plain values and texts of NumPy.
         TooLarge: it holds too much, or lies too deep.
     """
-    reader = Reader(max_bytes)
+    reader = PickleReader(max_bytes)
     try:
         for count, (name, argument) in enumerate(opcodes(body, reader.charge)):
             if count >= MAX_OPCODES:
@@ -100,11 +100,11 @@ def read_pickle(body: bytes | bytearray, max_bytes: int) -> Any:
     return reader.result()
 
 
-class Reader:
+class PickleReader:
     """What the opcodes so far have made."""
 
     # Functions of the class, since those of an instance would make it part of a reference cycle.
-    _actions: ClassVar[Mapping[str, Callable[["Reader"], object]]] = {
+    _actions: ClassVar[Mapping[str, Callable[["PickleReader"], object]]] = {
         "MARK": lambda self: self._marks.append(len(self._stack)),
         "EMPTY_LIST": lambda self: self._push([]),
         "EMPTY_DICT": lambda self: self._push({}),
@@ -128,9 +128,9 @@ class Reader:
         # Of all values that are ever made: the arguments of opcodes, and what calls make of these.
         self._most = VALUE_BYTES * MAX_OPCODES + 2 * max_bytes
         self._made = 0
-        self._stack: list[Part] = []
+        self._stack: list[PickledValue] = []
         self._marks: list[int] = []  # lengths of the stack
-        self._memo: dict[int, Part] = {}
+        self._memo: dict[int, PickledValue] = {}
 
     def charge(self, values: int, size: int) -> None:
         """Count values and their bytes before they are made.  Raises `TooLarge`."""
@@ -165,12 +165,12 @@ class Reader:
             raise Malformed("the pickle does not end with one value")
         return self._stack[0].value
 
-    def _push(self, value: Any, parts: list[Part] | None = None) -> list[Part]:
+    def _push(self, value: Any, parts: list[PickledValue] | None = None) -> list[PickledValue]:
         """Put *value* on the stack; the parts that are to be in it."""
-        self._stack.append(Part(value))
+        self._stack.append(PickledValue(value))
         return parts or []
 
-    def _last(self, count: int) -> list[Part]:
+    def _last(self, count: int) -> list[PickledValue]:
         """Take *count* parts off the stack."""
         base = len(self._stack) - count
         if base < (self._marks[-1] if self._marks else 0):
@@ -179,7 +179,7 @@ class Reader:
         del self._stack[base:]
         return parts
 
-    def _to_mark(self) -> list[Part]:
+    def _to_mark(self) -> list[PickledValue]:
         """Take the parts above the last mark off the stack."""
         if not self._marks:
             raise Malformed("the pickle takes a mark that is not there")
@@ -195,30 +195,30 @@ class Reader:
             raise refused_name(opcode, *parts)
         self._push(known)
 
-    def _reduce(self, function: Part, arguments: Part) -> None:
+    def _reduce(self, function: PickledValue, arguments: PickledValue) -> None:
         self._push(called(self.charge, function.value, arguments.value))
         self._count_array(arguments)
 
-    def _build(self, state: Part) -> None:
+    def _build(self, state: PickledValue) -> None:
         build(self.charge, self._top().value, state.value)
         self._count_array(state)
 
-    def _count_array(self, written: Part) -> None:
+    def _count_array(self, written: PickledValue) -> None:
         """Count what an array on top of the stack was made of, and its texts, which no opcodes wrote."""
         top = self._stack[-1]
         if isinstance(top.value, Array):
             top.values += len(top.value)
             top.hold(written, self._max_bytes)
 
-    def _tuple(self, parts: list[Part]) -> None:
+    def _tuple(self, parts: list[PickledValue]) -> None:
         self._push(tuple(part.value for part in parts))
         self._hold(parts)
 
-    def _extend(self, parts: list[Part]) -> None:
+    def _extend(self, parts: list[PickledValue]) -> None:
         self._container(list).extend(part.value for part in parts)
         self._hold(parts)
 
-    def _update(self, parts: list[Part]) -> None:
+    def _update(self, parts: list[PickledValue]) -> None:
         container, keys, values = self._container(dict), parts[::2], parts[1::2]
         if len(keys) != len(values):
             raise Malformed("the pickle sets a key without a value")
@@ -235,12 +235,12 @@ class Reader:
             raise Malformed(f"the pickle adds to a value that is no {kind.__name__}")
         return top.value
 
-    def _top(self) -> Part:
+    def _top(self) -> PickledValue:
         """Return the part on top of the stack, which stays there."""
         self._stack += self._last(1)
         return self._stack[-1]
 
-    def _hold(self, parts: list[Part]) -> None:
+    def _hold(self, parts: list[PickledValue]) -> None:
         for part in parts:
             self._stack[-1].hold(part, self._max_bytes)
 

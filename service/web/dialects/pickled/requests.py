@@ -10,7 +10,7 @@ from service.core.errors import Invalid
 from service.core.fields import MAX_PROMPT, Prompt
 from service.metrics.common.contract import Metric, Score, TrainerFormat
 from service.web.dialects.pickled.opcodes import LongText
-from service.web.dialects.scoring import Dialects, Wanted
+from service.web.dialects.scoring import DialectScoring, Wanted
 
 PROMPT: TypeAdapter[str] = TypeAdapter(Prompt)
 ANSWER = "The image contains "  # what ddpo-pytorch puts before each prompt
@@ -113,7 +113,7 @@ def kind(value: Any) -> str:
     return "nothing" if value is None else type(value).__name__
 
 
-class Reward:
+class RewardCall:
     """
     The metric and the pictures of one request.
 
@@ -125,7 +125,7 @@ class Reward:
         Invalid: an input of the metric is missing or wrong; the error names the place.
     """
 
-    def __init__(self, request: Pickled, named: str, dialects: Dialects) -> None:
+    def __init__(self, request: Pickled, named: str, dialects: DialectScoring) -> None:
         self._compared = request.compared
         self._metric = dialects.known[named or metric_of(request, dialects)]
         self._format = format_in(request, self._metric)
@@ -140,7 +140,9 @@ class Reward:
             for image, prompt in zip(request.images, prompts, strict=True)
         ]
 
-    def _by_entries(self, request: Pickled, form: TrainerFormat[Any], dialects: Dialects) -> list[Wanted]:
+    def _by_entries(
+        self, request: Pickled, form: TrainerFormat[Any], dialects: DialectScoring
+    ) -> list[Wanted]:
         name, options = self._metric.name, dialects.options(self._metric)
         wanted = []
         for number, (image, entry) in enumerate(zip(request.images, request.entries[form.key], strict=True)):
@@ -163,7 +165,7 @@ class Reward:
         return dict.fromkeys(names, values)
 
 
-def metric_of(request: Pickled, dialects: Dialects) -> str:
+def metric_of(request: Pickled, dialects: DialectScoring) -> str:
     """
     Return the metric of a request that names none.
 
@@ -184,7 +186,7 @@ def format_in(request: Pickled, metric: Metric) -> TrainerFormat[Any] | None:
     return metric.trainers if metric.trainers and metric.trainers.key in request.entries else None
 
 
-def without_prompts(dialects: Dialects) -> list[str]:
+def without_prompts(dialects: DialectScoring) -> list[str]:
     """Return the served metrics that need the picture alone."""
     return [
         name
@@ -193,7 +195,7 @@ def without_prompts(dialects: Dialects) -> list[str]:
     ]
 
 
-def no_prompts(metric: Metric, dialects: Dialects) -> Invalid:
+def no_prompts(metric: Metric, dialects: DialectScoring) -> Invalid:
     free = " or ".join(f"/{name}" for name in without_prompts(dialects))
     other = f", or to the path {free}, which needs none" if free else ""
     return Invalid(

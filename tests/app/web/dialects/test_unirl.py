@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from service.web.dialects.scoring import Dialects
+from service.web.dialects.scoring import DialectScoring
 from service.web.dialects.unirl import Sample
 from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
 from tests.support.fake_service import key_table
@@ -207,7 +207,7 @@ async def test_rewards_that_are_not_there_are_charged_like_others(dialects, tmp_
 async def test_many_unknown_rewards_are_counted_before_anything_is_made_of_them(dialects, monkeypatch):
     """2.8 MB of them were answered with 76 MB."""
     monkeypatch.setattr(Sample, "wanted", lambda *_: pytest.fail("an entry was looked at"))
-    monkeypatch.setattr(Dialects, "absent", lambda *_: pytest.fail("a reward was looked at"))
+    monkeypatch.setattr(DialectScoring, "absent", lambda *_: pytest.fail("a reward was looked at"))
     bodies = [[{"history": [{}], "required_rewards": UNKNOWN}] * count for count in (8600, 1025, 100)]
     async with dialects() as apps:
         answers = [await post(apps, requests) for requests in bodies]

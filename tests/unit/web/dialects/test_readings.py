@@ -3,7 +3,7 @@
 import pytest
 
 from service.core.errors import Invalid
-from service.web.dialects.questions import MAX_TEXT, Question, Reading, as_text
+from service.web.dialects.questions import MAX_TEXT, Reading, TypedQuestion, as_text
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_an_option_is_called_the_likeliest_only_if_no_other_token_can_be(mass, e
 
 def test_the_length_of_a_question_is_checked_before_its_characters():
     with pytest.raises(Invalid, match="more than 16000"):
-        Question("/questions/0", "yes_no", "\0" * (MAX_TEXT + 1))
+        TypedQuestion("/questions/0", "yes_no", "\0" * (MAX_TEXT + 1))
 
 
 def test_json_in_the_place_of_a_text_is_written_no_further_than_a_question_goes():
