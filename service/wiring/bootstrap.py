@@ -22,6 +22,7 @@ from service.observability.tracing import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.scoring.asking import Asker
+from service.scoring.decide import DecisionSink
 from service.scoring.engine import Engine
 from service.serving.batcher.device import compute_on_one_core
 from service.serving.lifecycle import Lifecycle
@@ -60,6 +61,7 @@ class Service:
         metrics: every metric, including the profile's composites.
         memory: the budget of the bytes that all requests hold.
         outbox: scores that trainers fetch later.
+        decisions: takes a record of each decision; None without a log.
         parser: a thread that parses large bodies.
 
     Raises:
@@ -114,6 +116,7 @@ class Service:
             )
         self.tracer: trace.Tracer = trace.NoOpTracer()
         self.draining = False
+        self.decisions: DecisionSink | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
