@@ -146,7 +146,7 @@ def batch_sizes(file: BinaryIO) -> Iterator[tuple[int, int]]:
             return
         if size > MAX_METADATA:
             raise TooLarge(f"metadata of {size} bytes")
-        message = Table(file.read(size))
+        message = ColumnarTable(file.read(size))
         begin, kind, packed = file.tell(), message.number(1, "<B"), message.number(3, "<q")
         if packed < 0:
             raise TooLarge(f"a message of {packed} bytes")
@@ -160,7 +160,7 @@ def batch_sizes(file: BinaryIO) -> Iterator[tuple[int, int]]:
         file.seek(begin + packed)
 
 
-def unpacked_bytes(file: BinaryIO, begin: int, batch: "Table") -> int:
+def unpacked_bytes(file: BinaryIO, begin: int, batch: "ColumnarTable") -> int:
     """Return the bytes in memory of a record batch whose buffers are from *begin* on."""
     total, (start, count) = 0, batch.vector(2)
     for place in range(start, start + 16 * count, 16):
@@ -172,7 +172,7 @@ def unpacked_bytes(file: BinaryIO, begin: int, batch: "Table") -> int:
     return total
 
 
-class Table:
+class ColumnarTable:
     """A table of FlatBuffers.  Its methods raise `struct.error` where the data ends before."""
 
     def __init__(self, data: bytes, place: int | None = None) -> None:
@@ -191,10 +191,10 @@ class Table:
         place = self.has(field)
         return int(unpack_from(form, self.data, place)[0]) if place else 0
 
-    def table(self, field: int) -> "Table":
+    def table(self, field: int) -> "ColumnarTable":
         """Return the table in a field."""
         place = self.has(field)
-        return Table(self.data, place + unpack_from("<I", self.data, place)[0])
+        return ColumnarTable(self.data, place + unpack_from("<I", self.data, place)[0])
 
     def vector(self, field: int) -> tuple[int, int]:
         """Return the position of the first entry of a list, and their number."""

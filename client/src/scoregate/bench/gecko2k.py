@@ -15,13 +15,13 @@ from scoregate.bench.genai import by_skill
 from scoregate.evaluation import BadColumn, BadInput, Table, correlation, ordering
 from scoregate.evaluation.figures.generators import mean_by_picture, votes_of
 from scoregate.evaluation.figures.raters import COLUMNS, answers_of
-from scoregate.evaluation.ordering import Pair
+from scoregate.evaluation.ordering import OrderedPair
 from scoregate.evaluation.sxs import Majorities, choices, majorities, side_by_side
-from scoregate.evaluation.sxs import Pair as Compared
+from scoregate.evaluation.sxs import SideBySidePair as Compared
 from scoregate.evaluation.templates import scores as template_scores
 from scoregate.settings import share
 
-Tested = Pair | Compared
+Tested = OrderedPair | Compared
 
 Tags = Mapping[str, Sequence[str]]  # by item; none for one that is left out
 Scores = Mapping[tuple[str, str], float]  # by item and generator

@@ -11,7 +11,7 @@ from typing import Any
 
 from scoregate.bench.benchmark import Benchmark, add_benchmark
 from scoregate.bench.generators import BENCHMARKS
-from scoregate.cli.arguments import Parser, UsageFault
+from scoregate.cli.arguments import CommandParser, UsageFault
 from scoregate.records import BadInput, toml_of
 
 BUILT_IN = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
@@ -80,7 +80,7 @@ def entries_of(content: Content, place: str, base: Path, common: Mapping[str, An
     for name, options in content.items():
         own = f"{place}: [{name}]"
         benchmark = BENCHMARKS[options.get("benchmark", name)]
-        parser = Parser(prog=own, declare=partial(add_benchmark, benchmark), allow_abbrev=False)
+        parser = CommandParser(prog=own, declare=partial(add_benchmark, benchmark), allow_abbrev=False)
         words = [*words_of(options, own, common), "--", str(base.resolve() / options["data"])]
         arguments = parser.parse_args(words, argparse.Namespace(**common))
         for option, value in vars(arguments).items():

@@ -13,12 +13,12 @@ from scoregate.bench.oneig_text import DISTANCE
 from scoregate.bench.suite import Entry
 from scoregate.cli.reproduce import flat
 from scoregate.cli.sheet import bytes_of, data_uri
-from scoregate.data.rows import Row as Picture
+from scoregate.data.rows import Row
 from scoregate.report.formats import cell, is_table, printed, spread_columns
 from scoregate.report.html import section, table
 from scoregate.report.page import STYLE
 from scoregate.report.pictures import figure
-from scoregate.report.rows import Row
+from scoregate.report.rows import ReportRow
 from scoregate.runs.lines import Key, Line, key
 from scoregate.runs.results import lines_of
 from scoregate.runs.warnings import kinds_of
@@ -147,10 +147,10 @@ def valued(
             yield Valued(-value if head == DISTANCE else value, value, head, line, item, answers)
 
 
-def card(valued: Valued, generator: str, row: Picture) -> str:
+def card(valued: Valued, generator: str, row: Row) -> str:
     """Return a picture with its value and the answers about it."""
     said, details = explained(valued.item, valued.answers)
-    of = Row(valued.line["row"], valued.line["image"], valued.item.prompt, model=generator)
+    of = ReportRow(valued.line["row"], valued.line["image"], valued.item.prompt, model=generator)
     return figure(of, {valued.figure: number(valued.value), **said}, data_uri(bytes_of(row)), details)
 
 

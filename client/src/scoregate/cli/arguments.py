@@ -66,14 +66,14 @@ class Once(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        if isinstance(parser, Parser):
+        if isinstance(parser, CommandParser):
             if self.dest in parser.given:
                 raise argparse.ArgumentError(self, "is given twice, and takes one value")
             parser.given.add(self.dest)
         setattr(namespace, self.dest, values)
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """
     A parser whose messages cannot steer a terminal, and that takes no single value twice.
 
@@ -111,7 +111,7 @@ def add_commands(
     metavar: str = "NAME",
 ) -> None:
     """
-    Declare commands of a `Parser`.
+    Declare commands of a `CommandParser`.
 
     Args:
         commands: the description of each.

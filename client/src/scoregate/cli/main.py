@@ -13,7 +13,7 @@ from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
     USAGE,
-    Parser,
+    CommandParser,
     UsageFault,
     add_commands,
     add_service,
@@ -46,9 +46,11 @@ COMMANDS = {
 
 
 @cache
-def parser() -> Parser:
+def parser() -> CommandParser:
     """Return the parser of all commands."""
-    parser = Parser(prog="scoregate", description="Scores that say how well pictures show their prompts.")
+    parser = CommandParser(
+        prog="scoregate", description="Scores that say how well pictures show their prompts."
+    )
     add_service(parser)
     add_commands(parser, "command", COMMANDS, declare, "COMMAND")
     return parser

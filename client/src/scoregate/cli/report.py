@@ -19,7 +19,7 @@ from scoregate.evaluation import Table
 from scoregate.evaluation.outcome import values
 from scoregate.records import Record
 from scoregate.report.page import page
-from scoregate.report.rows import Columns, Cost, Details, Row, Scored
+from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
 from scoregate.runs.lines import ANY_MODELS
 from scoregate.runs.manifest import runs_of
 from scoregate.runs.results import Results, existing
@@ -166,7 +166,7 @@ def drawn(
     def pictures_of(wanted: set[int]) -> Mapping[int, str]:
         return {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in wanted}
 
-    scored = Scored(
+    scored = ScoredRow(
         name=dataset.path.resolve().name,
         drawn=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         rows=list(rows(results, facts)),
@@ -184,12 +184,12 @@ def drawn(
     return page(scored, alpha=arguments.alpha, pictures=arguments.pictures)
 
 
-def rows(results: Results, facts: Facts) -> Iterator[Row]:
+def rows(results: Results, facts: Facts) -> Iterator[ReportRow]:
     """Yield a row for each line, with its facts from the data set."""
     for line in results.lines():
         scores = line["scores"]
         details = line.get("details", {})
-        yield Row(
+        yield ReportRow(
             number=line["row"],
             image=line["image"] or "",
             prompt=line["prompt"] or "",

@@ -41,7 +41,7 @@ TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class KnownCase:
     """A picture with a prompt, and the known score; *name* is for people."""
 
     name: str
@@ -65,11 +65,11 @@ class Known:
     metric: str
     model: re.Pattern[str]
     tolerance: float
-    groups: Mapping[str, Sequence[Case]]
+    groups: Mapping[str, Sequence[KnownCase]]
     hint: str
 
     @property
-    def cases(self) -> list[Case]:
+    def cases(self) -> list[KnownCase]:
         """All cases, group by group."""
         return [case for group in self.groups.values() for case in group]
 
@@ -98,7 +98,7 @@ def published(checkout: Path) -> list[Known]:
             tolerance,
             {
                 folder: [
-                    Case(f"{folder}/{name}", checkout / folder / name, PROMPTS[folder], score)
+                    KnownCase(f"{folder}/{name}", checkout / folder / name, PROMPTS[folder], score)
                     for name, score in zip(PICTURES, scores, strict=True)
                 ]
                 for folder, scores in values.items()
@@ -122,7 +122,8 @@ def shipped() -> list[Known]:
             TOLERANCE,
             {
                 name: [
-                    Case(f"{name}: {prompt}", GOLDEN / name, prompt, score) for prompt, score in row.items()
+                    KnownCase(f"{name}: {prompt}", GOLDEN / name, prompt, score)
+                    for prompt, score in row.items()
                 ]
                 for name, row in entry["scores"].items()
             },
@@ -224,7 +225,7 @@ def holds(known: Known, scores: Sequence[float | None]) -> bool:
     return sound
 
 
-def ordered(cases: Sequence[Case], scores: Sequence[float | None]) -> bool:
+def ordered(cases: Sequence[KnownCase], scores: Sequence[float | None]) -> bool:
     """Return True if all *scores* are there and in the known order."""
     there = [value for value in scores if value is not None]
     return len(there) == len(cases) and not disordered([case.score for case in cases], there)

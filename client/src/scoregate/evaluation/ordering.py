@@ -49,7 +49,7 @@ class SignedRank:
 
 
 @dataclass(frozen=True)
-class Pair:
+class OrderedPair:
     """
     The test of two generators, as in `SignedRank`.
 
@@ -79,7 +79,7 @@ class Ordering:
         agreement: the share of pairs with people's relation, *human_pairs* and *human_order*.
     """
 
-    pairs: list[Pair]
+    pairs: list[OrderedPair]
     order: list[str]
     means: dict[str, float]
     tiers: list[list[str]] | None
@@ -88,7 +88,7 @@ class Ordering:
     ratings: int
     out_of_scale: int
     agreement: float | None = None
-    human_pairs: list[Pair] | None = None
+    human_pairs: list[OrderedPair] | None = None
     human_order: list[str] | None = None
 
 
@@ -174,7 +174,7 @@ def exact_cells(cells: Floats) -> Floats:
     return found
 
 
-def compared(cells: Floats, models: list[str], a: int, b: int, rule: Rule) -> Pair:
+def compared(cells: Floats, models: list[str], a: int, b: int, rule: Rule) -> OrderedPair:
     both = ~np.isnan(cells[a]) & ~np.isnan(cells[b])
     if not both.any():
         raise BadColumn("item", f"{models[a]} and {models[b]} share no item")
@@ -182,7 +182,7 @@ def compared(cells: Floats, models: list[str], a: int, b: int, rule: Rule) -> Pa
     found = signed_rank(differences, rule.zero_method)
     more = found.w_plus - found.w_minus if rule.better == "ranks" else float(differences.sum())
     relation = "=" if found.p >= rule.alpha or not more else ">" if more > 0 else "<"
-    return Pair(models[a], models[b], **vars(found), relation=relation)
+    return OrderedPair(models[a], models[b], **vars(found), relation=relation)
 
 
 def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedRank:
@@ -212,7 +212,7 @@ def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedR
     return SignedRank(len(given) - zeros, zeros, plus, minus, z, erfc(abs(z) / sqrt(2)))
 
 
-def tiers(order: list[str], pairs: list[Pair]) -> list[list[str]] | None:
+def tiers(order: list[str], pairs: list[OrderedPair]) -> list[list[str]] | None:
     """Group neighbours in *order* without a significant difference; None if pairs conflict."""
     known = {(pair.a, pair.b): pair.relation for pair in pairs}
     known |= {(b, a): {"<": ">", ">": "<", "=": "="}[relation] for (a, b), relation in known.items()}

@@ -208,7 +208,7 @@ def intervals(
 
 
 @dataclass(frozen=True)
-class Step:
+class ConvergenceStep:
     """
     *k* raters.
 
@@ -238,8 +238,8 @@ class Convergence:
     """
 
     level: str
-    steps: list[Step]
-    order: list[Step] | None
+    steps: list[ConvergenceStep]
+    order: list[ConvergenceStep] | None
     raters: int
     ratings: int
     out_of_scale: int
@@ -290,7 +290,7 @@ def subsets(count: int, k: int, samples: int, random: np.random.Generator) -> It
             yield chosen
 
 
-def step(ratings: Ratings, level: str, k: int, chosen: list[tuple[int, ...]]) -> Step:
+def step(ratings: Ratings, level: str, k: int, chosen: list[tuple[int, ...]]) -> ConvergenceStep:
     alphas = []
     for some in chosen:
         kept = np.isin(ratings.raters, some)
@@ -299,16 +299,16 @@ def step(ratings: Ratings, level: str, k: int, chosen: list[tuple[int, ...]]) ->
     return spread(k, alphas)
 
 
-def spread(k: int, found: list[float | None]) -> Step:
+def spread(k: int, found: list[float | None]) -> ConvergenceStep:
     """Return mean and band of the values that are not None."""
     values = [value for value in found if value is not None]
     missing = len(found) - len(values)
     if not values:
-        return Step(k, None, None, None, 0, missing)
-    return Step(k, float(np.mean(values)), *band(values), len(values), missing)
+        return ConvergenceStep(k, None, None, None, 0, missing)
+    return ConvergenceStep(k, float(np.mean(values)), *band(values), len(values), missing)
 
 
-def ordered(ratings: Ratings, model: Names, samples: int, seed: int) -> list[Step]:
+def ordered(ratings: Ratings, model: Names, samples: int, seed: int) -> list[ConvergenceStep]:
     """Return the correlation of the order by 1, 2, … raters with that by all of them."""
     names, models = coded([name for name, keep in zip(model, ratings.kept, strict=True) if keep])
     if len(names) < 2:

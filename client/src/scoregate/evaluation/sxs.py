@@ -23,7 +23,7 @@ VOTES = {"a": 1.0, "1": 1.0, "b": -1.0, "-1": -1.0, "unsure": 0.0, "0": 0.0}
 
 
 @dataclass(frozen=True)
-class Pair:
+class SideBySidePair:
     """
     The choices between two generators.
 
@@ -116,7 +116,7 @@ def most_frequent(votes: Counter[int]) -> int:
     return 0 if others and others[0][1] == count else first
 
 
-def side_by_side(found: Majorities, alpha: float = ALPHA) -> list[Pair]:
+def side_by_side(found: Majorities, alpha: float = ALPHA) -> list[SideBySidePair]:
     """Return the relation of each two generators that were compared."""
     by_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
     for (_, a, b), vote in found.items():
@@ -124,13 +124,13 @@ def side_by_side(found: Majorities, alpha: float = ALPHA) -> list[Pair]:
     return [of_pair(a, b, votes, alpha) for (a, b), votes in sorted(by_pair.items())]
 
 
-def of_pair(a: str, b: str, votes: Sequence[int], alpha: float) -> Pair:
+def of_pair(a: str, b: str, votes: Sequence[int], alpha: float) -> SideBySidePair:
     test, counts = signed_rank(votes), Counter(votes)
     relation = "="
     if test.p < alpha:
         more = 1 if counts[1] > counts[-1] else -1
         relation = {1: ">", -1: "<"}[more] if counts[more] > counts[0] else "="
-    return Pair(a, b, len(votes), counts[1], counts[-1], counts[0], test.z, test.p, relation)
+    return SideBySidePair(a, b, len(votes), counts[1], counts[-1], counts[0], test.z, test.p, relation)
 
 
 def choices(found: Majorities, scores: Mapping[tuple[str, str], float]) -> Choices:

@@ -161,7 +161,7 @@ def correlations(found: Mapping[str, Mapping[Picture, float]]) -> list[dict[str,
 
 
 @dataclass(frozen=True)
-class Part:
+class ReliablePart:
     """
     One generator under one template.
 
@@ -190,7 +190,7 @@ class Reliable:
     reliable: int
     threshold: float
     missing: int
-    parts: list[Part]
+    parts: list[ReliablePart]
     ids: list[str]
     out_of_scale: int
 
@@ -237,7 +237,7 @@ def reliable(
         below = there & (disagreement < threshold * largest * (1 - NOISE)) if largest else there
         held &= below
         measured &= there
-        found.append(Part(name, how, int(there.sum()), largest, int(below.sum())))
+        found.append(ReliablePart(name, how, int(there.sum()), largest, int(below.sum())))
     ids = [name for name, keep in zip(prompts, held, strict=True) if keep]
     return Reliable(len(prompts), len(ids), threshold, int((~measured).sum()), found, ids, int((~kept).sum()))
 

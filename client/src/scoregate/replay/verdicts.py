@@ -118,7 +118,7 @@ def evaluation(path: Path) -> Evaluation:
     return found
 
 
-class Pair(BaseModel):
+class VerdictPair(BaseModel):
     """A question of the rubric, and its expected answer."""
 
     model_config = ConfigDict(extra="ignore")
@@ -133,7 +133,7 @@ class Picture(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    qas: list[Pair] = Field(min_length=1)
+    qas: list[VerdictPair] = Field(min_length=1)
     rubric_results: dict[str, str] | str
 
     def verdicts(self) -> Mapping[str, str]:
@@ -221,7 +221,7 @@ class Metadata(Task):
     prompt: str = ""
 
 
-class Case(Lenient):
+class VerdictCase(Lenient):
     """One picture: the objects it should show, and the detected ones."""
 
     metadata: Metadata
@@ -242,7 +242,7 @@ def geneval(cases: Path, **options: Any) -> Sequence[Mapping[str, Any]]:
         if len(line) > MAX_LINE:
             raise ValueError(f"{place} has more than {MAX_LINE} bytes")
         try:
-            found.append(judged(parsed(Case, line, place), limits))
+            found.append(judged(parsed(VerdictCase, line, place), limits))
         except (NoTask, UnknownClass) as exc:
             raise ValueError(f"{place}: {exc.detail}") from exc
     if not found:
@@ -258,7 +258,7 @@ def options_of(given: Mapping[str, Any]) -> GenEvalOptions:
         raise ValueError(first_fault(exc)) from exc
 
 
-def judged(case: Case, options: GenEvalOptions) -> Mapping[str, Any]:
+def judged(case: VerdictCase, options: GenEvalOptions) -> Mapping[str, Any]:
     """Return the verdict on one case.  Raises `NoTask`, also for a missing colour, or `UnknownClass`."""
     task = check(case.metadata, "metadata")
     check_known(task.classes, CLASSES, "GenEval")

@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from scoregate.evaluation import Ordering, correlation, ordering, pair_accuracy
 from scoregate.evaluation.arrays import Floats
-from scoregate.evaluation.ordering import Pair
+from scoregate.evaluation.ordering import OrderedPair
 from scoregate.report.html import Missing, note, part, scatter, table
-from scoregate.report.rows import Row, Scored
+from scoregate.report.rows import ReportRow, ScoredRow
 from scoregate.text import number, safe
 
 DRAWN = 2000  # points of a plot
@@ -22,7 +22,7 @@ KINDS = {">": "better", "<": "worse", "=": "same"}
 Relations = dict[tuple[str, str], str]
 
 
-def agreement(scored: Scored) -> str:
+def agreement(scored: ScoredRow) -> str:
     """Return a plot and its figures for each metric.  Raises `Missing` without a column of ratings."""
     if scored.columns.human is None:
         raise Missing("No column of people's ratings was named (--human).")
@@ -31,7 +31,7 @@ def agreement(scored: Scored) -> str:
     return f'<div class="plots">\n{drawn}</div>\n'
 
 
-def agreement_of(scored: Scored, metric: str) -> str:
+def agreement_of(scored: ScoredRow, metric: str) -> str:
     """Return a metric's plot and figures.  Raises `BadColumn` for a constant side, `Missing` for few rows."""
     rows = scored.rated(metric)
     if len(rows) < 2:
@@ -67,7 +67,7 @@ def sampled(count: int, most: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))
 
 
-def matrices(scored: Scored, alpha: float) -> str:
+def matrices(scored: ScoredRow, alpha: float) -> str:
     """Return a matrix for each metric.  Raises `Missing` without a column of generators."""
     if scored.columns.model is None:
         raise Missing("No column of generators was named (--model).")
@@ -82,7 +82,7 @@ def matrices(scored: Scored, alpha: float) -> str:
     )
 
 
-def matrix_of(scored: Scored, metric: str, alpha: float) -> str:
+def matrix_of(scored: ScoredRow, metric: str, alpha: float) -> str:
     """Return a metric's matrix, and people's if the rows have ratings."""
     rows = [row for row in scored.with_score(metric) if row.model and row.item]
     if not rows:
@@ -97,7 +97,7 @@ def matrix_of(scored: Scored, metric: str, alpha: float) -> str:
     return f'<div class="pair">\n{drawn}</div>\n{said}'
 
 
-def of_people(scored: Scored, metric: str, rows: Sequence[Row], alpha: float) -> str:
+def of_people(scored: ScoredRow, metric: str, rows: Sequence[ReportRow], alpha: float) -> str:
     """Return people's matrix, and the number of equal relations.  Raises `Missing`."""
     rated = [row for row in rows if row.human == row.human]
     if not rated:
@@ -114,7 +114,7 @@ def of_people(scored: Scored, metric: str, rows: Sequence[Row], alpha: float) ->
     return f"<div>\n{matrix(title, people)}{said}</div>\n"
 
 
-def ordered(values: Floats | list[float], rows: Sequence[Row], alpha: float) -> Ordering:
+def ordered(values: Floats | list[float], rows: Sequence[ReportRow], alpha: float) -> Ordering:
     return ordering(values, [row.model or "" for row in rows], [row.item or "" for row in rows], alpha=alpha)
 
 
@@ -135,6 +135,6 @@ def matrix(title: str, found: Ordering) -> str:
     return table(title, ["", *map(safe, found.order)], rows, "matrix")
 
 
-def cell(relation: str, test: Pair) -> str:
+def cell(relation: str, test: OrderedPair) -> str:
     """Return a relation with its p."""
     return f'<b class="{KINDS[relation]}">{safe(relation)}</b> <small>p {test.p:.2g}</small>'

@@ -9,7 +9,7 @@ import numpy as np
 from scoregate.evaluation import bootstrap
 from scoregate.evaluation.arrays import coded
 from scoregate.report.html import Missing, note, table
-from scoregate.report.rows import EMPTY, Row, Scored
+from scoregate.report.rows import EMPTY, ReportRow, ScoredRow
 from scoregate.text import number, safe
 
 TIMES = 1000  # that items are drawn again
@@ -21,7 +21,7 @@ OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
 
 
 @dataclass(frozen=True)
-class Interval:
+class MeanInterval:
     """A mean of *n* values, and the 95 % bootstrap interval over items; None for equal values."""
 
     mean: float
@@ -30,7 +30,7 @@ class Interval:
     n: int
 
 
-def interval(values: Sequence[float], items: Sequence[str]) -> Interval:
+def interval(values: Sequence[float], items: Sequence[str]) -> MeanInterval:
     """
     Return the mean of one value or more, with a bootstrap interval (percentiles).
 
@@ -39,7 +39,7 @@ def interval(values: Sequence[float], items: Sequence[str]) -> Interval:
     names, codes = coded(items)
     sample = bootstrap.means({"mean": (codes, values)}, len(names))
     low, high = bootstrap.interval(bootstrap.drawn(sample, TIMES, SEED)).get("mean", (None, None))
-    return Interval(float(np.mean(values)), low, high, len(values))
+    return MeanInterval(float(np.mean(values)), low, high, len(values))
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,15 @@ class Bar:
     """A group's mean; *missing* of its pictures have no value."""
 
     name: str
-    of: Interval | None
+    of: MeanInterval | None
     missing: int
 
 
 def grouped(
-    rows: Iterable[Row], name: Callable[[Row], str | Sequence[str] | None]
-) -> Iterator[tuple[str, list[Row]]]:
+    rows: Iterable[ReportRow], name: Callable[[ReportRow], str | Sequence[str] | None]
+) -> Iterator[tuple[str, list[ReportRow]]]:
     """Yield rows by what a column says of them, in the order of the names; a row may have several."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[ReportRow]] = {}
     for row in rows:
         names = name(row) or EMPTY
         for each in [names] if isinstance(names, str) else names:
@@ -63,7 +63,7 @@ def grouped(
     yield from sorted(found.items())
 
 
-def bar(name: str, rows: Sequence[Row], value: Callable[[Row], float | None]) -> Bar:
+def bar(name: str, rows: Sequence[ReportRow], value: Callable[[ReportRow], float | None]) -> Bar:
     """Return the mean of those rows that have a value."""
     found = [(score, row.item or row.prompt) for row in rows if (score := value(row)) is not None]
     of = interval([score for score, _ in found], [item for _, item in found]) if found else None
@@ -102,7 +102,7 @@ def size(bar: Bar) -> int:
     return bar.of.n if bar.of else 0
 
 
-def span(of: Interval | None) -> str:
+def span(of: MeanInterval | None) -> str:
     return "–" if of is None or of.low is None else f"{number(of.low)} to {number(of.high)}"
 
 
@@ -116,7 +116,7 @@ def domain_of(found: Iterable[Bar]) -> Domain:
     return (low, 1.0) if low == 0 and high <= 1 else (low, high)
 
 
-def drawn(of: Interval, domain: Domain) -> str:
+def drawn(of: MeanInterval, domain: Domain) -> str:
     """Return a bar from 0 to the mean, a line over the interval, and the numbers."""
     low, high = domain
 
@@ -135,7 +135,7 @@ def drawn(of: Interval, domain: Domain) -> str:
     )
 
 
-def means(scored: Scored) -> str:
+def means(scored: ScoredRow) -> str:
     """Return a table for each metric, and one for people's ratings."""
     found = [means_table(scored, safe(metric), score_of(metric)) for metric in scored.metrics]
     if scored.columns.human is not None:
@@ -150,12 +150,12 @@ def means(scored: Scored) -> str:
     )
 
 
-def score_of(metric: str) -> Callable[[Row], float | None]:
+def score_of(metric: str) -> Callable[[ReportRow], float | None]:
     return lambda row: row.scores.get(metric)
 
 
 def means_table(
-    scored: Scored, title: str, value: Callable[[Row], float | None], missing: str = "no score"
+    scored: ScoredRow, title: str, value: Callable[[ReportRow], float | None], missing: str = "no score"
 ) -> str:
     """Return all pictures first, then each generator."""
     found: list[Bar] = [bar("all", scored.rows, value)]
@@ -164,7 +164,7 @@ def means_table(
     return bars(title, scored.columns.model or "pictures", found, missing)
 
 
-def skills(scored: Scored) -> str:
+def skills(scored: ScoredRow) -> str:
     """Return a table for each metric and kind of skill.  Raises `Missing` without skills."""
     by_column = scored.metrics if scored.columns.skill is not None else ()
     drawn = "".join(of_column(scored, metric) + of_generators(scored, metric) for metric in by_column)
@@ -177,7 +177,7 @@ def skills(scored: Scored) -> str:
     return drawn
 
 
-def of_column(scored: Scored, metric: str) -> str:
+def of_column(scored: ScoredRow, metric: str) -> str:
     """Return a metric's mean of each skill that the column names."""
     column = scored.columns.skill or ""
     found = [
@@ -187,7 +187,7 @@ def of_column(scored: Scored, metric: str) -> str:
     return bars(f"{safe(metric)} by {safe(column)}", column, found, "no score")
 
 
-def of_generators(scored: Scored, metric: str) -> str:
+def of_generators(scored: ScoredRow, metric: str) -> str:
     """Return a metric's mean of each skill and generator; empty without generators."""
     if not any(row.model for row in scored.rows):
         return ""
@@ -204,7 +204,7 @@ def of_generators(scored: Scored, metric: str) -> str:
     return table(title, [safe(scored.columns.skill or ""), *map(safe, models)], rows) if rows else ""
 
 
-def of_parts(scored: Scored, metric: str) -> str:
+def of_parts(scored: ScoredRow, metric: str) -> str:
     """Return a metric's mean of each of its parts, over the pictures that have it; empty without parts."""
     names = sorted({name for row in scored.rows for name in row.parts.get(metric, ())})
     found = [of_part(scored, metric, name) for name in names]
@@ -212,7 +212,7 @@ def of_parts(scored: Scored, metric: str) -> str:
     return bars(f"{safe(metric)} by its own {head}s", head, found) if found else ""
 
 
-def of_part(scored: Scored, metric: str, name: str) -> Bar:
+def of_part(scored: ScoredRow, metric: str, name: str) -> Bar:
     """Return the mean of one part."""
     rows = [row for row in scored.rows if name in row.parts.get(metric, ())]
     return bar(name, rows, lambda row: row.parts[metric][name])

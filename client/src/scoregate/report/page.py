@@ -9,13 +9,13 @@ from scoregate.report.html import Missing, note, section, table
 from scoregate.report.means import means, skills
 from scoregate.report.pictures import title as title_of_worst
 from scoregate.report.pictures import worst
-from scoregate.report.rows import Scored
+from scoregate.report.rows import ScoredRow
 from scoregate.text import document, safe
 
 HOUR_S = 3600
 
 
-def head(scored: Scored) -> str:
+def head(scored: ScoredRow) -> str:
     """Return the top of the page."""
     whole = sum(all(metric in row.scores for metric in scored.metrics) for row in scored.rows)
     facts = {
@@ -31,7 +31,7 @@ def head(scored: Scored) -> str:
     return f'<dl class="facts">{listed}</dl>\n{of_demos(scored)}{failures(scored)}{warnings(scored)}'
 
 
-def models(scored: Scored) -> str:
+def models(scored: ScoredRow) -> str:
     """Return the models that gave the scores; if a name stands for several, with the pictures of each."""
     pictures = Counter((name, label) for row in scored.rows for name, label in row.models.items())
     pictures = pictures or Counter(scored.models.items())
@@ -42,7 +42,7 @@ def models(scored: Scored) -> str:
     )
 
 
-def of_demos(scored: Scored) -> str:
+def of_demos(scored: ScoredRow) -> str:
     """Return a line if scores are of demo models."""
     rows = [row for row in scored.rows if any(notice.code == DEMO for notice in row.warnings)]
     if not rows:
@@ -51,7 +51,7 @@ def of_demos(scored: Scored) -> str:
     return f'<p class="bad">{text}: these scores mean nothing for real pictures.</p>\n'
 
 
-def warnings(scored: Scored) -> str:
+def warnings(scored: ScoredRow) -> str:
     """Return a table of the kinds of warnings, each with its first row; empty without warnings."""
     count: Counter[str] = Counter()
     first: dict[str, str] = {}
@@ -63,7 +63,7 @@ def warnings(scored: Scored) -> str:
     return table("Warnings", ["kind", "pictures", "the first"], cells) if cells else ""
 
 
-def failures(scored: Scored) -> str:
+def failures(scored: ScoredRow) -> str:
     """Return a table of codes, each with its first row; empty if every row has every score."""
     count: dict[tuple[str, str], int] = {}
     first: dict[tuple[str, str], str] = {}
@@ -78,7 +78,7 @@ def failures(scored: Scored) -> str:
     return table("Without a score", ["code", "metric", "pictures", "the first"], cells) if cells else ""
 
 
-def cost(scored: Scored) -> str:
+def cost(scored: ScoredRow) -> str:
     """Return a table of time and price over all logged runs.  Raises `Missing`."""
     of = scored.cost
     if not of.asked or not of.seconds:
@@ -110,7 +110,7 @@ def seconds(value: float) -> str:
     return f"{value / 60:.3g} min" if value < HOUR_S else f"{value / HOUR_S:.3g} h"
 
 
-def page(scored: Scored, *, alpha: float, pictures: int) -> str:
+def page(scored: ScoredRow, *, alpha: float, pictures: int) -> str:
     """
     Return the page's HTML.
 

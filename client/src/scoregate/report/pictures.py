@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from scoregate.answers import is_number
 from scoregate.report.html import note
-from scoregate.report.rows import Details, Row, Scored
+from scoregate.report.rows import Details, ReportRow, ScoredRow
 from scoregate.text import number, safe
 
 BOXES = 20  # that are drawn, the surest
@@ -19,7 +19,7 @@ HALF = 0.5  # a question below it cost more than half of what it could give
 Box = tuple[str, float, tuple[float, ...], str]  # class, score, corners, colour
 
 
-def figure(row: Row, said: Mapping[str, str], picture: str, details: Any) -> str:
+def figure(row: ReportRow, said: Mapping[str, str], picture: str, details: Any) -> str:
     """Return a row as a card; *picture* is an address, *details* those of one metric."""
     prompt = safe(row.prompt)
     boxes, size = boxes_of(details), size_of(details)
@@ -120,21 +120,21 @@ def line(question: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownPicture:
     """A row to show, with texts by name."""
 
-    row: Row
+    row: ReportRow
     said: Mapping[str, str]
 
 
-def title(scored: Scored) -> str:
+def title(scored: ScoredRow) -> str:
     """Describe the section."""
     if scored.columns.human is None:
         return "Lowest scores" if not scored.lower else "Worst scores"
     return "Where metric and people disagree most"
 
 
-def worst(scored: Scored, most: int) -> str:
+def worst(scored: ScoredRow, most: int) -> str:
     """Return the pictures of each metric, *most* at most."""
     chosen = {metric: of_metric(scored, metric, most) for metric in scored.metrics}
     wanted = {each.row.number for shown in chosen.values() for each in shown}
@@ -149,7 +149,7 @@ def worst(scored: Scored, most: int) -> str:
 
 
 def gallery(
-    metric: str, shown: Sequence[Shown], pictures: Mapping[int, str], details: Mapping[int, Details]
+    metric: str, shown: Sequence[ShownPicture], pictures: Mapping[int, str], details: Mapping[int, Details]
 ) -> str:
     """Return a metric's pictures."""
     heading = f"<h3>{safe(metric)}</h3>\n"
@@ -167,27 +167,27 @@ def gallery(
     return f'{heading}<div class="gallery">\n{figures}</div>\n'
 
 
-def of_metric(scored: Scored, metric: str, most: int) -> list[Shown]:
+def of_metric(scored: ScoredRow, metric: str, most: int) -> list[ShownPicture]:
     """Return the rows to show."""
     return (
         lowest(scored, metric, most) if scored.columns.human is None else disagreements(scored, metric, most)
     )
 
 
-def lowest(scored: Scored, metric: str, most: int) -> list[Shown]:
+def lowest(scored: ScoredRow, metric: str, most: int) -> list[ShownPicture]:
     rows = scored.with_score(metric)
     order = np.argsort(scored.worth(metric, rows), kind="stable")[:most]
-    return [Shown(rows[place], {metric: number(rows[place].scores[metric])}) for place in order]
+    return [ShownPicture(rows[place], {metric: number(rows[place].scores[metric])}) for place in order]
 
 
-def disagreements(scored: Scored, metric: str, most: int) -> list[Shown]:
+def disagreements(scored: ScoredRow, metric: str, most: int) -> list[ShownPicture]:
     """Return the rows whose ranks by the metric and by people differ most."""
     rows = scored.rated(metric)
     ranks = rankdata(-scored.worth(metric, rows)), rankdata([-row.human for row in rows])
     apart = np.abs(ranks[0] - ranks[1])
     order = np.argsort(-apart, kind="stable")[:most]
     return [
-        Shown(
+        ShownPicture(
             rows[place],
             {
                 metric: f"{number(rows[place].scores[metric])}, rank {ranks[0][place]:g} of {len(rows)}",

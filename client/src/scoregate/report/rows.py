@@ -16,7 +16,7 @@ Details = Mapping[str, Any]  # the parts of a row's scores, by metric
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """
     One picture.
 
@@ -73,7 +73,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredRow:
     """
     A scored data set.
 
@@ -88,7 +88,7 @@ class Scored:
 
     name: str
     drawn: str
-    rows: Sequence[Row]
+    rows: Sequence[ReportRow]
     metrics: Sequence[str]
     details_of: Callable[[set[int]], Mapping[int, Details]]
     pictures_of: Callable[[set[int]], Mapping[int, str]]
@@ -100,15 +100,15 @@ class Scored:
     out_of_scale: int = 0
     cost: Cost = Cost()
 
-    def with_score(self, metric: str) -> list[Row]:
+    def with_score(self, metric: str) -> list[ReportRow]:
         """Return the rows with a score of *metric*."""
         return [row for row in self.rows if metric in row.scores]
 
-    def rated(self, metric: str) -> list[Row]:
+    def rated(self, metric: str) -> list[ReportRow]:
         """Return the rows with a score of *metric* and a rating."""
         return [row for row in self.with_score(metric) if row.human == row.human]
 
-    def worth(self, metric: str, rows: Sequence[Row]) -> Floats:
+    def worth(self, metric: str, rows: Sequence[ReportRow]) -> Floats:
         """Return the scores of *rows*, negated if lower ones are better."""
         sign = -1.0 if metric in self.lower else 1.0
         whole, scale = exact(np.array([row.scores[metric] for row in rows], dtype=np.float64))

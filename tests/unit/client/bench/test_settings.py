@@ -8,7 +8,7 @@ import pytest
 
 from scoregate.bench.benchmark import add_benchmark, own_settings
 from scoregate.bench.generators import BENCHMARKS
-from scoregate.cli.arguments import Parser
+from scoregate.cli.arguments import CommandParser
 from scoregate.cli.bench import GENERATORS
 from tests.unit.client.bench.test_dpg import row
 
@@ -25,7 +25,9 @@ def test_the_command_has_the_defaults_of_the_settings(name):
     benchmark = BENCHMARKS[name]
     required = {"questions": Path("q")} if name == "oneig" else {}
     words = [f"--{option}={value}" for option, value in required.items()]
-    arguments = Parser(prog=name, declare=partial(add_benchmark, benchmark)).parse_args(["data", *words])
+    arguments = CommandParser(prog=name, declare=partial(add_benchmark, benchmark)).parse_args(
+        ["data", *words]
+    )
     own = benchmark.settings(data=Path("data"), **required)
 
     assert own == replace(own_settings(benchmark, arguments), generators=())
@@ -37,7 +39,9 @@ def test_a_default_may_depend_on_the_data(written):
     for column in ("prompt_en", "prompt_cn"):
         data = written([{"id": "0", column: "p", "text_content": "['a']"}], f"{column}.csv")
         for more in ([], ["--cap", "7"]):
-            arguments = Parser(prog="t", declare=partial(add_benchmark, benchmark)).parse_args([data, *more])
+            arguments = CommandParser(prog="t", declare=partial(add_benchmark, benchmark)).parse_args(
+                [data, *more]
+            )
             found.append(own_settings(benchmark, arguments).cap)
 
     assert [100, 7, 50, 7] == found

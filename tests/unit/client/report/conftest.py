@@ -7,19 +7,21 @@ from typing import Any
 
 import pytest
 
-from scoregate.report.rows import Columns, Row, Scored
+from scoregate.report.rows import Columns, ReportRow, ScoredRow
 
 ALL = Columns("people", "generator", "item", "skill")
 
 
 @pytest.fixture
-def scored() -> Callable[..., Scored]:
+def scored() -> Callable[..., ScoredRow]:
     """A scored data set; rows are numbered from 1, and details go by that number."""
 
-    def made(*rows: dict[str, Any], metrics: tuple[str, ...] = ("vqascore",), **more: Any) -> Scored:
+    def made(*rows: dict[str, Any], metrics: tuple[str, ...] = ("vqascore",), **more: Any) -> ScoredRow:
         details, pictures = more.pop("details", {}), more.pop("pictures", {})
-        found = [Row(number, **{"item": row.get("prompt"), **row}) for number, row in enumerate(rows, 1)]
-        return Scored(
+        found = [
+            ReportRow(number, **{"item": row.get("prompt"), **row}) for number, row in enumerate(rows, 1)
+        ]
+        return ScoredRow(
             name="pairs.jsonl",
             drawn="2026-11-22 12:00 UTC",
             rows=found,

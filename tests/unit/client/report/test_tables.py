@@ -6,7 +6,7 @@ from scipy.stats import bootstrap
 
 from scoregate.report.comparisons import matrices
 from scoregate.report.html import Missing
-from scoregate.report.means import Bar, Interval, bar, domain_of, interval, means, skills
+from scoregate.report.means import Bar, MeanInterval, bar, domain_of, interval, means, skills
 from scoregate.report.rows import Columns
 from tests.unit.client.report.conftest import row, texts
 
@@ -37,7 +37,7 @@ def test_items_are_drawn_with_all_their_pictures():
 
 def test_one_item_has_no_interval():
     """Nothing is known of others."""
-    assert Interval(0.5, None, None, 2) == interval([0.25, 0.75], [*"aa"])
+    assert MeanInterval(0.5, None, None, 2) == interval([0.25, 0.75], [*"aa"])
 
 
 def test_all_pictures_stand_before_each_generator(scored):
@@ -135,7 +135,7 @@ def test_too_many_groups_are_counted_and_not_drawn(scored, monkeypatch):
 def test_bars_begin_at_0(values, domain):
     """And end at 1 where all values lie there."""
     found = [bar("", [], lambda row: None)]
-    found += [Bar("", Interval(value, None, None, 1), 0) for value in values]
+    found += [Bar("", MeanInterval(value, None, None, 1), 0) for value in values]
 
     assert domain == domain_of(found)
 
