@@ -5,15 +5,22 @@ A command is such a class and a function that takes an instance, in a notebook a
 parser is made from the fields, and each setting is described once.
 """
 
+import json
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib.metadata import version
 from math import isfinite
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar, get_origin
 
-from scoregate.records import number
+from scoregate.records import BadInput, json_or_text, number, strict_json, toml_of
+from scoregate.text import shown
 
+S = TypeVar("S")
+
+CONCURRENCY = 8  # requests at the same time
+ORIENT = ("as_stored", "exif")
 VERSION = version("scoregate-client")  # of this package
 
 
@@ -35,6 +42,7 @@ class Shown:
         several: it may be given several times, and is a tuple.
         nargs: of a positional argument, which has no flag.
         excludes: of settings with the same name here, one may be given.
+        option: whether `add_settings` declares it; if not, the command has an argument of its own for it.
     """
 
     help: str
@@ -45,6 +53,7 @@ class Shown:
     several: bool = False
     nargs: str | None = None
     excludes: str | None = None
+    option: bool = True
 
 
 def setting(
@@ -57,10 +66,14 @@ def setting(
     several: bool = False,
     nargs: str | None = None,
     excludes: str | None = None,
+    option: bool = True,
 ) -> Any:
-    """Return a field of a settings class that the command line shows; arguments as of `Shown`."""
-    shown = Shown(help, flags or None, metavar, parse, choices, several, nargs, excludes)
-    return field(default=default, metadata={"shown": shown}, kw_only=True)
+    """Return a field of a settings class; arguments as of `Shown`.  A *default* that is a dict is copied."""
+    shown = Shown(help, flags or None, metavar, parse, choices, several, nargs, excludes, option)
+    metadata = {"shown": shown}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata=metadata, kw_only=True)
+    return field(default=default, metadata=metadata, kw_only=True)
 
 
 def in_column(help: str, *flags: str, default: Any = MISSING, several: bool = False) -> Any:
@@ -70,8 +83,95 @@ def in_column(help: str, *flags: str, default: Any = MISSING, several: bool = Fa
 
 
 def shown_fields(kind: type) -> list[tuple["Field[Any]", Shown]]:
-    """Return the fields of a settings class that the command line shows, in their order."""
-    return [(each, each.metadata["shown"]) for each in fields(kind) if "shown" in each.metadata]
+    """Return the fields of a settings class that are options of the command line, in their order."""
+    every = [(each, each.metadata["shown"]) for each in fields(kind) if "shown" in each.metadata]
+    return [(each, as_shown) for each, as_shown in every if as_shown.option]
+
+
+def settings_in(kind: type[S], values: Mapping[str, Any]) -> S:
+    """
+    Return the settings of these *values*, in which texts are parsed as those of the command line are.
+
+    Raises:
+        BadInput: there is no such setting, a value cannot be used, or one is missing.
+    """
+    known = {each.name: each for each in fields(kind) if "shown" in each.metadata}  # type: ignore[arg-type]
+    for name in values.keys() - known.keys():
+        raise BadInput(f"{name}: no such setting; there are {', '.join(known)}")
+    required = [each.name for each in known.values() if each.default is each.default_factory is MISSING]
+    if missing := [name for name in required if name not in values]:
+        raise BadInput(f"{missing[0]} is missing")
+    return kind(**{name: value_of(known[name], value) for name, value in values.items()})
+
+
+def value_of(known: "Field[Any]", value: Any) -> Any:
+    """Return the value of a setting, which may be a text.  Raises `BadInput` if it cannot be used."""
+    as_shown: Shown = known.metadata["shown"]
+    if value is None:
+        return value
+    if known.type in (bool, "bool"):
+        if not isinstance(value, bool):
+            raise BadInput(f"{known.name}: {value!r} is neither true nor false")
+        return value
+
+    def one(each: Any) -> Any:
+        if isinstance(each, bool | list | Mapping):
+            raise ValueError("neither a text nor a number")
+        if isinstance(each, str | int | float):
+            each = (as_shown.parse or str)(str(each))
+        if as_shown.choices and each not in as_shown.choices:
+            raise ValueError(f"choose from {', '.join(as_shown.choices)}")
+        return each
+
+    try:
+        if get_origin(known.type) is Mapping:
+            return {name: one(each) if as_shown.parse else each for name, each in value.items()}
+        if as_shown.several:
+            return tuple(map(one, value if isinstance(value, list | tuple) else [value]))
+        return one(value)
+    except (ValueError, TypeError, AttributeError) as exc:
+        raise BadInput(f"{known.name}: {value!r}: {exc}") from None
+
+
+def metric_options(
+    texts: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """
+    Return options of metrics, by metric, with those in *texts* of the form METRIC.OPTION=VALUE.
+
+    Raises:
+        BadInput: a text has another form, or its value is a file that is not valid.
+    """
+    found = {metric: dict(values) for metric, values in options.items()}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        metric, dot, option = name.rpartition(".")  # the metric may be an output: METRIC.OUTPUT
+        if not (equals and dot and metric and option):
+            raise BadInput(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
+        found.setdefault(metric, {})[option] = option_value(value)
+    return found
+
+
+def option_value(text: str) -> Any:
+    """Return the table in the file `@FILE.toml`; another value that is not JSON is a text."""
+    if not (text.startswith("@") and text.endswith(".toml")):
+        return json_or_text(text)
+    table = toml_of(Path(text[1:]))
+    try:
+        return strict_json(json.dumps(table))
+    except (TypeError, ValueError) as exc:
+        raise BadInput(f"{text[1:]}: a value is none of JSON ({exc})") from None
+
+
+def json_object(text: str) -> dict[str, dict[str, Any]]:
+    """Parse options by metric."""
+    try:
+        value = strict_json(text)
+    except ValueError as exc:
+        raise BadSetting(f"not JSON ({exc})") from exc
+    if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
+        raise BadSetting('an object of objects, such as {"vqascore": {"output": "logit"}}')
+    return value
 
 
 def seconds(text: str) -> float:

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from scoregate.cli.bench import GENERATORS
+from scoregate.bench import GENERATORS
 from scoregate.runs.results import lines_of
 from tests.app.client.test_benchmarks import MODELS, profile, sheet
 from tests.support.packages import files_of
@@ -315,8 +315,10 @@ def test_the_built_in_suite_has_benchmarks_that_exist(run, files):
         ("[dpg]\nfirst-row = true", "[dpg]: data is not the path"),
         ('[dpg]\ndata = "x"\nout = "y"', "[dpg]: out is given to the command"),
         ('[dpg]\ndata = "x"\nseed = 1', "[dpg]: seed is given to the command"),
-        ('[dpg]\ndata = "x"\nfirst = true', "unrecognized arguments: --first"),
-        ('[dpg]\ndata = "x"\ndependencies = "all"', "argument --dependencies: invalid choice"),
+        ('[dpg]\ndata = "x"\nfirst = true', "[dpg]: first: no such setting; there are"),
+        ('[dpg]\ndata = "x"\ndependencies = "all"', "[dpg]: dependencies: 'all': choose from"),
+        ('[geneval2]\ndata = "x"\ngrid = "2x2"', "[geneval2]: grid: no such setting"),
+        ('[dpg]\ndata = "x"\noptions = 3', "[dpg]: an object of objects"),
     ],
 )
 def test_a_suite_that_is_not_valid_is_refused(run, files, suite, line):

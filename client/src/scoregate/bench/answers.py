@@ -17,6 +17,7 @@ from scoregate.records import BadInput
 from scoregate.records import number as number_in
 from scoregate.runs.results import lines_of
 
+GENERATOR = "{generator}"  # in the name of a picture
 MAX_QUESTIONS = 64  # of a set, in the service
 MAX_CHARACTERS = 1000  # of a question, likewise
 WRITER = "questions"  # the name of the model that writes sets, and wrote none of those that are sent

@@ -1,69 +1,47 @@
 """
-Benchmarks of generators: prompts out, and the answers about a folder of pictures.
+Benchmarks of generators: prompts out, and the tables of the answers about a folder of pictures.
 
 A benchmark is a `Benchmark`: what its items are, how their pictures are scored, and which values the answers
-give.  `figures` makes tables of these.
+give.  A generator's figures are means of these, with intervals over the prompts and cautions.
 """
 
-import argparse
-import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
-from itertools import count
-from os.path import relpath
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from statistics import fmean
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
 
 import scoregate
-from scoregate.bench.answers import Answers, Found, Item, Reading, in_file, in_lines
-from scoregate.bench.data import json_of
-from scoregate.bench.geneval import generator
-from scoregate.cli.arguments import (
-    OK,
-    UsageFault,
-    add_concurrency,
-    add_options,
-    add_service,
-    add_settings,
-    connected,
-    options_of,
-    settings_of,
-)
-from scoregate.cli.batch import TIMEOUT_S, plan_of, tell
-from scoregate.data.folders import pictures
-from scoregate.data.rows import Row, composed, prompt_fault
-from scoregate.data.tiles import GRID_HELP, Grid, grid_of, tiles
-from scoregate.evaluation.outcome import Drawings
-from scoregate.records import BadInput, kind
+from scoregate.bench.answers import Answer, Answers, Found, Item, Reading, in_file, in_lines
+from scoregate.bench.pictures import Placed, pictures_of
+from scoregate.cli.batch import plan_of, tell
+from scoregate.data.rows import Row
+from scoregate.data.tiles import GRID_HELP, Grid, grid_of
+from scoregate.evaluation.bootstrap import Sample, means, together
+from scoregate.evaluation.outcome import Drawings, caution, compared, interval_of
+from scoregate.records import BadInput
 from scoregate.runs.results import Results
 from scoregate.runs.scoring import Part, score
-from scoregate.settings import setting, whole
+from scoregate.settings import CONCURRENCY, ORIENT, setting, whole
 
-GENERATOR = "{generator}"  # in the name of a picture
+PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one
+
 Values = Mapping[str, Sequence[float]]  # of an item, by figure; a figure is the mean of its values
 Figures = Mapping[str, float]
 
-NUMBERED = re.compile(r"(.+)_([0-9]+)", re.DOTALL)  # the name of one of several pictures
+
+class Connect(Protocol):
+    """Opens the service, or models of this process."""
+
+    def __call__(self, *, strict: bool) -> AbstractContextManager[scoregate.Client]: ...
 
 
-@dataclass(frozen=True)
-class Placed:
-    """
-    Pictures below a folder.
-
-    Attributes:
-        of_item: in order, by the item's id.
-        others: the number of pictures of no item.
-    """
-
-    folder: Path
-    of_item: Mapping[str, Sequence[Path]]
-    others: int
+OfItems = Mapping[str, Values]
 
 
 @dataclass(frozen=True)
@@ -83,31 +61,57 @@ class Paper:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class GeneratorSettings(Drawings):
     """
-    What the items and the values of a benchmark depend on; a benchmark with settings of its own has more.
+    The settings of a benchmark; one with settings of its own has more.
 
     Attributes:
-        data: the user's copy of the authors' data.
-        generators: names and paths; none where only the prompts are printed.
+        answers: none where only the prompts are wanted.
         grid: rows and columns of a sheet, such as 2x2; None if pictures are no sheets.
         resolution: side of a tile in pixels; None if the sheet is divided.
-        options: of the metrics.
+        rubric: of a judge; None without one.
     """
 
-    data: Path
-    generators: Sequence[tuple[str, Path]] = ()
+    data: Path = setting("your copy of the authors' data", parse=Path, option=False)
+    answers: Mapping[str, Path] = setting(
+        "of each generator by its name: a folder of pictures, or a file of answers about them",
+        default={},
+        parse=Path,
+        option=False,
+    )
+    out: Path | None = setting(
+        "the folder of the results of scoring (default: that of the pictures)",
+        "-o",
+        "--out",
+        default=None,
+        metavar="FOLDER",
+        parse=Path,
+    )
     complete: bool = setting(
         "a prompt without pictures, or without all answers about them, is an error, and not left out",
         default=False,
     )
     grid: str | None = None
     resolution: int | None = None
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rubric: str | None = None
+    options: Mapping[str, Mapping[str, Any]] = setting("of the metrics", default={}, option=False)
+    orient: str | None = setting(
+        "how pictures are rotated (default: as the service is set)",
+        default=None,
+        choices=ORIENT,
+        option=False,
+    )
+    strict: bool = setting("a score that the service warns about is an error", default=False, option=False)
+    concurrency: int = setting("requests at the same time", default=CONCURRENCY, parse=whole, option=False)
+
+    @property
+    def sheet(self) -> Grid | None:
+        """The grid of each picture; None if pictures are no sheets."""
+        return grid_of(self.grid)._replace(side=self.resolution) if self.grid else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfSheets(Settings):
+class SheetSettings(GeneratorSettings):
     """Settings of pictures that are sheets."""
 
     grid: str | None = setting(GRID_HELP + " (default %(default)s)", metavar="RxC", default="2x2")
@@ -119,7 +123,7 @@ class OfSheets(Settings):
     )
 
 
-Own = TypeVar("Own", bound=Settings)
+Own = TypeVar("Own", bound=GeneratorSettings)
 
 
 def as_given(settings: Own) -> Own:
@@ -127,7 +131,7 @@ def as_given(settings: Own) -> Own:
     return settings
 
 
-def no_more(settings: Settings, figures: Figures) -> Figures:
+def no_more(settings: GeneratorSettings, figures: Figures) -> Figures:
     """Return no further figures."""
     return {}
 
@@ -156,6 +160,7 @@ class Benchmark(Generic[Own]):
         skip_black: whether a black tile stands for no picture.
         resolved: the settings with the defaults that depend on the data.
         notes: cautions of every row.
+        answers: what those of a generator are.
     """
 
     name: str
@@ -173,226 +178,286 @@ class Benchmark(Generic[Own]):
     skip_black: Callable[[Own], bool] = lambda settings: False
     resolved: Callable[[Own], Own] = as_given
     notes: Sequence[str] = ()
+    answers: str = "a generator: a folder of pictures, or a file of answers about them"
 
+    def prompts(self, settings: Own) -> Iterator[dict[str, Any]]:
+        """Yield what a generator needs: id, prompt, and the names, seeds and grid of the pictures."""
+        settings = self.resolved(settings)
+        sheet, several = settings.sheet, self.paper.pictures
+        for item in self.items(settings):
+            files = [item.file] if sheet or several == 1 else item.names(several)
+            line: dict[str, Any] = {"id": item.id, "prompt": item.prompt}
+            line["files"] = [f"{each}.png" for each in files]
+            if item.source:
+                line["source"] = str(item.source)
+            elif item.references:  # those of an item with a source show what its picture should be
+                line["references"] = [str(path) for path in item.references]
+            line["seeds"] = [*range(sheet.tiles if sheet else several)]
+            yield line | ({"grid": settings.grid} if sheet else {})
 
-def own_settings(benchmark: Benchmark[Own], arguments: argparse.Namespace) -> Own:
-    """Return the settings that arguments of the command give.  Raises `UsageFault`, `BadInput`, `OSError`."""
-    common = {"data": arguments.data, "generators": arguments.generators, "options": options_of(arguments)}
-    return benchmark.resolved(settings_of(benchmark.settings, arguments, **common))
+    def tables(self, settings: Own, connect: Connect) -> dict[str, Any]:
+        """
+        Return a row for each generator, further tables with a row for each figure, and differences.
 
+        Args:
+            connect: opens the service, when the first pictures have to be scored.
 
-def add_benchmark(benchmark: Benchmark[Any], parser: argparse.ArgumentParser) -> None:
-    """Declare the data, the generators, how pictures are scored, the intervals, and the settings."""
-    add = parser.add_argument
-    add("data", type=Path, metavar="DATA", help=benchmark.data)
-    what = "a generator: a folder of pictures, or a file of answers about them"
-    named = add("generators", nargs="+", default=[], type=generator, metavar="NAME=PATH", help=what)
-    named.required = False  # with `*` none could stand after an option
-    what = "print a line of JSON for each prompt, with the names of its pictures, in place of the tables"
-    writer = partial(write_prompts, benchmark)
-    add("--prompts", dest="run", action="store_const", const=writer, default=argparse.SUPPRESS, help=what)
-    what = "the folder of the results of scoring (default: that of the pictures)"
-    add("-o", "--out", type=Path, metavar="FOLDER", help=what)
-    add_options(parser)
-    add_concurrency(parser)
-    add_service(parser)
-    add_settings(parser, Drawings)
-    add_settings(parser, benchmark.settings)
-
-
-def sheet_of(settings: Settings) -> Grid | None:
-    """Return the grid of each picture, None if pictures are no sheets."""
-    return grid_of(settings.grid)._replace(side=settings.resolution) if settings.grid else None
-
-
-def write_prompts(benchmark: Benchmark[Any], arguments: argparse.Namespace) -> int:
-    """Print what a generator needs: id, prompt, and the names, seeds and grid of the pictures."""
-    settings = own_settings(benchmark, arguments)
-    sheet, several = sheet_of(settings), benchmark.paper.pictures
-    for item in benchmark.items(settings):
-        one = sheet or several == 1
-        files = [item.file] if one else item.names(several)
-        line: dict[str, Any] = {
-            "id": item.id,
-            "prompt": item.prompt,
-            "files": [f"{each}.png" for each in files],
-        }
-        if item.source:
-            line["source"] = str(item.source)
-        elif item.references:  # those of an item with a source show what its picture should be
-            line["references"] = [str(path) for path in item.references]
-        line["seeds"] = [*range(sheet.tiles if sheet else several)]
-        print(json.dumps(line | ({"grid": settings.grid} if sheet else {}), ensure_ascii=False))
-    return OK
+        Raises:
+            BadInput: a file or a folder is not valid, or no picture of a generator has answers.
+        """
+        settings = self.resolved(settings)
+        items = self.items(settings)
+        return tables_of(self, settings, items, answers_of(self, settings, items, connect))
 
 
 def answers_of(
-    benchmark: Benchmark[Own], arguments: argparse.Namespace, settings: Own, items: Sequence[Item]
+    benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], connect: Connect
 ) -> dict[str, Found]:
-    """
-    Return the answers about each generator's pictures; those in folders are scored.
-
-    Raises:
-        UsageFault: no generator is named, or one twice, or its pictures cannot be scored.
-        BadInput: a file or a folder is not valid.
-    """
-    names = dict(arguments.generators)
-    if not names or len(names) < len(arguments.generators):
-        raise UsageFault("two generators have one name" if names else "name a generator: NAME=PATH")
-    if wrong := [name for name in names if Path(name).name != name]:
-        raise UsageFault(f"{wrong[0]}: the name of a generator is part of the name of a file")
+    """Return the answers about each generator's pictures; those in folders are scored.  Raises `BadInput`."""
+    if not settings.answers:
+        raise BadInput("name a generator: NAME=PATH")
+    if wrong := [name for name in settings.answers if Path(name).name != name]:
+        raise BadInput(f"{wrong[0]}: the name of a generator is part of the name of a file")
     found: dict[str, Found] = {}
     with ExitStack() as stack:
-        client = vars(arguments).get("client")  # of a suite, for all of its benchmarks
-        for name, path in names.items():
+        client: scoregate.Client | None = None
+        for name, path in settings.answers.items():
             if (own := benchmark.released(path, items)) is not None:
                 found[name] = own
             elif placed := pictures_of(path, items, name):
-                client = client or stack.enter_context(connected(arguments, TIMEOUT_S))
-                rows, notes = rows_of(benchmark, settings, items, placed)
-                found[name] = scored(benchmark, arguments, items, name, rows, placed.folder, client)
-                found[name].notes += notes
+                client = client or stack.enter_context(connect(strict=settings.strict))
+                found[name] = scored(benchmark, settings, items, name, placed, client)
             else:
                 found[name] = in_file(path, items, benchmark.reading)
     return found
 
 
 def scored(
-    benchmark: Benchmark[Any],
-    arguments: argparse.Namespace,
+    benchmark: Benchmark[Own],
+    settings: Own,
     items: Sequence[Item],
     name: str,
-    rows: Sequence[Row],
-    folder: Path,
+    placed: Placed,
     client: scoregate.Client,
 ) -> Found:
-    """Score pictures; the next run continues the results, which stand in their folder or in `--out`."""
+    """Return the answers about pictures, which are scored; the next run continues their results."""
     plan = plan_of(
         client.models(),
         benchmark.reading.metrics,
-        options_of(arguments),
+        settings.options,
         explain=True,
-        strict=arguments.strict,
-        orient=arguments.orient,
+        strict=settings.strict,
+        orient=settings.orient,
     )
-    out = arguments.out or folder
-    out.mkdir(parents=True, exist_ok=True)
-    file = out / f"{benchmark.name}-{name}.jsonl"
+    rows, notes = rows_of(benchmark, settings, items, placed)
+    file = (settings.out or placed.folder) / f"{benchmark.name}-{name}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
     with Results(file, plan) as results:
-        part = nullcontext(Part(rows, results))
-        sent = score(client, plan, [part], arguments.concurrency, len(rows))
+        sent = score(client, plan, [nullcontext(Part(rows, results))], settings.concurrency, len(rows))
         tell(results.lines, sent, file, len(results.left_over))
-        return in_lines(results.lines(), items, benchmark.reading)
+        found = in_lines(results.lines(), items, benchmark.reading)
+    found.notes += notes
+    return found
 
 
 def rows_of(
     benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], placed: Placed
 ) -> tuple[list[Row], list[str]]:
-    """Return a row for each picture or tile, in the order of the items, and notes about the folder."""
-    sheet, black, rows = sheet_of(settings), 0, list[Row]()
-    for item in items:
-        options, number = benchmark.reading.options(item), count()
-        fault = prompt_fault(item.prompt)
-        beside = {"source": [item.source] if item.source else [], "references": item.references}
-        for path in placed.of_item.get(item.id, ()):
-            row = Row(
-                0,
-                relpath(path, placed.folder),
-                item.prompt,
-                path,
-                fault=fault and f"item {item.id}: its prompt {fault}",
-                folder=placed.folder,
-                any_path=any(path.is_absolute() for each in beside.values() for path in each),
-                related={name: [str(path) for path in each] for name, each in beside.items() if each},
-                options=options,
-            )
-            for each in tiles(row, sheet) if sheet else [row]:
-                if sheet and benchmark.skip_black(settings) and is_black(each):
-                    black += 1
-                    continue
-                columns = {"item": item.id, "tile": next(number)}
-                rows.append(replace(each, number=len(rows) + 1, columns=columns))
-    notes = [f"pictures of no prompt: {placed.others}"] if placed.others else []
-    return rows, notes + ([f"black tiles skipped: {black}"] if black else [])
+    """Return a row for each picture or tile that is scored, and notes about the folder."""
+    skip_black = benchmark.skip_black(settings)
+    return placed.rows(items, benchmark.reading.options, settings.sheet, skip_black=skip_black)
 
 
-def pictures_of(path: Path, items: Sequence[Item], name: str) -> Placed | None:
+def tables_of(
+    benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], found: Mapping[str, Found]
+) -> dict[str, Any]:
+    """Return the tables of the answers about each generator's pictures.  Raises `BadInput`."""
+    values = {name: values_of(benchmark, settings, items, each) for name, each in found.items()}
+    figures = {name: figures_of(benchmark, settings, each) for name, each in values.items()}
+    ends = {name: ends_of(benchmark, settings, each) for name, each in values.items()}
+    content: dict[str, Any] = {"prompts": len(items)}
+    content |= {"seed": settings.seed, "cluster": "prompt"} if settings.bootstrap else {}
+    content["generators"] = [
+        {"generator": name, "mean": first(figures[name])}
+        | {"pictures": sum(len(answered(each, id)) for id in values[name])}
+        | {"models": ", ".join(sorted(each.models)) or None}
+        | below("interval", first(ends[name]))
+        | {"caution": "; ".join(cautions(benchmark, settings, items, each, values[name])) or None}
+        for name, each in found.items()
+    ]
+    sample = partial(sample_of, benchmark, settings, chosen=first)
+    return content | parts(figures, ends) | compared(settings, values, sample, "prompt")
+
+
+def first(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of the first table."""
+    return {figure: each for figure, each in found.items() if PART not in figure}
+
+
+def below(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: found} if found else {}
+
+
+def parts(figures: Mapping[str, Figures], ends: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the tables that figures name before `PART`: a row for each, with the generators' values."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for figure in sorted({name for each in figures.values() for name in each}, key=natural):
+        table, named, own = figure.partition(PART)
+        if named:
+            mean = {name: each.get(figure) for name, each in figures.items()}
+            interval = {name: each[figure] for name, each in ends.items() if figure in each}
+            found.setdefault(table, []).append({"figure": own, "mean": mean} | below("interval", interval))
+    return found
+
+
+def natural(figure: str) -> list[Any]:
+    """Return the sort key of a name with numbers in it: text and numbers in turns."""
+    return [int(each) if each.isdecimal() else each for each in re.split(r"(\d+)", figure)]
+
+
+def values_of(benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], found: Found) -> OfItems:
     """
-    Return the pictures in a folder, or in a JSON object of paths by prompt; None for another file.
+    Return the values of each item whose pictures all have answers; some of them, if the benchmark allows it.
 
     Raises:
-        BadInput: as `pictures_in`, or no prompt of the object is that of an item.
+        BadInput: there is none, or by `--complete` not for each item; or an item has no question.
     """
-    if path.is_dir():
-        return pictures_in(path, items, name)
-    content = json_of(path) if kind(path) == ".json" else None
-    if not (isinstance(content, Mapping) and all(isinstance(each, str) for each in content.values())):
-        return None
-    known = {item.prompt: item.id for item in items}
-    found = {known[prompt]: [path.parent / file] for prompt, file in content.items() if prompt in known}
-    if not found:
-        raise BadInput(f"{path}: no prompt is one of the benchmark")
-    return Placed(path.parent, found, len(content.keys() - known.keys()))
+    values: dict[str, Values] = {}
+    for item in found.items or items:
+        whole, partial = answered(found, item.id), benchmark.partial and not settings.complete
+        enough = partial or len(whole) == len(found.pictures.get(item.id, ()))
+        if whole and not item.questions:
+            raise BadInput(f"{benchmark.name}: item {item.id} has no question")
+        if whole and enough and (of_item := means_of(benchmark, settings, item, whole)):
+            values[item.id] = of_item
+        elif settings.complete:
+            raise BadInput(f"{benchmark.name}: item {item.id} has not all answers about its pictures")
+    if not values:
+        lacking = sum(each.count(None) for each in found.pictures.values())
+        why = f" (pictures that lack one: {lacking})" if lacking else ""
+        raise BadInput(f"{benchmark.name}: no prompt has pictures with all answers{why}")
+    return values
 
 
-def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
+def means_of(benchmark: Benchmark[Own], settings: Own, item: Item, pictures: Sequence[Answers]) -> Values:
+    """Return the values of an item; means over its pictures, if the paper has one of each prompt."""
+    if benchmark.paper.pictures > 1:
+        return benchmark.values(settings, item, pictures)
+    each = [benchmark.values(settings, item, [answers]) for answers in pictures]
+    return {
+        figure: [fmean(cells) for cells in zip(*(values[figure] for values in each), strict=True)]
+        for figure in each[0]
+    }
+
+
+def answered(found: Found, id: str) -> list[Answers]:
+    """Return the answers about the pictures of an item that have all."""
+    return [answers for answers in found.pictures.get(id, ()) if answers is not None]
+
+
+def figures_of(benchmark: Benchmark[Own], settings: Own, values: OfItems) -> Figures:
+    """Return each figure over all items."""
+    found = {figure: fmean(each) for figure, (_, each) in columns_of(values).items()}
+    return {**found, **benchmark.derived(settings, found)}
+
+
+def columns_of(values: OfItems) -> dict[str, tuple[list[int], list[float]]]:
+    """Return the values of each figure, each with the number of its item before it."""
+    found: dict[str, tuple[list[int], list[float]]] = {}
+    for unit, of_item in enumerate(values.values()):
+        for figure, each in of_item.items():
+            units, cells = found.setdefault(figure, ([], []))
+            units += [unit] * len(each)
+            cells += each
+    return {figure: column for figure, column in found.items() if column[0]}
+
+
+def sample_of(benchmark: Benchmark[Own], settings: Own, values: OfItems, chosen: Any = dict) -> Sample:
+    """Return the sample of items, each drawn with all of its pictures, with the *chosen* figures."""
+    in_order = {id: values[id] for id in sorted(values)}  # so that a seed gives the same drawings
+    columns = {name: (np.array(of), np.array(each)) for name, (of, each) in columns_of(in_order).items()}
+    shares = {name for name, (_, each) in columns.items() if np.isin(each, (0, 1)).all()}
+    found = together(
+        means({name: columns[name] for name in columns if name in shares}, len(values), shares=True),
+        means({name: columns[name] for name in columns if name not in shares}, len(values)),
+    )
+
+    # Figures of a single item have no interval, and belong to derived ones when the item is drawn.
+    single = {name: (of[0], fmean(each)) for name, (of, each) in columns.items() if len(set(of)) == 1}
+
+    def figures(times: Any) -> dict[str, float]:
+        drawn = found.figures(times)
+        every = {**drawn, **{name: value for name, (unit, value) in single.items() if times[unit]}}
+        return dict(chosen({**drawn, **benchmark.derived(settings, every)}))
+
+    return Sample(found.units, figures, found.shares)
+
+
+def ends_of(benchmark: Benchmark[Own], settings: Own, values: OfItems) -> dict[str, Any]:
+    """Return the interval of each figure; none without intervals."""
+    found = interval_of(settings, sample_of(benchmark, settings, values))
+    return dict(found.get("interval", {}))
+
+
+def cautions(
+    benchmark: Benchmark[Own],
+    settings: Own,
+    items: Sequence[Item],
+    found: Found,
+    values: OfItems,
+) -> Iterator[str]:
+    """Yield what differs from the paper's setting, and what else limits the figures."""
+    paper, every = benchmark.paper, max(len(items), benchmark.paper.prompts or 0)
+    if len(values) < every or every > (paper.prompts or every):
+        yield f"{len(values)} of {every} prompts"
+    known = {item.id: item.questions for item in items}
+    if others := sum(known.get(item.id) != item.questions for item in found.items):
+        yield f"with other questions than those of DATA: {others}"
+    if dropped := len(found.pictures) - len(values):
+        yield f"left out without all answers: {dropped}"
+    if lost := sum(found.pictures[id].count(None) for id in values):
+        yield f"pictures left out without all answers: {lost}"
+    counts = sorted({len(answered(found, id)) for id in values})
+    if counts != [paper.pictures]:
+        several = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        yield f"{several} of {paper.pictures} pictures of a prompt"
+        if benchmark.pooled and len(counts) > 1:
+            yield "a prompt with more pictures counts more"
+    empty = sum(str(answer).strip() == "" for answer in every_answer(found, values))
+    if empty and benchmark.reading.empty_is_wrong:
+        yield f"empty answers, which are wrong: {empty}"
+    if models := sorted(each for each in found.models if not is_named(each, paper.model)):
+        yield f"answered by {', '.join(models)}, in the paper by {paper.model}"
+    metric = benchmark.reading.metrics[0]
+    if found.models:
+        words = f"the rubric {settings.rubric}" if settings.rubric else metric
+        if own := settings.options.get(metric, {}).get("question"):
+            yield f"questions as {own!r}"
+        elif not benchmark.wording:
+            yield f"the questions' words are those of {words}"
+    yield from (*found.notes, *benchmark.notes, *caution(len(values), "prompt").values())
+
+
+def every_answer(found: Found, values: OfItems) -> Iterator[Answer]:
+    """Yield the answers from which values are."""
+    for id in values:
+        for answers in answered(found, id):
+            yield from answers.values()
+
+
+DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")  # of a snapshot, as in gpt-4o-2024-05-13
+
+
+def is_named(label: str, model: str) -> bool:
     """
-    Return the pictures in *folder* by their names, and the number of others in the folders of items.
+    Return True if a label, `owner/name@revision`, has the whole name of *model*; case and punctuation vary.
 
-    Raises:
-        BadInput: two files are the same picture, or none is of an item.
+    A snapshot of a model has its name, but a model without a date may be any snapshot.
     """
-    files = {item.id: Path(item.file.replace(GENERATOR, name)) for item in items}
-    known = {without_zeros(file): id for id, file in files.items()}
-    shared = any(GENERATOR in item.file for item in items)  # with the pictures of other generators
-    own = {folder / file.parent for file in files.values()}
-    sources = {folder / item.source for item in items if item.source}
-    found: dict[str, dict[int, Path]] = defaultdict(dict)
-    others = 0
-    for path in sorted(pictures(folder)):
-        stem, number = place_of(path.relative_to(folder), known)
-        if stem not in known:
-            others += path not in sources and (not shared or path.parent in own)
-            continue
-        id = known[stem]
-        if number in found[id]:
-            raise BadInput(f"{path} and {found[id][number]} are the same picture of item {id}")
-        found[id][number] = path
-    if not found:
-        raise BadInput(f"{folder}: no picture has the name of an item, such as {next(iter(known))}.png")
-    of_item = {id: [each[key] for key in sorted(each)] for id, each in found.items()}
-    return Placed(folder, of_item, others)
+    name = label.partition("@")[0].rpartition("/")[2]
+    return plain(model) in (plain(name), plain(DATE.sub("", name)))
 
 
-def place_of(path: Path, known: Collection[str]) -> tuple[str, int]:
-    """
-    Return the name of a picture's item, and the number of the picture.
-
-    One of several has `_` and its number at the end of its name.  A name that is not known ends at its first
-    full stop.  Leading zeros do not count.
-    """
-    first = ""
-    for name in (path.stem, path.name.partition(".")[0]):
-        first, parts = without_zeros(path.parent / name), NUMBERED.fullmatch(name)
-        if first in known:
-            return first, 0
-        if parts and (of_several := without_zeros(path.parent / parts[1])) in known:
-            return of_several, int(parts[2])
-    return first, 0
-
-
-def without_zeros(path: Path) -> str:
-    """Return a path, `composed`, whose last part has no leading zeros if it is a number."""
-    number = path.name.isascii() and path.name.isdecimal()
-    return composed((path.with_name(str(int(path.name))) if number else path).as_posix())
-
-
-def is_black(row: Row) -> bool:
-    """Return whether all pixels of a tile are black; False if it cannot be read, which scoring reports."""
-    from PIL import Image
-
-    try:
-        with Image.open(BytesIO(row.read())) as tile:
-            return tile.convert("RGB").getbbox() is None
-    except (OSError, ValueError):
-        return False
+def plain(model: str) -> str:
+    """Return the letters and digits of a model's name."""
+    return re.sub(r"[^a-z0-9]", "", model.lower())

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from scoregate.bench.answers import Answers, Item, Question, Reading, in_details, share, yes_no_set
-from scoregate.bench.benchmark import Benchmark, Paper, Settings, Values
+from scoregate.bench.benchmark import Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import rows_of
-from scoregate.cli.arguments import UsageFault
 from scoregate.records import BadInput
 from scoregate.settings import setting
 
@@ -26,7 +25,7 @@ PARSER = "en_core_web_sm"  # the authors', of spaCy
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompBenchSettings(Settings):
+class CompBenchSettings(GeneratorSettings):
     """The settings of T2I-CompBench."""
 
     phrases: Path | None = setting(
@@ -48,14 +47,13 @@ def items(settings: CompBenchSettings) -> list[Item]:
     Return the items, CATEGORY/N with N from 0, and a question for each phrase; `--prompts` needs none.
 
     Raises:
-        UsageFault: phrases are not given, and spaCy is not installed.
-        BadInput: there are no prompts, or phrases of another one.
+        BadInput: there are no prompts, phrases of another one, or none without spaCy.
     """
     prompts = prompts_in(settings.data)
     phrases: Mapping[str, Sequence[str]] = {}
     if settings.phrases:
         phrases = phrases_in(settings.phrases, prompts)
-    elif settings.generators:
+    elif settings.answers:
         phrases = noun_chunks(prompts)
     worded = "question" in settings.options.get(METRIC, {})
     options = {METRIC: {} if worded else {"question": "{}"}}
@@ -98,11 +96,11 @@ def phrases_in(path: Path, prompts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def noun_chunks(prompts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return spaCy's noun chunks of each prompt.  Raises `UsageFault` if it is not installed."""
+    """Return spaCy's noun chunks of each prompt.  Raises `BadInput` if it is not installed."""
     try:
         parsed = import_module("spacy").load(PARSER).pipe(prompts.values())
     except (ImportError, OSError) as exc:  # without the package, and without its model
-        raise UsageFault(
+        raise BadInput(
             "name the phrases by --phrases FILE, or install spaCy: pip install spacy,"
             f" then python -m spacy download {PARSER} ({exc})"
         ) from None

@@ -11,9 +11,8 @@ from typing import Any
 from rapidfuzz.distance import Levenshtein
 
 from scoregate.bench.answers import TEXT, Answer, Answers, Item, Question
-from scoregate.bench.benchmark import Benchmark, Paper, Settings, Values
+from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import json_of
-from scoregate.bench.figures import PART
 from scoregate.records import BadInput
 from scoregate.records import number as number_in
 
@@ -25,7 +24,7 @@ CLIPSCORE = "clipscore"
 HESSEL = {"scale": "hessel", "prefix": "A photo depicts"}
 
 
-def items(settings: Settings) -> list[Item]:
+def items(settings: GeneratorSettings) -> list[Item]:
     """Return the items; the expected text is what stands in single quotes in the prompt."""
     folders = {path.name.lower(): path for path in settings.data.iterdir() if path.is_dir()}
     found = []
@@ -53,7 +52,7 @@ def words(prompt: str) -> list[str]:
     return [word for text in QUOTED.findall(prompt) for word in text.lower().split()]
 
 
-def values(settings: Settings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: GeneratorSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return for each wanted word whether it was read, and its likeness to the most similar word."""
     accuracy, likeness = list[float](), list[float]()
     wanted = item.questions[1].expected.split()
@@ -90,7 +89,7 @@ def answers(item: Item, line: Mapping[str, Any]) -> Answers:
 CVTG2K = Benchmark(
     "cvtg2k",
     "the folder CVTG-2K, with CVTG/2.json and the others",
-    Settings,
+    GeneratorSettings,
     Paper("PaddleOCR", prompts=2000),
     items,
     replace(TEXT, metrics=(*TEXT.metrics, CLIPSCORE), options=options, answers=answers),

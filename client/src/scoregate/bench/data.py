@@ -1,49 +1,89 @@
 """A benchmark's data as a table: the user's copy, joined with scores from other files."""
 
-import argparse
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from scoregate.evaluation.arrays import BadColumn, Floats
 from scoregate.evaluation.tables import LOWER, Table, read_table, text
 from scoregate.records import BadInput, Record, kind, opened
 from scoregate.runs.lines import FIELDS, LISTS, OBJECTS
+from scoregate.settings import setting
 
 Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 
 OF_LINES = {*FIELDS, *OBJECTS, *LISTS}  # of a line of `scoregate batch`, and no metric
 
 
-def add_data(parser: argparse.ArgumentParser, what: str, *, by_key: bool = False) -> None:
-    """Declare the user's copy of the data, and the scores, which may be joined *by_key* only."""
-    parser.add_argument("data", type=Path, metavar="DATA", help=what)
-    add = parser.add_argument
-    what = "scores that DATA lacks: a result of `scoregate batch` or a table; may be given several times"
-    add("--scores", type=Path, action="append", default=[], metavar="FILE", help=what)
-    if not by_key:
-        what = "join the rows of --scores with those of DATA by their order, without a key"
-        add("--by-order", action="store_true", help=what)
-    add_metrics(parser)
+@dataclass(frozen=True, kw_only=True)
+class ScoreSettings:
+    """Settings of a benchmark of metrics: the data, files of scores, and their columns that are metrics."""
+
+    data: Path = setting("your copy of the data", parse=Path, option=False)
+    scores: Sequence[Path] = setting(
+        "scores that DATA lacks: a result of `scoregate batch` or a table; may be given several times",
+        default=(),
+        metavar="FILE",
+        parse=Path,
+        several=True,
+    )
+    metric: Sequence[str] = setting(
+        "a column of scores; may be given several times (default: all columns of numbers but its own)",
+        default=(),
+        metavar="COLUMN",
+        several=True,
+    )
+    lower_is_better: Sequence[str] = setting(
+        "a metric whose lower scores are better; may be given several times",
+        default=(),
+        metavar="COLUMN",
+        several=True,
+    )
 
 
-def add_metrics(parser: argparse.ArgumentParser) -> None:
-    """Declare which columns are metrics, and their direction."""
-    add = parser.add_argument
-    what = "a column of scores; may be given several times (default: all columns of numbers but its own)"
-    add("--metric", action="append", metavar="COLUMN", help=what)
-    what = "a metric whose lower scores are better; may be given several times"
-    add("--lower-is-better", action="append", default=[], metavar="COLUMN", help=what)
+@dataclass(frozen=True, kw_only=True)
+class JoinSettings(ScoreSettings):
+    """Settings of scores that are joined with the rows of DATA by a key, or by their order."""
+
+    by_order: bool = setting(
+        "join the rows of --scores with those of DATA by their order, without a key", default=False
+    )
 
 
-def table_of(arguments: argparse.Namespace, *keys: Key) -> Table:
+Own = TypeVar("Own")
+
+
+@dataclass(frozen=True)
+class MetricBenchmark(Generic[Own]):
+    """
+    A benchmark of metrics.
+
+    Attributes:
+        data: what the user's copy of the data is; empty if it has none but answers.
+        settings: their class.
+        tables_of: the tables by settings.
+        answers: what those of a generator are; empty if there are none.
+    """
+
+    name: str
+    data: str
+    settings: type[Own]
+    tables_of: Callable[[Own], dict[str, Any]]
+    answers: str = ""
+
+    def tables(self, settings: Own, connect: object = None) -> dict[str, Any]:
+        """Return the tables; nothing is scored.  Raises `BadInput`."""
+        return self.tables_of(settings)
+
+
+def table_of(settings: JoinSettings, *keys: Key) -> Table:
     """Return the rows of DATA, joined with all files of scores.  Raises `BadInput`."""
-    table = rows_of(arguments.data)
-    for path in arguments.scores:
-        table = joined(table, rows_of(path), keys, by_order=arguments.by_order)
+    table = rows_of(settings.data)
+    for path in settings.scores:
+        table = joined(table, rows_of(path), keys, by_order=settings.by_order)
     return table
 
 
@@ -127,16 +167,16 @@ def first_of(table: Table, *names: str) -> str:
 
 
 def metrics_of(
-    arguments: argparse.Namespace, tables: Iterable[Table], own: set[str], **more: Iterable[str]
+    settings: ScoreSettings, tables: Iterable[Table], own: set[str], **more: Iterable[str]
 ) -> list[tuple[Table, str]]:
     """
     Return each metric with its table: those that were named, else all columns of numbers but the *own* ones.
 
     Args:
-        more: the metrics that further arguments name, by argument.
+        more: the metrics that further settings name, by setting.
 
     Raises:
-        BadInput: a named metric is in no table, a table has none, or `--lower-is-better` or another argument
+        BadInput: a named metric is in no table, a table has none, or `--lower-is-better` or another setting
             names one that is not printed, such as a misspelt one.
     """
     found: list[tuple[Table, str]] = []
@@ -144,8 +184,8 @@ def metrics_of(
     for table in tables:
         columns = dict.fromkeys(name for record in table.records for name in record.values)
         offered |= columns
-        if arguments.metric:
-            found += [(table, name) for name in dict.fromkeys(arguments.metric) if table.has(name)]
+        if settings.metric:
+            found += [(table, name) for name in dict.fromkeys(settings.metric) if table.has(name)]
             continue
         probe, before = replace(table), len(found)
         for name in [each for each in columns if each not in own | OF_LINES]:
@@ -155,10 +195,10 @@ def metrics_of(
         if len(found) == before:
             raise BadInput(f"{table.path}: there is no column of scores; name a file by --scores")
     names = list(dict.fromkeys(name for _, name in found))
-    if missing := [name for name in arguments.metric or () if name not in names]:
-        files = ", ".join(map(str, arguments.scores or [arguments.data]))
+    if missing := [name for name in settings.metric if name not in names]:
+        files = ", ".join(map(str, settings.scores or [settings.data]))
         raise BadInput(f"{files}: no column {missing[0]}; there are {', '.join(offered)}")
-    for option, given in {"lower-is-better": arguments.lower_is_better, **more}.items():
+    for option, given in {"lower-is-better": settings.lower_is_better, **more}.items():
         if unknown := [name for name in given if name not in names]:
             raise BadInput(
                 f"--{option} {unknown[0]}: no such metric is printed; there are {', '.join(names)}"
@@ -166,9 +206,9 @@ def metrics_of(
     return found
 
 
-def worth(arguments: argparse.Namespace, table: Table, metric: str) -> Floats:
+def worth(settings: ScoreSettings, table: Table, metric: str) -> Floats:
     """Return the scores of a metric, negated if lower ones are better."""
-    return table.worth(metric, lower=metric in arguments.lower_is_better)
+    return table.worth(metric, lower=metric in settings.lower_is_better)
 
 
 def mark(table: Table) -> dict[str, bool]:
@@ -177,7 +217,7 @@ def mark(table: Table) -> dict[str, bool]:
 
 
 def of_each(
-    arguments: argparse.Namespace,
+    settings: ScoreSettings,
     path: Path,
     metrics: Iterable[str],
     figures: Callable[[str], dict[str, Any]],
@@ -199,7 +239,7 @@ def of_each(
             with columns(path, metric=metric, **roles):
                 rows.append({"metric": metric, **figures(metric)})
         except BadInput as exc:  # noqa: PERF203, a metric for each
-            if arguments.metric:
+            if settings.metric:
                 raise
             faults.append(exc)
             rows.append({"metric": metric, "undefined": str(exc).removeprefix(f"{path}, ")})

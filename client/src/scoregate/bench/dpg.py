@@ -8,9 +8,8 @@ from pathlib import Path
 from statistics import fmean
 
 from scoregate.bench.answers import YES_NO, Answers, Entry, Found, Item, Question, in_rows, is_yes
-from scoregate.bench.benchmark import Benchmark, OfSheets, Paper, Values
+from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
 from scoregate.bench.data import rows_of
-from scoregate.bench.figures import PART
 from scoregate.records import BadInput, Record
 from scoregate.settings import setting
 
@@ -20,7 +19,7 @@ DETAIL = re.compile(r"(.*), \((\d+), (\d+), (\d+), \d+\), (.*)")  # a line of th
 
 
 @dataclass(frozen=True, kw_only=True)
-class DpgSettings(OfSheets):
+class DpgSettings(SheetSettings):
     """The settings of DPG-Bench."""
 
     first_row: bool = setting(
@@ -57,7 +56,7 @@ def items(settings: DpgSettings) -> list[Item]:
         records = [record for _, record in group]
         used = [each for each in records if settings.first_row or each.number != table.records[0].number]
         questions = dict(question_of(settings.data, record) for record in used)
-        if questions or not settings.generators:
+        if questions or not settings.answers:
             found[id] = Item(id, str(records[0].values.get("text") or ""), id, questions)
     if not found:
         raise BadInput(f"{settings.data}: there is no question after the first row; --first-row uses it")

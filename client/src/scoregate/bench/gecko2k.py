@@ -1,16 +1,15 @@
 """`scoregate bench gecko2k`: Gecko (Wiles et al. 2024), metrics against people in four templates."""
 
-import argparse
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scoregate.bench.data import add_data, columns, metrics_of, rows_of, worth
+from scoregate.bench.data import MetricBenchmark, ScoreSettings, columns, metrics_of, rows_of, worth
 from scoregate.bench.genai import by_skill
 from scoregate.evaluation import BadColumn, BadInput, Table, correlation, ordering
 from scoregate.evaluation.figures.generators import mean_by_picture, votes_of
@@ -19,7 +18,7 @@ from scoregate.evaluation.ordering import OrderedPair
 from scoregate.evaluation.sxs import Majorities, choices, majorities, side_by_side
 from scoregate.evaluation.sxs import SideBySidePair as Compared
 from scoregate.evaluation.templates import scores as template_scores
-from scoregate.settings import share
+from scoregate.settings import setting, share
 
 Tested = OrderedPair | Compared
 
@@ -153,34 +152,44 @@ def pair(a: str, b: str) -> str:
     return f"{a} : {b}"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_data(parser, "prompts.csv: prompt_id, prompt_type, dataset_id", by_key=True)
-    add = parser.add_argument
-    what = "raters' answers, as of `evaluate templates`; or the pictures' scores in columns wl, likert, dsg"
-    add("--answers", type=Path, metavar="FILE", help=what)
-    add("--votes", type=Path, metavar="FILE", help="side-by-side votes, as of `evaluate sxs`")
-    what = "only prompts with less disagreement than this share of the largest, by DATA (the paper: 0.5)"
-    add("--reliable", type=share, metavar="SHARE", help=what)
-    add("--alpha", type=share, default=0.001, metavar="A", help="significant below it (default 0.001)")
+@dataclass(frozen=True, kw_only=True)
+class Gecko2kSettings(ScoreSettings):
+    """The settings of Gecko2K."""
+
+    answers: Path | None = setting(
+        "raters' answers, as of `evaluate templates`; or the pictures' scores in columns wl, likert, dsg",
+        default=None,
+        metavar="FILE",
+        parse=Path,
+    )
+    votes: Path | None = setting(
+        "side-by-side votes, as of `evaluate sxs`", default=None, metavar="FILE", parse=Path
+    )
+    reliable: float | None = setting(
+        "only prompts with less disagreement than this share of the largest, by DATA (the paper: 0.5)",
+        default=None,
+        metavar="SHARE",
+        parse=share,
+    )
+    alpha: float = setting("significant below it (default 0.001)", default=0.001, metavar="A", parse=share)
 
 
-def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+def tables(settings: Gecko2kSettings) -> dict[str, Any]:
     """Return point-wise correlation, side-by-side accuracy, order and means, by the prompts' tags."""
-    tags = tags_of(arguments.data, arguments.reliable)
-    people = dict(people_of(arguments.answers)) if arguments.answers else {}
-    votes = majorities_of(arguments.votes) if arguments.votes else {}
-    metrics, shown, turned = scored(arguments)
+    tags = tags_of(settings.data, settings.reliable)
+    people = dict(people_of(settings.answers)) if settings.answers else {}
+    votes = majorities_of(settings.votes) if settings.votes else {}
+    metrics, shown, turned = scored(settings)
     if not (people or votes):
         raise BadInput("no ratings to compare with: name a file by --answers or --votes")
     judges = people | metrics
     asked = {item for scores in judges.values() for item, _ in scores} | {item for item, _, _ in votes}
     if unknown := asked - tags.keys():
-        raise BadInput(f"{arguments.data}: there is no prompt {min(unknown)}")
+        raise BadInput(f"{settings.data}: there is no prompt {min(unknown)}")
     found = {
         "metrics": correlations(metrics, people, tags),
         "sxs": accuracies(judges, votes, tags),
-        "ordering": orderings(metrics, people, votes, tags, arguments.alpha),
+        "ordering": orderings(metrics, people, votes, tags, settings.alpha),
         "means": [row for name, each in (people | shown).items() for row in means_of(name, each, tags)],
     }
     for row in (*found["metrics"], *found["sxs"], *found["ordering"]):
@@ -238,7 +247,7 @@ def majorities_of(path: Path) -> Majorities:
         return majorities(votes_of(table, item=item_column(table), rater=rater)[0])
 
 
-def scored(arguments: argparse.Namespace) -> tuple[dict[str, Scores], dict[str, Scores], set[str]]:
+def scored(settings: Gecko2kSettings) -> tuple[dict[str, Scores], dict[str, Scores], set[str]]:
     """
     Return the scores of each metric, of all files, with higher ones better; and as they stand there.
 
@@ -248,9 +257,9 @@ def scored(arguments: argparse.Namespace) -> tuple[dict[str, Scores], dict[str, 
     higher: dict[str, list[float]] = defaultdict(list)
     stands: dict[str, list[float]] = defaultdict(list)
     turned = set[str]()
-    for table, metric in metrics_of(arguments, map(rows_of, arguments.scores), OWN):
+    for table, metric in metrics_of(settings, map(rows_of, settings.scores), OWN):
         places[metric] += pictures(table)
-        higher[metric] += worth(arguments, table, metric).tolist()
+        higher[metric] += worth(settings, table, metric).tolist()
         turned |= {metric} if table.turned else set()
         stands[metric] += table.numbers(metric).tolist()
 
@@ -265,3 +274,8 @@ def means_of(name: str, scores: Scores, tags: Tags) -> list[dict[str, Any]]:
     kept = [place for place in scores if tags[place[0]]]
     models, of_rows = [model for _, model in kept], [tags[item] for item, _ in kept]
     return by_skill(name, [scores[place] for place in kept], models, of_rows)
+
+
+GECKO2K = MetricBenchmark(
+    "gecko2k", "prompts.csv: prompt_id, prompt_type, dataset_id", Gecko2kSettings, tables
+)

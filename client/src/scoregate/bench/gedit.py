@@ -7,10 +7,9 @@ from pathlib import Path, PurePosixPath
 from statistics import fmean
 
 from scoregate.bench.answers import Answers, Entry, Found, Item, in_rows
-from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
+from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.data import rows_of
-from scoregate.bench.figures import PART
-from scoregate.bench.grades import Edited, graded, grades_from, picture_in, questions_of, rubric
+from scoregate.bench.grades import EditSettings, graded, grades_from, picture_in, questions_of, rubric
 from scoregate.records import BadInput, kind
 from scoregate.settings import setting
 
@@ -21,7 +20,7 @@ FIGURES = {"G_SC": "SC", "G_PQ": "PQ", "G_O": "O"}  # the mean over tasks, and i
 
 
 @dataclass(frozen=True, kw_only=True)
-class GEditSettings(Edited):
+class GEditSettings(EditSettings):
     """The settings of GEdit-Bench."""
 
     language: str = setting("default %(default)s", default=LANGUAGES[0], choices=LANGUAGES)

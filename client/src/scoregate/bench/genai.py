@@ -1,15 +1,15 @@
 """`scoregate bench genai`: GenAI-Bench (Li et al. 2024), rated pictures of several generators."""
 
-import argparse
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from scoregate.bench.data import (
-    add_data,
+    JoinSettings,
+    MetricBenchmark,
     columns,
     joined,
     joins,
@@ -20,12 +20,12 @@ from scoregate.bench.data import (
     rows_of,
     worth,
 )
-from scoregate.cli.arguments import add_settings
 from scoregate.evaluation import BadInput, Scale, Table, correlation, pair_accuracy
 from scoregate.evaluation.agreement import BestOf, best_of
-from scoregate.evaluation.outcome import OnScale, values
+from scoregate.evaluation.outcome import OnScale, scale_of, values
 from scoregate.evaluation.tables import text
 from scoregate.records import Record, json_cell, kind
+from scoregate.settings import setting
 
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})
 ITEMS = ("item", "id")
@@ -35,35 +35,36 @@ ADVANCED = ("counting", "comparison", "differentiation", "negation", "universal"
 GROUPS = {"basic": BASIC, "advanced": ADVANCED}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_data(parser, "genai_image.json; or a table with item, model, human and skills")
-    what = "genai_skills.json: the prompts of each skill"
-    parser.add_argument("--skills", type=Path, metavar="FILE", help=what)
-    add_settings(parser, OnScale)
+@dataclass(frozen=True, kw_only=True)
+class GenAiSettings(OnScale, JoinSettings):
+    """The settings of GenAI-Bench."""
+
+    skills: Path | None = setting(
+        "genai_skills.json: the prompts of each skill", default=None, metavar="FILE", parse=Path
+    )
 
 
-def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+def tables(settings: GenAiSettings) -> dict[str, Any]:
     """Return the agreement of metrics, generators by skill, and the rating of the best of N."""
-    table, facts = pictures(rated(arguments.data), Scale(*arguments.scale) if arguments.scale else None)
+    table, facts = pictures(rated(settings.data), scale_of(settings.scale))
     table = without_zeros(table)
-    for path in arguments.scores:
-        table = joined(table, without_zeros(rows_of(path)), KEYS, by_order=arguments.by_order)
-    if differing := [name for name in arguments.metric or () if name in facts.get("left_out", ())]:
+    for path in settings.scores:
+        table = joined(table, without_zeros(rows_of(path)), KEYS, by_order=settings.by_order)
+    if differing := [name for name in settings.metric if name in facts.get("left_out", ())]:
         raise BadInput(f"{table.path}, column {differing[0]}: the rows of a picture have several values")
-    metrics = [name for _, name in metrics_of(arguments, [table], OWN)]
+    metrics = [name for _, name in metrics_of(settings, [table], OWN)]
     human, models, items = table.numbers("human"), table.names("model"), table.names("item")
-    tags = skills_of(arguments.skills, table)
+    tags = skills_of(settings.skills, table)
     picked: dict[str, tuple[BestOf, dict[str, bool]]] = {}
 
     def figures(metric: str) -> dict[str, Any]:
-        score, rating, of_items = table.complete(worth(arguments, table, metric), human, [*items])
+        score, rating, of_items = table.complete(worth(settings, table, metric), human, [*items])
         said = mark(table)
         row = agreement(score, rating) | {"dropped": table.dropped, **said}
         picked[metric] = best_of(score, rating, of_items), said
         return row
 
-    rows = of_each(arguments, table.path, metrics, figures, group="item")
+    rows = of_each(settings, table.path, metrics, figures, group="item")
     with columns(table.path, group="item"):
         _, rating, of_items = table.complete(human, human, [*items])
         picked["human"] = best_of(rating, rating, of_items), {}
@@ -232,3 +233,8 @@ def by_skill(
         for skill in (*order, "all")
         if skill in cells
     ]
+
+
+GENAI = MetricBenchmark(
+    "genai", "genai_image.json; or a table with item, model, human and skills", GenAiSettings, tables
+)

@@ -1,22 +1,22 @@
 """`scoregate bench geneval`: GenEval's table of generators (Ghosh et al. 2023)."""
 
-import argparse
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scoregate.bench.data import columns, rows_of
-from scoregate.cli.arguments import UsageFault, add_settings, settings_of
+from scoregate.bench.data import MetricBenchmark, columns, rows_of
 from scoregate.evaluation import BadInput, Table, geneval
 from scoregate.evaluation.figures.generators import described, mapping
 from scoregate.evaluation.figures.generators import once_each as once
 from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, sample_of, tuned
 from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
+from scoregate.settings import setting
 
 RESULTS = "results.jsonl"  # in a generator's folder
 VERDICTS = ("correct", "geneval")  # of GenEval's own file, and of the metric
@@ -30,59 +30,59 @@ KINDS = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add = parser.add_argument
-    what = f"a generator and its verdicts: a file, or a folder with {RESULTS}"
-    add("generators", nargs="+", type=generator, metavar="NAME=PATH", help=what)
-    add("--human", metavar="COLUMN", help="people's verdicts: adds the table `agreement`")
-    what = "scores whose threshold is tuned for each task, to compare with the verdicts; needs --human"
-    add("--clipscore", metavar="COLUMN", help=what)
-    add_settings(parser, Bootstrap)
+@dataclass(frozen=True, kw_only=True)
+class GenEvalSettings(Bootstrap):
+    """The settings of GenEval."""
+
+    answers: Mapping[str, Path] = setting(
+        f"verdicts of each generator by its name: a file, or a folder with {RESULTS}",
+        parse=Path,
+        option=False,
+    )
+    human: str | None = setting(
+        "people's verdicts: adds the table `agreement`", default=None, metavar="COLUMN"
+    )
+    clipscore: str | None = setting(
+        "scores whose threshold is tuned for each task, to compare with the verdicts; needs --human",
+        default=None,
+        metavar="COLUMN",
+    )
 
 
-def generator(text: str) -> tuple[str, Path]:
-    """Return a name and its file."""
-    name, equals, path = text.partition("=")
-    if not (equals and name and path):
-        raise argparse.ArgumentTypeError("of the form NAME=PATH")
-    return name, Path(path)
-
-
-def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+def tables(settings: GenEvalSettings) -> dict[str, Any]:
     """Return generators by task, failures by kind, the agreement with people, and generators' differences."""
-    if arguments.clipscore and not arguments.human:
-        raise UsageFault("--clipscore is compared with people's verdicts, so it needs --human")
-    if len(dict(arguments.generators)) < len(arguments.generators):
-        raise UsageFault("two generators have one name")
-    found = {name: table_of(path) for name, path in arguments.generators}
+    if settings.clipscore and not settings.human:
+        raise BadInput("--clipscore is compared with people's verdicts, so it needs --human")
+    found = {name: table_of(path) for name, path in settings.answers.items()}
     rows = {name: verdicts(table, reasons(table)) for name, table in found.items()}
     of_prompts = {name: by_prompt(*each[:3]) for name, each in rows.items()}
-    sample = partial(sample_of, cluster=clusters(arguments, found))
-    drawn_by = {"seed": arguments.seed, "cluster": arguments.cluster or "prompt"}
-    content: dict[str, Any] = drawn_by if arguments.bootstrap else {}
+    sample = partial(sample_of, cluster=clusters(settings, found))
+    drawn_by = {"seed": settings.seed, "cluster": settings.cluster or "prompt"}
+    content: dict[str, Any] = drawn_by if settings.bootstrap else {}
     content["generators"] = [
         summary(name, table, rows[name])
-        | interval_of(settings_of(Bootstrap, arguments), sample(of_prompts[name]))
+        | interval_of(settings, sample(of_prompts[name]))
         | caution(len(rows[name][0]), "image")
         for name, table in found.items()
     ]
     content["failures"] = failures(rows)
-    content |= {"agreement": agreement(arguments, found)} if arguments.human else {}
-    return content | compared(settings_of(Bootstrap, arguments), of_prompts, sample, "prompt")
+    content |= {"agreement": agreement(settings, found)} if settings.human else {}
+    return content | compared(settings, of_prompts, sample, "prompt")
 
 
-def clusters(arguments: argparse.Namespace, tables: dict[str, Table]) -> dict[tuple[str, str], str] | None:
+def clusters(settings: GenEvalSettings, tables: dict[str, Table]) -> dict[tuple[str, str], str] | None:
     """Return what `--cluster` names for each task and prompt.  Raises `BadInput` if it divides one."""
+    if settings.cluster is None:
+        return None
     found: dict[tuple[str, str], str] = {}
-    for table in tables.values() if arguments.cluster else ():
-        tags, prompts, _, cells = verdicts(table, table.texts(arguments.cluster))
+    for table in tables.values():
+        tags, prompts, _, cells = verdicts(table, table.texts(settings.cluster))
         for place, cell in zip(zip(tags, prompts, strict=True), cells, strict=True):
             if found.setdefault(place, cell) != cell:
                 raise BadInput(
-                    f"{table.path}, column {arguments.cluster}: prompt {place[1]} has several of its values"
+                    f"{table.path}, column {settings.cluster}: prompt {place[1]} has several of its values"
                 )
-    return found or None
+    return found
 
 
 def table_of(path: Path) -> Table:
@@ -139,28 +139,38 @@ def kind_of(line: str) -> str:
     return next((kind for kind, words in KINDS.items() if words.match(line)), "other")
 
 
-def agreement(arguments: argparse.Namespace, tables: dict[str, Table]) -> list[dict[str, Any]]:
+def agreement(settings: GenEvalSettings, tables: dict[str, Table]) -> list[dict[str, Any]]:
     """Return the agreement with people over all generators, for each task and all of them."""
+    assert settings.human
     rows: list[list[Any]] = [[], [], [], []]
     for table in tables.values():
-        more = [table.labels(arguments.human)]
-        more += [table.numbers(arguments.clipscore)] if arguments.clipscore else []
+        more = [table.labels(settings.human)]
+        more += [table.numbers(settings.clipscore)] if settings.clipscore else []
         tags, _, *values = verdicts(table, *more)
         for column, each in zip(rows, [tags, *values], strict=False):
             column.extend(each)
     tags, verdict, human, score = (np.array(column) for column in rows)
     masks = {task: tags == task for task in TASKS if (tags == task).any()}
     passed, thresholds = np.zeros(len(tags)), {}
-    if arguments.clipscore:
+    if settings.clipscore:
         for task, rows_of in masks.items():
             thresholds[task] = tuned(score[rows_of], human[rows_of])
             passed[rows_of] = score[rows_of] >= thresholds[task]
     found = []
     for task, chosen in {**masks, "all": np.full(len(tags), True)}.items():
         row = {"task": task, "images": int(chosen.sum()), "geneval": agreed(verdict[chosen], human[chosen])}
-        if arguments.clipscore:
+        if settings.clipscore:
             threshold = thresholds.get(task)
             row["threshold"] = threshold if threshold not in (None, np.inf) else None
             row["clipscore"] = agreed(passed[chosen], human[chosen])
         found.append(row)
     return found
+
+
+GENEVAL = MetricBenchmark(
+    "geneval",
+    "",
+    GenEvalSettings,
+    tables,
+    answers=f"a generator and its verdicts: a file, or a folder with {RESULTS}",
+)

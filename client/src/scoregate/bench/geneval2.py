@@ -6,15 +6,14 @@ from pathlib import Path
 from statistics import fmean
 
 from scoregate.bench.answers import PROBABILITY, Answers, Found, Item, Question, share
-from scoregate.bench.benchmark import Benchmark, Paper, Settings, Values
+from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import json_of, rows_of
-from scoregate.bench.figures import PART
 from scoregate.records import BadInput, kind
 
 ARITHMETIC, GEOMETRIC = "arithmetic", "geometric"  # Soft-TIFA AM and GM
 
 
-def items(settings: Settings) -> list[Item]:
+def items(settings: GeneratorSettings) -> list[Item]:
     """Return the items, named by their places from 0, in groups by number of atoms.  Raises `BadInput`."""
     found = []
     for place, record in enumerate(rows_of(settings.data).records):
@@ -34,7 +33,7 @@ def items(settings: Settings) -> list[Item]:
     return found
 
 
-def values(settings: Settings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: GeneratorSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return both means of each picture, and the probabilities by skill."""
     means = [geometric([float(each) for each in answers.values()]) for answers in pictures]
     found: dict[str, list[float]] = {
@@ -77,7 +76,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
 GENEVAL2 = Benchmark(
     "geneval2",
     "geneval2_data.jsonl",
-    Settings,
+    GeneratorSettings,
     Paper("Qwen3-VL-8B-Instruct", prompts=800),
     items,
     PROBABILITY,

@@ -6,8 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from scoregate.bench.answers import Answers, Item, Question, Reading
-from scoregate.bench.benchmark import Settings
-from scoregate.cli.arguments import UsageFault
+from scoregate.bench.benchmark import GeneratorSettings
 from scoregate.records import BadInput
 from scoregate.records import number as number_in
 from scoregate.settings import setting
@@ -16,14 +15,14 @@ JUDGE = "judge"  # the metric
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged(Settings):
+class JudgeSettings(GeneratorSettings):
     """Settings of a benchmark with a judge, each of which has a rubric of its own."""
 
-    rubric: str
+    rubric: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edited(Judged):
+class EditSettings(JudgeSettings):
     """Settings of a benchmark of edits."""
 
     sources: Path | None = setting(
@@ -45,15 +44,15 @@ def questions_of(*outputs: str) -> dict[int, Question]:
     return {number: Question(name) for number, name in enumerate(outputs, 1)}
 
 
-def graded(settings: Judged, group: str = "", **data: str) -> dict[str, Any]:
+def graded(settings: JudgeSettings, group: str = "", **data: str) -> dict[str, Any]:
     """
     Return the options of an item: the rubric, in whose name `{type}` is the *group*, and its data.
 
     Raises:
-        UsageFault: an option of the metric names another rubric.
+        BadInput: an option of the metric names another rubric.
     """
     if "rubric" in settings.options.get(JUDGE, {}):
-        raise UsageFault("--option judge.rubric: name the rubric by --rubric")
+        raise BadInput("--option judge.rubric: name the rubric by --rubric")
     rubric = settings.rubric.replace("{type}", group)
     return {JUDGE: {"rubric": rubric} | ({"data": data} if data else {})}
 

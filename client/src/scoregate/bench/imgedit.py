@@ -7,10 +7,9 @@ from pathlib import Path
 from statistics import fmean
 
 from scoregate.bench.answers import Answers, Entry, Found, Item, in_rows
-from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
+from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.data import json_of
-from scoregate.bench.figures import PART
-from scoregate.bench.grades import Edited, graded, grades_from, picture_in, questions_of, rubric
+from scoregate.bench.grades import EditSettings, graded, grades_from, picture_in, questions_of, rubric
 from scoregate.records import BadInput, kind
 from scoregate.settings import setting
 
@@ -55,7 +54,7 @@ POINTS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImgEditSettings(Edited):
+class ImgEditSettings(EditSettings):
     """The settings of ImgEdit-Bench."""
 
     exact: bool = setting("the mean grade of an edit is not rounded to two digits", default=False)

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.bench.answers import Answers, Entry, Found, Item, in_rows
-from scoregate.bench.benchmark import Benchmark, Paper, Values
+from scoregate.bench.benchmark import PART, Benchmark, Paper, Values
 from scoregate.bench.data import json_of
-from scoregate.bench.figures import PART
-from scoregate.bench.grades import Judged, graded, grades_from, picture_in, questions_of, rubric
+from scoregate.bench.grades import JudgeSettings, graded, grades_from, picture_in, questions_of, rubric
 from scoregate.records import BadInput
 
 SHORT = {"consistency": "VC", "quality": "VQ", "instruction": "IF", "knowledge": "KP"}  # of an output
@@ -38,7 +37,7 @@ WITH_ANSWER = "viewpoint_change"  # the judge gets the right picture, too
 
 
 @dataclass(frozen=True, kw_only=True)
-class KrisSettings(Judged):
+class KrisSettings(JudgeSettings):
     """The settings of KRIS-Bench."""
 
     rubric: str = rubric("kris_{type}", "; {type} stands for edit, knowledge, view or series")

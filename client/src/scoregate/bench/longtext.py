@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scoregate.bench.answers import TEXT, Answers, Entry, Found, Item, Question, in_rows, read_text
-from scoregate.bench.benchmark import Benchmark, Paper, Settings, Values
+from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import rows_of
-from scoregate.bench.figures import PART
 from scoregate.bench.texts import REMARKS, is_chinese, matches, plain, without_remarks
 from scoregate.records import BadInput, kind
 from scoregate.settings import setting
@@ -18,7 +17,7 @@ NAME = re.compile(r"0*([0-9]+)(?:_([0-9]+))?\..*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LongTextSettings(Settings):
+class LongTextSettings(GeneratorSettings):
     """The settings of LongText-Bench."""
 
     all_remarks: bool = setting(

@@ -6,10 +6,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scoregate.bench.answers import YES_NO, Answers, Item, Question, is_yes
-from scoregate.bench.benchmark import GENERATOR, Benchmark, OfSheets, Paper, Values
+from scoregate.bench.answers import GENERATOR, YES_NO, Answers, Item, Question, is_yes
+from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
 from scoregate.bench.data import first_of, json_of, rows_of
-from scoregate.bench.figures import PART
 from scoregate.records import BadInput, json_cell
 from scoregate.settings import setting
 
@@ -19,7 +18,7 @@ SUFFIXES = {"prompt_en": "", "prompt_cn": "_zh"}  # of the files of questions
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneIgSettings(OfSheets):
+class OneIgSettings(SheetSettings):
     """The settings of the alignment of OneIG-Bench."""
 
     questions: Path = setting(

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from rapidfuzz.distance import Levenshtein
 
-from scoregate.bench.answers import TEXT, Answers, Item, Question
-from scoregate.bench.benchmark import GENERATOR, Benchmark, Figures, OfSheets, Paper, Values
+from scoregate.bench.answers import GENERATOR, TEXT, Answers, Item, Question
+from scoregate.bench.benchmark import Benchmark, Figures, Paper, SheetSettings, Values
 from scoregate.bench.data import first_of, rows_of
 from scoregate.bench.texts import is_chinese, matches, plain, without_remarks
 from scoregate.settings import setting, whole
@@ -17,7 +17,7 @@ DISTANCE, WHOLE, WORDS = "ED", "CR", "WAC"
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneIgTextSettings(OfSheets):
+class OneIgTextSettings(SheetSettings):
     """The settings of the texts of OneIG-Bench."""
 
     cap: int = setting(

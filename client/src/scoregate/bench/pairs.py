@@ -1,21 +1,21 @@
 """Two captions and two pictures of an item: text, image and group score by tag, for Winoground and EqBen."""
 
-import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Any
 
-from scoregate.bench.data import add_metrics, columns, mark, metrics_of, rows_of, worth
-from scoregate.cli.arguments import add_settings, settings_of
+from scoregate.bench.data import ScoreSettings, columns, mark, metrics_of, rows_of, worth
 from scoregate.evaluation import BadColumn, BadInput, Table
 from scoregate.evaluation.bootstrap import Sample
 from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
 from scoregate.evaluation.tables import text
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of
+from scoregate.settings import setting
 
 Tags = Mapping[str, Sequence[str]]  # by item
 Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
@@ -27,12 +27,16 @@ OWN = {"item", "id", "caption", "picture", "label"}
 UNNAMED = "score"  # a column that is named as its file
 
 
-def add_pairs(parser: argparse.ArgumentParser) -> None:
-    """Declare the files of scores."""
-    what = "scores with label (ITEM_c0_i1), or item, caption and picture (0 or 1); may be given several times"
-    parser.add_argument("--scores", type=Path, action="append", required=True, metavar="FILE", help=what)
-    add_metrics(parser)
-    add_settings(parser, Bootstrap)
+@dataclass(frozen=True, kw_only=True)
+class PairSettings(Bootstrap, ScoreSettings):
+    """Settings of a benchmark of items with two captions and two pictures."""
+
+    scores: Sequence[Path] = setting(
+        "scores with label (ITEM_c0_i1), or item, caption and picture (0 or 1); may be given several times",
+        metavar="FILE",
+        parse=Path,
+        several=True,
+    )
 
 
 def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[str, str]:
@@ -43,7 +47,7 @@ def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[s
 
 
 def pair_tables(
-    arguments: argparse.Namespace, data: Table, items: Sequence[str], tags: Tags, contents: Contents
+    settings: PairSettings, data: Table, items: Sequence[str], tags: Tags, contents: Contents
 ) -> dict[str, Any]:
     """
     Return a row for each metric and tag, and the differences of metrics on the items that all of them have.
@@ -57,28 +61,28 @@ def pair_tables(
     """
     found: dict[str, Right] = {}
     turned: dict[str, dict[str, bool]] = {}
-    for table, metric in metrics_of(arguments, map(rows_of, arguments.scores), OWN):
+    for table, metric in metrics_of(settings, map(rows_of, settings.scores), OWN):
         name = table.path.name.partition(".")[0] if metric == UNNAMED else metric
         if name in found:
             raise BadInput(f"{table.path}: another file has a metric {name}, too")
         with columns(table.path, metric=metric, image="picture"):
             places = placed(table)
             check(table, places, contents)
-            found[name] = right_choices(worth(arguments, table, metric), places, tags)
+            found[name] = right_choices(worth(settings, table, metric), places, tags)
         turned[name] = mark(table)
-    of_items = data.names(arguments.cluster) if arguments.cluster else items
+    of_items = data.names(settings.cluster) if settings.cluster else items
     sample = partial(sample_of, cluster=dict(zip(items, of_items, strict=True)))
     rows = [
         row | turned[name]
         for name, right in found.items()
-        for row in by_tag(arguments, name, right, tags, sample)
+        for row in by_tag(settings, name, right, tags, sample)
     ]
-    drawn_by = {"seed": arguments.seed, "cluster": arguments.cluster or "item"}
+    drawn_by = {"seed": settings.seed, "cluster": settings.cluster or "item"}
     return (
         {"items": len(tags)}
-        | (drawn_by if arguments.bootstrap else {})
+        | (drawn_by if settings.bootstrap else {})
         | {"metrics": [{"metric": "chance", "tag": "all", **CHANCE}, *rows]}
-        | compared(settings_of(Bootstrap, arguments), found, sample, "item")
+        | compared(settings, found, sample, "item")
     )
 
 
@@ -134,7 +138,7 @@ def right_choices(scores: Any, places: Places, tags: Tags) -> Right:
 
 
 def by_tag(
-    arguments: argparse.Namespace,
+    settings: PairSettings,
     metric: str,
     right: Right,
     tags: Tags,
@@ -147,7 +151,7 @@ def by_tag(
         {"metric": metric, "tag": tag, **shares([right[item] for item in items])}
         | {"items": len(items)}
         | ({"incomplete": len(tags) - len(items)} if tag == "all" else {})
-        | interval_of(settings_of(Bootstrap, arguments), sample_of({item: right[item] for item in items}))
+        | interval_of(settings, sample_of({item: right[item] for item in items}))
         | caution(len(items), "item")
         for tag, items in of_tag.items()
         if items

@@ -1,13 +1,13 @@
 """`scoregate bench seetrue`: SeeTRUE (Yarom et al. 2023), pictures with right and wrong texts."""
 
-import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
 from scoregate.bench.data import (
-    add_data,
+    JoinSettings,
+    MetricBenchmark,
     columns,
     first_of,
     joins,
@@ -25,19 +25,14 @@ SOURCES = ("dataset_source", "source")  # the authors' column, and a user's
 OWN = {"image", "text", "label", "original_dataset_id", *SOURCES}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_data(parser, "SeeTRUE.csv: image, text, label, dataset_source (or source)")
-
-
-def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+def tables(settings: JoinSettings) -> dict[str, Any]:
     """Return a row for each metric, with the AUROC of each source, their mean, and that of all pairs."""
-    table = table_of(arguments, *KEYS)
+    table = table_of(settings, *KEYS)
     labels, sources = table.labels("label"), table.names(first_of(table, *SOURCES))
     rows, undefined = Counter(sources), dict[str, list[str]]()
 
     def figures(metric: str) -> dict[str, Any]:
-        score, label, source = table.complete(worth(arguments, table, metric), labels, [*sources])
+        score, label, source = table.complete(worth(settings, table, metric), labels, [*sources])
         of_source, faults = by_source(score, label, source, rows)
         for name, fault in faults.items():
             if not of_source:
@@ -50,7 +45,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
             | {"n": len(score), "dropped": table.dropped, **mark(table)}
         )
 
-    found = of_each(arguments, table.path, [name for _, name in metrics_of(arguments, [table], OWN)], figures)
+    found = of_each(settings, table.path, [name for _, name in metrics_of(settings, [table], OWN)], figures)
     described = [
         {"source": name, "rows": count}
         | ({"undefined": "; ".join(undefined[name])} if name in undefined else {})
@@ -71,3 +66,8 @@ def by_source(
         except BadColumn as exc:
             faults[name] = exc
     return found, faults
+
+
+SEETRUE = MetricBenchmark(
+    "seetrue", "SeeTRUE.csv: image, text, label, dataset_source (or source)", JoinSettings, tables
+)

@@ -1,45 +1,46 @@
-"""Suites of benchmarks of generators: a TOML file with the data and the options of each."""
+"""Suites of benchmarks of generators: a TOML file with the data and the settings of each."""
 
-import argparse
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 from typing import Any
 
-from scoregate.bench.benchmark import Benchmark, add_benchmark
-from scoregate.bench.generators import BENCHMARKS
-from scoregate.cli.arguments import CommandParser, UsageFault
+from scoregate.bench import BENCHMARKS, GENERATORS
+from scoregate.bench.benchmark import Benchmark, GeneratorSettings
 from scoregate.records import BadInput, toml_of
+from scoregate.settings import json_object, metric_options, settings_in
 
 BUILT_IN = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
-# Arguments of `scoregate bench NAME` that are given once, for all benchmarks.
-OF_THE_COMMAND = {"out", "prompts", "help", "version", "base_url", "local", "api_key", "timeout"}
+GIVEN_ONCE = {"answers", "out", "bootstrap", "seed", "strict", "concurrency"}  # for all benchmarks
 
 Content = Mapping[str, Mapping[str, Any]]  # the entries of a suite, by name
 
 
 @dataclass(frozen=True)
-class Entry:
+class SuiteEntry:
     """
     A benchmark of a suite.
 
     Attributes:
         name: in the suite, and of what FOLDER has for it; one benchmark may have several entries.
-        arguments: those of `scoregate bench NAME`, with absolute paths.
+        settings: with absolute paths, and without answers.
     """
 
     name: str
     benchmark: Benchmark[Any]
-    arguments: argparse.Namespace
+    settings: GeneratorSettings
 
     @property
     def data(self) -> dict[str, Path]:
-        """The files and folders of data, by argument."""
-        given = vars(self.arguments).items()
-        return {name: path for name, path in given if isinstance(path, Path) and name != "out"}
+        """The files and folders of data, by setting."""
+        return paths_of(replace(self.settings, out=None))
+
+
+def paths_of(settings: GeneratorSettings) -> dict[str, Path]:
+    """Return the settings that are paths."""
+    return {name: path for name, path in vars(settings).items() if isinstance(path, Path)}
 
 
 def suite_in(path: Path) -> Content:
@@ -56,50 +57,54 @@ def checked(content: Any, place: str) -> Content:
             raise BadInput(f"{place}: {name} is no table; one of a benchmark is [{name}]")
         if Path(name).name != name or name.startswith("."):
             raise BadInput(f"{place}: [{name}] is no name of a folder")
-        if (benchmark := entry.get("benchmark", name)) not in BENCHMARKS:
-            raise BadInput(f"{place}: [{name}]: no benchmark {benchmark}; there are {', '.join(BENCHMARKS)}")
+        if str(benchmark := entry.get("benchmark", name)) not in GENERATORS:
+            raise BadInput(f"{place}: [{name}]: no benchmark {benchmark}; there are {', '.join(GENERATORS)}")
         if not isinstance(entry.get("data"), str):
             raise BadInput(f"{place}: [{name}]: data is not the path of the benchmark's data")
     return content
 
 
-def entries_of(content: Content, place: str, base: Path, common: Mapping[str, Any]) -> list[Entry]:
+def entries_of(content: Content, place: str, base: Path, common: Mapping[str, Any]) -> list[SuiteEntry]:
     """
     Return the entries of a suite.
 
     Args:
         place: the name of the suite, for messages.
         base: the folder of relative paths.
-        common: arguments of all benchmarks.
+        common: settings of all benchmarks.
 
     Raises:
-        UsageFault: an option is one of the command.
-        SystemExit: a benchmark has no such option, or it has another form; as argparse ends a command.
+        BadInput: a benchmark has no such setting, or it cannot have such a value.
     """
     found = []
-    for name, options in content.items():
-        own = f"{place}: [{name}]"
-        benchmark = BENCHMARKS[options.get("benchmark", name)]
-        parser = CommandParser(prog=own, declare=partial(add_benchmark, benchmark), allow_abbrev=False)
-        words = [*words_of(options, own, common), "--", str(base.resolve() / options["data"])]
-        arguments = parser.parse_args(words, argparse.Namespace(**common))
-        for option, value in vars(arguments).items():
-            if isinstance(value, Path):
-                setattr(arguments, option, base.resolve() / value)
-        found.append(Entry(name, benchmark, arguments))
+    for name, entry in content.items():
+        declared = BENCHMARKS[entry.get("benchmark", name)].benchmark
+        assert isinstance(declared, Benchmark)  # `checked` has let in benchmarks of generators only
+        try:
+            own = settings_in(declared.settings, {**given_in(entry), **common})
+        except (BadInput, ValueError) as exc:
+            raise BadInput(f"{place}: [{name}]: {exc}") from exc
+        absolute = {setting: base.resolve() / path for setting, path in paths_of(own).items()}
+        found.append(SuiteEntry(name, declared, replace(own, **absolute)))
     return found
 
 
-def words_of(options: Mapping[str, Any], place: str, common: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the options of an entry as words of the command.  Raises `UsageFault`."""
-    for name, value in options.items():
-        if name in ("benchmark", "data") or value is False:
-            continue
-        if name.replace("-", "_") in OF_THE_COMMAND | common.keys():
-            raise UsageFault(f"{place}: {name} is given to the command, for all benchmarks")
-        for each in value if isinstance(value, list) else [value]:
-            text = json.dumps(each) if isinstance(each, dict) else str(each)
-            yield f"--{name}" if each is True else f"--{name}={text}"
+def given_in(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return the settings of an entry, whose names may have hyphens, as options of the command have.
+
+    Options of metrics are a table `options`, or texts `option` of the form METRIC.OPTION=VALUE.
+
+    Raises:
+        BadInput: a setting is given once for all benchmarks.
+        ValueError: options are not those of metrics.
+    """
+    found = {name.replace("-", "_"): value for name, value in entry.items() if name != "benchmark"}
+    if once := [name for name in found if name in GIVEN_ONCE]:
+        raise BadInput(f"{once[0]} is given to the command, for all benchmarks")
+    texts, options = found.pop("option", []), found.pop("options", {})
+    options = json_object(options if isinstance(options, str) else json.dumps(options))
+    return found | {"options": metric_options(texts if isinstance(texts, list) else [texts], options)}
 
 
 def source_of(folder: Path, name: str) -> Path | None:

@@ -8,9 +8,10 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from scoregate.bench.answers import Answers, Item
-from scoregate.bench.benchmark import Benchmark, Own, own_settings, pictures_of, rows_of
+from scoregate.bench.benchmark import Benchmark, Own, rows_of
 from scoregate.bench.oneig_text import DISTANCE
-from scoregate.bench.suite import Entry
+from scoregate.bench.pictures import pictures_of
+from scoregate.bench.suite import SuiteEntry
 from scoregate.cli.reproduce import flat
 from scoregate.cli.sheet import bytes_of, data_uri
 from scoregate.data.rows import Row
@@ -94,17 +95,16 @@ def latex_of(tables: Mapping[str, Tables]) -> str:
     return "\n\n".join(found)
 
 
-def worst(entry: Entry, most: int) -> str:
+def worst(entry: SuiteEntry, most: int) -> str:
     """
     Return the pictures with the lowest values of each generator, as HTML, below the warnings about all.
 
     A picture has the mean of its values of the benchmark's first figure.  Answers in files have no pictures.
     """
-    own, found = entry.arguments, ""
-    settings = own_settings(entry.benchmark, own)
+    settings, found = entry.benchmark.resolved(entry.settings), ""
     items = {item.id: item for item in entry.benchmark.items(settings)}
-    for name, path in own.generators:
-        file = own.out / f"{entry.benchmark.name}-{name}.jsonl"
+    for name, path in settings.answers.items():
+        file = (settings.out or path) / f"{entry.benchmark.name}-{name}.jsonl"
         if file.exists() and (placed := pictures_of(path, [*items.values()], name)):
             found += "".join(bad(f"{name}: {each}") for each in kinds_of(lines_of(file)))
             chosen = nsmallest(

@@ -1,12 +1,11 @@
-"""`scoregate bench run`: the benchmarks of a suite over generators' folders, as one page with a manifest."""
+"""A run of a suite: its benchmarks over generators' folders, as one page with a manifest."""
 
-import argparse
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -14,20 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from scoregate.answers import is_number
+from scoregate.bench.benchmark import Connect
 from scoregate.bench.data import json_of
-from scoregate.bench.figures import benchmark_tables
-from scoregate.bench.suite import BUILT_IN, Content, Entry, checked, entries_of, source_of, suite_in
+from scoregate.bench.suite import BUILT_IN, Content, SuiteEntry, checked, entries_of, source_of, suite_in
 from scoregate.bench.suite_page import latex_of, page, worst
-from scoregate.cli.arguments import (
-    NO_SCORE,
-    OK,
-    UsageFault,
-    add_concurrency,
-    add_service,
-    add_settings,
-    connected,
-)
-from scoregate.cli.batch import TIMEOUT_S, plan_of
+from scoregate.cli.batch import plan_of
 from scoregate.cli.reproduce import TOLERANCE, flat
 from scoregate.errors import ScoregateError
 from scoregate.evaluation.outcome import Drawings
@@ -35,52 +25,82 @@ from scoregate.progress import say
 from scoregate.records import BadInput, NoResult
 from scoregate.report.formats import NONE, cell
 from scoregate.runs.manifest import digest_of, is_text, used
-from scoregate.settings import VERSION, count, finite
-from scoregate.text import table
+from scoregate.settings import CONCURRENCY, VERSION, count, finite, setting, settings_in, whole
 
 FORM = 1
 RESULTS, TABLES, MANIFEST = "results", "tables.json", "manifest.json"  # of the report
-SETTINGS = ("bootstrap", "seed", "strict")  # of the figures of all benchmarks
-SERVICE = ("concurrency", "base_url", "local", "api_key", "timeout")
+OF_FIGURES = ("bootstrap", "seed", "strict")  # settings on which the figures of all benchmarks depend
 WORST = 6
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the generators, the suite, and the report."""
-    add = parser.add_argument
-    what = "a generator, by default the folder's name: pictures or a file of answers for each benchmark"
-    add("generators", nargs="*", type=generator, metavar="[NAME=]FOLDER", help=what)
-    group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--suite", metavar="SUITE", help=f"a TOML file, or {', '.join(BUILT_IN)}")
-    what = "repeat the run of a manifest, and show what differs"
-    group.add_argument("--again", type=Path, metavar="MANIFEST", help=what)
-    what = "the folder of data (default: that of the suite's file; of a built-in suite the current one)"
-    add("--data", type=Path, metavar="FOLDER", help=what)
-    what = (
-        "the folder of the report, which the same command continues (default report-SUITE; with --again none)"
+@dataclass(frozen=True, kw_only=True)
+class SuiteSettings(Drawings):
+    """The settings of a run of a suite; one of `suite` and `again` is given."""
+
+    generators: Mapping[str, Path] = setting(
+        "of each generator by its name: a folder with pictures or a file of answers for each benchmark",
+        default={},
+        parse=Path,
+        option=False,
     )
-    add("-o", "--out", type=Path, metavar="REPORT", help=what)
-    what = "pictures on the page of each generator and benchmark (default %(default)s)"
-    add("--worst", type=count, default=WORST, metavar="N", help=what)
-    what = "figures of --again within X are equal (default %(default)s)"
-    add("--tolerance", type=finite, default=TOLERANCE, metavar="X", help=what)
-    add("--strict", action="store_true", help="a score that the service warns about is an error")
-    add_settings(parser, Drawings)
-    add_concurrency(parser)
-    add_service(parser)
+    suite: str | None = setting(
+        f"a TOML file, or {', '.join(BUILT_IN)}", default=None, metavar="SUITE", excludes="again"
+    )
+    again: Path | None = setting(
+        "repeat the run of a manifest, and show what differs",
+        default=None,
+        metavar="MANIFEST",
+        parse=Path,
+        excludes="again",
+    )
+    data: Path | None = setting(
+        "the folder of data (default: that of the suite's file; of a built-in suite the current one)",
+        default=None,
+        metavar="FOLDER",
+        parse=Path,
+    )
+    out: Path | None = setting(
+        "the folder of the report, which the same command continues (default report-SUITE; with --again"
+        " none)",
+        "-o",
+        "--out",
+        default=None,
+        metavar="REPORT",
+        parse=Path,
+    )
+    worst: int = setting(
+        "pictures on the page of each generator and benchmark (default %(default)s)",
+        default=WORST,
+        metavar="N",
+        parse=count,
+    )
+    tolerance: float = setting(
+        "figures of --again within X are equal (default %(default)s)",
+        default=TOLERANCE,
+        metavar="X",
+        parse=finite,
+    )
+    strict: bool = setting("a score that the service warns about is an error", default=False)
+    concurrency: int = setting("requests at the same time", default=CONCURRENCY, parse=whole, option=False)
 
 
-def generator(text: str) -> tuple[str, Path]:
-    """Return a generator's name and its folder."""
-    path = Path(text.partition("=")[2] or text)
-    name = text.partition("=")[0] if "=" in text else path.resolve().name
-    if not path.is_dir() or not name or Path(name).name != name:
-        raise argparse.ArgumentTypeError(f"{text}: not FOLDER or NAME=FOLDER, a folder that exists")
-    return name, path
+@dataclass(frozen=True)
+class Differences:
+    """
+    What is not as in a manifest.
+
+    Attributes:
+        facts, figures: rows of a name, the value then and the one now.
+        compared: the number of figures that both have.
+    """
+
+    facts: list[list[str]]
+    figures: list[list[str]]
+    compared: int
 
 
 @dataclass
-class Report:
+class SuiteReport:
     """
     The outcome of a suite.
 
@@ -90,6 +110,7 @@ class Report:
         failed: whether something of this had an error, and was not just missing.
         worst: HTML, by entry.
         facts: of the client, the service and its models, and digests by entry.
+        differences: from the manifest that the run repeats.
     """
 
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -97,86 +118,102 @@ class Report:
     failed: bool = False
     worst: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=lambda: {"client": VERSION, "benchmarks": {}})
+    differences: Differences | None = None
 
-    def leave_out(self, entry: Entry, why: str, generator: str = "all") -> None:
+    def leave_out(self, entry: SuiteEntry, why: str, generator: str = "all") -> None:
         """Note and print why there are no figures."""
         self.left_out.append({"benchmark": entry.name, "generator": generator, "why": why})
         say(f"{entry.name}, {generator}: left out: {why}")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Return 0, or 1 if a benchmark failed, or a figure is not that of the manifest."""
-    then = manifest_in(arguments.again) if arguments.again else None
-    content, base = again(arguments, then) if then else chosen(arguments)
-    names = [name for name, _ in arguments.generators]
-    if not names or len(set(names)) < len(names):
-        raise UsageFault("two generators have one name" if names else "name a generator: [NAME=]FOLDER")
-    if not then:
-        arguments.out = arguments.out or Path(f"report-{Path(arguments.suite).stem}")
-    if then and arguments.out and (arguments.out / MANIFEST).exists():
-        raise UsageFault(f"--out {arguments.out}: --again scores anew, and there is a report already")
-    given = vars(arguments)
-    common = {name: given[name] for name in (*SETTINGS, *SERVICE) if name in given}
-    entries = entries_of(content, arguments.suite, base, common)
+def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
+    """
+    Return the tables of the benchmarks of a suite, and write the report into the folder `out`.
+
+    Args:
+        connect: opens the service, if a generator has pictures.
+
+    Raises:
+        BadInput: the suite, the manifest or the generators are not valid.
+        NoResult: no benchmark has figures.
+    """
+    then = manifest_in(settings.again) if settings.again else None
+    if then and settings.out and (settings.out / MANIFEST).exists():
+        raise BadInput(f"--out {settings.out}: --again scores anew, and there is a report already")
+    settings, content, base = again(settings, then) if then else chosen(settings)
+    if not settings.generators:
+        raise BadInput("name a generator: [NAME=]FOLDER")
+    common = {name: getattr(settings, name) for name in (*OF_FIGURES, "concurrency")}
+    entries = entries_of(content, settings.suite or "", base, common)
     with ExitStack() as stack:
-        out = (arguments.out or Path(stack.enter_context(TemporaryDirectory()))).resolve()
-        report = scored(arguments, entries, out, stack)
+        out = (settings.out or Path(stack.enter_context(TemporaryDirectory()))).resolve()
+        report = scored(settings, entries, out, connect, stack)
         if not report.tables:
             raise NoResult("no benchmark of the suite has figures")
-        written = manifest_of(arguments, content, base, out, report.facts)
-        if arguments.out:
-            write(arguments, out, report, written)
-        same = not then or print_differences(arguments, then, report)
-    return OK if same and not report.failed else NO_SCORE
+        if settings.out:
+            write(settings.out, report, manifest_of(settings, content, base, out, report.facts))
+        report.differences = differences(then, report, settings.tolerance) if then else None
+    return report
 
 
-def chosen(arguments: argparse.Namespace) -> tuple[Content, Path]:
-    """Return the entries of `--suite`, and the folder of their data.  Raises `UsageFault`, `BadInput`."""
-    path = BUILT_IN.get(arguments.suite) or Path(arguments.suite)
+def chosen(settings: SuiteSettings) -> tuple[SuiteSettings, Content, Path]:
+    """Return the settings with a folder of the report, the entries, and the folder of their data."""
+    if settings.suite is None:
+        raise BadInput("name a suite by --suite, or a manifest by --again")
+    path = BUILT_IN.get(settings.suite) or Path(settings.suite)
     if not path.exists():
-        raise UsageFault(f"--suite {path}: no such file, and the built-in suites are {', '.join(BUILT_IN)}")
-    return suite_in(path), arguments.data or (Path() if arguments.suite in BUILT_IN else path.parent)
+        raise BadInput(f"--suite {path}: no such file, and the built-in suites are {', '.join(BUILT_IN)}")
+    base = settings.data or (Path() if settings.suite in BUILT_IN else path.parent)
+    out = settings.out or Path(f"report-{Path(settings.suite).stem}")
+    return replace(settings, out=out), suite_in(path), base
 
 
-def again(arguments: argparse.Namespace, then: Mapping[str, Any]) -> tuple[Content, Path]:
-    """Return the entries of a manifest and the folder of their data, and set its arguments."""
-    folder = arguments.again.parent
-    arguments.suite = then["suite"]
-    if not arguments.generators:
-        arguments.generators = [(name, folder / path) for name, path in then["generators"].items()]
-    for name, value in then["settings"].items():
-        setattr(arguments, name, value)
-    return then["benchmarks"], arguments.data or folder / then["data"]
+def again(settings: SuiteSettings, then: Mapping[str, Any]) -> tuple[SuiteSettings, Content, Path]:
+    """Return the settings of a manifest's run, its entries, and the folder of their data."""
+    assert settings.again
+    folder = settings.again.parent
+    generators = {name: folder / path for name, path in then["generators"].items()}
+    own = vars(settings_in(SuiteSettings, then["settings"]))
+    own = {name: own[name] for name in OF_FIGURES}
+    own |= {"suite": then["suite"], "generators": settings.generators or generators}
+    return (
+        replace(settings, **own),
+        then["benchmarks"],
+        settings.data or folder / then["data"],
+    )
 
 
-def scored(arguments: argparse.Namespace, entries: Sequence[Entry], out: Path, stack: ExitStack) -> Report:
+def scored(
+    settings: SuiteSettings, entries: list[SuiteEntry], out: Path, connect: Connect, stack: ExitStack
+) -> SuiteReport:
     """Return the tables of all benchmarks; one client of *stack* scores the pictures of all."""
-    report, served, client = Report(), dict[str, Any](), None
+    report, served = SuiteReport(), dict[str, Any]()
     sources = {
-        entry.name: {name: source_of(folder, entry.name) for name, folder in arguments.generators}
+        entry.name: {name: source_of(folder, entry.name) for name, folder in settings.generators.items()}
         for entry in entries
     }
     if any(path and path.is_dir() for of_entry in sources.values() for path in of_entry.values()):
-        client = stack.enter_context(connected(arguments, TIMEOUT_S))
+        client = stack.enter_context(connect(strict=settings.strict))
         served = client.models()
+        connect = lambda *, strict: nullcontext(client)  # noqa: E731
     metrics = dict[str, None]()
     for entry in entries:
         if found := usable(entry, sources[entry.name], served.get("metrics", {}), report):
-            own = entry.arguments
-            own.generators, own.out, own.client = [*found.items()], out / RESULTS / entry.name, client
-            tabulate(entry, report, arguments.worst)
+            folder = out / RESULTS / entry.name
+            whole = replace(entry, settings=replace(entry.settings, answers=found, out=folder))
+            tabulate(whole, report, connect, settings.worst)
             report.facts["benchmarks"][entry.name] = {
                 "data": {name: digest_of_all(path) for name, path in entry.data.items()},
                 "pictures": {name: digest_of_all(path) for name, path in found.items()},
             }
-            metrics |= dict.fromkeys(entry.benchmark.reading.metrics if own.out.exists() else ())
+            metrics |= dict.fromkeys(entry.benchmark.reading.metrics if folder.exists() else ())
     if metrics:
         report.facts |= used(served, plan_of(served, [*metrics], {}))
     return report
 
 
 def usable(
-    entry: Entry, sources: Mapping[str, Path | None], served: Mapping[str, Any], report: Report
+    entry: SuiteEntry, sources: Mapping[str, Path | None], served: Mapping[str, Any], report: SuiteReport
 ) -> dict[str, Path]:
     """Return what can be scored or counted, by generator; the report has why the others are left out."""
     if absent := [str(path) for path in entry.data.values() if not path.exists()]:
@@ -194,15 +231,15 @@ def usable(
     return found
 
 
-def tabulate(entry: Entry, report: Report, most: int) -> None:
+def tabulate(entry: SuiteEntry, report: SuiteReport, connect: Connect, most: int) -> None:
     """Add the tables of a benchmark and its worst pictures to the report, or why there are none."""
     say(f"{entry.name}:")
     try:
-        tables = {"benchmark": entry.benchmark.name} | benchmark_tables(entry.benchmark, entry.arguments)
+        tables = {"benchmark": entry.benchmark.name} | entry.benchmark.tables(entry.settings, connect)
         shown = worst(entry, most)
     except ScoregateError:  # of the service, not of this benchmark's files
         raise
-    except (UsageFault, BadInput, OSError) as exc:
+    except (BadInput, OSError) as exc:
         report.failed = True
         report.leave_out(entry, f"failed: {exc}")
     else:
@@ -219,22 +256,23 @@ def digest_of_all(path: Path) -> str:
 
 
 def manifest_of(
-    arguments: argparse.Namespace, content: Content, base: Path, out: Path, facts: Mapping[str, Any]
+    settings: SuiteSettings, content: Content, base: Path, out: Path, facts: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what repeats the run; paths are relative to the folder *out* of the report."""
-    settings = {name: getattr(arguments, name) for name in SETTINGS}
-    words = [f"{name}={path}" for name, path in arguments.generators]
-    words += ["--suite", arguments.suite, "--data", str(base), "--out", str(arguments.out)]
-    words += ["--bootstrap", str(arguments.bootstrap), "--seed", str(arguments.seed)]
+    words = [f"{name}={path}" for name, path in settings.generators.items()]
+    words += ["--suite", str(settings.suite), "--data", str(base), "--out", str(settings.out)]
+    words += ["--bootstrap", str(settings.bootstrap), "--seed", str(settings.seed)]
     return {
         "bench_run": FORM,
-        "command": shlex.join(["scoregate", "bench", "run", *words, *["--strict"] * arguments.strict]),
+        "command": shlex.join(["scoregate", "bench", "run", *words, *["--strict"] * settings.strict]),
         "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "suite": arguments.suite,
+        "suite": settings.suite,
         "benchmarks": content,
         "data": os.path.relpath(base.resolve(), out),
-        "generators": {name: os.path.relpath(path.resolve(), out) for name, path in arguments.generators},
-        "settings": settings,
+        "generators": {
+            name: os.path.relpath(path.resolve(), out) for name, path in settings.generators.items()
+        },
+        "settings": {name: getattr(settings, name) for name in OF_FIGURES},
         "facts": facts,
     }
 
@@ -247,7 +285,7 @@ def manifest_in(path: Path) -> dict[str, Any]:
     try:
         checked(content["benchmarks"], str(path))
         given = [content["suite"], content["data"], *content["generators"].values()]
-        whole = content["settings"].keys() == {*SETTINGS} and isinstance(content["facts"], dict)
+        whole = content["settings"].keys() == {*OF_FIGURES} and isinstance(content["facts"], dict)
     except (KeyError, TypeError, AttributeError):
         whole, given = False, []
     if not (whole and all(map(is_text, given))):
@@ -255,7 +293,7 @@ def manifest_in(path: Path) -> dict[str, Any]:
     return content | {"tables": json_of(path.with_name(TABLES))}
 
 
-def write(arguments: argparse.Namespace, out: Path, report: Report, manifest: Mapping[str, Any]) -> None:
+def write(out: Path, report: SuiteReport, manifest: Mapping[str, Any]) -> None:
     """Write the four files of the report."""
     files = {
         TABLES: json.dumps(report.tables, indent=2, ensure_ascii=False, allow_nan=False),
@@ -266,11 +304,11 @@ def write(arguments: argparse.Namespace, out: Path, report: Report, manifest: Ma
     out.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (out / name).write_text(f"{text}\n", "utf-8", errors="backslashreplace")
-        say(str(arguments.out / name))
+        say(str(out / name))
 
 
-def print_differences(arguments: argparse.Namespace, then: Mapping[str, Any], report: Report) -> bool:
-    """Print facts and figures that are not those of the manifest; return whether all figures are."""
+def differences(then: Mapping[str, Any], report: SuiteReport, tolerance: float) -> Differences:
+    """Return the facts that are not those of a manifest, and the figures that differ by more."""
     before, now = flat(then["facts"]), flat(report.facts)
     facts = [
         [name, before.get(name, NONE), now.get(name, NONE)]
@@ -278,16 +316,12 @@ def print_differences(arguments: argparse.Namespace, then: Mapping[str, Any], re
         if before.get(name) != now.get(name)
     ]
     old, new = dict(figures_in(then["tables"])), dict(figures_in(report.tables))
-    differ = [
+    figures = [
         [name, cell(old.get(name)), cell(new.get(name))]
         for name in dict.fromkeys([*old, *new])
-        if not (name in old and name in new and abs(old[name] - new[name]) <= arguments.tolerance)
+        if not (name in old and name in new and abs(old[name] - new[name]) <= tolerance)
     ]
-    for head, rows in (("PROVENANCE", facts), ("FIGURE", differ)):
-        if rows:
-            print(table([head, "THEN", "NOW"], rows) + "\n")
-    print(f"{len(old.keys() & new.keys())} figures were compared, {len(differ)} differ")
-    return not differ
+    return Differences(facts, figures, len(old.keys() & new.keys()))
 
 
 def figures_in(content: Any, place: str = "") -> Iterator[tuple[str, float]]:

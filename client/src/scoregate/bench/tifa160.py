@@ -1,8 +1,7 @@
 """`scoregate bench tifa160`: 800 pictures of 160 prompts with ratings of TIFA (Hu et al. 2023) or DSG."""
 
-import argparse
 from collections import Counter, defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from scoregate.bench.data import (
-    add_data,
+    JoinSettings,
+    MetricBenchmark,
     first_of,
     joins,
     mark,
@@ -21,11 +21,11 @@ from scoregate.bench.data import (
     worth,
 )
 from scoregate.bench.genai import agreement
-from scoregate.cli.arguments import add_settings
 from scoregate.evaluation import BadInput, Scale, Table
 from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.outcome import OnScale, scale_of
 from scoregate.records import Record
+from scoregate.settings import setting
 
 OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
 MODELS = ("t2i_model", "model_type")  # in the ratings of DSG, and in the copy of t2v_metrics
@@ -38,36 +38,37 @@ GENERATORS = {  # in the ratings of DSG, and in the names of TIFA's pictures
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add_data(
-        parser, "human_annotations_with_scores.json: image_path, human_avg; or tifa160.json, with --likert"
+@dataclass(frozen=True, kw_only=True)
+class Tifa160Settings(OnScale, JoinSettings):
+    """The settings of TIFA160."""
+
+    likert: Path | None = setting(
+        "DSG's ratings in place of human_avg: tifa160-likert-anns.csv, or dsg_tifa160_anns.csv of"
+        " t2v_metrics",
+        default=None,
+        metavar="FILE",
+        parse=Path,
     )
-    add_settings(parser, OnScale)
-    what = (
-        "DSG's ratings in place of human_avg: tifa160-likert-anns.csv, or dsg_tifa160_anns.csv of t2v_metrics"
-    )
-    parser.add_argument("--likert", type=Path, metavar="FILE", help=what)
 
 
-def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+def tables(settings: Tifa160Settings) -> dict[str, Any]:
     """Return the agreement of each metric with people's ratings."""
-    table = table_of(arguments, {"image_path": "image_path"}, {"image_path": "image"})
+    table = table_of(settings, {"image_path": "image_path"}, {"image_path": "image"})
     once(table)
-    if arguments.likert:
-        table, outside = with_likert(table, arguments.likert, scale_of(arguments.scale))
+    if settings.likert:
+        table, outside = with_likert(table, settings.likert, scale_of(settings.scale))
         human = table.numbers("human_avg")
     elif not table.has("human_avg"):
         raise BadInput(f"{table.path}: no column human_avg; name a file of ratings by --likert")
     else:
-        human, outside = on_scale(table.numbers("human_avg"), scale_of(arguments.scale))
+        human, outside = on_scale(table.numbers("human_avg"), scale_of(settings.scale))
 
     def figures(metric: str) -> dict[str, Any]:
-        row = agreement(*table.complete(worth(arguments, table, metric), human))
+        row = agreement(*table.complete(worth(settings, table, metric), human))
         return row | {"dropped": table.dropped, **mark(table)}
 
-    metrics = [name for _, name in metrics_of(arguments, [table], OWN)]
-    rows = of_each(arguments, table.path, metrics, figures, human="human_avg")
+    metrics = [name for _, name in metrics_of(settings, [table], OWN)]
+    rows = of_each(settings, table.path, metrics, figures, human="human_avg")
     return {"out_of_scale": outside, **joins(table), "metrics": rows}
 
 
@@ -110,3 +111,11 @@ def with_likert(table: Table, path: Path, scale: Scale | None) -> tuple[Table, i
     means = [(each, fmean(found[name]) if name in found else None) for each, name in rows]
     records = [Record(each.number, {**each.values, "human_avg": mean}) for each, mean in means]
     return replace(table, records=records), outside
+
+
+TIFA160 = MetricBenchmark(
+    "tifa160",
+    "human_annotations_with_scores.json: image_path, human_avg; or tifa160.json, with --likert",
+    Tifa160Settings,
+    tables,
+)

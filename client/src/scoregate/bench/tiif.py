@@ -6,10 +6,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scoregate.bench.answers import YES_NO, Answer, Answers, Found, Item, Question, given, yes_no
-from scoregate.bench.benchmark import GENERATOR, Benchmark, Figures, Paper, Settings, Values
+from scoregate.bench.answers import GENERATOR, YES_NO, Answer, Answers, Found, Item, Question, given, yes_no
+from scoregate.bench.benchmark import PART, Benchmark, Figures, GeneratorSettings, Paper, Values
 from scoregate.bench.data import json_of, rows_of
-from scoregate.bench.figures import PART
 from scoregate.records import BadInput
 from scoregate.settings import setting
 
@@ -49,7 +48,7 @@ WHOLE = {  # further rows, of all attributes of some groups
 
 
 @dataclass(frozen=True, kw_only=True)
-class TiifSettings(Settings):
+class TiifSettings(GeneratorSettings):
     """The settings of TIIF-Bench."""
 
     set: str = setting("of prompts (default %(default)s)", default=SETS[0], choices=SETS)

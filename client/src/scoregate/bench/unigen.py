@@ -21,9 +21,8 @@ from scoregate.bench.answers import (
     share,
     yes_no_set,
 )
-from scoregate.bench.benchmark import Benchmark, Paper, Settings, Values
+from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import first_of, rows_of
-from scoregate.bench.figures import PART
 from scoregate.records import BadInput, Record, kind
 from scoregate.settings import setting
 
@@ -42,7 +41,7 @@ WORDS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniGenSettings(Settings):
+class UniGenSettings(GeneratorSettings):
     """The settings of UniGenBench++."""
 
     skip_broken: bool = setting(

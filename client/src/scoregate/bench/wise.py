@@ -10,7 +10,7 @@ from typing import Any
 from scoregate.bench.answers import Answer, Answers, Entry, Found, Item, in_rows
 from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
 from scoregate.bench.data import rows_of
-from scoregate.bench.grades import Judged, graded, grades_from, questions_of, rubric
+from scoregate.bench.grades import JudgeSettings, graded, grades_from, questions_of, rubric
 from scoregate.records import BadInput, kind
 
 CATEGORIES = {  # the names of the data, in small letters
@@ -27,13 +27,13 @@ COPIES = ("_rewrite", "merge")  # the ends of names of files that are not the pr
 
 
 @dataclass(frozen=True, kw_only=True)
-class WiseSettings(Judged):
+class WiseSettings(JudgeSettings):
     """The settings of WISE."""
 
     rubric: str = rubric("wise")
 
 
-def items(settings: Judged, outputs: Sequence[str] = tuple(WEIGHTS)) -> list[Item]:
+def items(settings: JudgeSettings, outputs: Sequence[str] = tuple(WEIGHTS)) -> list[Item]:
     """Return the items, with a question for each of the *outputs*.  Raises `BadInput`."""
     files = [settings.data]
     if settings.data.is_dir():
@@ -60,7 +60,7 @@ def category(cell: object) -> str:
     return CATEGORIES[name]
 
 
-def values(settings: Judged, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: JudgeSettings, item: Item, pictures: Sequence[Answers]) -> Values:
     """Return the weighted sum of the grades of each picture, from 0 to 1, by category."""
     weights = WEIGHTS.values()
     return {
@@ -71,7 +71,7 @@ def values(settings: Judged, item: Item, pictures: Sequence[Answers]) -> Values:
     }
 
 
-def whole(shares: Mapping[str, float], settings: Judged, figures: Figures) -> Figures:
+def whole(shares: Mapping[str, float], settings: JudgeSettings, figures: Figures) -> Figures:
     """Return the mean of the categories by their *shares*; none without each of them."""
     if not shares.keys() <= figures.keys():
         return {}

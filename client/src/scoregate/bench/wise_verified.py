@@ -7,7 +7,7 @@ from typing import Any
 
 from scoregate.bench.answers import Answers, Item
 from scoregate.bench.benchmark import Benchmark, Paper, Values
-from scoregate.bench.grades import Judged, grades_from, rubric
+from scoregate.bench.grades import JudgeSettings, grades_from, rubric
 from scoregate.bench.wise import items, released, whole
 from scoregate.records import number as number_in
 
@@ -15,7 +15,7 @@ SHARES = {"culture": 0.4, **dict.fromkeys(("time", "space", "biology", "physics"
 
 
 @dataclass(frozen=True, kw_only=True)
-class WiseVerifiedSettings(Judged):
+class WiseVerifiedSettings(JudgeSettings):
     """The settings of WISE_Verified."""
 
     rubric: str = rubric("wise_verified")

@@ -1,7 +1,6 @@
 """What commands share: exit codes and the errors that lead to them, arguments, and the client."""
 
 import argparse
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING
@@ -13,8 +12,16 @@ from typing import Any, NoReturn, TypeVar
 import scoregate
 from scoregate.data.tiles import GRID_HELP
 from scoregate.local import NOT_LOADED
-from scoregate.records import BadInput, json_or_text, strict_json, toml_of
-from scoregate.settings import VERSION, BadSetting, seconds, shown_fields, whole
+from scoregate.settings import (
+    CONCURRENCY,
+    ORIENT,
+    VERSION,
+    json_object,
+    metric_options,
+    seconds,
+    shown_fields,
+    whole,
+)
 from scoregate.text import shown
 
 OK = 0
@@ -26,7 +33,6 @@ INTERRUPTED = 130
 LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
 
 METRIC = "vqascore"
-ORIENT = ("as_stored", "exif")
 PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
 
@@ -208,6 +214,8 @@ def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
         else:
             more |= {"metavar": as_shown.metavar, "type": as_shown.parse, "choices": as_shown.choices}
             more["default"] = None if required else each.default
+            if as_shown.several and more["default"] is not None:
+                more["default"] = [*more["default"]]  # argparse appends to a copy
             more |= {"action": "append"} if as_shown.several else {}
         to: Any = parser
         if name := as_shown.excludes:
@@ -234,41 +242,12 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
 def add_concurrency(parser: argparse.ArgumentParser) -> None:
     """Declare how many requests are sent concurrently."""
     what = "requests at the same time (default %(default)s)"
-    parser.add_argument("--concurrency", type=whole, default=8, metavar="N", help=what)
-
-
-def json_object(text: str) -> dict[str, dict[str, Any]]:
-    """Parse options by metric."""
-    try:
-        value = strict_json(text)
-    except ValueError as exc:
-        raise BadSetting(f"not JSON ({exc})") from exc
-    if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
-        raise BadSetting('an object of objects, such as {"vqascore": {"output": "logit"}}')
-    return value
+    parser.add_argument("--concurrency", type=whole, default=CONCURRENCY, metavar="N", help=what)
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Return the options of both forms, by metric.  Raises `UsageFault`, `BadInput`, `OSError`."""
-    options = {metric: dict(values) for metric, values in arguments.options.items()}
-    for text in arguments.option:
-        name, equals, value = text.partition("=")
-        metric, dot, option = name.rpartition(".")  # the metric may be an output: METRIC.OUTPUT
-        if not (equals and dot and metric and option):
-            raise UsageFault(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
-        options.setdefault(metric, {})[option] = option_value(value)
-    return options
-
-
-def option_value(text: str) -> Any:
-    """Return the table in the file `@FILE.toml`; another value that is not JSON is a text."""
-    if not (text.startswith("@") and text.endswith(".toml")):
-        return json_or_text(text)
-    table = toml_of(Path(text[1:]))
-    try:
-        return strict_json(json.dumps(table))
-    except (TypeError, ValueError) as exc:
-        raise BadInput(f"{text[1:]}: a value is none of JSON ({exc})") from None
+    """Return the options of both forms, by metric.  Raises `BadInput`, `OSError`."""
+    return metric_options(arguments.option, arguments.options)
 
 
 def metrics_of(arguments: argparse.Namespace) -> list[str]:

@@ -2,77 +2,150 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-from scoregate.cli.arguments import OK, add_commands
+from scoregate.bench import BENCHMARKS, TIMEOUT_S
+from scoregate.bench.benchmark import Benchmark
+from scoregate.bench.data import MetricBenchmark
+from scoregate.cli.arguments import (
+    NO_SCORE,
+    OK,
+    UsageFault,
+    add_commands,
+    add_concurrency,
+    add_options,
+    add_service,
+    add_settings,
+    connected,
+    options_of,
+    settings_of,
+)
 from scoregate.report.formats import FORMATS, printed
+from scoregate.text import table
 
-# A benchmark of metrics is a module with add_arguments(parser) and tables(arguments) -> Content, and one of
-# generators a `Benchmark` that generators.py has by its name.
-METRICS = {
-    "ts2": "T2IscoreScore: rank, separation and delta of metrics, by subset",
-    "geneval": "GenEval: generators by task, their failures by kind, and agreement with people",
-    "genai": "GenAI-Bench: agreement of metrics with ratings, generators by skill, best of N",
-    "winoground": "Winoground: text, image and group score of metrics by tag",
-    "eqben": "EqBen: text, image and group score of metrics by source",
-    "seetrue": "SeeTRUE: AUROC of metrics by source",
-    "tifa160": "TIFA160: agreement of metrics with people's ratings",
-    "gecko2k": "Gecko2K: metrics against people, point by point, side by side and in the generators' order",
-}
-GENERATORS = {
-    "dpg": "DPG-Bench: generators by category, from sheets of pictures",
-    "geneval2": "GenEval 2: generators by skill and by number of atoms",
-    "oneig": "OneIG-Bench, alignment: generators by class, from sheets of pictures",
-    "oneig_text": "OneIG-Bench, text: edit distance, pictures with all text, and words",
-    "longtext": "LongText-Bench: words, or Chinese characters, that pictures show",
-    "cvtg2k": "CVTG-2K: words, edit distance and CLIPScore of pictures with several texts",
-    "compbench": "T2I-CompBench, attributes: generators by category, by P(yes) about noun phrases",
-    "tiif": "TIIF-Bench: generators by attribute, for short and long prompts",
-    "unigen": "UniGenBench++: generators by dimension and test point",
-    "gedit": "GEdit-Bench: editors by task, by a judge of the edit and of the picture",
-    "imgedit": "ImgEdit-Bench: editors by type of edit, by a judge",
-    "kris": "KRIS-Bench: editors by dimension of knowledge, by a judge",
-    "wise": "WISE: generators by category of world knowledge, by a judge",
-    "wise_verified": "WISE_Verified: the same by the authors' update, with one grade",
-}
 RUN = "run"
 SUITES = {RUN: "run a suite of benchmarks of generators: one page with all tables, LaTeX and a manifest"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the benchmarks."""
-    add_commands(parser, "benchmark", METRICS | GENERATORS | SUITES, declare)
+    helps = {name: each.help for name, each in BENCHMARKS.items()}
+    add_commands(parser, "benchmark", helps | SUITES, declare)
 
 
 def declare(name: str, parser: argparse.ArgumentParser) -> None:
     """Import a benchmark and declare its arguments."""
-    if name in GENERATORS:
-        from scoregate.bench.benchmark import add_benchmark
-        from scoregate.bench.figures import benchmark_tables
-        from scoregate.bench.generators import BENCHMARKS
+    if name == RUN:
+        add_suite(parser)
+        return
+    benchmark = BENCHMARKS[name].benchmark
+    add = parser.add_argument
+    if benchmark.data:
+        add("data", type=Path, metavar="DATA", help=benchmark.data)
+    if benchmark.answers:
+        what = benchmark.answers
+        answers = add("answers", nargs="+", default=[], type=named_path, metavar="NAME=PATH", help=what)
+    if isinstance(benchmark, Benchmark):
+        answers.required = False  # for --prompts; with `*` none could stand after an option
+        what = "print a line of JSON for each prompt, with the names of its pictures, in place of the tables"
+        add(
+            "--prompts",
+            dest="run",
+            action="store_const",
+            const=write_prompts,
+            default=argparse.SUPPRESS,
+            help=what,
+        )
+        add_options(parser)
+        add_concurrency(parser)
+        add_service(parser)
+    add_settings(parser, benchmark.settings)
+    add("--json", action="store_true", help="print JSON")
+    add("--format", choices=FORMATS, help="print tables for a paper")
+    add("--table", metavar="NAME", help="print this table only (csv: default the first)")
 
-        benchmark = BENCHMARKS[name]
-        add_benchmark(benchmark, parser)
-        tables = partial(benchmark_tables, benchmark)
-    else:
-        module = import_module(f"scoregate.bench.{'suite_run' if name == RUN else name}")
-        module.add_arguments(parser)
-        if name == RUN:
-            parser.set_defaults(run=module.run)
-            return
-        tables = module.tables
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--format", choices=FORMATS, help="print tables for a paper")
-    parser.add_argument("--table", metavar="NAME", help="print this table only (csv: default the first)")
-    parser.set_defaults(tables=tables)
+
+def own_settings(benchmark: Benchmark[Any] | MetricBenchmark[Any], arguments: argparse.Namespace) -> Any:
+    """Return the settings of a benchmark.  Raises `UsageFault`, `BadInput`, `OSError`."""
+    more: dict[str, Any] = {"data": arguments.data} if benchmark.data else {}
+    more |= {"answers": once_each(arguments.answers)} if benchmark.answers else {}
+    if isinstance(benchmark, Benchmark):
+        more |= {name: getattr(arguments, name) for name in ("orient", "strict", "concurrency")}
+        more["options"] = options_of(arguments)
+    return settings_of(benchmark.settings, arguments, **more)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the tables.  Raises `BadInput` if the data or a column has no information."""
-    content = {"benchmark": arguments.benchmark} | arguments.tables(arguments)
+    benchmark = BENCHMARKS[arguments.benchmark].benchmark
+    tables = benchmark.tables(own_settings(benchmark, arguments), partial(connected, arguments, TIMEOUT_S))
+    content = {"benchmark": benchmark.name} | tables
     if arguments.json:
         print(json.dumps(content, allow_nan=False))
     else:
         print(printed(content, arguments.format or "text", arguments.table))
     return OK
+
+
+def write_prompts(arguments: argparse.Namespace) -> int:
+    """Print what a generator needs of each prompt."""
+    benchmark = BENCHMARKS[arguments.benchmark].benchmark
+    assert isinstance(benchmark, Benchmark)  # others have no such option
+    for line in benchmark.prompts(own_settings(benchmark, arguments)):
+        print(json.dumps(line, ensure_ascii=False))
+    return OK
+
+
+def add_suite(parser: argparse.ArgumentParser) -> None:
+    """Declare the generators, the suite, and the report."""
+    from scoregate.bench.suite_run import SuiteSettings
+
+    what = "a generator, by default the folder's name: pictures or a file of answers for each benchmark"
+    parser.add_argument("generators", nargs="*", type=named_folder, metavar="[NAME=]FOLDER", help=what)
+    add_settings(parser, SuiteSettings)
+    add_concurrency(parser)
+    add_service(parser)
+    parser.set_defaults(run=run_of_suite)
+
+
+def run_of_suite(arguments: argparse.Namespace) -> int:
+    """Return 0, or 1 if a benchmark failed, or a figure is not that of the manifest."""
+    from scoregate.bench.suite_run import SuiteSettings, run_suite
+
+    more = {"generators": once_each(arguments.generators), "concurrency": arguments.concurrency}
+    settings = settings_of(SuiteSettings, arguments, **more)
+    report = run_suite(settings, partial(connected, arguments, TIMEOUT_S))
+    differ = report.differences
+    if differ:
+        for head, rows in (("PROVENANCE", differ.facts), ("FIGURE", differ.figures)):
+            if rows:
+                print(table([head, "THEN", "NOW"], rows) + "\n")
+        print(f"{differ.compared} figures were compared, {len(differ.figures)} differ")
+    return NO_SCORE if report.failed or (differ and differ.figures) else OK
+
+
+def once_each(pairs: Sequence[tuple[str, Path]]) -> dict[str, Path]:
+    """Return the path of each generator.  Raises `UsageFault` if two have one name."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise UsageFault("two generators have one name")
+    return found
+
+
+def named_path(text: str) -> tuple[str, Path]:
+    """Return a name and its path."""
+    name, equals, path = text.partition("=")
+    if not (equals and name and path):
+        raise argparse.ArgumentTypeError("of the form NAME=PATH")
+    return name, Path(path)
+
+
+def named_folder(text: str) -> tuple[str, Path]:
+    """Return a generator's name and its folder."""
+    path = Path(text.partition("=")[2] or text)
+    name = text.partition("=")[0] if "=" in text else path.resolve().name
+    if not path.is_dir() or not name or Path(name).name != name:
+        raise argparse.ArgumentTypeError(f"{text}: not FOLDER or NAME=FOLDER, a folder that exists")
+    return name, path

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scoregate.bench.answers import Item
-from scoregate.bench.benchmark import pictures_in
+from scoregate.bench.pictures import pictures_in
 from tests.unit.client.bench.test_dpg import row
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from scoregate.bench.answers import Item
-from scoregate.bench.benchmark import pictures_in
+from scoregate.bench.pictures import pictures_in
 from scoregate.cli.main import main
 
 CATEGORIES = ("color", "shape", "texture")

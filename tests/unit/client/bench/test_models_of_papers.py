@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from scoregate.bench.answers import Found, Item
+from scoregate.bench.benchmark import cautions
 from scoregate.bench.compbench import COMPBENCH
-from scoregate.bench.figures import cautions
 from scoregate.bench.gedit import GEDIT
 from scoregate.bench.geneval2 import GENEVAL2
 from scoregate.bench.imgedit import IMGEDIT

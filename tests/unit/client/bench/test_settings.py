@@ -1,58 +1,120 @@
-"""The benchmarks of generators by name, and their typed settings."""
+"""The benchmarks by name, their typed settings, and `scoregate.bench.run`."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from scoregate.bench.benchmark import add_benchmark, own_settings
-from scoregate.bench.generators import BENCHMARKS
+import scoregate.bench
+from scoregate.bench import BENCHMARKS, GENERATORS
+from scoregate.bench.benchmark import Benchmark
 from scoregate.cli.arguments import CommandParser
-from scoregate.cli.bench import GENERATORS
+from scoregate.cli.bench import declare, own_settings
+from scoregate.records import BadInput
 from tests.unit.client.bench.test_dpg import row
 
+FILES = {
+    "oneig": {"questions": Path("q")},
+    "geneval": {"answers": {"A": Path("a")}},
+    "winoground": {"scores": (Path("s"),)},
+    "eqben": {"scores": (Path("s"),)},
+}
 
-def test_each_benchmark_of_the_command_has_its_own():
-    """In the order of the help."""
-    assert [*GENERATORS] == [*BENCHMARKS]
-    assert [*GENERATORS] == [each.name for each in BENCHMARKS.values()]
+
+def parsed(name, *words):
+    """The settings that arguments of the command give."""
+    benchmark = BENCHMARKS[name].benchmark
+    arguments = CommandParser(prog=name, declare=partial(declare, name)).parse_args(words)
+    return own_settings(benchmark, arguments)
 
 
-@pytest.mark.parametrize("name", [name for name in BENCHMARKS if name != "oneig_text"])
+def test_each_benchmark_is_declared_in_the_file_of_its_name():
+    """One of generators is a `Benchmark`."""
+    assert [*BENCHMARKS] == [each.benchmark.name for each in BENCHMARKS.values()]
+    assert [*GENERATORS] == [
+        name for name, each in BENCHMARKS.items() if isinstance(each.benchmark, Benchmark)
+    ]
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
 def test_the_command_has_the_defaults_of_the_settings(name):
     """Both give the same figures; each setting is an argument."""
-    benchmark = BENCHMARKS[name]
-    required = {"questions": Path("q")} if name == "oneig" else {}
-    words = [f"--{option}={value}" for option, value in required.items()]
-    arguments = CommandParser(prog=name, declare=partial(add_benchmark, benchmark)).parse_args(
-        ["data", *words]
-    )
-    own = benchmark.settings(data=Path("data"), **required)
+    benchmark, more = BENCHMARKS[name].benchmark, FILES.get(name, {})
+    words = ["data"] if benchmark.data else []
+    words += ["A=a"] if name == "geneval" else []
+    words += [f"--{key}={'s' if key == 'scores' else 'q'}" for key in more if key != "answers"]
+    data = {"data": Path("data")} if benchmark.data else {}
 
-    assert own == replace(own_settings(benchmark, arguments), generators=())
+    assert benchmark.settings(**data, **more) == parsed(name, *words)
 
 
 def test_a_default_may_depend_on_the_data(written):
     """The cap of the text score is that of the language of the prompts."""
-    benchmark, found = BENCHMARKS["oneig_text"], []
+    benchmark, found = BENCHMARKS["oneig_text"].benchmark, []
     for column in ("prompt_en", "prompt_cn"):
         data = written([{"id": "0", column: "p", "text_content": "['a']"}], f"{column}.csv")
-        for more in ([], ["--cap", "7"]):
-            arguments = CommandParser(prog="t", declare=partial(add_benchmark, benchmark)).parse_args(
-                [data, *more]
-            )
-            found.append(own_settings(benchmark, arguments).cap)
+        both = [parsed("oneig_text", str(data), *more) for more in ([], ["--cap", "7"])]
+        found += [benchmark.resolved(each).cap for each in both]
 
     assert [100, 7, 50, 7] == found
 
 
 def test_items_are_made_from_settings_without_a_command(written):
     """With the defaults of the class."""
-    benchmark = BENCHMARKS["dpg"]
+    benchmark = BENCHMARKS["dpg"].benchmark
     settings = benchmark.settings(data=Path(written([row("x", 1), row("x", 2)], "d.csv")))
     [item] = benchmark.items(settings)
 
     values = benchmark.values(settings, item, [{2: "yes"}])
 
     assert {"overall": [1.0], "entity": [1.0], "categories: entity - whole": [1.0]} == values
+
+
+@pytest.fixture
+def files(written):
+    """Data of DPG-Bench, and answers about one picture."""
+    data = written([row("x", 1), row("x", 2)], "d.csv")
+    return {"data": str(data), "answers": {"A": written([{"item": "x", "answer": "yes"}], "a.csv")}}
+
+
+def test_the_function_returns_what_the_command_prints(files, bench):
+    """Paths may be texts; settings are those of the command."""
+    [(name, path)] = files["answers"].items()
+    found = scoregate.bench.run("dpg", **files, seed=3, dependencies="none")
+
+    assert bench("dpg", files["data"], f"{name}={path}", "--seed", "3", "--dependencies", "none") == found
+    assert "dpg" == found["benchmark"]
+
+
+def test_answers_in_files_need_no_service(files, monkeypatch):
+    """The client is opened when pictures have to be scored."""
+    monkeypatch.setenv("SCOREGATE_BASE_URL", "not an address")
+
+    assert 1 == scoregate.bench.run("dpg", **files)["prompts"]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "line"),
+    [
+        ("dgp", {}, "no benchmark dgp; there are ts2, "),
+        ("dpg", {"seeds": 1}, "seeds: no such setting; there are "),
+        ("dpg", {"answers": {}}, "name a generator"),
+        ("dpg", {"dependencies": "all"}, "dependencies: 'all': choose from released, direct, none"),
+        ("dpg", {"bootstrap": -1}, "bootstrap: -1: a whole number from 0"),
+        ("dpg", {"first_row": "yes"}, "first_row: 'yes' is neither true nor false"),
+        ("dpg", {"seed": True}, "seed: True: neither a text nor a number"),
+        ("wise", {"rubric": {"a": []}}, "rubric: {'a': []}: neither a text nor a number"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(files, name, more, line):
+    """With what it can be."""
+    with pytest.raises(BadInput) as caught:
+        scoregate.bench.run(name, **files | more)
+
+    assert line in str(caught.value)
+
+
+def test_data_that_are_not_given_are_named():
+    """Before anything is read."""
+    with pytest.raises(BadInput, match="data is missing"):
+        scoregate.bench.run("dpg", answers={"A": "a.csv"})
