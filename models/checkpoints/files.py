@@ -66,13 +66,13 @@ def built(path: Path, kind: type, given: Mapping[str, Any]) -> Any:
 
 # --- configuration and words --------------------------------------------------------------------
 
-CONFIG = "config.json"  # of transformers, and of CLIP-FlanT5
+CONFIG = "config.json"  # transformers and CLIP-FlanT5 have it
 OPEN_CLIP_CONFIG = "open_clip_config.json"
 PREPROCESSOR = "preprocessor_config.json"
 PROCESSOR = "processor_config.json"  # all processors of a model, as newer versions of transformers save them
 TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
-CLIP_VOCABULARY = "vocab.json"  # of a CLIP's tokenizer, in older checkpoints
+CLIP_VOCABULARY = "vocab.json"  # older checkpoints of CLIPs have it for a tokenizer
 PIECES = "spiece.model"  # SentencePiece's
 # Everything that transformers may build a tokenizer from.
 TOKENIZER_FILES = (
@@ -91,11 +91,11 @@ VOCABULARY = "vocabulary.txt"  # the only words that a small model was taught
 
 # --- weights ------------------------------------------------------------------------------------
 
-# Of transformers, whole or sharded with an index; the first that exists is read.
+# Weights of transformers are whole, or sharded with an index; the first that exists is read.
 TRANSFORMERS_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-INDEX = ".index.json"  # added to the name of the whole file
+INDEX_SUFFIX = ".index.json"  # added to the name of the whole file
 
-# Of open_clip's own layout, in the order of open_clip's own search.
+# Weights in open_clip's own layout stand in the order in which open_clip searches them.
 OPEN_CLIP_WEIGHTS = (
     "open_clip_model.safetensors",
     "open_clip_pytorch_model.safetensors",
@@ -114,7 +114,7 @@ FETCHED_FIRST = (CONFIG, OPEN_CLIP_CONFIG)  # they show the commit
 FETCHED_WEIGHTS = ("*.safetensors", "*pytorch_model*.bin")
 FETCHED = ("*.json", *FETCHED_WEIGHTS, "*.model")
 
-# Of a CLIP's repository, which may hold the same weights several times: the first that exists.
+# A CLIP's repository may hold the same weights several times; the first that exists is fetched.
 CLIP_FETCHED = ("*.json", "*.txt", "*.model")
 CLIP_HUB_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")  # open_clip's own on a hub
 CLIP_FETCHED_WEIGHTS = (*CLIP_HUB_WEIGHTS, "model*.safetensors", "pytorch_model*.bin")
@@ -133,7 +133,7 @@ def weight_files(directory: Path) -> list[Path]:
     for name in TRANSFORMERS_WEIGHTS:
         if (directory / name).is_file():
             return [directory / name]
-        index = directory / f"{name}{INDEX}"
+        index = directory / f"{name}{INDEX_SUFFIX}"
         if index.is_file():
             return shards(index)
     raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(TRANSFORMERS_WEIGHTS)})")

@@ -34,10 +34,10 @@ log = logging.getLogger("scoregate.checkpoints")
 DEMO = Path(__file__).parents[1] / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 COMMIT = re.compile(r"[0-9a-f]{40}")
-UNSENT = ("LocalProtocolError", "UnicodeEncodeError")
+UNSENT_ERRORS = ("LocalProtocolError", "UnicodeEncodeError")
 # A commit, or the name of a branch or tag as Git has them; the hub's library reads a file of that name.
 REVISION = re.compile(r"(?!.*\.\.)\w[\w.-]{0,99}(/\w[\w.-]{0,99}){0,9}", re.ASCII)
-SHORT = re.compile(r"[0-9a-f]{7,39}")
+SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def hub_fault(repository: str, exc: Exception) -> str:
         return f"{at} has no such repository, or a private one. Correct the name, or run `hf auth login`."
     if isinstance(exc, RevisionNotFoundError):
         return f"it has no such revision. Correct it; {command} without one gets the newest."
-    if any(type(each).__name__ in UNSENT for each in chain):  # whose text may hold the token
+    if any(type(each).__name__ in UNSENT_ERRORS for each in chain):  # the error's text may hold the token
         return "HF_TOKEN has a character that no header can carry. Set it anew, or run `hf auth login`."
     if passes(exc):
         [*_, last] = filter(is_passing, chain)
@@ -246,15 +246,15 @@ def named(revision: str) -> str | None:
         raise CheckpointError(
             f"revision: {revision[:80]!r} is neither a commit nor the name of a branch or tag"
         )
-    return None if SHORT.fullmatch(revision) else revision or None
+    return None if SHORT_COMMIT.fullmatch(revision) else revision or None
 
 
 def is_commit(directory: Path, revision: str) -> bool:
     """Return True unless *revision* is an abbreviated commit other than that of *directory*."""
-    return not SHORT.fullmatch(revision) or directory.name.startswith(revision)
+    return not SHORT_COMMIT.fullmatch(revision) or directory.name.startswith(revision)
 
 
-FORM = re.compile(r"hf-hub:([A-Za-z0-9][\w.-]*/[\w.-]+)(?:@([0-9a-f]{40}))?/([^/]+)")
+HUB_FILE = re.compile(r"hf-hub:([A-Za-z0-9][\w.-]*/[\w.-]+)(?:@([0-9a-f]{40}))?/([^/]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ class HubFile:
 
 def hub_file(setting: str) -> HubFile | None:
     """Return the file of the hub that *setting* names; None if it names none."""
-    found = FORM.fullmatch(setting)
+    found = HUB_FILE.fullmatch(setting)
     return HubFile(found[1], found[2] or "", found[3]) if found else None
 
 
@@ -301,7 +301,7 @@ def path_of(setting: str) -> Path:
     return file.downloaded() if file else Path(setting).expanduser()
 
 
-ANSWER_S = 10.0
+HUB_TIMEOUT_S = 10.0
 
 
 def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) -> int:
@@ -321,7 +321,7 @@ def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) ->
     patterns = [[*CLIP_FETCHED, weights] for weights in CLIP_FETCHED_WEIGHTS] if clip else [[*FETCHED]]
     try:
         # Unlike the list of files, this is not retried: a hub that is away is known at once.
-        commit = huggingface_hub.model_info(repository, revision=wanted_revision, timeout=ANSWER_S).sha
+        commit = huggingface_hub.model_info(repository, revision=wanted_revision, timeout=HUB_TIMEOUT_S).sha
         for wanted in patterns:
             files = huggingface_hub.snapshot_download(
                 repository, revision=commit, allow_patterns=wanted, dry_run=True

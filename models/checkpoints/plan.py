@@ -11,7 +11,7 @@ from models.checkpoints.weights import num_parameters
 from models.core.family import Plan
 from models.core.settings import LocalSettings
 
-NONE: Mapping[str, int] = MappingProxyType({})
+NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
 
 def plan(settings: LocalSettings, weights: Callable[[Path], Iterable[Path]]) -> Plan:
@@ -32,7 +32,7 @@ def plan(settings: LocalSettings, weights: Callable[[Path], Iterable[Path]]) -> 
 
 
 def plan_checkpoint(
-    checkpoint: str, revision: str, count: Callable[[Path], int], published: Mapping[str, int] = NONE
+    checkpoint: str, revision: str, count: Callable[[Path], int], published: Mapping[str, int] = NO_SIZES
 ) -> Plan:
     """
     Return the plan of a directory or of a repository on the hub, without a request.

@@ -41,7 +41,7 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, *model_types
             local_files_only=True,
             trust_remote_code=False,
             use_safetensors=True,
-            ignore_mismatched_sizes=True,  # or an error that names none of them would be raised
+            ignore_mismatched_sizes=True,  # otherwise the error names none of them
             output_loading_info=True,
         )
     except Exception as exc:  # a broken configuration or file fails in many ways
@@ -104,7 +104,7 @@ def load_state(
 
 def load_processor(kind: Any, directory: Path) -> Any:
     """Load the image processor of transformers in *directory*.  Raises `CheckpointError`."""
-    whole = directory / PROCESSOR  # of newer versions of transformers
+    whole = directory / PROCESSOR  # newer versions of transformers write it
     path = whole if whole.is_file() else directory / PREPROCESSOR
     read_json(path)
     try:

@@ -75,7 +75,7 @@ def read_file(path: Path, device: str, *, mapped: bool = False) -> dict[str, tor
     """
     try:
         if path.suffix != ".safetensors":
-            mapped = mapped and is_zipfile(path)  # not so before PyTorch 1.6
+            mapped = mapped and is_zipfile(path)  # PyTorch before 1.6 wrote no zip file
             held = torch.load(path, map_location=device, weights_only=True, mmap=mapped)
         elif device == "meta":
             with safe_open(path, "pt") as file:
@@ -94,7 +94,7 @@ def read_file(path: Path, device: str, *, mapped: bool = False) -> dict[str, tor
         raise CheckpointError(f"{path}: cannot be read as weights: {reason}") from exc
     if not isinstance(held, dict):
         raise CheckpointError(f"{path}: contains no named weights")
-    inner = (held.get(name) for name in ("state_dict", "model"))  # as training scripts save it
+    inner = (held.get(name) for name in ("state_dict", "model"))  # training scripts save it so
     tensors: dict[str, torch.Tensor] = next((each for each in inner if isinstance(each, dict)), held)
     if not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
         raise CheckpointError(f"{path}: contains values that are not tensors")

@@ -26,7 +26,7 @@ class ModelError(Exception):
     """A call cannot be answered.  The message describes the fault of the call, without its content."""
 
 
-NOT_FINITE = "the model's output is not finite"  # of a `ModelError`
+NOT_FINITE = "the model's output is not finite"  # the text of a `ModelError`
 
 
 class Temporary(Exception):

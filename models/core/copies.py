@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from models.core.contract import CheckpointError, Model, ModelInfo, Prepared
-from models.core.settings import ALL, DeviceSettings, ModelSettings
+from models.core.settings import ALL_DEVICES, DeviceSettings, ModelSettings
 
 
 class Copies:
@@ -49,7 +49,7 @@ def devices_of(table: ModelSettings) -> tuple[str, ...]:
         CheckpointError: the table names all GPUs, and none is visible.
     """
     if isinstance(table, DeviceSettings) and table.devices:
-        return visible_gpus() if table.devices == (ALL,) else table.devices
+        return visible_gpus() if table.devices == (ALL_DEVICES,) else table.devices
     device = getattr(table, "device", "")
     return (device,) if device else ()
 

@@ -11,7 +11,7 @@ from models.images.image import Image
 
 PICTURE = Image.of(PIL.Image.new("RGB", (112, 112), (220, 20, 20)))
 OTHER_PICTURE = Image.of(PIL.Image.new("RGB", (112, 112), (20, 20, 220)))
-TEXTS = ("a red picture", "a blue picture")  # of which one is true
+TEXTS = ("a red picture", "a blue picture")  # one of them is true
 
 TOLERANCE = 0.05  # bfloat16 and other calls in the same batch change a probability by less
 

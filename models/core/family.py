@@ -11,8 +11,9 @@ from models.core.settings import ModelSettings
 
 Loaded = Model | RemoteModel
 
-PLANNER = "models.checkpoints.plan:plan"  # of a checkpoint in a directory or on the hub; imports torch
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # per number
+# It plans a checkpoint in a directory or on the hub, and imports torch.
+CHECKPOINT_PLANNER = "models.checkpoints.plan:plan"
+BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Family:
             table = on_first(settings)
             if self.planner:
                 return cast(Plan, found(self.planner)(table))
-            return cast(Plan, found(PLANNER)(table, found(self.weights)))
+            return cast(Plan, found(CHECKPOINT_PLANNER)(table, found(self.weights)))
 
         return cast(Plan, named(name, work))
 

@@ -12,7 +12,7 @@ from models.core.contract import CheckpointAway, CheckpointError
 from models.core.passing import passes
 
 MEMINFO = Path("/proc/meminfo")
-OTHERS = ("builtins", "functools", "numpy", "threading", "tokenizers", "torch", "transformers")
+WEIGHTLESS_PACKAGES = ("builtins", "functools", "numpy", "threading", "tokenizers", "torch", "transformers")
 """Packages whose objects hold no weights, except for networks."""
 
 Kept = list[tuple[torch.Tensor, torch.device, torch.Tensor]]
@@ -77,7 +77,7 @@ class Offloaded:
         try:
             for tensor, device, host in self._kept:
                 tensor.data = host if device.type == "cpu" else host.to(device)
-        except Exception:  # such as `torch.OutOfMemoryError`
+        except Exception:  # torch raises `torch.OutOfMemoryError`, for example
             empty([tensor for tensor, _, _ in self._kept])
             raise
         self._kept.clear()
@@ -125,7 +125,7 @@ def parts_of(value: Any) -> Iterator[Any]:
         yield from value.values()
     elif isinstance(value, list | tuple | set):
         yield from value
-    elif type(value).__module__.partition(".")[0] not in OTHERS:
+    elif type(value).__module__.partition(".")[0] not in WEIGHTLESS_PACKAGES:
         yield from vars(value).values() if hasattr(value, "__dict__") else ()
         if is_dataclass(value):  # it may have slots
             yield from (getattr(value, field.name, None) for field in fields(value))

@@ -4,18 +4,18 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-MAX_LENGTH = 200  # characters of the exception's message
-LISTED = 4  # names of each kind in a message
+MAX_CHARACTERS = 200  # characters of the exception's message
+MAX_NAMES = 4  # names of each kind in a message
 
 
 def in_short(exc: BaseException) -> str:
     """Return type and message of an exception as one line of limited length."""
-    return f"{type(exc).__name__}: {' '.join(str(exc).split())[:MAX_LENGTH]}"
+    return f"{type(exc).__name__}: {' '.join(str(exc).split())[:MAX_CHARACTERS]}"
 
 
 def listed(names: Sequence[str]) -> str:
     """Join the first few of *names*."""
-    return ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
+    return ", ".join(names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")
 
 
 @contextmanager

@@ -7,11 +7,11 @@ from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
 from models.core.contract import Temporary
 
-AWAY = (ConnectionError, TimeoutError, socket.gaierror)
+AWAY_ERRORS = (ConnectionError, TimeoutError, socket.gaierror)
 # Base classes of such errors in HTTP clients and torch, which may not be installed.
-AWAY_BY_NAME = {"TransportError", "OutOfMemoryError"}
-NEVER_BY_NAME = {"UnsupportedProtocol", "LocalProtocolError"}  # such errors that a setting causes
-TOO_MANY, BROKEN = 429, 500  # statuses
+AWAY_ERROR_NAMES = {"TransportError", "OutOfMemoryError"}
+LASTING_ERROR_NAMES = {"UnsupportedProtocol", "LocalProtocolError"}  # a setting causes them
+TOO_MANY_REQUESTS, SERVER_ERROR = 429, 500  # statuses
 
 
 def passes(exc: BaseException) -> bool:
@@ -25,10 +25,10 @@ def passes(exc: BaseException) -> bool:
 def is_passing(exc: BaseException) -> bool:
     """Return True if *exc* itself is temporary, whatever its cause."""
     if isinstance(exc, HfHubHTTPError):
-        return exc.response.status_code == TOO_MANY or exc.response.status_code >= BROKEN
+        return exc.response.status_code == TOO_MANY_REQUESTS or exc.response.status_code >= SERVER_ERROR
     names = {kind.__name__ for kind in type(exc).__mro__}
-    away = isinstance(exc, (*AWAY, Temporary, MemoryError)) or bool(names & AWAY_BY_NAME)
-    return away and not names & NEVER_BY_NAME
+    away = isinstance(exc, (*AWAY_ERRORS, Temporary, MemoryError)) or bool(names & AWAY_ERROR_NAMES)
+    return away and not names & LASTING_ERROR_NAMES
 
 
 def causes(exc: BaseException | None) -> Iterator[BaseException]:

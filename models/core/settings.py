@@ -32,7 +32,7 @@ def http_address(address: str) -> str:
     plain = address.isascii() and address.isprintable() and ADDRESS.fullmatch(address)
     try:
         usable = bool(plain and urlsplit(address).hostname and urlsplit(address).port != 0)
-    except ValueError:  # of the port, or of an IPv6 address
+    except ValueError:  # the port or an IPv6 address is wrong
         usable = False
     if address and not usable:
         raise ValueError(
@@ -138,15 +138,15 @@ class PlacedSettings(ModelSettings):
         return self
 
 
-ALL: Final = "all"
+ALL_DEVICES: Final = "all"
 
 
 def as_names(devices: Any) -> Any:
     """Return "all" as a list of one name.  Raise an error for any other single name."""
-    if isinstance(devices, str) and devices != ALL:
+    if isinstance(devices, str) and devices != ALL_DEVICES:
         # The type with which pydantic refuses it: an environment variable is read as JSON then.
         raise PydanticCustomError("tuple_type", 'give a list, such as ["cuda:0", "cuda:1"], or "all"')
-    return (ALL,) if devices == ALL else devices
+    return (ALL_DEVICES,) if devices == ALL_DEVICES else devices
 
 
 def numbered(device: str) -> str:
@@ -171,7 +171,7 @@ class DeviceSettings(PlacedSettings):
             raise ValueError('devices: names none; give a list of devices, or "all"')
         if self.devices and len(set(map(numbered, self.devices))) < len(self.devices):
             raise ValueError("devices: names one twice; without a number it is the first one")
-        if self.devices and ALL in self.devices and len(self.devices) > 1:
+        if self.devices and ALL_DEVICES in self.devices and len(self.devices) > 1:
             raise ValueError('devices: "all" stands alone')
         return self
 
@@ -214,7 +214,7 @@ class RemoteSettings(ModelSettings):
     model: str = Field("", description="Name of the model on the server.")
     api_key_env: Annotated[str, NOT_IN_RECIPE] = Field(
         "",
-        pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$",  # so that a key in its place is not quoted
+        pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$",  # a key in its place must not be quoted
         description="The variable that holds the server's key.",
     )
     timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(

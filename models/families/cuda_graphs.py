@@ -8,7 +8,7 @@ import torch
 
 cuda: Any = torch.cuda  # partly not typed
 
-MOST_SHAPES = 64  # graphs of a part at a time; each holds its inputs and its result
+MAX_SHAPES = 64  # graphs of a part at a time; each holds its inputs and its result
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Graphed:
             return self._run(part, *given)
         shapes = tuple(each.shape for each in given)
         if shapes not in self._graphs:
-            if len(self._graphs) == MOST_SHAPES:
+            if len(self._graphs) == MAX_SHAPES:
                 del self._graphs[next(iter(self._graphs))]
             self._graphs[shapes] = self._capture(part, given)
         captured = self._graphs[shapes]

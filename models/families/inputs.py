@@ -81,7 +81,7 @@ def upload(rows: Sequence[torch.Tensor], device: torch.device) -> torch.Tensor:
     with cuda.stream(copies):
         copied = pinned.to(device, non_blocking=True)
     kernels.wait_stream(copies)
-    copied.record_stream(kernels)  # or its memory would be free for the next copy while kernels read it
+    copied.record_stream(kernels)  # its memory must not be free for the next copy while kernels read it
     return copied
 
 

@@ -14,9 +14,9 @@ from torch import nn
 from models.checkpoints.weights import mismatch
 from models.core.contract import CheckpointError
 
-SINGLE = "weight"  # of the single layer
-HIDDEN = (0, 2, 4, 6)  # the layers before the last
-LAST = 7
+SINGLE_WEIGHT = "weight"
+HIDDEN_PLACES = (0, 2, 4, 6)
+LAST_PLACE = 7
 
 
 class Layers(nn.Module):
@@ -24,8 +24,10 @@ class Layers(nn.Module):
 
     def __init__(self, widths: list[int]) -> None:
         super().__init__()
-        places: list[nn.Module] = [nn.Identity() for _ in range(LAST + 1)]
-        for place, width, following in zip((*HIDDEN, LAST), widths, (*widths[1:], 1), strict=True):
+        places: list[nn.Module] = [nn.Identity() for _ in range(LAST_PLACE + 1)]
+        for place, width, following in zip(
+            (*HIDDEN_PLACES, LAST_PLACE), widths, (*widths[1:], 1), strict=True
+        ):
             places[place] = nn.Linear(width, following)
         self.layers = nn.Sequential(*places)
 
@@ -46,11 +48,17 @@ def linear_head(tensors: Mapping[str, torch.Tensor], path: Path) -> nn.Module:
         CheckpointError: no such head has these tensors.
     """
     sizes = {name: tuple(tensor.shape) for name, tensor in tensors.items() if tensor.ndim == 2}
-    names = [SINGLE] if SINGLE in sizes else [f"layers.{place}.weight" for place in HIDDEN]
+    names = (
+        [SINGLE_WEIGHT] if SINGLE_WEIGHT in sizes else [f"layers.{place}.weight" for place in HIDDEN_PLACES]
+    )
     if absent := [name for name in names if 0 in sizes.get(name, (0,))]:
         raise CheckpointError(f"{path}: not a head of linear layers: {absent[0]} is missing, or no matrix")
     width = sizes[names[0]][1]
-    head = nn.Linear(width, 1) if names == [SINGLE] else Layers([width, *(sizes[name][0] for name in names)])
+    head = (
+        nn.Linear(width, 1)
+        if names == [SINGLE_WEIGHT]
+        else Layers([width, *(sizes[name][0] for name in names)])
+    )
     if wrong := mismatch(tensors, head.state_dict()):
         raise CheckpointError(f"{path}: not a head of linear layers: {wrong}")
     return head

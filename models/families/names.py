@@ -23,9 +23,9 @@ Table = dict[str, Any]
 
 DEMO = "demo:"
 SERVED = "openai:"
-QUICK = "-quickgelu"  # at the end of the names of open_clip's architectures with this activation
+QUICKGELU_SUFFIX = "-quickgelu"  # open_clip's architectures with this activation end so
 NAME_AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE | re.DOTALL)
-SEES = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
+VISION_WORDS = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
 
 
 def accepted() -> str:
@@ -84,7 +84,7 @@ def served(name: str, role: str) -> Table:
         path = urlsplit(http_address(url)).path
     except ValueError as exc:
         raise CheckpointError(f"{SERVED}{model}@URL: the URL {exc}") from exc
-    role = role or ("vqa" if SEES.search(model) else "questions")
+    role = role or ("vqa" if VISION_WORDS.search(model) else "questions")
     known = served_families(families().values())
     if role not in known:
         raise CheckpointError(f"{role}={SERVED}{model}: the role must be one of {', '.join(known)}")
@@ -116,7 +116,7 @@ def check_activation(name: str, model: str, tag: str) -> None:
     quick = bool(open_clip.get_pretrained_cfg(model, tag).get("quick_gelu"))
     if quick == bool((open_clip.get_model_config(model) or {}).get("quick_gelu")):
         return
-    other = f"{model}{QUICK}" if quick else model.removesuffix(QUICK)
+    other = f"{model}{QUICKGELU_SUFFIX}" if quick else model.removesuffix(QUICKGELU_SUFFIX)
     use = f"; use {other}:{tag}" if other in open_clip.list_models() else ""
     raise CheckpointError(
         f"--model {name}: the weights {tag} were trained {'with' if quick else 'without'} QuickGELU, unlike"

@@ -18,10 +18,10 @@ from models.core.contract import CheckpointError
 from models.core.messages import in_short
 from models.images.pixels import CLIP_MEAN, CLIP_STD, looked_up
 
-KIND = re.compile(r"CLIP(ImageProcessor|FeatureExtractor)(Fast|Pil)?")
-KINDS = ("image_processor_type", "feature_extractor_type")  # the names of the type, new and old
-EDGE = 224  # the processor's own default
-FIXED = {
+CLIP_PROCESSOR = re.compile(r"CLIP(ImageProcessor|FeatureExtractor)(Fast|Pil)?")
+TYPE_KEYS = ("image_processor_type", "feature_extractor_type")  # the names of the type, new and old
+DEFAULT_EDGE = 224  # the processor's own default
+FIXED_SETTINGS = {
     "do_resize": True,
     "do_rescale": True,
     "do_normalize": True,
@@ -29,9 +29,18 @@ FIXED = {
     "use_square_size": False,
     "do_pad": False,
 }
-READ = {*KINDS, *FIXED, "rescale_factor", "size", "crop_size", "do_center_crop", "image_mean", "image_std"}
+READ_SETTINGS = {
+    *TYPE_KEYS,
+    *FIXED_SETTINGS,
+    "rescale_factor",
+    "size",
+    "crop_size",
+    "do_center_crop",
+    "image_mean",
+    "image_std",
+}
 # They change no pixel of an RGB picture.
-WITHOUT_EFFECT = {
+SETTINGS_WITHOUT_EFFECT = {
     "_valid_processor_keys",
     "data_format",
     "device",
@@ -72,16 +81,19 @@ def read_steps(directory: Path, side: int, *, square: bool = False) -> Steps:
     if path is None:
         return Steps()
     given = {name: value for name, value in given.items() if value is not None}
-    kind = str(next((given[name] for name in KINDS if name in given), "CLIPImageProcessor"))
-    if not KIND.fullmatch(kind):
+    kind = str(next((given[name] for name in TYPE_KEYS if name in given), "CLIPImageProcessor"))
+    if not CLIP_PROCESSOR.fullmatch(kind):
         raise CheckpointError(f"{path}: {kind!r} is not CLIP's image processor")
-    if unknown := sorted({*given} - READ - WITHOUT_EFFECT):
+    if unknown := sorted({*given} - READ_SETTINGS - SETTINGS_WITHOUT_EFFECT):
         raise CheckpointError(f"{path}: {', '.join(unknown)}: not implemented for CLIP's image processor")
-    check_fixed(path, given, FIXED)
+    check_fixed(path, given, FIXED_SETTINGS)
     factor = given.get("rescale_factor", 1 / 255)
     if not isinstance(factor, float) or not math.isclose(factor, 1 / 255, rel_tol=1e-6):
         raise CheckpointError(f"{path}: rescale_factor is {factor!r}; only 1/255 is implemented")
-    resized, cropped = edges(given.get("size", EDGE)), edges(given.get("crop_size", EDGE), square=True)
+    resized, cropped = (
+        edges(given.get("size", DEFAULT_EDGE)),
+        edges(given.get("crop_size", DEFAULT_EDGE), square=True),
+    )
     whole = {"height": side, "width": side}
     crops = given.get("do_center_crop", True)
     if resized not in (whole, {"shortest_edge": side}) or (
@@ -124,8 +136,8 @@ def triple(path: Path, steps: Mapping[str, Any], name: str) -> tuple[float, ...]
     return tuple(map(float, values))
 
 
-UNCHANGED = {"do_resize": False, "do_center_crop": False}
-BYTES = {"do_rescale": False, "do_normalize": False}
+WITHOUT_RESIZE = {"do_resize": False, "do_center_crop": False}
+WITHOUT_RESCALE = {"do_rescale": False, "do_normalize": False}
 PIXELS = "pixel_values"
 
 
@@ -152,7 +164,7 @@ class ProcessorPixels:
 
     def inputs(self, rgb: PIL.Image.Image) -> Mapping[str, torch.Tensor]:
         """Return the network's inputs by name for one picture; pixels are resized, not yet normalised."""
-        return self._made(rgb, **({} if self._table is None else BYTES))
+        return self._made(rgb, **({} if self._table is None else WITHOUT_RESCALE))
 
     def resized(self, rgb: PIL.Image.Image) -> torch.Tensor:
         """Return the pixels of the network's input: (3, height, width), uint8 or, if normalised, float32."""
@@ -182,8 +194,8 @@ def table_of(made: Callable[..., Mapping[str, torch.Tensor]]) -> np.ndarray | No
     picture = PIL.Image.fromarray(some)
     whole = made(picture)[PIXELS]
     try:
-        numbers = made(PIL.Image.fromarray(every), **UNCHANGED)[PIXELS]
-        pixels = made(picture, **BYTES)[PIXELS]
+        numbers = made(PIL.Image.fromarray(every), **WITHOUT_RESIZE)[PIXELS]
+        pixels = made(picture, **WITHOUT_RESCALE)[PIXELS]
     except Exception:  # the processor has other steps, which do not take such pictures
         return None
     if numbers.shape != (3, 16, 16) or numbers.dtype != torch.float32 or pixels.dtype != torch.uint8:

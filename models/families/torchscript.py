@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-jit: Any = torch.jit  # not typed
-compiler: Any = torch._C  # likewise
+jit: Any = torch.jit  # it is not typed
+compiler: Any = torch._C  # it is not typed
 
 
 def pays_on(device: torch.device) -> bool:
@@ -42,7 +42,7 @@ class Traced:
             traced = self._traces.get((part, choices))
             if traced is None:
                 traced = self._traces[part, choices] = self._trace(part, tensors, choices)
-        with jit.optimized_execution(False):  # or it would recompile for new sizes
+        with jit.optimized_execution(False):  # an optimised trace is recompiled for new sizes
             return traced(*tensors)
 
     def forget(self) -> None:

@@ -45,25 +45,25 @@ from models.core.settings import TunedSettings
 from models.families.inputs import padded
 from models.images.image import Image
 
-CHAT_TEMPLATE = "chat_template.json"  # of the processor; the tokenizer has the same one
+CHAT_TEMPLATE = "chat_template.json"  # the processor has it, and the tokenizer the same one
 BASE_FILES = (CONFIG, PREPROCESSOR, PROCESSOR, CHAT_TEMPLATE, *TOKENIZER_FILES)
-HERE = "\ufffctext\ufffc"  # stands for the text while the chat template is rendered
-PROMPT = "{text_prompt}"  # in an instruction
+PLACEHOLDER = "\ufffctext\ufffc"  # stands for the text while the chat template is rendered
+PROMPT_FIELD = "{text_prompt}"  # an instruction has it once
 
-FACTOR = 28  # sides are multiples of it, whatever patches the network takes; from the released codes
-SIDE = 256 * FACTOR * FACTOR  # pixels of a picture, about 448 x 448
+SIDE_FACTOR = 28  # sides are multiples of it, whatever patches the network takes; from the released codes
+PICTURE_PIXELS = 256 * SIDE_FACTOR * SIDE_FACTOR  # pixels of a picture, about 448 x 448
 
 # Names in older and newer checkpoints of transformers to those of the network without its last layer.
-NAMES = (
+TENSOR_NAMES = (
     (r"^model\.(visual|language_model)\.", r"\1."),
     (r"^model\.", "language_model."),
 )
-UNUSED = re.compile(r"lm_head\.weight")
+UNUSED_TENSORS = re.compile(r"lm_head\.weight")
 
-TOKEN = "<|Reward|>"  # the reward token of models with one for each chat
-HEAD = "rm_head."
-HIDDEN = (1024, 16)  # outputs of the layers before the last
-OUTPUTS = 2  # the mean, and the logarithm of the deviation
+REWARD_TOKEN = "<|Reward|>"  # the reward token of models with one for each chat
+HEAD_PREFIX = "rm_head."
+HIDDEN_WIDTHS = (1024, 16)  # outputs of the layers before the last
+OUTPUT_WIDTH = 2  # the mean, and the logarithm of the deviation
 
 
 def located(settings: TunedSettings, base: str, files: Sequence[str]) -> tuple[ModelArguments, Path]:
@@ -93,7 +93,7 @@ class Chat:
 
     Args:
         directory: of the base model.
-        instruction: with `PROMPT` and the reward tokens.
+        instruction: with `PROMPT_FIELD` and the reward tokens.
         rewards: the reward tokens, which follow the tokenizer's own.
         media: the type of each part before the text: "image" or "video".
 
@@ -142,7 +142,7 @@ class Chat:
                 places.append(len(ids))
                 ids.append(self._ids[part])
             else:
-                ids += self._plain.encode(part.replace(PROMPT, prompt), add_special_tokens=False).ids
+                ids += self._plain.encode(part.replace(PROMPT_FIELD, prompt), add_special_tokens=False).ids
         return [*ids, *self._after], places
 
 
@@ -157,7 +157,7 @@ def rendered(loaded: Any, directory: Path, media: Sequence[str]) -> tuple[str, s
     """Return the chat before and after its text.  Raises `CheckpointError`."""
     path = directory / CHAT_TEMPLATE
     template = read_json(path).get("chat_template") if path.is_file() else None
-    content = [*({"type": kind} for kind in media), {"type": "text", "text": HERE}]
+    content = [*({"type": kind} for kind in media), {"type": "text", "text": PLACEHOLDER}]
     messages = [{"role": "user", "content": content}]
     try:
         text: str = loaded.apply_chat_template(
@@ -165,7 +165,7 @@ def rendered(loaded: Any, directory: Path, media: Sequence[str]) -> tuple[str, s
         )
     except Exception as exc:  # no template, or a broken one
         raise CheckpointError(f"{directory}: its chat template cannot be used: {in_short(exc)}") from exc
-    before, found, after = text.partition(HERE)
+    before, found, after = text.partition(PLACEHOLDER)
     if not found:
         raise CheckpointError(f"{directory}: its chat template has no place for the text")
     return before, after
@@ -199,7 +199,7 @@ class PatchPixels:
         CheckpointError: the processor cannot be loaded.
     """
 
-    def __init__(self, directory: Path, kind: Any, pixels: int = SIDE) -> None:
+    def __init__(self, directory: Path, kind: Any, pixels: int = PICTURE_PIXELS) -> None:
         self._processor, self._pixels = load_processor(kind, directory), pixels
 
     def of(self, image: Image) -> Patches:
@@ -219,14 +219,14 @@ class PatchPixels:
 
 def sides(size: tuple[int, int], least: int, most: int) -> tuple[int, int]:
     """
-    Return the height and width to resize a picture to, of *least* to *most* pixels, multiples of `FACTOR`.
+    Return the height and width to resize a picture to: multiples of `SIDE_FACTOR`, *least* to *most* pixels.
 
     Raises:
         ModelError: one side is more than 200 times the other.
     """
     width, height = size
     try:
-        rows, columns = smart_resize(height, width, FACTOR, least, most)
+        rows, columns = smart_resize(height, width, SIDE_FACTOR, least, most)
     except ValueError:
         raise ModelError("one side of the picture is more than 200 times the other") from None
     return int(rows), int(columns)
@@ -258,7 +258,11 @@ class Chatted:
 
 def body(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return the tensors of the network without heads, by its own names."""
-    return {translated(name, NAMES): tensor for name, tensor in tensors.items() if not UNUSED.fullmatch(name)}
+    return {
+        translated(name, TENSOR_NAMES): tensor
+        for name, tensor in tensors.items()
+        if not UNUSED_TENSORS.fullmatch(name)
+    }
 
 
 class VlNetwork:
@@ -339,17 +343,19 @@ class VlNetwork:
 # --- the head -----------------------------------------------------------------------------------
 
 
-def head_of(tensors: Mapping[str, torch.Tensor], width: int, place: Path, prefix: str = HEAD) -> nn.Module:
+def head_of(
+    tensors: Mapping[str, torch.Tensor], width: int, place: Path, prefix: str = HEAD_PREFIX
+) -> nn.Module:
     """
     Build the head on states of *width* numbers from the tensors whose names begin with *prefix*.
 
     Raises:
         CheckpointError: they do not fit.
     """
-    first, second = HIDDEN
+    first, second = HIDDEN_WIDTHS
     # The third is a dropout in training.
     layers = [nn.Linear(width, first), nn.ReLU(), nn.Identity(), nn.Linear(first, second), nn.ReLU()]
-    head = nn.Sequential(*layers, nn.Linear(second, OUTPUTS))
+    head = nn.Sequential(*layers, nn.Linear(second, OUTPUT_WIDTH))
     held = {name.removeprefix(prefix): each for name, each in tensors.items() if name.startswith(prefix)}
     if wrong := mismatch(held, head.state_dict()):
         raise CheckpointError(f"{place}: not a head of {width} numbers ({prefix}…): {wrong}")
@@ -375,7 +381,7 @@ class VlReward:
         network_class: class of transformers, without the language model's head.
         model_type: in the base model's configuration.
         processor_class: class of the image processor.
-        instructions: one for each chat about a call, with `PROMPT` and the reward tokens.
+        instructions: one for each chat about a call, with `PROMPT_FIELD` and the reward tokens.
         reward_tokens, media, flat: of `Chat` and `VlNetwork`.
         head_names: beginnings of the names of the tensors that are not the network's.
         network: the network.
@@ -390,10 +396,10 @@ class VlReward:
     model_type: ClassVar[str]
     processor_class: ClassVar[Any]
     instructions: ClassVar[tuple[str, ...]]
-    reward_tokens: ClassVar[tuple[str, ...]] = (TOKEN,)
+    reward_tokens: ClassVar[tuple[str, ...]] = (REWARD_TOKEN,)
     media: ClassVar[tuple[str, ...]] = ("image",)
     flat: ClassVar[bool] = True
-    head_names: ClassVar[tuple[str, ...]] = (HEAD,)
+    head_names: ClassVar[tuple[str, ...]] = (HEAD_PREFIX,)
 
     head: nn.Module
 

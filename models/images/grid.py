@@ -8,10 +8,10 @@ from math import ceil, sqrt
 import PIL.Image
 
 from models.images.formats.contract import Header, ImageError
-from models.images.formats.pillow import TRANSPARENT
+from models.images.formats.pillow import TRANSPARENT_KEY
 from models.images.image import Image, lossless
 
-BYTES_PER_PIXEL = 4  # of the grid, in RGB
+BYTES_PER_PIXEL = 4  # Pillow holds the grid's RGB so
 
 
 def side(count: int) -> int:
@@ -50,9 +50,9 @@ class Grid(Image):
 
     def _decoded(self) -> PIL.Image.Image:
         grid = PIL.Image.new("RGB", self.size)
-        grid.info[TRANSPARENT] = False
+        grid.info[TRANSPARENT_KEY] = False
         for file, of_file in groupby(range(len(self._pictures)), lambda number: self._pictures[number].file):
-            file.reserve()  # in the memory of the grid
+            file.reserve()  # the memory of the grid has room
             try:
                 for number in of_file:
                     self._copy(number, grid)
@@ -67,6 +67,6 @@ class Grid(Image):
             pixels = self._pictures[number].rgb
         except ImageError as exc:
             raise type(exc)(f"{self._names[number]}: {exc}") from None
-        grid.info[TRANSPARENT] |= pixels.info.get(TRANSPARENT, False)
+        grid.info[TRANSPARENT_KEY] |= pixels.info.get(TRANSPARENT_KEY, False)
         left, top = (across - pixels.width) // 2, (down - pixels.height) // 2
         grid.paste(pixels, (column * across + left, row * down + top))

@@ -13,7 +13,7 @@ import PIL.Image
 
 from models.images.formats.contract import DecoderKilled, Header, ImageError, Unseen
 from models.images.formats.decode import decode
-from models.images.formats.pillow import TRANSPARENT, turned
+from models.images.formats.pillow import TRANSPARENT_KEY, turned
 from models.images.formats.registry import read_header, read_unseen
 
 __all__ = ["Image", "ImageError"]
@@ -73,8 +73,8 @@ class Image:
         self.decode_time = DecodeTime()
         self._made: dict[Any, Any] = {}
         self.is_bound, self._reservations, self._uses = False, 0, 0
-        self._later: Callable[[], None] | None = None  # of a reservation that ended during a use
-        self._state, self._turn = Lock(), Lock()  # of these counts; of the thread that has the pixels
+        self._later: Callable[[], None] | None = None  # a reservation ended during a use
+        self._state, self._turn = Lock(), Lock()  # one guards these counts, one the thread that decodes
 
     @classmethod
     def of(cls, picture: PIL.Image.Image, digest: str = "") -> "Image":
@@ -144,7 +144,7 @@ class Image:
         with self.in_use(), self._turn:
             pixels = self._pixels()
             each = pixels.values() if isinstance(pixels, dict) else [pixels]
-            return any(one.info.get(TRANSPARENT, False) for one in each)
+            return any(one.info.get(TRANSPARENT_KEY, False) for one in each)
 
     def once(self, key: Any, make: Callable[[Any], Any]) -> Any:
         """Return `make(pixels)`, computed once per *key* and kept with the pixels."""

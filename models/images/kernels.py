@@ -11,12 +11,12 @@ from typing import Any
 import numba
 import numpy as np
 
-BITS = 22  # of the fraction of a weight, as in Pillow
-HALF = 1 << (BITS - 1)
-ROWS = 128  # turned into columns at a time: in the cache, and long enough for vector instructions
-WORDS = 64  # of a row that are read at a time: four lines of the cache
+FRACTION_BITS = 22  # Pillow's weights have this fraction
+HALF = 1 << (FRACTION_BITS - 1)
+ROWS_AT_ONCE = 128  # they fit into the cache, and are long enough for vector instructions
+WORDS_AT_ONCE = 64  # they are four lines of the cache
 CHANNELS = 3
-LANES = CHANNELS * ROWS
+LANES = CHANNELS * ROWS_AT_ONCE
 
 READ_WORDS = numba.types.Array(numba.uint32, 2, "A", readonly=True)
 READ_BYTES = numba.types.Array(numba.uint8, 2, "C", readonly=True)
@@ -77,7 +77,7 @@ def blend(
             tap += 1
         line = blended[number]
         for i in range(length):
-            line[i] = np.uint8(min(max(sums[i] >> BITS, 0), 255))
+            line[i] = np.uint8(min(max(sums[i] >> FRACTION_BITS, 0), 255))
 
 
 @compiled(READ_WORDS, READ_TAPS, READ_TAPS, READ_FILL, numba.types.Array(numba.uint32, 3, "C"))
@@ -93,26 +93,26 @@ def blend_columns(
         planes: (H, 3, ceil(n / 4)) words of four columns each.
     """
     height, width = pixels.shape
-    words = np.empty((WORDS, ROWS), np.uint32)
+    words = np.empty((WORDS_AT_ONCE, ROWS_AT_ONCE), np.uint32)
     columns = np.empty((width, LANES), np.uint8)
     blended = np.empty((4 * planes.shape[2], LANES), np.uint8)
     packed = np.empty(LANES, np.uint32)
-    for top in range(0, height, ROWS):
-        rows = min(ROWS, height - top)
-        for left in range(0, width, WORDS):
-            right = min(width, left + WORDS)
+    for top in range(0, height, ROWS_AT_ONCE):
+        rows = min(ROWS_AT_ONCE, height - top)
+        for left in range(0, width, WORDS_AT_ONCE):
+            right = min(width, left + WORDS_AT_ONCE)
             for row in range(rows):
                 line = pixels[top + row]
                 for x in range(left, right):
                     words[x - left, row] = line[x]
             for x in range(left, right):
                 word, column = words[x - left], columns[x]
-                for row in range(ROWS):
+                for row in range(ROWS_AT_ONCE):
                     column[row] = np.uint8(word[row] & 255)
-                for row in range(ROWS):
-                    column[ROWS + row] = np.uint8((word[row] >> 8) & 255)
-                for row in range(ROWS):
-                    column[2 * ROWS + row] = np.uint8((word[row] >> 16) & 255)
+                for row in range(ROWS_AT_ONCE):
+                    column[ROWS_AT_ONCE + row] = np.uint8((word[row] >> 8) & 255)
+                for row in range(ROWS_AT_ONCE):
+                    column[2 * ROWS_AT_ONCE + row] = np.uint8((word[row] >> 16) & 255)
         blend(columns, spans, weights, fill, blended)
         for four in range(planes.shape[2]):
             a, b, c, d = (
@@ -130,7 +130,7 @@ def blend_columns(
                 )
             for channel in range(CHANNELS):
                 for row in range(rows):
-                    planes[top + row, channel, four] = packed[channel * ROWS + row]
+                    planes[top + row, channel, four] = packed[channel * ROWS_AT_ONCE + row]
 
 
 @compiled(READ_BYTES, READ_TABLE, numba.types.Array(numba.float32, 2, "C"))

@@ -12,11 +12,11 @@ from functools import lru_cache
 import numpy as np
 import PIL.Image
 
-from models.images.kernels import BITS, CHANNELS, ROWS, blend, blend_columns
+from models.images.kernels import CHANNELS, FRACTION_BITS, ROWS_AT_ONCE, blend, blend_columns
 
 Colour = tuple[int, ...]
 BLACK = (0, 0, 0)
-KEPT = 128  # axes whose taps are cached; those of 16,000 pixels take 256 kB
+CACHED_AXES = 128  # the taps of an axis of 16,000 pixels take 256 kB
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Taps:
     weights: np.ndarray
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHED_AXES)
 def taps_of(
     length: int,
     wanted: int,
@@ -62,7 +62,7 @@ def taps_of(
     distances = np.abs((taps + first[:, None] - centres[:, None] + 0.5) * (1.0 / stretch))
     shares = np.where(taps < count[:, None], (linear if bilinear else cubic)(distances), 0.0)
     shares /= shares.cumsum(1)[:, -1:]  # one after the other, as Pillow adds them
-    weights = np.trunc(shares * (1 << BITS) + np.copysign(0.5, shares)).astype(np.int32)
+    weights = np.trunc(shares * (1 << FRACTION_BITS) + np.copysign(0.5, shares)).astype(np.int32)
     return cut(np.stack([first, count], 1), weights, part or (0, wanted), inside or (0, length))
 
 
@@ -129,7 +129,7 @@ def resample(
 def columns_of(pixels: np.ndarray, across: Taps, colour: Colour) -> np.ndarray:
     """Weigh the columns of *pixels* (H, W) in words; (H, 3, columns), padded to a multiple of four."""
     planes = np.empty((len(pixels), CHANNELS, -(-len(across.spans) // 4)), np.uint32)
-    fill = np.repeat(np.array(colour, np.int32), ROWS)
+    fill = np.repeat(np.array(colour, np.int32), ROWS_AT_ONCE)
     blend_columns(pixels, across.spans, across.weights, fill, planes)
     return planes.view(np.uint8)
 

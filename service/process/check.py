@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from models.core.contract import CheckpointError
 from models.core.copies import devices_of, gpu_count
-from models.core.family import BYTES, Plan
-from models.core.settings import ALL, DeviceSettings
+from models.core.family import BYTES_PER_NUMBER, Plan
+from models.core.settings import ALL_DEVICES, DeviceSettings
 from models.families.registry import families
 from service.core.settings.tree import Settings
 from service.serving.batcher.device import all_cores, loaded_torch
@@ -36,7 +36,7 @@ def on_any_machine(settings: Settings) -> tuple[Settings, str]:
     wants = {
         name: table
         for name, table in settings.models.items()
-        if isinstance(table, DeviceSettings) and table.devices == (ALL,)
+        if isinstance(table, DeviceSettings) and table.devices == (ALL_DEVICES,)
     }
     if not wants or gpu_count():
         return settings, ""
@@ -59,7 +59,13 @@ def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
         plan = planned[name]
         dtype, devices = getattr(table, "dtype", "float32"), devices_of(table) or ("",)
         size = plan.num_parameters
-        memory = "none here" if plan.remote else "unknown" if size is None else as_bytes(size * BYTES[dtype])
+        memory = (
+            "none here"
+            if plan.remote
+            else "unknown"
+            if size is None
+            else as_bytes(size * BYTES_PER_NUMBER[dtype])
+        )
         kind = ", ".join((dtype, *devices)) if devices[0] else "-"
         rows.append((name, table.role, plan.loads, plan.where, kind, memory))
     weights = weights_of(settings, planned)
@@ -75,7 +81,7 @@ def weights_of(settings: Settings, planned: Mapping[str, Plan]) -> dict[str, int
     """Return the bytes of all known weights on each device; on Ray of each copy, whose place Ray decides."""
     weights: dict[str, int] = {}
     for name, table in settings.models.items():
-        size = (planned[name].num_parameters or 0) * BYTES[getattr(table, "dtype", "float32")]
+        size = (planned[name].num_parameters or 0) * BYTES_PER_NUMBER[getattr(table, "dtype", "float32")]
         for device in () if planned[name].remote else devices_of(table):
             place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
             weights[place] = weights.get(place, 0) + size

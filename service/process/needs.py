@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from models.core.contract import CheckpointError
 from models.core.copies import devices_of, visible_gpus
-from models.core.family import BYTES, Plan
-from models.core.settings import ALL, LocalSettings, ModelSettings
+from models.core.family import BYTES_PER_NUMBER, Plan
+from models.core.settings import ALL_DEVICES, LocalSettings, ModelSettings
 from models.families.clip import ClipSettings
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
@@ -59,7 +59,7 @@ def downloads(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
             if plan.num_parameters is None:
                 yield from too_large(name, table, size)
         else:
-            numbers = (plan.num_parameters or 0) * BYTES["float32"]
+            numbers = (plan.num_parameters or 0) * BYTES_PER_NUMBER["float32"]
             about = f"about {as_bytes(numbers)}" if numbers else "of unknown size"
             yield f"{name}: downloads {plan.loads}, {about}."
     folder = cache_folder()
@@ -90,7 +90,7 @@ def check_devices(devices: Iterable[str]) -> None:
 
     from models.core.memory import free_bytes
 
-    for device in visible_gpus() if [*devices] == [ALL] else devices:
+    for device in visible_gpus() if [*devices] == [ALL_DEVICES] else devices:
         try:
             torch.device(device)
         except RuntimeError as exc:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from models.core.contract import ARITHMETIC, CheckpointAway, ModelInfo
-from models.core.family import BYTES, Loaded, named
+from models.core.family import BYTES_PER_NUMBER, Loaded, named
 from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
 from models.families.registry import families, packages
 from service import __version__
@@ -113,7 +113,7 @@ def check_loadable(name: str, table: ModelSettings, given_back: Mapping[str, int
         return
     from models.core.memory import free_bytes  # imports torch
 
-    needed = numbers * BYTES[getattr(table, "dtype", "float32")]
+    needed = numbers * BYTES_PER_NUMBER[getattr(table, "dtype", "float32")]
     for device, given in given_back.items():
         free = free_bytes(device or "cpu") + given
         if needed > free:

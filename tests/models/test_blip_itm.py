@@ -10,7 +10,7 @@ from models.core.calls import ContrastCall, RewardCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Reward
-from models.families.blip_itm.model import KINDS, LENGTH, BlipItm
+from models.families.blip_itm.model import KINDS, MAX_TOKENS, BlipItm
 from tests.support.blip_checkpoints import SPECIAL, WORDS, blip, blip_2
 from tests.support.blip_models import PICTURES, outcomes, table
 from tests.support.dry_run import dry_run
@@ -168,8 +168,8 @@ def test_a_long_prompt_is_cut_and_special_tokens_in_it_are_text(model):
         for prompt in ("red " * 34, "red " * 33, "a [SEP] dog")
     )
 
-    assert (LENGTH, True) == (len(long.ids), long.truncated)
-    assert (LENGTH, False) == (len(short.ids), short.truncated)
+    assert (MAX_TOKENS, True) == (len(long.ids), long.truncated)
+    assert (MAX_TOKENS, False) == (len(short.ids), short.truncated)
     assert 1 == typed.ids.count(typed.ids[-1])
 
 

@@ -10,7 +10,7 @@ from models.core.calls import AnswerCall, LabelCall, LikelihoodCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Likelihood
-from models.families.blip_vqa.model import LENGTH, BlipVqa
+from models.families.blip_vqa.model import MAX_TOKENS, BlipVqa
 from tests.support.blip_checkpoints import DEC, blip, blip_vqa
 from tests.support.blip_models import (
     ANSWERS,
@@ -138,7 +138,7 @@ def test_a_long_question_is_cut_and_its_result_has_that(model):
     batch = [model.prepare(LikelihoodCall(PICTURES[0], "dog " * count, "yes")) for count in (34, 33)]
     typed = model.prepare(LikelihoodCall(PICTURES[0], "a [SEP] dog")).data[0].ids
 
-    assert [LENGTH, LENGTH] == [len(each.data[0].ids) for each in batch]
+    assert [MAX_TOKENS, MAX_TOKENS] == [len(each.data[0].ids) for each in batch]
     assert batch[0].data[0].ids == batch[1].data[0].ids
     assert [True, False] == [found.truncated for found in model.score(batch)]
     assert 1 == typed.count(typed[-1])

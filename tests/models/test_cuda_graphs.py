@@ -72,7 +72,7 @@ def test_a_batch_of_more_rows_runs_without_a_graph(recorder):
 
 
 def test_the_oldest_graph_is_dropped_for_a_new_shape(recorder, monkeypatch):
-    monkeypatch.setattr(cuda_graphs, "MOST_SHAPES", 2)
+    monkeypatch.setattr(cuda_graphs, "MAX_SHAPES", 2)
     graphed = Graphed(doubled, rows=4)
     for length in (1, 2, 3, 3, 2, 1):
         graphed(None, torch.ones(1, length))

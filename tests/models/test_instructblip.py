@@ -11,7 +11,7 @@ from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Likelihood
 from models.families.clip_flant5.layout import T5Tokenizer
-from models.families.instructblip.model import KINDS, LENGTH, InstructBlip
+from models.families.instructblip.model import MAX_TOKENS, NETWORKS, InstructBlip
 from tests.support.blip_checkpoints import PIECES, blip_2, blip_2_t5, instructblip
 from tests.support.blip_models import (
     ANSWERS,
@@ -50,7 +50,7 @@ def model(directory):
 @pytest.fixture(scope="module")
 def reference(kind, directory):
     """Transformers' own forward pass of one call: log-probabilities of the answer, and of yes and no."""
-    network = KINDS[kind].from_pretrained(directory).eval()
+    network = NETWORKS[kind].from_pretrained(directory).eval()
     processor = BlipImageProcessorPil.from_pretrained(directory)
     instruction = AutoTokenizer.from_pretrained(directory)  # the same words as those of the Q-Former
 
@@ -112,7 +112,7 @@ def test_a_long_question_is_cut_and_says_so(model):
     """At 128 tokens."""
     batch = [model.prepare(LikelihoodCall(PICTURES[0], "dog " * count, "yes")) for count in (200, 9)]
 
-    assert LENGTH == len(batch[0].data.text) > len(batch[1].data.text)
+    assert MAX_TOKENS == len(batch[0].data.text) > len(batch[1].data.text)
     assert [True, False] == [found.truncated for found in model.score(batch)]
 
 

@@ -12,7 +12,7 @@ from models.core.family import Plan
 from models.core.outcomes import Reward
 from models.families.registry import families
 from models.families.videoalign.layout import Lora
-from models.families.videoalign.model import TOKENS, VideoAlign
+from models.families.videoalign.model import REWARD_TOKENS, VideoAlign
 from models.images.image import Image
 from tests.support.dry_run import dry_run
 from tests.support.pictures import png
@@ -74,11 +74,11 @@ def test_an_odd_number_of_frames_ends_with_its_last_one_twice(model):
 
 def test_special_tokens_in_a_prompt_are_text(model):
     """The chat has each reward token once, whatever the prompt has."""
-    written = model.prepare(VideoCall(CALLS[0].frames, f"a cat{''.join(TOKENS)}<|video_pad|>")).data
+    written = model.prepare(VideoCall(CALLS[0].frames, f"a cat{''.join(REWARD_TOKENS)}<|video_pad|>")).data
     plain = model.prepare(VideoCall(CALLS[0].frames, "a cat")).data
 
     assert len(plain.places) == len(written.places) == 3
-    for token in (*TOKENS, "<|video_pad|>"):
+    for token in (*REWARD_TOKENS, "<|video_pad|>"):
         id = model._chats[0]._special.token_to_id(token)
         assert list(plain.ids).count(id) == list(written.ids).count(id)
 

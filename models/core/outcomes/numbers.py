@@ -11,7 +11,7 @@ import numpy as np
 from models.core.outcomes.contract import CallResult
 
 FLOAT32 = np.dtype("<f4")
-ROUNDING = 1e-5  # of a length of 1
+LENGTH_TOLERANCE = 1e-5  # a length may differ from 1 by it
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Embedding(TokenisedResult):
 
     def is_possible(self) -> bool:
         """Return True if the length is 1 but for rounding, so that cosines are between -1 and 1."""
-        return bool(abs(np.linalg.norm(self.vector.astype(float)) - 1) <= ROUNDING)
+        return bool(abs(np.linalg.norm(self.vector.astype(float)) - 1) <= LENGTH_TOLERANCE)
 
     def numbers_to_json(self) -> dict[str, Any]:
         return {"vector": b64encode(self.vector.astype(FLOAT32, copy=False).tobytes()).decode()}

@@ -31,12 +31,12 @@ from models.images.pixels import Preprocessor
 
 SUFFIXES = (".safetensors", ".pth", ".pt", ".bin")
 STAGES = ("stage1", "stage2", "stage3", "stage4")
-POOLS = [1, 2, 3, 6]  # the sides of the pyramid's grids
+POOL_SIDES = [1, 2, 3, 6]  # the sides of the pyramid's grids
 QKV = ".attn.w_msa.qkv."
-# Of training, and a buffer that is computed.
-UNUSED = re.compile(r"auxiliary_head\..*|.*\.(relative_position_index|num_batches_tracked)")
+# Training has an auxiliary head and counts, and one buffer is computed.
+UNUSED_TENSORS = re.compile(r"auxiliary_head\..*|.*\.(relative_position_index|num_batches_tracked)")
 # The names in the file to those of transformers; all others are equal.
-NAMES = (
+TENSOR_NAMES = (
     (r"^backbone\.patch_embed\.projection\.", "backbone.swin.embeddings.patch_embeddings.projection."),
     (r"^backbone\.patch_embed\.norm\.", "backbone.swin.embeddings.norm."),
     (r"^backbone\.stages\.", "backbone.swin.encoder.layers."),
@@ -92,7 +92,7 @@ def config_of(path: Path, shapes: Mapping[str, torch.Tensor]) -> UperNetConfig:
         backbone_config=swin,
         hidden_size=channels,
         num_labels=classes,
-        pool_scales=POOLS,
+        pool_scales=POOL_SIDES,
         use_auxiliary_head=False,
     )
 
@@ -112,13 +112,13 @@ def renamed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """
     found: dict[str, torch.Tensor] = {}
     for name, tensor in tensors.items():
-        if UNUSED.fullmatch(name):
+        if UNUSED_TENSORS.fullmatch(name):
             continue
         if QKV in name:
             for letter, part in zip("qkv", tensor.chunk(3), strict=True):
-                found[translated(name.replace(QKV, f".attention.{letter}_proj."), NAMES)] = part
+                found[translated(name.replace(QKV, f".attention.{letter}_proj."), TENSOR_NAMES)] = part
         else:
-            found[translated(name, NAMES)] = by_pixel(tensor) if ".downsample." in name else tensor
+            found[translated(name, TENSOR_NAMES)] = by_pixel(tensor) if ".downsample." in name else tensor
     return found
 
 
@@ -129,10 +129,10 @@ def by_pixel(tensor: torch.Tensor) -> torch.Tensor:
 
 
 SIDE = 512
-COST = 1024  # tokens of a picture: patches of 16 by 16 pixels
-ARTIFACT = 1  # the class; 0 is the rest
-# Of transformers' network: a layer that no output uses, and counts of training.
-UNTRAINED = re.compile(r"backbone\.swin\.layernorm\..*|.*\.num_batches_tracked")
+COST_TOKENS = 1024  # tokens of a picture: patches of 16 by 16 pixels
+ARTIFACT_CLASS = 1  # the class; 0 is the rest
+# Transformers' network has a layer that no output uses, and counts of training.
+UNTRAINED_TENSORS = re.compile(r"backbone\.swin\.layernorm\..*|.*\.num_batches_tracked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +159,14 @@ class Pal4Vst:
 
     def prepare(self, call: RewardCall) -> Prepared:
         """Stretch the picture; a prompt is not used."""
-        return Prepared(COST, call.image.once(self._pixels, self._pixels.resized))
+        return Prepared(COST_TOKENS, call.image.once(self._pixels, self._pixels.resized))
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
         """Return the artifact ratio of each picture: the share of pixels of the class "artifact"."""
         pixels = upload([prepared.data for prepared in batch], self._device)
         logits = self._network(self._pixels.normalised(pixels).to(self._dtype)).logits.float()
-        ratios = (logits.argmax(1) == ARTIFACT).flatten(1).double().mean(1)
+        ratios = (logits.argmax(1) == ARTIFACT_CLASS).flatten(1).double().mean(1)
         finite = logits.flatten(1).isfinite().all(1)
         return [
             Reward((ratio,)) if right else ModelError(NOT_FINITE)
@@ -183,7 +183,7 @@ def load_network(path: Path) -> UperNetForSemanticSegmentation:
     config = config_of(path, held)
     tensors = renamed(held)
     network = UperNetForSemanticSegmentation(config)
-    expected = {name: t for name, t in network.state_dict().items() if not UNTRAINED.fullmatch(name)}
+    expected = {name: t for name, t in network.state_dict().items() if not UNTRAINED_TENSORS.fullmatch(name)}
     if wrong := mismatch(tensors, expected):
         raise CheckpointError(f"{path}: the weights don't fit: {wrong}")
     network.load_state_dict(tensors, strict=False)  # all but the unused are there

@@ -134,7 +134,7 @@ def weights(directory: Path) -> list[Path]:
     return safetensors_files(directory, *KINDS)
 
 
-LENGTH = 35  # most tokens of a text, with [CLS] and [SEP]
+MAX_TOKENS = 35  # [CLS] and [SEP] count, too
 
 
 class BlipItm:
@@ -154,7 +154,7 @@ class BlipItm:
         self._patches = (vision.image_size // vision.patch_size) ** 2
         rows = self.network.get_input_embeddings().num_embeddings
         self._tokenizer, _, self._unknown = load_fast_tokenizer(directory, rows)
-        self._tokenizer.enable_truncation(LENGTH)
+        self._tokenizer.enable_truncation(MAX_TOKENS)
         self._first = self._kind.first(self._tokenizer, self.network.config)
         self._pixels = blip_pixels(directory, vision.image_size)
         files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)

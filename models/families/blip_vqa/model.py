@@ -32,15 +32,15 @@ from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaC
 from models.families.inputs import PictureAndText, distinct_pictures, padded
 from models.families.processors import blip_pixels
 
-KIND = "blip"  # the model_type
-LENGTH = 35  # most tokens of a question, with [ENC] and [SEP]
-DROPPED = re.compile(r"[.!\"()*#:;~]")  # of a question
+MODEL_TYPE = "blip"
+MAX_TOKENS = 35  # [ENC] and [SEP] count, too
+DROPPED_CHARACTERS = re.compile(r"[.!\"()*#:;~]")  # a question loses them
 ANSWERS = ("yes", "no")  # lower case, as in its training data
 
 
 def cleaned(question: str) -> str:
     """Return a question as BLIP's released code reads it."""
-    return DROPPED.sub("", question.lower()).rstrip(" ")
+    return DROPPED_CHARACTERS.sub("", question.lower()).rstrip(" ")
 
 
 class Words:
@@ -65,13 +65,13 @@ class Words:
     def question(self, text: str) -> tuple[tuple[int, ...], bool]:
         """Return the ids of a question between [ENC] and [SEP], and whether it was cut."""
         *words, _ = self.encode(text)
-        cut = len(words) > LENGTH - 2
-        return (self._start, *words[: LENGTH - 2], self._end), cut
+        cut = len(words) > MAX_TOKENS - 2
+        return (self._start, *words[: MAX_TOKENS - 2], self._end), cut
 
 
 def weights(directory: Path) -> list[Path]:
     """Return the weight files of a checkpoint.  Raises `CheckpointError`."""
-    return safetensors_files(directory, KIND)
+    return safetensors_files(directory, MODEL_TYPE)
 
 
 class BlipVqa:
@@ -83,7 +83,7 @@ class BlipVqa:
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
-        self.network = load_pretrained(BlipForQuestionAnswering, directory, torch.float32, KIND)
+        self.network = load_pretrained(BlipForQuestionAnswering, directory, torch.float32, MODEL_TYPE)
         self.network.vision_model.to(self._dtype)
         self.network.to(self._device).eval()
         vision, text = self.network.config.vision_config, self.network.config.text_config

@@ -79,7 +79,7 @@ def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | Non
     config = open_clip.get_model_config(found.open_clip_name)
     check_towers(found, config)
     options = {"precision": precision(config, dtype), "device": device, "image_resize_mode": resize_mode}
-    with warnings.catch_warnings():  # or open_clip would use the wrong activation
+    with warnings.catch_warnings():  # open_clip warns before it uses the wrong activation
         warnings.filterwarnings("error", "QuickGELU mismatch")
         network = open_clip.create_model_from_pretrained(
             found.open_clip_name,
@@ -121,7 +121,7 @@ def load_transformers(directory: Path, dtype: str, device: str) -> Parts:
     """Load a model in the layout of transformers."""
     network = transformers_layout.network(directory, DTYPES[dtype]).to(device).eval()
     preprocess = transformers_layout.pixels(directory, network.visual.image_size[0])
-    crops = isinstance(preprocess, Pixels)  # else it squashes
+    crops = isinstance(preprocess, Pixels)  # any other preprocessor squashes
     return Parts(network, preprocess, own_tokenizer(directory, network.context_length), crops)
 
 
@@ -135,7 +135,7 @@ def trace(network: Any) -> Traced:
     of other libraries, so those are not traced.
     """
     run = Traced(untraced)
-    network.requires_grad_(False)  # or a trace could not hold the weights
+    network.requires_grad_(False)  # a trace cannot hold weights with gradients
     for part in network.modules():
         if type(part) is ModifiedResNet:
             part.forward = partial(run, ref(part))

@@ -84,7 +84,7 @@ class Preprocessing(Preprocessor):
         return taps, slice(left, left + min(side, wanted))
 
 
-MAX_WORDS, MAX_WORD_LENGTH = 50_000, 40  # in the cache of a tokenizer
+CACHED_WORDS, CACHED_WORD_CHARACTERS = 50_000, 40
 
 
 def named_tokenizer(found: Found, config: dict[str, Any]) -> Any:
@@ -125,7 +125,7 @@ def published_tokenizer() -> Any:
 
 def unknown_token(tokenizer: Any) -> Unknown:
     """Return the unknown token of a tokenizer; open_clip's own has none."""
-    inner = getattr(tokenizer, "tokenizer", None)  # of transformers
+    inner = getattr(tokenizer, "tokenizer", None)  # transformers' own
     return Unknown(None) if inner is None else Unknown.of(inner)
 
 
@@ -148,7 +148,7 @@ class WordCache(dict[str, str]):
     """A bounded cache of words and their parts, for short words only."""
 
     def __setitem__(self, word: str, parts: str) -> None:
-        if len(self) < MAX_WORDS and len(word) <= MAX_WORD_LENGTH:
+        if len(self) < CACHED_WORDS and len(word) <= CACHED_WORD_CHARACTERS:
             super().__setitem__(word, parts)
 
 

@@ -30,7 +30,7 @@ from models.core.family import Plan
 from models.core.messages import in_short, quiet
 from models.families.clip import ClipSettings
 
-LOCAL, HUB = "local-dir:", "hf-hub:"  # open_clip's prefixes
+LOCAL_PREFIX, HUB_PREFIX = "local-dir:", "hf-hub:"  # open_clip's prefixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Found:
     @property
     def open_clip_name(self) -> str:
         """The name to pass to open_clip."""
-        return f"{LOCAL}{self.directory}" if self.directory else self.name
+        return f"{LOCAL_PREFIX}{self.directory}" if self.directory else self.name
 
     def weights(self) -> Path | None:
         """
@@ -85,17 +85,17 @@ def find(model: str, pretrained: str | None, revision: str) -> Found:
     Raises:
         CheckpointError: there is no such thing, or the hub can't be reached.
     """
-    place = Path(model.removeprefix(LOCAL)).expanduser()
+    place = Path(model.removeprefix(LOCAL_PREFIX)).expanduser()
     if not place.is_dir() and (name := model.replace("/", "-")) in open_clip.list_models():
         return find_name(name, pretrained or "", revision)
     if pretrained and model:
         raise CheckpointError(f"{model}: `pretrained` needs a name of open_clip, which this is not")
     if model and (place.is_dir() or model.startswith("demo:")):
-        found = locate(model.removeprefix(LOCAL))
+        found = locate(model.removeprefix(LOCAL_PREFIX))
         content = content_of(found.directory, data_files(found.directory))
         return Found(found.id, revision or content, content, found.directory)
-    repository = model.removeprefix(HUB)
-    if model.startswith(LOCAL) or not HUB_ID.fullmatch(repository):
+    repository = model.removeprefix(HUB_PREFIX)
+    if model.startswith(LOCAL_PREFIX) or not HUB_ID.fullmatch(repository):
         raise CheckpointError(
             f"{model or '(no model)'}: neither a directory, nor a hub id, nor a name of open_clip"
         )
@@ -170,7 +170,7 @@ def converted(network: Any, file: Path) -> dict[str, torch.Tensor]:
 
 
 # Parameters of the repositories that the profiles name, so that memory is known before a download.
-PUBLISHED = {
+PARAMETERS = {
     "timm/vit_large_patch14_clip_224.openai": 427_616_513,
     "timm/vit_large_patch14_clip_336.openai": 427_944_193,
     "xswu/HPSv2": 986_109_441,
@@ -183,8 +183,8 @@ def plan(settings: ClipSettings) -> Plan:
     torch.device(settings.device)
     if settings.pretrained:
         return plan_named(settings.model, settings.pretrained)
-    checkpoint = (settings.model or settings.checkpoint).removeprefix(LOCAL).removeprefix(HUB)
-    return plan_checkpoint(checkpoint, settings.revision, count, PUBLISHED)
+    checkpoint = (settings.model or settings.checkpoint).removeprefix(LOCAL_PREFIX).removeprefix(HUB_PREFIX)
+    return plan_checkpoint(checkpoint, settings.revision, count, PARAMETERS)
 
 
 def count(directory: Path) -> int:
@@ -202,7 +202,7 @@ def plan_named(model: str, pretrained: str) -> Plan:
         if held := file.cached():
             return Plan(f"{model}, {file.name}", in_cache(held), num_parameters([held]))
         where = f"the hub's {file.shown} (not in the cache)"
-        return Plan(f"{model}, {file.name}", where, PUBLISHED.get(file.repository))
+        return Plan(f"{model}, {file.name}", where, PARAMETERS.get(file.repository))
     known = open_clip.get_pretrained_cfg(name, pretrained)
     if not known and weights.is_file():
         return Plan(model, str(weights), num_parameters([weights]))
@@ -214,4 +214,4 @@ def plan_named(model: str, pretrained: str) -> Plan:
         if isinstance(path, str) and path:
             return Plan(loads, in_cache(Path(path)), num_parameters([Path(path)]))
     where = f"the hub's {repository}" if repository else known.get("url", "open_clip's own place")
-    return Plan(loads, f"{where} (not in the cache)", PUBLISHED.get(repository), repository=repository)
+    return Plan(loads, f"{where} (not in the cache)", PARAMETERS.get(repository), repository=repository)

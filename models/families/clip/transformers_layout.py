@@ -23,10 +23,10 @@ from models.images.pixels import Pixels, Preprocessor
 
 QUICK_GELU = {"quick_gelu": True, "gelu": False}
 PROJECTIONS = ("text_projection", "visual.proj")
-POSITIONS = ".position_ids"  # a buffer in older files
+POSITION_IDS = ".position_ids"  # a buffer in older files
 
 # open_clip's names to those of transformers, from the whole to the parts.
-NAMES = (
+TENSOR_NAMES = (
     (r"^visual\.", "vision_model."),
     (r"^(?!vision_model|text_projection|logit_scale)", "text_model."),
     (r"transformer\.resblocks", "encoder.layers"),
@@ -48,7 +48,7 @@ NAMES = (
 
 def transformers_names(name: str) -> list[str]:
     """Return transformers' names for the tensor *name* of open_clip, in open_clip's order."""
-    found = translated(name, NAMES)
+    found = translated(name, TENSOR_NAMES)
     head, joint, kind = found.rpartition("in_proj_")
     return [f"{head}{part}_proj.{kind}" for part in "qkv"] if joint else [found]
 
@@ -122,7 +122,7 @@ def tower(config: Any) -> dict[str, Any]:
 def converted(directory: Path, wanted: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return the weights of *directory* under open_clip's names, in the shapes of *wanted*."""
     held = read_weights(directory)
-    tensors = {name: tensor for name, tensor in held.items() if not name.endswith(POSITIONS)}
+    tensors = {name: tensor for name, tensor in held.items() if not name.endswith(POSITION_IDS)}
     sources = {name: transformers_names(name) for name in wanted}
     expected = {
         part: tensor

@@ -113,7 +113,7 @@ class AnswerEncoder:
         """Return the one token of each label."""
         found = []
         for number, label in enumerate(labels, 1):
-            *tokens, _ = self._tokens(label)  # without </s>
+            *tokens, _ = self._tokens(label)  # </s> is dropped
             if len(tokens) != 1:
                 said = f"label {number} of {len(labels)} has {len(tokens)} tokens in this model"
                 raise ModelError(f"{said}; it must have one")

@@ -99,10 +99,10 @@ class VisionTower:
 
 # Lengths are padded to a multiple: few shapes for kernels and compilers, and the order of sums in attention
 # does not depend on padding (16 floats are a vector register), so bfloat16 rounds equally in any batch.
-STEP = 16
+LENGTH_STEP = 16
 # Questions, and answers to each, of the batches for which `torch.compile` compiles.  A size that has changed
 # is variable from then on, but a size of 1, and two equal sizes, are compiled apart.
-COMPILED = ((2, 1), (3, 1), (1, 1), (2, 2), (1, 2))
+COMPILED_BATCHES = ((2, 1), (3, 1), (1, 1), (2, 2), (1, 2))
 
 
 class Forward:
@@ -129,7 +129,7 @@ class Forward:
         graph_rows: int = 0,
     ) -> None:
         t5, tower = network.t5.config, network.vision_tower.config
-        layers = network.layer % (tower.num_hidden_layers + 1)  # before the hidden state of that number
+        layers = network.layer % (tower.num_hidden_layers + 1)  # they make the hidden state of that number
         weights = Weights(network, device=device, dtype=dtype)
         self.device, self._dtype = device, dtype
         self._tower = VisionTower(weights, "vision_tower", tower, layers)
@@ -137,7 +137,7 @@ class Forward:
         self._embeddings = weights.take("t5.shared.weight")
         self._encoder = Encoder(weights, "t5.encoder", t5)
         self._decoder = Decoder(weights, "t5.decoder", t5)
-        # In float32 whatever the rest is: bfloat16 would round a logit of 20 to 1/8.
+        # It is float32 whatever the rest is: bfloat16 would round a logit of 20 to 1/8.
         self._head = weights.take("t5.lm_head.weight", dtype=torch.float32)
         if device.type == "cpu":
             keep_freed_memory()
@@ -161,8 +161,9 @@ class Forward:
         Args:
             side: of the pixels.
         """
-        for number, (questions, answers) in enumerate(COMPILED, 1):
-            text, answer = ([PAD], [PAD] * number * STEP), [PAD] * (1 + number)  # of other lengths each time
+        for number, (questions, answers) in enumerate(COMPILED_BATCHES, 1):
+            text = [PAD], [PAD] * number * LENGTH_STEP  # lengths differ each time
+            answer = [PAD] * (1 + number)
             seen = self.features(torch.zeros(questions, 3, side, side))
             states, padding = self.encode(seen, [text] * questions)
             self.logits(states, padding, [[answer] * answers] * questions)
@@ -182,7 +183,7 @@ class Forward:
         """
         patches = features.shape[1]
         lengths = [len(before) + patches + len(after) for before, after in texts]
-        longest = max(lengths) + -max(lengths) % STEP
+        longest = max(lengths) + -max(lengths) % LENGTH_STEP
         ids = [
             [*before, *[PAD] * patches, *after, *[PAD] * (longest - length)]
             for (before, after), length in zip(texts, lengths, strict=True)

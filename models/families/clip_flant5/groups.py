@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SPARE = 1.25  # tokens with padding for each token of a group, at most
+MAX_PADDING_RATIO = 1.25  # tokens with padding for each token of a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def alike(sizes: Sequence[Size]) -> list[list[int]]:
     groups: list[list[int]] = []
     for number in sorted(range(len(sizes)), key=lambda number: -sizes[number].tokens):
         longer = [*groups[-1], number] if groups else []
-        if longer and padded([sizes[one] for one in longer]) <= SPARE:
+        if longer and padded([sizes[one] for one in longer]) <= MAX_PADDING_RATIO:
             groups[-1] = longer
         else:
             groups.append([number])

@@ -39,7 +39,7 @@ SYSTEM = (
 )
 CONTEXT_LENGTH = 2048  # text tokens, counted before the image is spliced in
 PAD, EOS, IGNORE = 0, 1, -100
-KEPT = 1024  # texts in the cache
+CACHED_TEXTS = 1024
 
 SplitText = tuple[Sequence[int], Sequence[int]]  # token ids before and after the image
 
@@ -68,10 +68,10 @@ class T5Tokenizer:
         first = [self._pieces.encode(word)[0] for word in ("Yes", "No")]
         if self._pieces.unk_id() in first or first[0] == first[1]:
             raise CheckpointError(f'{path}: the tokens "Yes" and "No" begin with the same piece')
-        self._encoded = lru_cache(KEPT)(self._pieces.encode)  # many pictures have the same prompt
+        self._encoded = lru_cache(CACHED_TEXTS)(self._pieces.encode)  # many pictures have the same prompt
         self.space: int | None = self._pieces.piece_to_id(
             "\u2581"
-        )  # alone, before a word without a piece of its own
+        )  # it stands alone before a word without a piece of its own
         self.unknown = Unknown(self._pieces.unk_id(), frozenset((PAD, EOS)))
         self.size: int = self._pieces.vocab_size() + extra_ids
 
@@ -144,12 +144,12 @@ FILES = (
     f"{VISION_TOWER}/{PROCESSOR}",
 )
 
-SIZES = ("vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads")
+SIZE_SETTINGS = ("vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads")
 
 # The only value that is implemented.  T5's own defaults differ, so these must be present, ...
-STATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+REQUIRED_SETTINGS = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 # ... and these may be missing.
-FIXED = {
+FIXED_SETTINGS = {
     "dense_act_fn": "gelu_new",
     "is_gated_act": True,
     "is_encoder_decoder": True,
@@ -162,12 +162,17 @@ FIXED = {
     "mm_use_im_start_end": False,
     "mm_use_im_patch_token": False,
 }
-PADS = {"pad": True, "square": False, None: False}  # image_aspect_ratio
+PADDED_BY_ASPECT = {"pad": True, "square": False, None: False}  # image_aspect_ratio
 
 EMBEDDING = "shared.weight"
-SHARED = (EMBEDDING, "embed_tokens.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-# Of older tools: a buffer, and a bias that T5 does not use.
-UNUSED = ("position_ids", "EncDecAttention.relative_attention_bias.weight")
+SHARED_EMBEDDINGS = (
+    EMBEDDING,
+    "embed_tokens.weight",
+    "encoder.embed_tokens.weight",
+    "decoder.embed_tokens.weight",
+)
+# Older tools save a buffer, and a bias that T5 does not use.
+UNUSED_TENSORS = ("position_ids", "EncDecAttention.relative_attention_bias.weight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +201,7 @@ def read_layout(directory: Path) -> Layout:
             f"{directory / CONFIG}: mm_vision_select_layer is {layer!r},"
             f" and the vision tower has {states} hidden states"
         )
-    pad = PADS[config.get("image_aspect_ratio")]
+    pad = PADDED_BY_ASPECT[config.get("image_aspect_ratio")]
     pixels = read_pixels(directory / VISION_TOWER, vision["image_size"], pad)
     tokenizer = T5Tokenizer(directory / PIECES, read_extra_ids(directory / TOKENIZER_CONFIG))
     if tokenizer.size > config["vocab_size"]:
@@ -214,11 +219,13 @@ def read_config(path: Path) -> dict[str, Any]:
     if "scale_decoder_outputs" in config:
         # transformers 5 writes the tie_word_embeddings of 4 here, and that itself as always true
         config["tie_word_embeddings"] = config["scale_decoder_outputs"]
-    for name in SIZES:
+    for name in SIZE_SETTINGS:
         check_size(path, config, name)
-    check_fixed(path, {name: config.get(name) for name in STATED}, STATED)
-    check_fixed(path, {name: value for name, value in config.items() if value is not None}, FIXED)
-    if config.get("image_aspect_ratio") not in tuple(PADS):  # a tuple, for a value that is not hashable
+    check_fixed(path, {name: config.get(name) for name in REQUIRED_SETTINGS}, REQUIRED_SETTINGS)
+    check_fixed(path, {name: value for name, value in config.items() if value is not None}, FIXED_SETTINGS)
+    if config.get("image_aspect_ratio") not in tuple(
+        PADDED_BY_ASPECT
+    ):  # a tuple, for a value that is not hashable
         raise CheckpointError(
             f"{path}: image_aspect_ratio is {config['image_aspect_ratio']!r}, not 'pad' or 'square'"
         )
@@ -240,9 +247,9 @@ def read_extra_ids(path: Path) -> int:
 def rename(name: str) -> str | None:
     """Return the canonical name of a tensor of a published checkpoint; None for one that is not used."""
     name = name.removeprefix("module.").removeprefix("model.")
-    if name.endswith(UNUSED):
+    if name.endswith(UNUSED_TENSORS):
         return None
-    if name in SHARED:
+    if name in SHARED_EMBEDDINGS:
         return EMBEDDING
     if name.startswith("vision_tower."):
         for level in ("vision_tower.", "vision_tower.", "vision_model."):

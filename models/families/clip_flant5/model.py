@@ -82,7 +82,7 @@ class ClipFlanT5:
         began = perf_counter()
         try:
             self.forward.compile(side)
-        except Exception as exc:  # without a compiler, for example
+        except Exception as exc:  # there may be no compiler, for example
             reason = str(exc).partition("\n")[0]
             raise CheckpointError(f"compile = true: torch.compile failed: {reason}") from exc
         log.info("%s: %s: torch.compile took %.1f s", name, device, perf_counter() - began)

@@ -17,7 +17,7 @@ from models.families.clip_flant5.layout import EMBEDDING, IGNORE, PAD, Layout, S
 
 # Aliases of `shared.weight`, and the tensors with a row for each token.
 ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")
-CUT = (EMBEDDING, "lm_head.weight")
+TENSORS_BY_TOKEN = (EMBEDDING, "lm_head.weight")
 
 
 class ClipFlanT5Network(nn.Module):
@@ -128,11 +128,11 @@ def load_network(directory: Path, layout: Layout) -> ClipFlanT5Network:
     empty = network.state_dict()
     names = {name.removeprefix("t5."): name for name in empty if name not in ALIASES}
     expected = {theirs: empty[ours] for theirs, ours in names.items()}
-    for name in CUT:
+    for name in TENSORS_BY_TOKEN:
         expected[name] = expected[name].new_empty(layout.config["vocab_size"], *expected[name].shape[1:])
     if wrong := mismatch(weights, expected):
         raise CheckpointError(f"{directory}: the weights don't fit {CONFIG}: {wrong}")
-    for name in CUT:
+    for name in TENSORS_BY_TOKEN:
         weights[name] = weights[name][:vocabulary]
     found = {ours: weights[theirs] for theirs, ours in names.items()}
     network.load_state_dict(found, strict=False, assign=True)  # the next line sets the aliases

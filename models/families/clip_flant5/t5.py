@@ -37,7 +37,7 @@ class Weights:
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-LENGTHS = 64  # in the cache of position biases
+CACHED_LENGTHS = 64  # their position biases are cached
 
 
 class RmsNorm:
@@ -58,7 +58,7 @@ class PositionBias:
         self._table = weights.take(f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight")
         self._furthest = config.relative_attention_max_distance
         self._bidirectional = bidirectional
-        self._line = lru_cache(LENGTHS)(self._made_line)
+        self._line = lru_cache(CACHED_LENGTHS)(self._made_line)
 
     def __call__(self, length: int) -> torch.Tensor:
         """Return the bias as a line (heads, 2 length - 1), by distance; the most negative one is first."""
@@ -272,7 +272,7 @@ class Decoder:
         tokens = answers.shape[1]
         later = torch.full((tokens, tokens), -math.inf, device=answers.device).triu(1)
         bias = (square(line) + later).to(states.dtype)[None]
-        together = len(answers) // len(states) * tokens  # of all answers to a question
+        together = len(answers) // len(states) * tokens  # all answers to a question have so many
         few = together < self._head
         for block in self._blocks:
             answers = self.run(block, answers, bias, states, padding, few)

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Protocol
 from models.core.contract import ModelError, UpstreamError
 from models.families.decisions import Body
 
-STATE = "A picture."  # the text of a body that has one
-ROUNDING = 1e-6  # of a server's sum of exponentials
-NEAR_ONE = 1e-3  # how far from 1 the sum of rounded probabilities may be
+STATE_TEXT = "A picture."  # the text of a body that has one
+EXPONENTIALS_TOLERANCE = 1e-6  # a server's sum of exponentials is rounded
+SUM_TOLERANCE = 1e-3  # how far from 1 the sum of rounded probabilities may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Sglang:
     def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
         """Return the body: the input, pictures, and questions with ids."""
         listed = [self._of(number, each) for number, each in enumerate(questions)]
-        return {"input": STATE, "images": [{"url": picture}], "questions": listed}
+        return {"input": STATE_TEXT, "images": [{"url": picture}], "questions": listed}
 
     @staticmethod
     def _of(number: int, question: Question) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class SystemOne:
     def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
         """Return the body: a state, and questions by name."""
         listed = {str(number): self._of(each) for number, each in enumerate(questions)}
-        return {"state": STATE, "images": [picture], "questions": listed}
+        return {"state": STATE_TEXT, "images": [picture], "questions": listed}
 
     @staticmethod
     def _of(question: Question) -> dict[str, Any]:
@@ -157,7 +157,7 @@ FORMS: Mapping[Body, Form] = {"openai": OpenAi(), "sglang": Sglang(), "systemone
 def named(found: Mapping[str, Any], names: Sequence[str], mass: float = 1.0) -> Decision:
     """Return the probabilities of *names*.  Raises `UpstreamError` if they are not those of all options."""
     shares = tuple(probability(found[name], "probability") for name in names)
-    if len(found) != len(names) or abs(sum(shares) - 1) > NEAR_ONE:
+    if len(found) != len(names) or abs(sum(shares) - 1) > SUM_TOLERANCE:
         raise UpstreamError("returned probabilities that do not add up to 1")
     return Decision(shares, mass)
 
@@ -170,7 +170,7 @@ def yes_no(value: Any, mass: float = 1.0) -> Decision:
 
 def mass_of(value: Any) -> float:
     """Return the mass of all labels, where rounding may exceed 1.  Raises `UpstreamError`."""
-    rounded = isinstance(value, float) and 1 < value <= 1 + ROUNDING
+    rounded = isinstance(value, float) and 1 < value <= 1 + EXPONENTIALS_TOLERANCE
     return 1.0 if rounded else probability(value, "label_mass")
 
 

@@ -18,7 +18,7 @@ from models.core.outcomes import CallResult, Choices, Likelihood
 from models.families.decisions import FAMILY, Body, DecisionsSettings
 from models.families.decisions.bodies import FORMS, Decision, Question
 from models.families.openai import ServedModel, served_arguments
-from models.families.openai.vlm import IMAGE_COST, data_uri
+from models.families.openai.vlm import IMAGE_COST_TOKENS, data_uri
 from models.images.image import Image
 
 YES = "Yes"  # the only answer whose likelihood a decision has
@@ -59,7 +59,7 @@ class DecisionModel(ServedModel):
         if len(question.choices) > self._form.most_choices:
             raise ModelError(f"{len(question.choices)} choices; the server takes {self._form.most_choices}")
         image: Image = call.image
-        return Prepared(IMAGE_COST, Asked(image.digest, image.once(data_uri, data_uri), question))
+        return Prepared(IMAGE_COST_TOKENS, Asked(image.digest, image.once(data_uri, data_uri), question))
 
     def opposites(self) -> tuple[LikelihoodCall, ...]:
         """Return one question about two pictures: some servers of these bodies ignore pictures."""

@@ -36,7 +36,7 @@ from models.families.detector.picture import Picture, by_shape, picture_of
 from models.families.inputs import upload
 from models.families.processors import ProcessorPixels
 
-SIDE = 384  # of the square on which masks are compared and scored
+MASK_SIDE = 384  # masks are compared and scored on such a square
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ def instances_of(classes: torch.Tensor, masks: torch.Tensor) -> tuple[torch.Tens
     shares = classes.softmax(-1)[..., :-1].flatten(1)
     shares, pairs = shares.topk(queries, dim=-1, sorted=False)
     rows = torch.arange(len(masks), device=masks.device)[:, None]
-    masks = masks[rows, torch.div(pairs, count, rounding_mode="floor")]  # before they are large
-    masks = F.interpolate(masks, size=(SIDE, SIDE), mode="bilinear", align_corners=False)
+    masks = masks[rows, torch.div(pairs, count, rounding_mode="floor")]  # they are not large yet
+    masks = F.interpolate(masks, size=(MASK_SIDE, MASK_SIDE), mode="bilinear", align_corners=False)
     inside = masks > 0
     area = inside.flatten(2).sum(-1)
     sure = masks.sigmoid_().mul_(inside).flatten(2).sum(-1) / (area + 1e-6)

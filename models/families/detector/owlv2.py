@@ -30,8 +30,8 @@ from models.families.detector.picture import Picture, picture_of
 from models.families.inputs import upload
 
 MODEL_TYPE = "owlv2"
-TEXT = "a photo of a {}"  # the prompt of a label in training
-KEPT = 8  # sets of labels whose embeddings are cached
+LABEL_PROMPT = "a photo of a {}"  # the prompt of a label in training
+CACHED_LABEL_SETS = 8  # sets of labels whose embeddings are cached
 
 
 class Owlv2:
@@ -61,7 +61,7 @@ class Owlv2:
         self._tokenizer.enable_truncation(length)
         self._tokenizer.enable_padding(length=length)
         self._device, self._dtype, self._max_overlap = torch.device(device), DTYPES[dtype], max_overlap
-        self._embedded = lru_cache(KEPT)(self._embed)
+        self._embedded = lru_cache(CACHED_LABEL_SETS)(self._embed)
         files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
         self.info = info_of(OWLV2, directory, files, dtype, device, id, revision)
 
@@ -111,7 +111,7 @@ class Owlv2:
 
     def _embed(self, labels: tuple[str, ...]) -> torch.Tensor:
         """Return embeddings (labels, width), on the device."""
-        texts = self._tokenizer.encode_batch([TEXT.format(label) for label in labels])
+        texts = self._tokenizer.encode_batch([LABEL_PROMPT.format(label) for label in labels])
         ids = torch.tensor([text.ids for text in texts], device=self._device)
         mask = torch.tensor([text.attention_mask for text in texts], device=self._device)
         inner: Any = self._network.owlv2

@@ -13,7 +13,7 @@ from models.core.contract import ModelError
 
 MAX_SIDE = 2048  # larger pictures are scaled down first; detectors see 1,333 pixels at most
 MAX_ASPECT = 16  # longer side over shorter; padding would take gigabytes
-PIECE = 32  # side of the squares that the cost counts
+COST_SIDE = 32  # side of the squares that the cost counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Picture:
     def pieces(self) -> int:
         """The number of 32 x 32 squares in the network's input."""
         height, width = self.pixels.shape[-2:]
-        return ceil(height / PIECE) * ceil(width / PIECE)
+        return ceil(height / COST_SIDE) * ceil(width / COST_SIDE)
 
 
 def picture_of(call: DetectCall, preprocess: Callable[[PIL.Image.Image], torch.Tensor]) -> Picture:

@@ -20,8 +20,8 @@ from models.core.outcomes import Reward
 from models.families.editreward import BASE, FAMILY
 from models.families.vl_reward import Chatted, VlReward, head_of
 
-HEADS = "rm_heads."
-NAMES = ("head_0", "head_1")
+HEADS_PREFIX = "rm_heads."
+HEAD_NAMES = ("head_0", "head_1")
 INSTRUCTIONS = tuple(
     Path(__file__).with_name(name).read_text("utf-8") for name in ("following.txt", "quality.txt")
 )
@@ -36,20 +36,26 @@ class EditReward(VlReward):
     processor_class = Qwen2VLImageProcessorPil
     instructions = INSTRUCTIONS
     media = ("image", "image")
-    head_names = (HEADS,)
+    head_names = (HEADS_PREFIX,)
     head: nn.ModuleList
 
     def _tensors_in(self, path: Path, dtype: str) -> Mapping[str, torch.Tensor]:
         tensors = super()._tensors_in(path, dtype)
-        names = {name.partition(HEADS)[2].partition(".")[0] for name in tensors if name.startswith(HEADS)}
-        if names != {*NAMES}:
+        names = {
+            name.partition(HEADS_PREFIX)[2].partition(".")[0]
+            for name in tensors
+            if name.startswith(HEADS_PREFIX)
+        }
+        if names != {*HEAD_NAMES}:
             listed = ", ".join(sorted(names)) or "none"
-            raise CheckpointError(f"{path}: has not the two heads {HEADS}head_0 and head_1, but {listed}")
+            raise CheckpointError(
+                f"{path}: has not the two heads {HEADS_PREFIX}head_0 and head_1, but {listed}"
+            )
         return tensors
 
     def _head_in(self, tensors: Mapping[str, torch.Tensor], path: Path) -> nn.ModuleList:
         width = self.network.width
-        return nn.ModuleList(head_of(tensors, width, path, f"{HEADS}{name}.") for name in NAMES)
+        return nn.ModuleList(head_of(tensors, width, path, f"{HEADS_PREFIX}{name}.") for name in HEAD_NAMES)
 
     def prepare(self, call: EditCall) -> Prepared:
         """Cut both images into patches and tokenise the prompt twice; the cost counts patches and tokens."""

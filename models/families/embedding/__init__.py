@@ -10,4 +10,4 @@ FAMILY = Family(
     loader="models.families.embedding.model:from_settings",
     weights="models.checkpoints.files:safetensors_files",
 )
-LENGTH = 512  # most tokens of a text
+MAX_TOKENS = 512  # a longer text is cut

@@ -22,13 +22,13 @@ from models.core.calls import TextCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.outcomes import Embedding
 from models.core.settings import LocalSettings
-from models.families.embedding import FAMILY, LENGTH
+from models.families.embedding import FAMILY, MAX_TOKENS
 from models.families.inputs import padded, positions
 
-# Of the package sentence-transformers.
+# The package sentence-transformers writes these files.
 MODULES, POOLING = "modules.json", "1_Pooling/config.json"
-IMPLEMENTED = {"Transformer", "Pooling", "Normalize"}  # classes of modules
-MEAN = "pooling_mode_mean_tokens"
+MODULE_CLASSES = {"Transformer", "Pooling", "Normalize"}  # classes of modules
+MEAN_POOLING = "pooling_mode_mean_tokens"
 
 
 class SentenceTransformer:
@@ -40,7 +40,7 @@ class SentenceTransformer:
         self._network = load_pretrained(AutoModel, directory, DTYPES[dtype]).to(device).eval()
         rows = self._network.get_input_embeddings().num_embeddings
         self._tokenizer, longest, self._unknown = load_fast_tokenizer(directory, rows)
-        self._tokenizer.enable_truncation(min(LENGTH, longest, positions(self._network, LENGTH)))
+        self._tokenizer.enable_truncation(min(MAX_TOKENS, longest, positions(self._network, MAX_TOKENS)))
         self._device, self._pad = device, self._network.config.pad_token_id or 0
         files = (CONFIG, MODULES, POOLING, *TOKENIZER_FILES)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
@@ -73,7 +73,7 @@ def check_modules(path: Path) -> None:
     if not path.is_file():
         return
     kinds = {str(module.get("type")).rpartition(".")[2] for module in read_objects(path)}
-    if others := kinds - IMPLEMENTED:
+    if others := kinds - MODULE_CLASSES:
         raise CheckpointError(f"{path}: modules of the kind {', '.join(sorted(others))} are not implemented")
 
 
@@ -82,9 +82,9 @@ def check_pooling(path: Path) -> None:
     if not path.is_file():
         return
     modes = {name for name, on in read_json(path).items() if name.startswith("pooling_mode_") and on is True}
-    if modes != {MEAN}:
+    if modes != {MEAN_POOLING}:
         raise CheckpointError(
-            f"{path}: only {MEAN} is implemented, and the file has {', '.join(sorted(modes))}"
+            f"{path}: only {MEAN_POOLING} is implemented, and the file has {', '.join(sorted(modes))}"
         )
 
 

@@ -19,11 +19,11 @@ from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.families.hpsv3pp import BASE, FAMILY
-from models.families.vl_reward import HEAD, Chatted, VlReward, head_of
+from models.families.vl_reward import HEAD_PREFIX, Chatted, VlReward, head_of
 
 INSTRUCTION = Path(__file__).with_name("instruction.txt").read_text("utf-8")
-FIRST = "cond_encoder.0.weight"  # its rows are the width of the condition
-PARTS = (HEAD, "cond_encoder.", "film_gen.", "cap_encoder.")
+CONDITION_WEIGHT = "cond_encoder.0.weight"  # its rows are the width of the condition
+HEAD_PREFIXES = (HEAD_PREFIX, "cond_encoder.", "film_gen.", "cap_encoder.")
 
 
 class Capability(nn.Module):
@@ -71,10 +71,12 @@ class Modulated(nn.Module):
 
 def modulated(tensors: Mapping[str, torch.Tensor], width: int, place: Path) -> Modulated:
     """Build the head from the tensors of a checkpoint.  Raises `CheckpointError` if they do not fit."""
-    held = {name: each for name, each in tensors.items() if name.startswith(PARTS)}
-    first = held.get(FIRST)
+    held = {name: each for name, each in tensors.items() if name.startswith(HEAD_PREFIXES)}
+    first = held.get(CONDITION_WEIGHT)
     if first is None or first.ndim != 2 or 0 in first.shape:
-        raise CheckpointError(f"{place}: not the head of HPSv3++: {FIRST} is missing, or no matrix")
+        raise CheckpointError(
+            f"{place}: not the head of HPSv3++: {CONDITION_WEIGHT} is missing, or no matrix"
+        )
     head = Modulated(width, len(first), head_of(tensors, width, place))
     if wrong := mismatch(held, head.state_dict()):
         raise CheckpointError(f"{place}: not the head of HPSv3++: {wrong}")
@@ -91,7 +93,7 @@ class Hpsv3pp(VlReward):
     processor_class = Qwen2VLImageProcessor
     instructions = (INSTRUCTION,)
     flat = False
-    head_names = PARTS
+    head_names = HEAD_PREFIXES
 
     def _head_in(self, tensors: Mapping[str, torch.Tensor], path: Path) -> Modulated:
         return modulated(tensors, self.network.width, path)

@@ -25,7 +25,7 @@ from models.families.imagereward.network import FILES, VOCABULARY, load_network,
 from models.families.inputs import PictureAndText, distinct_pictures, padded
 from models.images.pixels import Pixels
 
-LENGTH = 35  # most tokens of a prompt, with [CLS] and [SEP]; from the released code
+MAX_TOKENS = 35  # the released code's; [CLS] and [SEP] count, too
 
 
 def load_tokenizer(directory: Path, rows: int) -> Tokenizer:
@@ -56,7 +56,7 @@ def load_tokenizer(directory: Path, rows: int) -> Tokenizer:
     check_words(path, tokenizer.get_vocab_size(), rows)
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True  # "[SEP]" in a prompt is text
-    tokenizer.enable_truncation(LENGTH)
+    tokenizer.enable_truncation(MAX_TOKENS)
     return tokenizer
 
 

@@ -21,9 +21,9 @@ WEIGHTS = ("ImageReward.safetensors", "ImageReward.pt")  # the first that exists
 VOCABULARY = (TOKENIZER, "vocab.txt")
 FILES = (MED_CONFIG, *WEIGHTS, *VOCABULARY)  # the revision of a directory is a digest of these
 
-HEAD = 64  # numbers of a head of the vision tower, in each of BLIP's sizes
-EPSILON = 1e-6  # of the vision tower's layer norms
-SIZES = (
+HEAD_WIDTH = 64  # numbers of a head of the vision tower, in each of BLIP's sizes
+EPSILON = 1e-6  # the vision tower's layer norms have it
+SIZE_SETTINGS = (
     "hidden_size",
     "intermediate_size",
     "max_position_embeddings",
@@ -31,24 +31,24 @@ SIZES = (
     "num_hidden_layers",
     "vocab_size",
 )
-FIXED = {"add_cross_attention": True, "position_embedding_type": "absolute"}
-TEXT = (*SIZES, "hidden_act", "layer_norm_eps", "pad_token_id")
+FIXED_SETTINGS = {"add_cross_attention": True, "position_embedding_type": "absolute"}
+TEXT_SETTINGS = (*SIZE_SETTINGS, "hidden_act", "layer_norm_eps", "pad_token_id")
 
-VISION = "blip.visual_encoder."
+VISION_PREFIX = "blip.visual_encoder."
 # The names of `ImageRewardNetwork` to those of the file; all others are equal.
-NAMES = (
+TENSOR_NAMES = (
     (r"^text\.", "blip.text_encoder."),
-    (r"^vision\.embeddings\.class_embedding$", f"{VISION}cls_token"),
-    (r"^vision\.embeddings\.position_embedding$", f"{VISION}pos_embed"),
-    (r"^vision\.embeddings\.patch_embedding\.", f"{VISION}patch_embed.proj."),
-    (r"^vision\.post_layernorm\.", f"{VISION}norm."),
-    (r"^vision\.encoder\.layers\.", f"{VISION}blocks."),
+    (r"^vision\.embeddings\.class_embedding$", f"{VISION_PREFIX}cls_token"),
+    (r"^vision\.embeddings\.position_embedding$", f"{VISION_PREFIX}pos_embed"),
+    (r"^vision\.embeddings\.patch_embedding\.", f"{VISION_PREFIX}patch_embed.proj."),
+    (r"^vision\.post_layernorm\.", f"{VISION_PREFIX}norm."),
+    (r"^vision\.encoder\.layers\.", f"{VISION_PREFIX}blocks."),
     (r"\.self_attn\.projection\.", ".attn.proj."),
     (r"\.self_attn\.", ".attn."),
     (r"\.layer_norm", ".norm"),
 )
 # A buffer, and two projections for a loss of BLIP's training.
-UNUSED = re.compile(r".*\.position_ids|blip\.(vision|text)_proj\.(weight|bias)")
+UNUSED_TENSORS = re.compile(r".*\.position_ids|blip\.(vision|text)_proj\.(weight|bias)")
 
 
 def located(settings: LocalSettings) -> tuple[ModelArguments, Path | None]:
@@ -71,22 +71,22 @@ def weights_files(directory: Path) -> list[Path]:
 def vision_config(path: Path, shapes: Mapping[str, torch.Tensor]) -> BlipVisionConfig:
     """Derive the vision tower's configuration from the shapes of its tensors.  Raises `CheckpointError`."""
     try:
-        _, positions, width = shapes[f"{VISION}pos_embed"].shape
-        patch = shapes[f"{VISION}patch_embed.proj.weight"].shape[-1]
-        hidden = len(shapes[f"{VISION}blocks.0.mlp.fc1.weight"])
+        _, positions, width = shapes[f"{VISION_PREFIX}pos_embed"].shape
+        patch = shapes[f"{VISION_PREFIX}patch_embed.proj.weight"].shape[-1]
+        hidden = len(shapes[f"{VISION_PREFIX}blocks.0.mlp.fc1.weight"])
     except (KeyError, ValueError, IndexError, TypeError) as exc:
-        raise CheckpointError(f"{path}: has no vision tower of BLIP ({VISION}…)") from exc
+        raise CheckpointError(f"{path}: has no vision tower of BLIP ({VISION_PREFIX}…)") from exc
     side = round((positions - 1) ** 0.5)
-    if side**2 != positions - 1 or width % HEAD:
+    if side**2 != positions - 1 or width % HEAD_WIDTH:
         raise CheckpointError(
-            f"{path}: the vision tower must have a square of patches and a multiple of {HEAD} numbers, not"
-            f" {positions - 1} patches and {width} numbers"
+            f"{path}: the vision tower must have a square of patches and a multiple of {HEAD_WIDTH} numbers,"
+            f" not {positions - 1} patches and {width} numbers"
         )
     return BlipVisionConfig(
         hidden_size=width,
         intermediate_size=hidden,
         num_hidden_layers=sum(name.endswith(".mlp.fc1.weight") for name in shapes),
-        num_attention_heads=width // HEAD,
+        num_attention_heads=width // HEAD_WIDTH,
         image_size=side * patch,
         patch_size=patch,
         layer_norm_eps=EPSILON,
@@ -97,17 +97,19 @@ def text_config(directory: Path, vision_width: int) -> BlipTextConfig:
     """Read the text tower's configuration from `med_config.json`.  Raises `CheckpointError`."""
     path = directory / MED_CONFIG
     given = read_json(path)
-    for name in SIZES:
+    for name in SIZE_SETTINGS:
         check_size(path, given, name)
-    check_fixed(path, given, FIXED)
-    known = {name: given[name] for name in TEXT if name in given} | {"encoder_hidden_size": vision_width}
+    check_fixed(path, given, FIXED_SETTINGS)
+    known = {name: given[name] for name in TEXT_SETTINGS if name in given} | {
+        "encoder_hidden_size": vision_width
+    }
     # "Decoder" is transformers' word for a network with cross-attention; ours is run as an encoder.
     return built(path, BlipTextConfig, {**known, "is_decoder": True, "bos_token_id": None})
 
 
-# Of the rewards of the training data; from the released code.
-MEAN, DEVIATION = 0.16717362830052426, 1.0333394966054072
-MLP = "mlp."
+# The released code normalises rewards by those of the training data.
+REWARD_MEAN, REWARD_DEVIATION = 0.16717362830052426, 1.0333394966054072
+MLP_PREFIX = "mlp."
 
 
 class ImageRewardNetwork(nn.Module):
@@ -136,7 +138,7 @@ class ImageRewardNetwork(nn.Module):
         seen = self.vision(pixel_values=pixels).last_hidden_state
         read = self.text(input_ids=ids, attention_mask=mask, encoder_hidden_states=seen[places])
         rewards: torch.Tensor = self.mlp(read.last_hidden_state[:, 0].float())[:, 0]
-        return (rewards - MEAN) / DEVIATION
+        return (rewards - REWARD_MEAN) / REWARD_DEVIATION
 
 
 def load_network(directory: Path, dtype: torch.dtype) -> ImageRewardNetwork:
@@ -148,8 +150,12 @@ def load_network(directory: Path, dtype: torch.dtype) -> ImageRewardNetwork:
     """
     [path] = weights_files(directory)
     held = read_file(path, "cpu", mapped=True)
-    tensors = {name: tensor for name, tensor in held.items() if not UNUSED.fullmatch(name)}
-    head = {name.removeprefix(MLP): tensor for name, tensor in tensors.items() if name.startswith(MLP)}
+    tensors = {name: tensor for name, tensor in held.items() if not UNUSED_TENSORS.fullmatch(name)}
+    head = {
+        name.removeprefix(MLP_PREFIX): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(MLP_PREFIX)
+    }
     vision = vision_config(path, tensors)
     text = text_config(directory, vision.hidden_size)
     mlp = linear_head(head, path)
@@ -158,7 +164,7 @@ def load_network(directory: Path, dtype: torch.dtype) -> ImageRewardNetwork:
             f"{path}: the head takes {width_of(mlp)} numbers, and the text tower has {text.hidden_size}"
         )
     network = ImageRewardNetwork(vision, text, mlp)
-    names = {name: translated(name, NAMES) for name in network.state_dict()}
+    names = {name: translated(name, TENSOR_NAMES) for name in network.state_dict()}
     if wrong := mismatch(tensors, {names[name]: tensor for name, tensor in network.state_dict().items()}):
         raise CheckpointError(f"{path}: the weights don't fit: {wrong}")
     network.load_state_dict({name: tensors[place] for name, place in names.items()})

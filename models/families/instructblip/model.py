@@ -41,8 +41,8 @@ from models.families.inputs import padded, upload
 from models.families.instructblip import FAMILY, refusal
 from models.families.processors import blip_pixels
 
-INSTRUCTED = "instructblip"  # its Q-Former reads the question
-KINDS = {INSTRUCTED: InstructBlipForConditionalGeneration, "blip-2": Blip2ForConditionalGeneration}
+INSTRUCTED_TYPE = "instructblip"  # its Q-Former reads the question
+NETWORKS = {INSTRUCTED_TYPE: InstructBlipForConditionalGeneration, "blip-2": Blip2ForConditionalGeneration}
 
 
 class InstructBlipNetwork:
@@ -59,11 +59,11 @@ class InstructBlipNetwork:
     def __init__(self, directory: Path, dtype: torch.dtype, device: torch.device) -> None:
         path = directory / CONFIG
         given = read_json(path)
-        kind = check_model_type(path, given, *KINDS)
+        kind = check_model_type(path, given, *NETWORKS)
         if reason := refusal(given):
             raise CheckpointError(f"{path}: {reason}")
-        self.whole = load_pretrained(KINDS[kind], directory, dtype).to(device).eval()
-        self.instructed, self._device = kind == INSTRUCTED, device
+        self.whole = load_pretrained(NETWORKS[kind], directory, dtype).to(device).eval()
+        self.instructed, self._device = kind == INSTRUCTED_TYPE, device
 
     @property
     def config(self) -> Any:
@@ -132,11 +132,11 @@ class InstructBlipNetwork:
 
 def weights(directory: Path) -> list[Path]:
     """Return the weight files of a checkpoint of these kinds.  Raises `CheckpointError`."""
-    return safetensors_files(directory, *KINDS)
+    return safetensors_files(directory, *NETWORKS)
 
 
-LENGTH = 128  # most tokens of a question, in the Q-Former and in the language model
-INSTRUCTION = "qformer_tokenizer"  # the folder of the Q-Former's tokenizer
+MAX_TOKENS = 128  # the Q-Former and the language model cut a question there
+QFORMER_TOKENIZER = "qformer_tokenizer"  # the folder of the Q-Former's tokenizer
 ANSWERS = ("yes", "no")  # lower case, as in its training data
 
 
@@ -168,13 +168,13 @@ class InstructBlip:
         self._instruction, self._unknown = None, Unknown(None)
         if self.network.instructed:
             self._instruction, self._unknown = instruction_tokenizer(
-                directory / INSTRUCTION, config.qformer_config
+                directory / QFORMER_TOKENIZER, config.qformer_config
             )
         self._pixels = blip_pixels(directory, config.vision_config.image_size)
         self._answers = AnswerEncoder(self._words, ANSWERS)
         patches = (config.vision_config.image_size // config.vision_config.patch_size) ** 2
         self._seen = patches + config.num_query_tokens
-        words = (f"{INSTRUCTION}/{name}" for name in TOKENIZER_FILES)
+        words = (f"{QFORMER_TOKENIZER}/{name}" for name in TOKENIZER_FILES)
         files = (CONFIG, PREPROCESSOR, PROCESSOR, PIECES, *words)
         templates: dict[str, Any] = {
             "question": f"Question: {QUESTION}",
@@ -189,7 +189,7 @@ class InstructBlip:
         Raises `ModelError` as `AnswerEncoder`.
         """
         words = self._words.encode(call.question)
-        text = words if len(words) <= LENGTH else [*words[: LENGTH - 1], EOS]
+        text = words if len(words) <= MAX_TOKENS else [*words[: MAX_TOKENS - 1], EOS]
         instruction = self._instruction.encode(call.question) if self._instruction else None
         truncated = text is not words or bool(instruction and instruction.overflowing)
         ids = tuple(instruction.ids) if instruction else ()
@@ -228,7 +228,7 @@ class InstructBlip:
 def instruction_tokenizer(directory: Path, config: Any) -> tuple[Any, Unknown]:
     """Load the Q-Former's tokenizer, which cuts questions.  Raises `CheckpointError`."""
     tokenizer, _, unknown = load_fast_tokenizer(directory, config.vocab_size)
-    tokenizer.enable_truncation(min(LENGTH, config.max_position_embeddings))
+    tokenizer.enable_truncation(min(MAX_TOKENS, config.max_position_embeddings))
     return tokenizer, unknown
 
 

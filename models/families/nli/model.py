@@ -25,7 +25,7 @@ from models.core.settings import LocalSettings
 from models.families.inputs import padded, positions
 from models.families.nli import FAMILY
 
-LENGTH = 512  # tokens of a pair: what NLI models are trained on
+MAX_TOKENS = 512  # NLI models are trained on pairs of so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Classifier:
         self._device, self._pad = device, self._network.config.pad_token_id or 0
         # Set once and read by all threads from then on.
         self._tokenizer.enable_truncation(
-            min(LENGTH, longest, positions(self._network, LENGTH)), strategy="longest_first"
+            min(MAX_TOKENS, longest, positions(self._network, MAX_TOKENS)), strategy="longest_first"
         )
 
     def encode(self, premise: str, hypothesis: str) -> TextPair:
@@ -91,7 +91,7 @@ def entailment(path: Path, labels: Any) -> int:
     return int(found[0])
 
 
-FOLLOWS = "1"
+ENTAILED_TEXT = "1"
 
 
 class TrueNli:
@@ -106,15 +106,15 @@ class TrueNli:
             config.decoder_start_token_id,
             config.eos_token_id,
         )
-        answer = self._tokens(FOLLOWS)
-        if len(answer) != 1 or not (self._tokenizer.id_to_token(answer[0]) or "").endswith(FOLLOWS):
-            raise CheckpointError(f'{directory}: its tokenizer has no single token for "{FOLLOWS}"')
+        answer = self._tokens(ENTAILED_TEXT)
+        if len(answer) != 1 or not (self._tokenizer.id_to_token(answer[0]) or "").endswith(ENTAILED_TEXT):
+            raise CheckpointError(f'{directory}: its tokenizer has no single token for "{ENTAILED_TEXT}"')
         [self._follows] = answer
 
     def encode(self, premise: str, hypothesis: str) -> TextPair:
         """Tokenise `premise: … hypothesis: …`; the premise is truncated."""
         before, after = self._tokens(f"premise: {premise}"), self._tokens(f"hypothesis: {hypothesis}")
-        kept = before[: max(0, LENGTH - 1 - len(after))] + after[: LENGTH - 1]
+        kept = before[: max(0, MAX_TOKENS - 1 - len(after))] + after[: MAX_TOKENS - 1]
         truncated = len(kept) < len(before) + len(after)
         return TextPair((*kept, self._end), truncated=truncated, unknown=self._unknown.share(kept))
 

@@ -22,7 +22,7 @@ from models.core.calls import ReadCall
 from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import Line, Reading
 from models.families.ocr import FAMILY, RapidOcrSettings
-from models.families.ocr.package import NAME, Package, installed
+from models.families.ocr.package import WEIGHTS_NAME, Package, installed
 from models.images.image import Image
 
 
@@ -55,8 +55,8 @@ def left(line: Line) -> float:
 MAX_SIDE = 1280  # longest side of a page; smaller pictures are not scaled
 MIN_SIDE = 32
 MAX_ASPECT = 3  # longer side over shorter; black fills the rest
-DETECTED_SIDE = 736  # what the detector enlarges the shorter side to
-PIECE = 32  # side of the squares that the cost counts
+MIN_DETECTED_SIDE = 736  # what the detector enlarges the shorter side to
+COST_SIDE = 32  # side of the squares that the cost counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class Page:
     def cost(self) -> int:
         """The number of 32x32 squares in the detector's input."""
         height, width = self.pixels.shape[:2]
-        larger = max(1.0, DETECTED_SIDE / min(height, width))
-        pieces: int = ceil(height * larger / PIECE) * ceil(width * larger / PIECE)
+        larger = max(1.0, MIN_DETECTED_SIDE / min(height, width))
+        pieces: int = ceil(height * larger / COST_SIDE) * ceil(width * larger / COST_SIDE)
         return pieces
 
     def in_picture(self, corners: np.ndarray) -> tuple[tuple[float, float], ...]:
@@ -103,7 +103,7 @@ def page_of(rgb: PIL.Image.Image) -> Page:
     return Page(pixels, (left, top, left + width, top + height), rgb.size)
 
 
-LEAST_CONFIDENCE = 0.5  # of a line in the result; PaddleOCR drops the others, too
+MIN_CONFIDENCE = 0.5  # PaddleOCR drops lines with less, too
 
 
 class RapidOcr:
@@ -125,7 +125,7 @@ class RapidOcr:
         self.info = ModelInfo(
             role=FAMILY.role,
             family=FAMILY.name,
-            id=id or NAME,
+            id=id or WEIGHTS_NAME,
             revision=revision or package.version,
             dtype="float32",
             device="cpu",
@@ -164,7 +164,7 @@ def parameters(package: Package, threads: int) -> dict[str, Any]:
     """
     return {
         "Global.log_level": "critical",
-        "Global.text_score": LEAST_CONFIDENCE,
+        "Global.text_score": MIN_CONFIDENCE,
         "Global.use_cls": False,
         "Global.use_preprocess_img": False,
         "Global.use_vertical_padding": False,

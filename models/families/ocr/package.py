@@ -10,7 +10,7 @@ from models.core.family import Plan
 from models.families.ocr import RapidOcrSettings
 
 PACKAGE = "rapidocr"
-NAME = "PP-OCRv6-small"  # of the weights
+WEIGHTS_NAME = "PP-OCRv6-small"
 DETECTOR, RECOGNISER = "PP-OCRv6_det_small.onnx", "PP-OCRv6_rec_small.onnx"
 
 
@@ -30,7 +30,7 @@ def installed() -> Package:
         raise CheckpointError("needs the package rapidocr: pip install '.[ocr]' in the repository's folder")
     weights = Path(spec.origin).parent / "models"
     for name in (DETECTOR, RECOGNISER):
-        if not (weights / name).is_file():  # or the package would download some
+        if not (weights / name).is_file():  # the package would download it
             raise CheckpointError(f"the package rapidocr {found} does not bring {name}; 3.10 does")
     return Package(found, weights / DETECTOR, weights / RECOGNISER)
 
@@ -43,11 +43,11 @@ def version_of(package: str) -> str:
         return ""
 
 
-BYTES = 4  # of each number in the files
+BYTES_PER_NUMBER = 4
 
 
 def plan(settings: RapidOcrSettings) -> Plan:
     """Return the plan of the package's models.  Raises `CheckpointError` if it is not installed."""
     package = installed()
     size = sum(path.stat().st_size for path in (package.detector, package.recogniser))
-    return Plan(NAME, str(package.detector.parent), size // BYTES)
+    return Plan(WEIGHTS_NAME, str(package.detector.parent), size // BYTES_PER_NUMBER)

@@ -8,7 +8,7 @@ from models.core.contract import ModelError, Post, Prepared, UpstreamError
 from models.core.outcomes import Text
 from models.families.openai import LLM, LlmSettings, ServedModel, served_arguments, with_schema
 
-MOST = 100  # characters of a server's text in an error
+MAX_QUOTED_CHARACTERS = 100  # an error quotes so much of a server's text
 
 
 def first_choice(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def written(answer: Mapping[str, Any], tokens: int) -> str:
     if finish == "content_filter":
         raise ModelError("a content filter of the server stopped the answer")
     if refusal := message.get("refusal"):
-        raise ModelError(f"the model refused to answer: {str(refusal)[:MOST]}")
+        raise ModelError(f"the model refused to answer: {str(refusal)[:MAX_QUOTED_CHARACTERS]}")
     if finish == "length":
         raise UpstreamError(f"wrote more than {tokens} tokens: the answer is cut")
     text = message.get("content")
@@ -43,7 +43,7 @@ def written(answer: Mapping[str, Any], tokens: int) -> str:
         thought = message.get("reasoning_content") or message.get("reasoning")
         raise UpstreamError("wrote its reasoning and no text" if thought else "wrote no text")
     if finish != "stop":
-        raise UpstreamError(f"ended its answer with {str(finish)[:MOST]} and not with stop")
+        raise UpstreamError(f"ended its answer with {str(finish)[:MAX_QUOTED_CHARACTERS]} and not with stop")
     return text
 
 

@@ -13,9 +13,9 @@ from models.core.contract import Post, Prepared, UpstreamError
 from models.core.examples import PICTURE, TEXTS
 from models.core.outcomes import Reward
 from models.families.openai import REWARD, RewardSettings, ServedModel, served_arguments
-from models.families.openai.vlm import IMAGE_COST, part
+from models.families.openai.vlm import IMAGE_COST_TOKENS, part
 
-KINDS = {type(None): "null", bool: "a boolean", str: "a text", list: "a list", dict: "an object"}  # of JSON
+JSON_TYPES = {type(None): "null", bool: "a boolean", str: "a text", list: "a list", dict: "an object"}
 
 
 class OpenAiReward(ServedModel):
@@ -37,7 +37,7 @@ class OpenAiReward(ServedModel):
         """Build the request's body, with the image as a `data:` URI."""
         content = [part(call.image), part(self._template.replace("{}", call.prompt))]
         messages = [{"role": "user", "content": content}]
-        return Prepared(IMAGE_COST, self.body(messages=messages, use_activation=False))
+        return Prepared(IMAGE_COST_TOKENS, self.body(messages=messages, use_activation=False))
 
     def opposites(self) -> tuple[RewardCall, ...]:
         """Return calls for a red picture with a right and a wrong prompt."""
@@ -60,7 +60,7 @@ def outputs_of(answer: Mapping[str, Any]) -> tuple[float, ...]:
     """Return the outputs for the one chat of a request.  Raises `UpstreamError` for anything else."""
     match answer:
         case {"data": [{"probs": [_, *_] as outputs}]}:  # vLLM's name for them, with any activation
-            odd = {KINDS.get(type(each), "a number") for each in outputs} - {"a number"}
+            odd = {JSON_TYPES.get(type(each), "a number") for each in outputs} - {"a number"}
             if odd:
                 raise UpstreamError(f"returned {' and '.join(sorted(odd))} where its outputs are numbers")
             return tuple(map(float, outputs))

@@ -38,8 +38,8 @@ from models.families.openai import (
 from models.families.openai.llm import first_choice, written
 from models.images.image import Image
 
-MAX_KNOWN = 10_000  # texts in the cache
-BLANK = " \n\t▁ĠĊ"  # characters of a token that is only space
+CACHED_TEXTS = 10_000  # texts in the cache
+SPACE_CHARACTERS = " \n\t▁ĠĊ"  # characters of a token that is only space
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ServerTokens:
         """
         if label not in self._known:
             tokens = await self._request(label, post)
-            if len(self._known) >= MAX_KNOWN:
+            if len(self._known) >= CACHED_TEXTS:
                 self._known.clear()
             self._known[label] = tokens
         else:
@@ -100,13 +100,13 @@ class ServerTokens:
             raise UpstreamError("returned no tokens")
         if not isinstance(texts, list) or len(texts) != len(ids):
             texts = ids  # an older server without texts: no token counts as a space
-        visible = [id for id, text in zip(ids, texts, strict=True) if str(text).strip(BLANK)]
+        visible = [id for id, text in zip(ids, texts, strict=True) if str(text).strip(SPACE_CHARACTERS)]
         return Tokens(tuple(ids), next(iter(visible), None))
 
 
 VlmCall = LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
 
-BY_LETTER = "Answer with the option's letter from the given choices directly."
+LETTER_INSTRUCTION = "Answer with the option's letter from the given choices directly."
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def lettered(question: str, choices: Sequence[str]) -> str:
     """Return a question with a line for each choice, and an instruction to answer by letter."""
     options = zip(ascii_uppercase, choices, strict=False)
     lines = [f"{letter}. {' '.join(choice.split())}" for letter, choice in options]
-    return "\n".join([question, *lines, BY_LETTER])
+    return "\n".join([question, *lines, LETTER_INSTRUCTION])
 
 
 def likelihood(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Likelihood:
@@ -181,8 +181,8 @@ def first_token(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Fir
 
 
 MAX_TOP_LOGPROBS = 20  # limit of an OpenAI-compatible server
-FLOOR = -9999.0  # vLLM's value for minus infinity
-IMAGE_COST = 1000  # tokens, for admission only
+MINUS_INFINITY = -9999.0  # vLLM's value for minus infinity
+IMAGE_COST_TOKENS = 1000  # tokens, for admission only
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class OpenAiVlm(ServedModel):
         answers = None if isinstance(call, AnswerCall) else answers_of(call)
         question = answers.question if answers else call.question
         parts = [part(each) for each in (*before, call.image, question)]
-        cost = IMAGE_COST * sum(each["type"] == "image_url" for each in parts)
+        cost = IMAGE_COST_TOKENS * sum(each["type"] == "image_url" for each in parts)
         return Prepared(cost, Message(parts, answers, self._written(call)))
 
     def _written(self, call: VlmCall | AnswerCall) -> dict[str, Any]:
@@ -327,6 +327,6 @@ def pick(said: Mapping[str, float], label: str, token: int | None, by_text: bool
         found = next((value for text, value in said.items() if text.strip() == label), None)
     if found is None:
         raise UpstreamError(f"returned no log-probability for {label!r}")
-    if not isfinite(found) or found <= FLOOR:
+    if not isfinite(found) or found <= MINUS_INFINITY:
         raise UpstreamError(f"returned a log-probability of {label!r} that is not finite")
     return found

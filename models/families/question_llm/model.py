@@ -33,8 +33,8 @@ class Allowed:
     """The tokens that may come next under a JSON schema."""
 
     def __init__(self, tokenizer: Any, schema: Mapping[str, Any]) -> None:
-        # Without spaces: a small model under constraints may repeat them forever.
-        # Without forcing: text with only one continuation keeps the model's own tokens.
+        # No spaces are allowed: a small model under constraints may repeat them forever.
+        # Nothing is forced: text with only one continuation keeps the model's own tokens.
         bound = {**schema, "x-guidance": {"whitespace_flexible": False}}
         grammar = f'%llguidance {{"no_forcing": true}}\nstart: %json {json.dumps(bound)}'
         self._matcher = llguidance.LLMatcher(tokenizer, grammar)
@@ -57,7 +57,7 @@ def load_grammar_tokenizer(tokenizer: Any, vocabulary: int) -> Any:
         raise CheckpointError(f"the tokenizer cannot be used with a JSON schema: {in_short(exc)}") from exc
 
 
-HERE = "\ufffcuser\ufffc"  # stands for the user message while the chat template is rendered
+PLACEHOLDER = "\ufffcuser\ufffc"  # stands for the user message while the chat template is rendered
 
 
 class ChatTokenizer:
@@ -81,9 +81,9 @@ class ChatTokenizer:
 
     def encode(self, system: str, user: str) -> list[int]:
         """Return a chat as ids: special tokens come only from the template, not from the user's text."""
-        messages = GenerateCall(system, HERE).messages
+        messages = GenerateCall(system, PLACEHOLDER).messages
         rendered: str = self.loaded.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        before, _, after = rendered.rpartition(HERE)
+        before, _, after = rendered.rpartition(PLACEHOLDER)
         parts = ((self._special, before), (self._plain, user), (self._special, after))
         return [i for tokenizer, text in parts for i in tokenizer.encode(text, add_special_tokens=False).ids]
 
@@ -93,14 +93,16 @@ class ChatTokenizer:
 
 
 FILES = (CONFIG, TOKENIZER, TOKENIZER_CONFIG)
-LENGTH = 200  # characters of the example's answer
-EXAMPLE = {
+EXAMPLE_CHARACTERS = 200
+EXAMPLE_SCHEMA = {
     "type": "object",
     "additionalProperties": False,
     "required": ["text"],
-    "properties": {"text": {"type": "string", "minLength": LENGTH, "maxLength": LENGTH}},
+    "properties": {
+        "text": {"type": "string", "minLength": EXAMPLE_CHARACTERS, "maxLength": EXAMPLE_CHARACTERS}
+    },
 }
-ROOM = 1024  # tokens that an answer needs, at least
+MIN_ANSWER_TOKENS = 1024  # tokens that an answer needs, at least
 
 
 class QuestionLLM:
@@ -133,7 +135,7 @@ class QuestionLLM:
         """
         ids = self._tokenizer.encode(call.system, call.user)
         room = min(call.max_tokens, self._context - len(ids))
-        if room < (least := min(call.max_tokens, ROOM)):
+        if room < (least := min(call.max_tokens, MIN_ANSWER_TOKENS)):
             raise ModelError(
                 f"the prompt is too long: {len(ids)} tokens and {least} for the answer"
                 f" do not fit the question model's context of {self._context}"
@@ -166,7 +168,7 @@ class QuestionLLM:
     def example(self) -> GenerateCall:
         """Return a short prompt of the usual form, without a style, and an answer of ordinary length."""
         user = user_message("", "a red circle left of a blue square")
-        return GenerateCall("Write about the prompt as JSON.", user, schema=EXAMPLE)
+        return GenerateCall("Write about the prompt as JSON.", user, schema=EXAMPLE_SCHEMA)
 
 
 def end_tokens(network: Any, tokenizer: Any) -> frozenset[int]:

@@ -142,9 +142,9 @@ class PaddedTokenizer:
         return tensors, len(whole) > self.length, self._unknown.share(whole)
 
 
-PIECE = 16  # side of the squares that the cost counts if a network has no patches
-IMAGE = (PIXELS, "pixel_attention_mask", "spatial_shapes")  # outputs of the processors
-TEXT = ("input_ids", "attention_mask")
+COST_SIDE = 16  # side of the squares that the cost counts if a network has no patches
+IMAGE_INPUTS = (PIXELS, "pixel_attention_mask", "spatial_shapes")  # outputs of the processors
+TEXT_INPUTS = ("input_ids", "attention_mask")
 
 
 class TransformersClip:
@@ -159,7 +159,7 @@ class TransformersClip:
             directory, kind.length(config), lower=kind.lower, masked=kind.masked
         )
         self._vocabulary: int = config.text_config.vocab_size
-        self._piece: int = getattr(config.vision_config, "patch_size", PIECE)
+        self._piece: int = getattr(config.vision_config, "patch_size", COST_SIDE)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
         scale = float(kind.scale(self.network).detach().float())
@@ -184,7 +184,7 @@ class TransformersClip:
             check_ids(tensors[0], self._vocabulary)
             return Prepared(self._tokenizer.length, Input("text", call.text, tensors, cut, unknown))
         made = self._pixels.inputs(call.image.rgb)
-        tensors = tuple(made[name] for name in IMAGE if name in made)
+        tensors = tuple(made[name] for name in IMAGE_INPUTS if name in made)
         return Prepared(self._patches(tensors[0]), Input("image", call.image.digest, tensors))
 
     def _patches(self, pixels: torch.Tensor) -> int:
@@ -200,12 +200,14 @@ class TransformersClip:
         return embed([prepared.data for prepared in batch], towers, self._device, self._dtype)
 
     def _encode_images(self, pixels: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
-        named = dict(zip(IMAGE, (self._pixels.normalised(pixels).to(self._dtype), *more), strict=False))
+        named = dict(
+            zip(IMAGE_INPUTS, (self._pixels.normalised(pixels).to(self._dtype), *more), strict=False)
+        )
         embedded: torch.Tensor = self.network.get_image_features(**named).pooler_output
         return embedded
 
     def _encode_texts(self, *tensors: torch.Tensor) -> torch.Tensor:
-        named = dict(zip(TEXT, tensors, strict=False))
+        named = dict(zip(TEXT_INPUTS, tensors, strict=False))
         embedded: torch.Tensor = self.network.get_text_features(**named).pooler_output
         return embedded
 

@@ -14,10 +14,10 @@ from models.core.contract import CheckpointError
 SETTINGS = "model_config.json"
 WEIGHTS = "model.pth"
 PATTERNS = (SETTINGS, f"checkpoint-*/{WEIGHTS}")
-STEP = re.compile(r"checkpoint-(\d+)")
+STEP_FOLDER = re.compile(r"checkpoint-(\d+)")
 
-WRAPPED = re.compile(r"^base_model\.model\.|\.base_layer(?=\.)")  # what PEFT adds to a name
-LORA = re.compile(r"(.+)\.lora_([AB])\.default\.weight")
+PEFT_NAMES = re.compile(r"^base_model\.model\.|\.base_layer(?=\.)")  # PEFT adds these parts to a name
+LORA_NAME = re.compile(r"(.+)\.lora_([AB])\.default\.weight")
 
 Deviation = Annotated[FiniteFloat, Field(gt=0)]
 
@@ -91,7 +91,7 @@ def weights_files(directory: Path) -> list[Path]:
     steps = {
         int(found[1]): path
         for path in directory.glob(f"checkpoint-*/{WEIGHTS}")
-        if (found := STEP.fullmatch(path.parent.name))
+        if (found := STEP_FOLDER.fullmatch(path.parent.name))
     }
     if not steps:
         raise CheckpointError(f"{directory}: no weights found (looked for {PATTERNS[-1]})")
@@ -114,8 +114,8 @@ def merged(
     plain = dict[str, torch.Tensor]()
     parts = dict[str, dict[str, torch.Tensor]]()
     for name, tensor in tensors.items():
-        own = WRAPPED.sub("", name)
-        if found := LORA.fullmatch(own):
+        own = PEFT_NAMES.sub("", name)
+        if found := LORA_NAME.fullmatch(own):
             parts.setdefault(f"{found[1]}.weight", {})[found[2]] = tensor
         else:
             plain[own] = tensor

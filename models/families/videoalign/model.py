@@ -31,13 +31,13 @@ from models.families.videoalign.layout import (
     read_config,
     weights_files,
 )
-from models.families.vl_reward import FACTOR, Chatted, Patches, PatchPixels, VlReward, sides
+from models.families.vl_reward import SIDE_FACTOR, Chatted, Patches, PatchPixels, VlReward, sides
 from models.images.image import Image
 
 INSTRUCTION = Path(__file__).with_name("instruction.txt").read_text("utf-8")
-TOKENS = ("<|VQ_reward|>", "<|MQ_reward|>", "<|TA_reward|>")
-HEAD = "rm_head.weight"
-LEAST = 128 * FACTOR * FACTOR  # pixels of a frame
+REWARD_TOKENS = ("<|VQ_reward|>", "<|MQ_reward|>", "<|TA_reward|>")
+HEAD_WEIGHT = "rm_head.weight"
+MIN_FRAME_PIXELS = 128 * SIDE_FACTOR * SIDE_FACTOR  # pixels of a frame
 CHANNELS = 3
 
 
@@ -72,7 +72,7 @@ class FramePixels(PatchPixels):
     def _resized(self, rgb: PIL.Image.Image) -> PIL.Image.Image:
         """Return *rgb* resized like a tensor, which rounds once."""
         pixels = torch.from_numpy(np.array(rgb)).movedim(-1, 0)[None].float()
-        wanted = sides(rgb.size, LEAST, self._pixels)
+        wanted = sides(rgb.size, MIN_FRAME_PIXELS, self._pixels)
         found = interpolate(pixels, wanted, mode="bicubic", align_corners=False, antialias=True)
         return PIL.Image.fromarray(found[0].clamp(0, 255).round().byte().movedim(0, -1).numpy())
 
@@ -101,8 +101,8 @@ class VideoAlign(VlReward):
     network_class, model_type = Qwen2VLModel, "qwen2_vl"
     processor_class = Qwen2VLImageProcessorPil
     instructions = (INSTRUCTION,)
-    reward_tokens, media = TOKENS, ("video",)
-    head_names = (HEAD,)
+    reward_tokens, media = REWARD_TOKENS, ("video",)
+    head_names = (HEAD_WEIGHT,)
     _pixels: FramePixels
 
     @classmethod
@@ -121,10 +121,10 @@ class VideoAlign(VlReward):
         return merged(tensors, self._config.peft_lora_config, DTYPES[dtype], path)
 
     def _head_in(self, tensors: Mapping[str, torch.Tensor], path: Path) -> TokenHead:
-        weight = tensors.get(HEAD, torch.zeros(0))
-        wanted = (len(TOKENS), self.network.width)
+        weight = tensors.get(HEAD_WEIGHT, torch.zeros(0))
+        wanted = (len(REWARD_TOKENS), self.network.width)
         if weight.shape != wanted:
-            raise CheckpointError(f"{path}: {HEAD} has the shape {(*weight.shape,)}, not {wanted}")
+            raise CheckpointError(f"{path}: {HEAD_WEIGHT} has the shape {(*weight.shape,)}, not {wanted}")
         return TokenHead(weight.float())
 
     def prepare(self, call: VideoCall) -> Prepared:

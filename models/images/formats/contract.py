@@ -8,13 +8,13 @@ from math import inf, sqrt
 # Pillow holds the decoded picture and its RGB form, at four bytes a pixel each.
 BYTES_PER_PIXEL = 2 * 4
 
-# Of each frame of a film that is kept, as Pillow holds RGB; one more is on its way here through a pipe.
+# Pillow holds RGB so for each frame of a film that is kept; one more is on its way here through a pipe.
 BYTES_PER_FRAME_PIXEL = 4
 BYTES_PER_PIXEL_ON_ITS_WAY = 8
-MAX_FILM = 10_000  # frames in a file
+MAX_FILM_FRAMES = 10_000
 
 # Browsers show a frame with a shorter duration for a tenth of a second.
-SHORTEST_S, INSTEAD_S = 0.02, 0.1
+MIN_DURATION_S, DEFAULT_DURATION_S = 0.02, 0.1
 
 
 class ImageError(Exception):
@@ -150,9 +150,9 @@ def film_header(name: str, width: int, height: int, times: Sequence[float], byte
 
 
 def few_enough(name: str, frames: int) -> None:
-    """Raise `ImageError` for a file with more than `MAX_FILM` frames."""
-    if frames > MAX_FILM:
-        raise ImageError(f"the {name} file has more than {MAX_FILM} frames")
+    """Raise `ImageError` for a file with more than `MAX_FILM_FRAMES` frames."""
+    if frames > MAX_FILM_FRAMES:
+        raise ImageError(f"the {name} file has more than {MAX_FILM_FRAMES} frames")
 
 
 def times_of(durations: Iterable[float]) -> list[float]:
@@ -161,7 +161,7 @@ def times_of(durations: Iterable[float]) -> list[float]:
 
     Sums are rounded to the milliseconds of the formats: 0.1 + 0.2 is 0.3, as a request has it.
     """
-    shown = (seconds if seconds >= SHORTEST_S else INSTEAD_S for seconds in durations)
+    shown = (seconds if seconds >= MIN_DURATION_S else DEFAULT_DURATION_S for seconds in durations)
     return [round(time, 3) for time in accumulate(shown, initial=0.0)]
 
 

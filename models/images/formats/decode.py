@@ -17,20 +17,22 @@ from typing import IO
 import PIL.Image
 
 from models.images.formats.contract import DecoderKilled, Header, ImageError
-from models.images.formats.pillow import TRANSPARENT, rgb
+from models.images.formats.pillow import TRANSPARENT_KEY, rgb
 from models.images.formats.registry import plain, read_header
 
 # Bytes of the file, how many numbers of frames follow, none for a still picture, and `Header.most` of them.
-FILE = struct.Struct("<QIQ")
-NUMBER = struct.Struct("<I")
+FILE_HEAD = struct.Struct("<QIQ")
+FRAME_NUMBER = struct.Struct("<I")
 # Width and height of the pixels that follow, 0 x 0 for a broken picture; whether the file is transparent.
-SIZE = struct.Struct("<II?")
+PIXELS_HEAD = struct.Struct("<II?")
 
 ROOT = Path(__file__).parents[3]
-# From outside, such as the kernel's for lack of memory; a decoder that crashes ends by other signals.
-KILLS = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
-END_S = 10  # until a process whose pipe is closed has its exit status
-START = "import sys; sys.path.insert(0, sys.argv[1]); from models.images.formats.worker import main; main()"
+# They come from outside, as the kernel's for lack of memory; a decoder that crashes ends by others.
+KILL_STATUSES = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
+EXIT_TIMEOUT_S = 10  # a process whose pipe is closed has its exit status by then
+WORKER_CODE = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from models.images.formats.worker import main; main()"
+)
 
 
 def decode(encoded: bytes, header: Header | None = None) -> PIL.Image.Image:
@@ -81,10 +83,10 @@ def decode_apart(
             status, own.process = ending(own.process), None
             if status == -signal.SIGPROF:  # the limit of its CPU time
                 break
-        except BaseException:  # with pixels left in the pipe, which must not become another picture's
+        except BaseException:  # pixels in the pipe must not become another picture's
             own.process = None
             raise
-    if status in KILLS:
+    if status in KILL_STATUSES:
         raise DecoderKilled(f"the process that decodes the {format} image was killed twice; try again later")
     raise ImageError(f"the {format} image is broken, or takes more memory or time than one of its size")
 
@@ -94,7 +96,7 @@ class DecoderProcess:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", START, str(ROOT)],
+            [sys.executable, "-c", WORKER_CODE, str(ROOT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # libtiff writes there
@@ -110,7 +112,7 @@ class DecoderProcess:
     def wait(self) -> int:
         """Wait for the process, which has closed its pipe, and return its exit status; 0 if it goes on."""
         try:
-            return self._process.wait(END_S)
+            return self._process.wait(EXIT_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return 0
 
@@ -123,15 +125,15 @@ class DecoderProcess:
         source, sink = self._process.stdin, self._process.stdout
         assert source is not None
         assert sink is not None
-        source.write(FILE.pack(len(encoded), len(kept), most) + b"".join(map(NUMBER.pack, kept)))
+        source.write(FILE_HEAD.pack(len(encoded), len(kept), most) + b"".join(map(FRAME_NUMBER.pack, kept)))
         source.write(encoded)
         source.flush()
         for _ in kept or range(1):
-            width, height, transparent = SIZE.unpack(exactly(sink, SIZE.size))
+            width, height, transparent = PIXELS_HEAD.unpack(exactly(sink, PIXELS_HEAD.size))
             if not width:
                 raise ImageError
             picture = PIL.Image.frombytes("RGB", (width, height), exactly(sink, 3 * width * height))
-            picture.info[TRANSPARENT] = transparent
+            picture.info[TRANSPARENT_KEY] = transparent
             yield picture
 
 

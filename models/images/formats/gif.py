@@ -19,8 +19,8 @@ from models.images.formats.contract import (
 SCREEN = struct.Struct("<HHBBB")  # width, height, flags, background, aspect
 FRAME = struct.Struct("<HHHHB")  # left, top, width, height, flags
 EXTENSION, DESCRIPTOR, END, CONTROL = 0x21, 0x2C, 0x3B, 0xF9
-MAX_BLOCKS = 20_000  # before the first frame; of comments that would be 5 MB
-MAX_ALL_BLOCKS = 200_000  # in the whole file; 32 MiB in blocks of 255 bytes are 132,000
+MAX_LEADING_BLOCKS = 20_000  # 5 MB, if all before the first frame are comments
+MAX_ALL_BLOCKS = 200_000  # 32 MiB in blocks of 255 bytes are 132,000
 
 # The present, previous and next canvas, and a frame on its way to RGB.
 CANVAS_BYTES_PER_PIXEL = 24
@@ -84,7 +84,7 @@ def plain(encoded: bytes) -> bytes:
 def start(encoded: bytes) -> Start:
     """Find the first frame.  Raises `ImageError` if it is missing."""
     transparent = None
-    for kind, at in blocks(encoded, MAX_BLOCKS):
+    for kind, at in blocks(encoded, MAX_LEADING_BLOCKS):
         if kind == DESCRIPTOR:
             return Start(13 + palette_bytes(encoded[10]), at, transparent)
         if encoded[at + 1] == CONTROL and encoded[at + 3] & 1:

@@ -77,12 +77,13 @@ AVIF_BYTES_PER_PIXEL = 24
 
 # A box, its version and two numbers.
 PICTURE_SIZE = re.compile(rb"\0\0\0\x14ispe\0\0\0\0(.{4})(.{4})", re.DOTALL)
-ALPHA = (b"auxiliary:alpha", b"auxid:1")  # in the names of the auxiliary picture that is an alpha channel
-PROFILES = (b"prof", b"rICC")  # kinds of a box of colours
+# An auxiliary picture that is an alpha channel has one of them in its name.
+ALPHA_NAMES = (b"auxiliary:alpha", b"auxid:1")
+PROFILE_KINDS = (b"prof", b"rICC")  # kinds of a box of colours
 AVIF_BRANDS = (b"avif", b"avis")
 HEIC_BRANDS = (b"hei", b"hev")  # how they begin
-GENERAL_BRANDS = (b"mif1", b"msf1")  # of any coding
-MAX_BRANDS = 256  # bytes of the box
+GENERAL_BRANDS = (b"mif1", b"msf1")  # pictures of any coding have them
+MAX_BRAND_BYTES = 256  # a longer box is read so far
 
 # Quarter turns to the left, and then a mirror from top to bottom or from left to right, as EXIF counts them.
 ORIENTATIONS: Mapping[int | None, tuple[int, ...]] = {
@@ -116,15 +117,18 @@ def avif_unseen(encoded: bytes) -> Unseen:
     """
     whole, properties, alpha, profile = (0, len(encoded)), dict[bytes, int](), False, False
     if meta := first(encoded, whole, b"meta"):
-        inside = meta[0] + 4, meta[1]  # behind version and flags
+        inside = meta[0] + 4, meta[1]  # version and flags come first
         if place := first(encoded, inside, b"iprp", b"ipco"):
             found = [(kind, at, end) for kind, at, end in boxes(encoded, *place) if end > at]
             properties = {kind: encoded[at] for kind, at, _ in found}
             alpha = any(
-                kind == b"auxC" and any(name in encoded[at:end] for name in ALPHA) for kind, at, end in found
+                kind == b"auxC" and any(name in encoded[at:end] for name in ALPHA_NAMES)
+                for kind, at, end in found
             )
             colours = [
-                (at, end) for kind, at, end in found if kind == b"colr" and encoded[at : at + 4] in PROFILES
+                (at, end)
+                for kind, at, end in found
+                if kind == b"colr" and encoded[at : at + 4] in PROFILE_KINDS
             ]
             profile = bool(colours) and is_other(encoded[colours[0][0] + 4 : colours[0][1]])
     axis = properties[b"imir"] & 1 if b"imir" in properties else None
@@ -148,7 +152,7 @@ def coding_of(encoded: bytes) -> bytes:
     """Return the brand of a file; where it is a general one, the first compatible one of a coding."""
     if encoded[4:8] != b"ftyp":
         return b""
-    end = min(int.from_bytes(encoded[:4], "big"), MAX_BRANDS)
+    end = min(int.from_bytes(encoded[:4], "big"), MAX_BRAND_BYTES)
     named = [encoded[8:12], *(encoded[at : at + 4] for at in range(16, end, 4))]
     codings = (brand for brand in named if brand in AVIF_BRANDS or brand.startswith(HEIC_BRANDS))
     return next(codings, named[0]) if named[0] in GENERAL_BRANDS else named[0]
@@ -161,15 +165,16 @@ AVIF = Format("AVIF", is_avif, avif_header, unseen=avif_unseen)
 
 # Reference frames, sixteen in most codecs, and one frame on its way to RGB.
 CANVAS_BYTES_PER_PIXEL = 64
-LIBRARY_BYTES = 64 * 2**20  # of a decoder, for any size
+LIBRARY_BYTES = 64 * 2**20  # a decoder takes them for any size
 
 MP4_PACKAGE = "av"  # PyAV, which decodes it
 
 MP4_BRANDS = (b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V ")
-TABLES = (b"mdia", b"minf", b"stbl")  # from a track down to the tables of its frames
-HANDLER, SIZE, COUNT = 8, 8 + 32, 8  # offsets of the kind of track, the frames' size and their number
-TIMESCALE = (12, 20)  # its offset in mdhd, by the version of that box
-RUNS = 8  # offset of a table's runs, each a number of frames and their value
+TABLE_PATH = (b"mdia", b"minf", b"stbl")  # boxes from a track to the tables of its frames
+# The kind of a track, the size of its frames and their number stand there in their boxes.
+HANDLER_OFFSET, SIZE_OFFSET, COUNT_OFFSET = 8, 8 + 32, 8
+TIMESCALE_OFFSETS = (12, 20)  # versions 0 and 1 of the box mdhd differ
+RUNS_OFFSET = 8  # each run is a number of frames and their value
 
 
 def mp4_header(encoded: bytes) -> Header:
@@ -181,17 +186,17 @@ def mp4_header(encoded: bytes) -> Header:
     for track in within(encoded, (0, len(encoded)), b"moov", b"trak"):
         for media in within(encoded, track, b"mdia"):
             [handler, *_] = within(encoded, media, b"hdlr")
-            if encoded[handler[0] + HANDLER :][:4] == b"vide":
+            if encoded[handler[0] + HANDLER_OFFSET :][:4] == b"vide":
                 return video(encoded, track, media)
     raise ImageError("the MP4 file has no track of pictures")
 
 
 def video(encoded: bytes, track: Range, media: Range) -> Header:
     """Return the header of a video track, and of the *media* in it."""
-    [described, *_] = within(encoded, track, *TABLES, b"stsd")
-    [sizes, *_] = within(encoded, track, *TABLES, b"stsz")
-    width, height = struct.unpack_from(">HH", encoded, described[0] + SIZE)
-    [frames] = struct.unpack_from(">I", encoded, sizes[0] + COUNT)
+    [described, *_] = within(encoded, track, *TABLE_PATH, b"stsd")
+    [sizes, *_] = within(encoded, track, *TABLE_PATH, b"stsz")
+    width, height = struct.unpack_from(">HH", encoded, described[0] + SIZE_OFFSET)
+    [frames] = struct.unpack_from(">I", encoded, sizes[0] + COUNT_OFFSET)
     if not frames:
         raise ImageError("the MP4 file comes in fragments; send it in one piece")
     few_enough("MP4", frames)
@@ -202,14 +207,14 @@ def video(encoded: bytes, track: Range, media: Range) -> Header:
 def times(encoded: bytes, media: Range, frames: int) -> Sequence[float]:
     """Return when each frame appears, from 0, in the order of presentation, and when the last one ends."""
     [head, *_] = within(encoded, media, b"mdhd")
-    [scale] = struct.unpack_from(">I", encoded, head[0] + TIMESCALE[encoded[head[0]]])
-    [decoding] = within(encoded, media, *TABLES[1:], b"stts")
+    [scale] = struct.unpack_from(">I", encoded, head[0] + TIMESCALE_OFFSETS[encoded[head[0]]])
+    [decoding] = within(encoded, media, *TABLE_PATH[1:], b"stts")
     durations = runs(encoded, decoding, frames)
     if not scale or durations.min() < 0:
         raise ImageError("the times of the MP4 file are broken")
     ends = durations.cumsum()
     shown = ends - durations
-    if later := first(encoded, media, *TABLES[1:], b"ctts"):  # frames are decoded in another order
+    if later := first(encoded, media, *TABLE_PATH[1:], b"ctts"):  # frames are decoded in another order
         shown = np.sort(shown + runs(encoded, later, frames))
     last = max(1, durations[-1])  # some writers leave it at 0, and no frame without a duration is taken
     units = np.append(shown, shown[-1] + last) - shown[0]
@@ -219,8 +224,8 @@ def times(encoded: bytes, media: Range, frames: int) -> Sequence[float]:
 
 def runs(encoded: bytes, table: Range, frames: int) -> NDArray[np.int64]:
     """Return the value of each frame, from a table of runs.  Raises `ImageError` if it has another number."""
-    [count] = struct.unpack_from(">I", encoded, table[0] + RUNS - 4)
-    pairs = np.frombuffer(encoded, ">i4", 2 * min(count, frames), table[0] + RUNS).reshape(-1, 2)
+    [count] = struct.unpack_from(">I", encoded, table[0] + RUNS_OFFSET - 4)
+    pairs = np.frombuffer(encoded, ">i4", 2 * min(count, frames), table[0] + RUNS_OFFSET).reshape(-1, 2)
     if pairs[:, 0].min(initial=0) < 0 or pairs[:, 0].sum() != frames:
         raise ImageError(f"the times of the MP4 file are not those of its {frames} frames")
     return np.repeat(pairs[:, 1].astype(np.int64), pairs[:, 0])

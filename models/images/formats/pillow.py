@@ -22,15 +22,15 @@ PIL.Image.core.set_block_size(2**30)  # type: ignore[attr-defined]
 # Warnings about broken palettes and the like: the picture is scored or rejected anyway.
 warnings.filterwarnings("ignore", module=r"PIL\.")
 
-BICUBIC = PIL.Image.Resampling.BICUBIC  # with antialiasing
+BICUBIC = PIL.Image.Resampling.BICUBIC  # Pillow's has antialiasing
 
-TRANSPARENT = "seen through"  # in `info` of decoded pixels: whether one of the file's is not opaque
-OF_COLOURS = ("1", "L", "P", "RGB")  # modes that may have a transparent colour
+TRANSPARENT_KEY = "seen through"  # `info` of decoded pixels has it if one of the file's is not opaque
+COLOUR_KEY_MODES = ("1", "L", "P", "RGB")  # modes that may have a transparent colour
 
 Frames = Callable[[bytes, str, Sequence[int]], Iterator[PIL.Image.Image]]
 
-# Of pixels with an EXIF orientation, to upright ones.
-TURNS = {
+# They turn pixels with an EXIF orientation upright.
+UPRIGHT_TURNS = {
     2: PIL.Image.Transpose.FLIP_LEFT_RIGHT,
     3: PIL.Image.Transpose.ROTATE_180,
     4: PIL.Image.Transpose.FLIP_TOP_BOTTOM,
@@ -45,7 +45,7 @@ def rgb(encoded: bytes, header: Header) -> PIL.Image.Image:
     """
     Decode to RGB like the reference: `convert("RGB")` of the first frame.
 
-    Orientation and alpha are ignored, 16-bit values are clipped.  `info` has `TRANSPARENT`.
+    Orientation and alpha are ignored, 16-bit values are clipped.  `info` has `TRANSPARENT_KEY`.
 
     Raises:
         ImageError: the picture is broken, or larger than its header says.  Pillow's own error would hold a
@@ -72,7 +72,7 @@ def converted(encoded: bytes, header: Header) -> PIL.Image.Image | None:
         picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
         # The pixels alone; `convert` would copy those of RGB.
         pixels = PIL.Image.Image()._new(picture.im) if picture.mode == "RGB" else picture.convert("RGB")
-        pixels.info[TRANSPARENT] = transparent
+        pixels.info[TRANSPARENT_KEY] = transparent
         return pixels
     return None
 
@@ -81,7 +81,7 @@ def is_transparent(picture: PIL.Image.Image) -> bool:
     """Return True if a pixel is not opaque, or if that is unknown: a colour of more than 8 bits."""
     if not picture.has_transparency_data:
         return False
-    if picture.mode in OF_COLOURS:
+    if picture.mode in COLOUR_KEY_MODES:
         picture = picture.convert("RGBA")
     *_, last = picture.getbands()
     return last.lower() != "a" or any(picture.getchannel(last).histogram()[:255])
@@ -98,13 +98,13 @@ def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.
             picture.seek(number)
             picture.load()
             pixels = picture.convert("RGB")
-            pixels.info[TRANSPARENT] = is_transparent(picture)
+            pixels.info[TRANSPARENT_KEY] = is_transparent(picture)
             yield pixels
 
 
 def turned(picture: PIL.Image.Image, orientation: int) -> PIL.Image.Image:
     """Turn *picture*, stored with that orientation, upright."""
-    turn = TURNS.get(orientation)
+    turn = UPRIGHT_TURNS.get(orientation)
     return picture if turn is None else picture.transpose(turn)
 
 
@@ -130,7 +130,7 @@ def kept_frames(encoded: bytes, header: Header, frames: Frames) -> Iterator[PIL.
                 break
             whole = frame if frame.size == size else on_canvas(frame, size)
             scaled = whole if size == header.frame_size else whole.resize(header.frame_size, BICUBIC)
-            scaled.info[TRANSPARENT] = frame.info.get(TRANSPARENT, False)
+            scaled.info[TRANSPARENT_KEY] = frame.info.get(TRANSPARENT_KEY, False)
             yield scaled
             found += 1
     if found < len(header.kept):

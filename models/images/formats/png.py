@@ -7,16 +7,16 @@ from contextlib import suppress
 from itertools import islice
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
-from models.images.formats.icc import MAX_PROFILE, is_other
+from models.images.formats.icc import MAX_PROFILE_BYTES, is_other
 from models.images.formats.tiff import of_exif
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHUNK = struct.Struct(">I4s")  # length of the data, kind
-AROUND = CHUNK.size + 4  # bytes of a chunk without its data: the checksum is last
-DEPTH = 24  # place of the bits of a colour; the kind of colours follows
-GREY, WITH_ALPHA = 0, (4, 6)  # kinds of colours
+CHUNK_OVERHEAD = CHUNK.size + 4  # the head of a chunk, and its checksum
+DEPTH_OFFSET = 24  # the bits of a colour stand there, and then the kind of colours
+GREY_KIND, ALPHA_KINDS = 0, (4, 6)
 MAX_CHUNKS = 20_000  # 32 MiB in chunks of 4 kB are 8,000
-MAX_TRANSPARENT = 256  # bytes: an entry for each colour of a palette
+MAX_TRANSPARENT_BYTES = 256  # each colour of a palette has one
 
 
 def header_of(encoded: bytes) -> Header:
@@ -36,7 +36,9 @@ def plain(encoded: bytes) -> bytes:
     """
     kept, pixels = [SIGNATURE], []
     for kind, start, end in chunks(encoded):
-        if kind in (b"IHDR", b"PLTE") or (kind == b"tRNS" and end - start <= MAX_TRANSPARENT + AROUND):
+        if kind in (b"IHDR", b"PLTE") or (
+            kind == b"tRNS" and end - start <= MAX_TRANSPARENT_BYTES + CHUNK_OVERHEAD
+        ):
             kept.append(encoded[start:end])
         elif kind == b"IDAT":
             pixels.append(encoded[start + CHUNK.size : end - 4])
@@ -51,8 +53,8 @@ def unseen(encoded: bytes) -> Unseen:
     Without a frame's control before the pixels, these are not part of the animation.
     """
     orientation, frames, controlled, apart, profile = 0, 1, False, False, None
-    depth, colours = encoded[DEPTH : DEPTH + 2]
-    alpha = colours in WITH_ALPHA
+    depth, colours = encoded[DEPTH_OFFSET : DEPTH_OFFSET + 2]
+    alpha = colours in ALPHA_KINDS
     usual = len(encoded) // 256 + 100  # more than any encoder writes
     for kind, start, end in islice(chunks(encoded), usual):
         if kind == b"eXIf" and not orientation:
@@ -69,7 +71,7 @@ def unseen(encoded: bytes) -> Unseen:
             alpha = True
         elif kind == b"iCCP" and profile is None:
             profile = profile_in(encoded[start + CHUNK.size : end - 4])
-    grey16 = colours == GREY and depth > 8
+    grey16 = colours == GREY_KIND and depth > 8
     return Unseen(
         orientation or 1, frames + apart > 1, alpha, grey16, profile is not None and is_other(profile)
     )
@@ -78,7 +80,7 @@ def unseen(encoded: bytes) -> Unseen:
 def profile_in(data: bytes) -> bytes:
     """Inflate the beginning of a profile: behind its name, a zero, and the method of compression."""
     with suppress(zlib.error):
-        return zlib.decompressobj().decompress(data[data.index(0) + 2 :], MAX_PROFILE)
+        return zlib.decompressobj().decompress(data[data.index(0) + 2 :], MAX_PROFILE_BYTES)
     return b""
 
 
@@ -89,7 +91,7 @@ def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:
         if start + CHUNK.size > len(encoded):
             return
         length, kind = CHUNK.unpack_from(encoded, start)
-        end = start + length + AROUND
+        end = start + length + CHUNK_OVERHEAD
         yield kind, start, end
         if kind == b"IEND":
             return

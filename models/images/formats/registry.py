@@ -15,7 +15,7 @@ from models.images.formats.webp import WEBP
 FORMATS = {format.name: format for format in (JPEG, PNG, WEBP, GIF, BMP, AVIF, TIFF, MP4)}
 
 # Raised for a truncated file.
-BROKEN = (LookupError, ValueError, struct.error)
+TRUNCATED_ERRORS = (LookupError, ValueError, struct.error)
 
 
 def recognise(encoded: bytes) -> Format:
@@ -31,7 +31,7 @@ def recognise(encoded: bytes) -> Format:
 def read_header(encoded: bytes) -> Header:
     """Read the header of a picture file, without decoding.  Raises `ImageError`."""
     format = recognise(encoded)
-    with suppress(*BROKEN):
+    with suppress(*TRUNCATED_ERRORS):
         return format.read(encoded)
     raise ImageError(f"the {format.name} image is broken or truncated")
 
@@ -39,14 +39,14 @@ def read_header(encoded: bytes) -> Header:
 def read_film(encoded: bytes) -> Header:
     """Read the header of an animation: its frames and its canvas.  Raises `ImageError`."""
     format = recognise(encoded)
-    with suppress(*BROKEN):
+    with suppress(*TRUNCATED_ERRORS):
         return (format.film or format.read)(encoded)
     raise ImageError(f"the {format.name} file is broken or truncated")
 
 
 def read_unseen(encoded: bytes) -> Unseen:
     """Return what the first frame of a file does not show; an empty `Unseen` for a broken file."""
-    with suppress(ImageError, *BROKEN):
+    with suppress(ImageError, *TRUNCATED_ERRORS):
         return recognise(encoded).unseen(encoded)
     return Unseen()
 
@@ -54,6 +54,6 @@ def read_unseen(encoded: bytes) -> Unseen:
 def plain(encoded: bytes) -> bytes:
     """Remove everything that does not change the pixels.  Raises `ImageError`."""
     format = recognise(encoded)
-    with suppress(*BROKEN):
+    with suppress(*TRUNCATED_ERRORS):
         return format.plain(encoded)
     raise ImageError(f"the {format.name} image is broken or truncated")

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from typing import Literal
 
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
-from models.images.formats.icc import MAX_PROFILE, is_other
+from models.images.formats.icc import MAX_PROFILE_BYTES, is_other
 
 # The picture in up to 32 bits, its RGB form, and a strip or tile of the same size, packed and unpacked.
 BYTES_PER_PIXEL = 20
 
 WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, EXTRA, PROFILE = 256, 257, 258, 274, 277, 338, 34675  # tags
-ALPHA = (1, 2)  # kinds of extra samples: premultiplied or not
+ALPHA_KINDS = (1, 2)  # kinds of extra samples: premultiplied or not
 UPRIGHT, MAX_ORIENTATION = 1, 8
 
-EXIF = b"Exif\0\0"  # before the directory in a JPEG, and in the files of some other writers
-MAX_EXIF_TAGS = 100  # of Exif data's first directory; a camera writes some twenty
+EXIF_SIGNATURE = b"Exif\0\0"  # it precedes the directory in a JPEG, and in some other files
+MAX_EXIF_TAGS = 100  # a camera writes some twenty into the first directory
 
-BIG = 43  # in place of 42
-BYTES = {3: 2, 4: 4, 16: 8}  # of a number, by type
+BIG_TIFF = 43  # other files have 42 there
+BYTES_PER_NUMBER = {3: 2, 4: 4, 16: 8}  # the keys are types
 MAX_TAGS = 1_000
 
 
@@ -41,15 +41,17 @@ class Directory:
     def __init__(self, encoded: bytes, most: int = MAX_TAGS) -> None:
         self._encoded = encoded
         self._order: Literal["little", "big"] = "little" if encoded[:2] == b"II" else "big"
-        big = self._number(2, 2) == BIG
+        big = self._number(2, 2) == BIG_TIFF
         place, counted, wide, value = (8, 8, 20, 12) if big else (4, 2, 12, 8)
-        width = 8 if big else 4  # of a place in the file
+        width = 8 if big else 4  # a place in the file takes so many bytes
         start = self._number(place, width)
         entries = self._number(start, counted)
         tags, places = dict[int, int](), dict[int, int]()
         for entry in range(min(entries, most)):
             at = start + counted + wide * entry
-            tags[self._number(at, 2)] = self._number(at + value, BYTES.get(self._number(at + 2, 2), 0))
+            tags[self._number(at, 2)] = self._number(
+                at + value, BYTES_PER_NUMBER.get(self._number(at + 2, 2), 0)
+            )
             places[self._number(at, 2)] = self._number(at + value, width)
         self.tags: Mapping[int, int] = tags
         self.places: Mapping[int, int] = places
@@ -68,7 +70,7 @@ def of_exif(exif: bytes) -> int:
 
     Raises `LookupError` or `ValueError` for truncated data.
     """
-    return of_directory(Directory(exif.removeprefix(EXIF), MAX_EXIF_TAGS))
+    return of_directory(Directory(exif.removeprefix(EXIF_SIGNATURE), MAX_EXIF_TAGS))
 
 
 def of_directory(directory: Directory) -> int:
@@ -94,8 +96,8 @@ def unseen(encoded: bytes) -> Unseen:
     first = Directory(encoded)
     grey16 = first.tags.get(SAMPLES, 1) == 1 and first.tags.get(BITS, 1) > 8
     start = first.places.get(PROFILE)
-    profile = start is not None and is_other(encoded[start : start + MAX_PROFILE])
-    return Unseen(of_directory(first), not first.last, first.tags.get(EXTRA) in ALPHA, grey16, profile)
+    profile = start is not None and is_other(encoded[start : start + MAX_PROFILE_BYTES])
+    return Unseen(of_directory(first), not first.last, first.tags.get(EXTRA) in ALPHA_KINDS, grey16, profile)
 
 
 TIFF = Format("TIFF", starts(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), header_of, unseen=unseen)

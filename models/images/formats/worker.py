@@ -11,17 +11,17 @@ import PIL.AvifImagePlugin
 import PIL.Image
 
 from models.images.formats.contract import Header, ImageError
-from models.images.formats.decode import FILE, NUMBER, SIZE
+from models.images.formats.decode import FILE_HEAD, FRAME_NUMBER, PIXELS_HEAD
 from models.images.formats.mp4 import MP4
-from models.images.formats.pillow import TRANSPARENT, decoder, kept_frames, rgb
+from models.images.formats.pillow import TRANSPARENT_KEY, decoder, kept_frames, rgb
 from models.images.formats.registry import read_film, read_header
 
-# Besides the pixels: code tables, and copies of the file.
-SLACK_BYTES, FILES = 16 * 2**20, 2
+# Code tables and copies of the file take memory, too.
+SLACK_BYTES, FILE_COPIES = 16 * 2**20, 2
 
 # CPU time: four times that of the slowest decoder on a slow core.
 FIXED_S, PIXEL_S, BYTE_S = 0.5, 100e-9, 200e-9
-PASSED_PIXEL_S = 30e-9  # of a video's frame up to the last one that is kept; it is not converted to RGB
+PASSED_PIXEL_S = 30e-9  # a video's frame that is passed over is not converted to RGB
 
 STATM = Path("/proc/self/statm")  # Linux; elsewhere memory has no bound
 
@@ -31,25 +31,25 @@ def main() -> None:
     PIL.AvifImagePlugin.DEFAULT_MAX_THREADS = 1  # each thread takes memory of its own, and a core
     PIL.Image.init()  # plugins are loaded before memory is bounded
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    while request := source.read(FILE.size):
-        length, count, most = FILE.unpack(request)
-        kept = [number for [number] in NUMBER.iter_unpack(source.read(count * NUMBER.size))]
+    while request := source.read(FILE_HEAD.size):
+        length, count, most = FILE_HEAD.unpack(request)
+        kept = [number for [number] in FRAME_NUMBER.iter_unpack(source.read(count * FRAME_NUMBER.size))]
         for part in answer(source.read(length), kept, most):
             sink.write(part)
         sink.flush()
 
 
 def answer(encoded: bytes, kept: Sequence[int], most: int) -> Iterator[bytes]:
-    """Decode a picture file, or frames of it; yield the `SIZE` of each, and its pixels."""
+    """Decode a picture file, or frames of it; yield the `PIXELS_HEAD` of each, and its pixels."""
     header = read_film(encoded).keeping(kept, most) if kept else read_header(encoded)
     frames = decoder(header.format)  # loaded before memory is bounded
     try:
-        with bounded(header.memory + SLACK_BYTES + FILES * len(encoded), seconds(header, len(encoded))):
+        with bounded(header.memory + SLACK_BYTES + FILE_COPIES * len(encoded), seconds(header, len(encoded))):
             for picture in kept_frames(encoded, header, frames) if kept else [rgb(encoded, header)]:
-                yield SIZE.pack(*picture.size, picture.info[TRANSPARENT])
+                yield PIXELS_HEAD.pack(*picture.size, picture.info[TRANSPARENT_KEY])
                 yield picture.tobytes()
     except ImageError:
-        yield SIZE.pack(0, 0, False)
+        yield PIXELS_HEAD.pack(0, 0, False)
 
 
 def seconds(header: Header, size: int) -> float:

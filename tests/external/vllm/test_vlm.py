@@ -9,7 +9,7 @@ import pytest
 
 from demo.samples import FOLDER
 from models.families.decisions import DecisionsSettings
-from models.families.openai.vlm import BY_LETTER
+from models.families.openai.vlm import LETTER_INSTRUCTION
 from service.metrics.rubrics.options import RUBRICS
 from service.process.doctor import servers
 from service.process.doctor.finding import WRONG
@@ -69,7 +69,7 @@ SHAPE = {"id": 1, "text": "What is it?", "choices": ["a ring", "a star", "a hear
 def test_a_vlm_gives_its_choices_the_probabilities_that_transformers_computes(with_vlm, llava):
     """Of the letters as the first token, each among all of them."""
     rgb = PIL.Image.open(io.BytesIO(PICTURE)).convert("RGB")
-    asked = "What is it?\nA. a ring\nB. a star\nC. a heart\n" + BY_LETTER
+    asked = "What is it?\nA. a ring\nB. a star\nC. a heart\n" + LETTER_INSTRUCTION
     exact = label_probabilities(llava, rgb, asked, ("A", "B", "C"))
     [result] = scored(with_vlm, ["a star"], "tifa", question_set=[SHAPE])
     [question] = result["details"]["tifa"]["questions"]

@@ -12,7 +12,7 @@ from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Reward
 from models.families.imagereward import REPOSITORY, TOKENIZER_REPOSITORY
-from models.families.imagereward.model import LENGTH, ImageReward
+from models.families.imagereward.model import MAX_TOKENS, ImageReward
 from models.families.imagereward.network import MED_CONFIG, VOCABULARY, WEIGHTS
 from models.families.registry import families
 from tests.models.imagereward.golden import CALLS, ON_THE_CPU, PICTURES, PROMPTS, SAID, rewards
@@ -49,7 +49,7 @@ def test_prompts_become_the_package_s_tokens_and_the_outcome_says_what_was_cut(m
     assert [prompt["ids"] for prompt in SAID["prompts"]] == [[*each.data.ids] for each in prepared]
     assert [prompt["truncated"] for prompt in SAID["prompts"]] == [each.data.truncated for each in prepared]
     assert {True, False} == {each.data.truncated for each in prepared}
-    assert LENGTH == max(len(each.data.ids) for each in prepared)
+    assert MAX_TOKENS == max(len(each.data.ids) for each in prepared)
 
 
 def test_company_changes_nothing(model):

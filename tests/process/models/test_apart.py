@@ -85,7 +85,7 @@ def out_of_memory(*args):
 def test_a_process_that_ends_over_a_picture_refuses_it(monkeypatch):
     """Whatever has ended it; the next picture is decoded."""
     with monkeypatch.context() as patched, ThreadPoolExecutor(1) as thread:
-        patched.setattr(apart, "START", "import sys; sys.stdin.buffer.read(9)")
+        patched.setattr(apart, "WORKER_CODE", "import sys; sys.stdin.buffer.read(9)")
         with pytest.raises(ImageError, match="more memory or time"):
             thread.submit(decode, flat(8, 8, "AVIF")).result()
         patched.undo()
@@ -99,7 +99,7 @@ def test_a_process_that_ends_while_it_writes_refuses_the_picture(monkeypatch):
         "import sys; sys.stdin.buffer.read(9); sys.stdout.buffer.write(bytes([8, 0, 0, 0] * 2 + [7] * 10))"
     )
     with monkeypatch.context() as patched, ThreadPoolExecutor(1) as thread:
-        patched.setattr(apart, "START", partly)
+        patched.setattr(apart, "WORKER_CODE", partly)
         with pytest.raises(ImageError, match="more memory or time"):
             thread.submit(decode, flat(8, 8, "AVIF")).result()
         patched.undo()
@@ -174,7 +174,7 @@ def test_a_picture_that_takes_too_long_is_not_tried_again(monkeypatch):
 
     monkeypatch.setattr(apart.own, "process", None)
     monkeypatch.setattr(apart, "DecoderProcess", Counted)
-    monkeypatch.setattr(apart, "START", limit)
+    monkeypatch.setattr(apart, "WORKER_CODE", limit)
     with pytest.raises(ImageError, match="more memory or time"):
         decode(flat(8, 8, "AVIF"))
 

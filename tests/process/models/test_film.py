@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 
 import models.images.frame_stack
-from models.images.formats.contract import MAX_FILM
+from models.images.formats.contract import MAX_FILM_FRAMES
 from models.images.formats.registry import read_film, read_header
 from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
@@ -150,7 +150,7 @@ def test_the_times_of_frames_are_read_before_anything_is_decoded(encoded, times)
 
 
 REFUSED = {
-    "too many frames": (many_frames(MAX_FILM + 1), "more than 10000 frames"),
+    "too many frames": (many_frames(MAX_FILM_FRAMES + 1), "more than 10000 frames"),
     "too many blocks": (many_frames(2)[:-1] + b"!\xfe" + b"\1a" * 300_000, "steps"),
     "too many chunks": (film("WEBP") + b"ANMF\0\0\0\0" * 30_000, "chunks"),
     "too many frames in a video": (declared_mp4(16, 16, 2**31), "more than 10000 frames"),

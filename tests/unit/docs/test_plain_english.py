@@ -70,6 +70,27 @@ def test_docstrings_comments_and_messages_use_the_words_of_a_manual(package):
     assert [] == list(chain.from_iterable(findings(text) for path in files for text in written(path)))
 
 
+# Folders whose comments are clauses; "of a request" leaves out what is meant.
+CLAUSES = ["models"]
+FRAGMENT = re.compile(r"# (of|per|such|which|whose|or|else|likewise|besides)\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("folder", CLAUSES)
+def test_a_comment_is_a_clause_and_no_fragment(folder):
+    """It does not begin with a word that only continues a sentence; further lines of a comment may."""
+    found = []
+    for path in (ROOT / folder).rglob("*.py"):
+        last = 0
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+            if token.type == tokenize.COMMENT:
+                number, alone = token.start[0], token.line.lstrip().startswith("#")
+                if FRAGMENT.match(token.string) and not (alone and number == last + 1):
+                    found.append(f"{path.name}:{number}: {token.string}")
+                last = number if alone else last
+
+    assert [] == found
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [("The queue asks the model.", 1), ("Call `asks()`.", 0), ("```\nasks\n```\nNobody waits.", 1)],
