@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
-Verdict = Literal["accept", "review", "reject"]
+from service.core.policy import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class DecisionRecord:
     Attributes:
         decision_id: unique, in the response too.
         time: when it was made, in seconds since 1970.
-        request_id: of the request that asked for it.
+        request_id: of its request.
         caller_id: the caller's `id` of the item, if it has one.
         key: the name of the caller's API key, if keys are configured.
         policy: the policy's id, such as `show@3f2a90c1d4e5`.

@@ -24,6 +24,7 @@ from service.questions.writer import QuestionWriter
 from service.scoring.asking import Asker
 from service.scoring.decide import DecisionSink
 from service.scoring.engine import Engine
+from service.scoring.policies import served_policies
 from service.serving.batcher.device import compute_on_one_core
 from service.serving.lifecycle import Lifecycle
 from service.serving.local import LocalRuntime
@@ -59,13 +60,14 @@ class Service:
 
     Attributes:
         metrics: every metric, including the profile's composites.
+        policies: of decisions, by name.
         memory: the budget of the bytes that all requests hold.
         outbox: scores that trainers fetch later.
         decisions: takes a record of each decision; None without a log.
         parser: a thread that parses large bodies.
 
     Raises:
-        SettingsError: the table of a metric or of a composite names something unknown.
+        SettingsError: the table of a metric, a composite or a policy names something unknown.
     """
 
     questions: QuestionWriter
@@ -84,6 +86,7 @@ class Service:
         self.settings = settings
         asking = styled(declared, settings)
         self.metrics = {**asking, **composites(asking, settings, assigned)}
+        self.policies = served_policies(self.metrics, assigned, settings.policies)
         ranges = {name: each.range_of() for name, each in self.metrics.items()}
         self.instruments = Instruments(settings.models, ranges)
         self.redis = {
@@ -123,6 +126,9 @@ class Service:
         """Start everything."""
         if demo := self.settings.demo_models:
             log.warning("demo models: %s; their scores mean nothing for real pictures", ", ".join(demo))
+        for policy in self.policies.values():
+            for said in policy.warnings:
+                log.warning("%s", said)
         for metric in self.metrics.values():
             if isinstance(metric, Composite) and metric.lacks:
                 log.warning("the composite %s has no scores: %s", metric.name, "; ".join(metric.lacks))

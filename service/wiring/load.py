@@ -18,6 +18,7 @@ from service.core.settings.environment import KeyPath, Variables, override, read
 from service.core.settings.tree import Settings
 from service.metrics.common.composites import composites
 from service.metrics.common.registry import assign, check_rewards, configured, metrics, styled
+from service.scoring.policies import served_policies
 
 # Error types for values of another kind.
 TABLES_AND_LISTS = {"model_type", "dict_type", "list_type", "tuple_type", "set_type", "frozen_set_type"}
@@ -68,6 +69,7 @@ def settings_of(
         asking = styled(declared, settings)
         known = {**asking, **composites(asking, settings, assigned)}
         check_rewards(known, assigned, settings.dialects)
+        served_policies(known, assigned, settings.policies)
     except ValidationError as exc:
         first = exc.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

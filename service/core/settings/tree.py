@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from models.core.settings import ModelSettings, PlacedSettings, Section
 from models.families.registry import families
 from service.core.settings.dialects import Dialects
+from service.core.settings.policies import PolicyName, PolicySettings
 from service.core.settings.questions import QuestionSettings
 from service.core.settings.sections import (
     CacheSettings,
@@ -103,6 +104,7 @@ class Settings(Section):
         models: a table for each model, by its configured name.
         metrics: for each metric that has a table, the model that serves each role.
         composites: the parts of each composite, by metric.
+        policies: of decisions, by name.
     """
 
     server: Server = Server()
@@ -111,6 +113,7 @@ class Settings(Section):
     models: dict[str, Table]
     metrics: dict[str, dict[str, str]] = Field({})
     composites: dict[str, dict[str, PartSettings]] = Field({})
+    policies: dict[PolicyName, PolicySettings] = Field({})
     judge: JudgeSettings = JudgeSettings()
     questions: QuestionSettings = QuestionSettings()
     queue: QueueSettings = QueueSettings()

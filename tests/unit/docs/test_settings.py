@@ -18,6 +18,7 @@ from models.core.settings import (
 )
 from models.families.registry import own
 from service.core.settings import SettingsError
+from service.core.settings.policies import PolicySettings
 from service.core.settings.questions import StyleSettings
 from service.core.settings.tree import PartSettings, Settings
 from service.wiring.load import load_settings
@@ -80,15 +81,16 @@ def of_models(settings: type[ModelSettings]) -> dict[str, str]:
 
 
 def everything() -> set[tuple[str, str]]:
-    """Every setting with its default; operators choose the names in four of the tables."""
+    """Every setting with its default; operators choose the names in five of the tables."""
     found = {
         (place, default)
         for place, default in leaves(Settings)
-        if place.split(".")[0] not in ("models", "metrics", "composites", "questions")
+        if place.split(".")[0] not in ("models", "metrics", "composites", "policies", "questions")
     }
     for settings in HEADINGS:
         found |= of_models(settings).items()
     found |= set(leaves(PartSettings, ("composites", "NAME", "METRIC")))
+    found |= set(leaves(PolicySettings, ("policies", "NAME")))
     found |= set(leaves(StyleSettings, ("questions", "styles", "NAME")))
     found |= {("composites.NAME.METRIC.OPTION", "the metric's")}
     return found | {("metrics.METRIC.ROLE", "not set"), ("metrics.METRIC.model", "not set")}
