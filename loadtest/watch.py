@@ -2,10 +2,12 @@
 `python -m loadtest.watch`: simulated curves of training runs, for the test of `Reward(watch=…)`.
 
     python -m loadtest.watch calibrate              the thresholds, of clean runs
+    python -m loadtest.watch rates                  false alarms of noise that is not calibrated for
     python -m loadtest.watch delays                 steps from the change to the alarm, of hacked runs
     python -m loadtest.watch draw FILE              two runs as a picture
 
-A value is the mean of a step.  Its noise has a standard deviation of 1, whatever its autocorrelation.
+A value is the mean of a step.  The noise of calibrated and of hacked runs has a standard deviation of 1,
+whatever its autocorrelation.
 """
 
 import argparse
@@ -15,6 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from statistics import median
 
 import matplotlib.figure
@@ -30,23 +33,32 @@ FRESH = 1_000_000
 @dataclass(frozen=True)
 class Noise:
     """
-    Noise of a step's mean, stationary and with a standard deviation of 1; a random walk if *memory* is 1.
+    Noise of a step's mean; a random walk if *memory* is 1, else stationary unless it *grows*.
 
     Attributes:
         memory: the autocorrelation of its slow part from one step to the next.
         white: the share of its variance without any autocorrelation, as from the choice of prompts.
+        degrees: of Student's t, from which it is drawn, for outliers; the normal distribution if 0.
+        grows: the factor of its spread from the middle of a run on.
     """
 
     memory: float = 0.0
     white: float = 0.0
+    degrees: float = 0.0
+    grows: float = 1.0
 
     def draw(self, dice: random.Random) -> Iterator[float]:
         """Yield the noise of one step after another."""
-        slow, fresh = dice.gauss(0, 1), math.sqrt(1 - self.memory**2) or 1.0
-        while True:
-            white = math.sqrt(self.white) * dice.gauss(0, 1) if self.white else 0.0
-            yield math.sqrt(1 - self.white) * slow + white
-            slow = self.memory * slow + fresh * dice.gauss(0, 1)
+        slow, fresh = self._one(dice), math.sqrt(1 - self.memory**2) or 1.0
+        for step in count():
+            white = math.sqrt(self.white) * self._one(dice) if self.white else 0.0
+            grown = self.grows if step >= STEPS // 2 else 1.0
+            yield grown * (math.sqrt(1 - self.white) * slow + white)
+            slow = self.memory * slow + fresh * self._one(dice)
+
+    def _one(self, dice: random.Random) -> float:
+        normal, half = dice.gauss(0, 1), self.degrees / 2
+        return normal / math.sqrt(dice.gammavariate(half, 1 / half)) if half else normal
 
 
 NOISES = {
@@ -59,6 +71,17 @@ NOISES = {
     "AR(1) 0.98 + white": Noise(0.98, 0.7),
 }
 WALK = Noise(1.0)  # it has no level, and is not calibrated for
+HELD = {  # not calibrated for, and the rates hold
+    "white, spread doubles": Noise(grows=2.0),
+    "white, t(3)": Noise(degrees=3.0),
+    "white, t(2)": Noise(degrees=2.0),
+}
+EXCEEDED = {  # the rates do not hold
+    "AR(1) 0.8, spread doubles": Noise(0.8, grows=2.0),
+    "AR(1) 0.8, t(3)": Noise(0.8, degrees=3.0),
+    "AR(1) 0.8, t(2)": Noise(0.8, degrees=2.0),
+    "random walk": WALK,
+}
 USUAL = Noise(0.5)
 SLOPES = (0.3, 0.5)  # standard deviations that a hacked run's metric loses in a step
 Trend = Callable[[int], float]
@@ -155,6 +178,14 @@ def print_thresholds() -> None:
     print("worst", {rate: max(round(falls[rate], 2) for falls in found.values()) for rate in THRESHOLDS})
 
 
+def print_rates() -> None:
+    """Print the share of 1,000 runs with a false alarm at the rate 0.05, for noise of other kinds."""
+    with ProcessPoolExecutor() as pool:
+        for name, noise in {**HELD, **EXCEEDED}.items():
+            falls = pool.map(partial(deepest, noise), range(FRESH, FRESH + 1000), chunksize=50)
+            print(f"{name}: {sum(fall >= THRESHOLDS[0.05] for fall in falls) / 1000:.1%}")
+
+
 def print_delays() -> None:
     """Print the median delay of 200 hacked runs, by kind of noise and by slope."""
     for name, noise in NOISES.items():
@@ -187,13 +218,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(required=True, dest="command")
     commands.add_parser("calibrate")
+    commands.add_parser("rates")
     commands.add_parser("delays")
     commands.add_parser("draw").add_argument("file")
     given = parser.parse_args()
     if given.command == "draw":
         drawing().savefig(given.file, dpi=110, metadata={"Software": None})
     else:
-        {"calibrate": print_thresholds, "delays": print_delays}[given.command]()
+        {"calibrate": print_thresholds, "rates": print_rates, "delays": print_delays}[given.command]()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 The test for reward hacking: an alarm when the reward of a run rises while a watched metric falls.
 
 A series of step means changes by the mean of its last steps minus that of steps before.  A change is measured
-in standard deviations of the earlier changes of its series.  So neither the scale of a score nor the
+in standard deviations of the earlier changes of its series; in standard errors of the two means if these are
+larger, as after outliers or when the spread has grown.  So neither the scale of a score nor the
 autocorrelation of its noise must be given, and a steady rise is no noise.  The test follows single steps and
 means over more of them, since a run is hacked within twenty steps or within two hundred.
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from math import inf, sqrt
 
 RECENT, GAP, BEFORE = 10, 5, 10  # values: of the last mean, between, and of the mean that it is compared with
@@ -39,7 +40,7 @@ class Change:
 
     def add(self, value: float) -> float:
         """
-        Return the size of the change that ends with *value*, in standard deviations; negative for a fall.
+        Return the size of the change that ends with *value*, in its unit; negative for a fall.
 
         It is 0 while there are too few values, while all earlier changes are equal, and if the change is that
         of a few values.
@@ -52,6 +53,7 @@ class Change:
         old, new = sum(before) / BEFORE, sum(recent) / RECENT
         self._keep(new - old)
         unit = self._deviation() if self._count >= LEAST else 0.0
+        unit = max(unit, standard_error(before, recent)) if unit else 0.0
         common = min(beyond(old, new, recent), beyond(new, old, before)) >= COMMON
         return (new - old) / unit if unit and common else 0.0
 
@@ -73,6 +75,22 @@ class Change:
         count = len(self._earlier)
         squares = self._squares - self._sum * self._sum / count
         return sqrt(max(0.0, squares) / (count - OVERLAP))
+
+
+def standard_error(before: Sequence[float], recent: Sequence[float]) -> float:
+    """
+    Return the standard error of the difference of two means of values without autocorrelation.
+
+    The variance is half that of the differences of neighbours, so that a steady rise is no noise.
+    """
+    return sqrt(sum(variance(values) / len(values) for values in (before, recent)))
+
+
+def variance(values: Sequence[float]) -> float:
+    """Return the variance of values around a line."""
+    differences = [new - old for old, new in pairwise(values)]
+    mean = sum(differences) / len(differences)
+    return sum((each - mean) ** 2 for each in differences) / (2 * len(differences))
 
 
 def beyond(mean: float, other: float, values: Sequence[float]) -> int:
@@ -100,7 +118,8 @@ class Divergence:
     The test of one watched metric against the reward.
 
     The reward rises if the mean of its last steps is the highest so far.  Of runs of 1,000 steps in which the
-    metric does not fall, at most the share *alarms* has an alarm, whatever the reward does.
+    metric does not fall, at most the share *alarms* has an alarm, whatever the reward does, if the noise of
+    the metric's step means is stationary.  Without autocorrelation its spread may also change.
 
     Raises:
         ValueError: *alarms* is not between the lowest and the highest rate of `THRESHOLDS`.

@@ -19,8 +19,8 @@ class Watch:
         metrics: that score the sample.
         share: of the pictures, and of the prompts whose pictures are compared with each other.
         seed: of the sample, which is the same for the same order of pictures.
-        alarms: the share of clean runs of 1,000 steps that have a false alarm, at most.  It is divided by the
-            number of metrics.
+        alarms: the share of clean runs of 1,000 steps that have a false alarm, at most, if the noise of step
+            means is stationary.  It is divided by the number of metrics.
         every: pictures of a step.  By default a step ends at `Reward.statistics`.  With *every* it ends by
             itself, and its figures are a line of the logger `scoregate.watch`.
         options: by metric.

@@ -86,10 +86,8 @@ def sample(share: float, seed: int) -> Iterator[int]:
     dice = random.Random(seed)
     last = -1
     for stratum in count():
-        number = int((stratum + dice.random()) / share)
-        if number > last:
-            yield number
-            last = number
+        last = max(last + 1, int((stratum + dice.random()) / share))  # two strata may share a picture
+        yield last
 
 
 def compared(prompt: str, step: int, share: float, seed: int) -> bool:

@@ -261,7 +261,7 @@ class Watching:
             self._warned[kind] += 1
             LOGGER.warning(
                 "the reward rises while %s gets worse: it may be hacked (at most %.3g %% of clean runs of %d"
-                " steps have such an alarm)",
+                " steps have such an alarm, if their noise is stationary)",
                 metric,
                 100 * self._watch.alarms,
                 STEPS,

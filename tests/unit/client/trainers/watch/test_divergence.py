@@ -2,11 +2,25 @@
 
 import math
 import random
-from statistics import median
+from itertools import pairwise
+from statistics import median, pvariance
 
 import pytest
 
-from loadtest.watch import FRESH, NOISES, SLOPES, USUAL, alarm, delay, flat, hacked, learned, run
+from loadtest.watch import (
+    FRESH,
+    HELD,
+    NOISES,
+    SLOPES,
+    USUAL,
+    alarm,
+    deepest,
+    delay,
+    flat,
+    hacked,
+    learned,
+    run,
+)
 from scoregate.trainers.watch.divergence import LEAST, THRESHOLDS, Change, Divergence
 
 RUNS = 200
@@ -55,6 +69,15 @@ def test_the_rate_holds_for_a_reward_that_always_rises():
     ]
 
     assert sum(step is not None for step in found) <= MOST
+
+
+@pytest.mark.slow
+def test_the_rate_holds_without_autocorrelation_whatever_the_spread_and_the_outliers():
+    """A spread that doubles at once, and Student's t with 3 and 2 degrees of freedom; the reward rises."""
+    noises = list(HELD.values())
+    found = [deepest(noises[number % len(noises)], FRESH + number) for number in range(RUNS)]
+
+    assert sum(fall >= THRESHOLDS[ALARMS] for fall in found) <= MOST
 
 
 def test_hacked_runs_have_an_alarm_within_twenty_steps():
@@ -111,6 +134,18 @@ def test_a_change_is_measured_by_the_earlier_ones():
     centre = sum(earlier) / len(earlier)
     unit = math.sqrt(sum((each - centre) ** 2 for each in earlier) / (len(earlier) - 15))
     assert changes[-1] / unit == pytest.approx(sizes[-1])
+
+
+def test_the_unit_is_at_least_the_standard_error_of_the_two_means():
+    """A spread of 5 after one of 0.1: the earlier changes are too small a unit."""
+    calm, wild, low = [[size * (-1) ** step for step in range(300)] for size in (0.1, 5.0, 5.0)]
+    values = [*calm[:200], *wild[:15], *[value - 20 for value in low[:10]]]
+    change = Change()
+    sizes = [change.add(value) for value in values]
+    old, new = values[-25:-15], values[-10:]
+    half = [pvariance([b - a for a, b in pairwise(each)]) / 2 for each in (old, new)]
+
+    assert sizes[-1] == pytest.approx(-20 / math.sqrt(sum(half) / 10))
 
 
 def test_the_unit_is_that_of_the_newest_changes():

@@ -1,6 +1,7 @@
 """scoregate.trainers.watch.step: the sample of a watch, and the figures of a step."""
 
 import io
+from bisect import bisect_left
 from itertools import islice
 
 import numpy as np
@@ -46,6 +47,18 @@ def test_a_sample_is_a_share_of_any_run_of_pictures(share):
         here = sum(start <= number < start + 100 for number in numbers)
         assert 100 * share == pytest.approx(here, abs=0.15 * 100 * share)
     assert share < 1 or numbers == list(range(1000))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.37, 0.5, 0.6, 0.75, 0.9, 0.99])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sample_has_its_share_of_the_first_pictures_to_within_one(share, seed):
+    """However many these are; no picture is in it twice."""
+    numbers = taken(share, seed)
+
+    assert len(set(numbers)) == len(numbers)
+    assert numbers == sorted(numbers)
+    for first in range(1, 1001):
+        assert abs(bisect_left(numbers, first) - first * share) < 1 + 1e-9
 
 
 def test_a_sample_is_that_of_its_seed():
