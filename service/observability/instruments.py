@@ -182,6 +182,9 @@ class Instruments:
         self.rejections = counter(
             "scoregate_rejections_total", "Requests, or metrics of one, that were refused.", ("reason",)
         )
+        self.decisions_unlogged = counter(
+            "scoregate_decisions_unlogged_total", "Decisions that could not be written to the log."
+        )
         self.model_ready = gauge(
             "scoregate_model_ready", "1 when the model is loaded, warm and serving.", ("model",)
         )

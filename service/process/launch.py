@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from models.core.family import Loaded
 from service.core.errors import Draining
 from service.core.settings.tree import Settings
+from service.decisions.log import check_log
 from service.process.ports import AT_ONCE, BACKLOG, ListeningPlace, all_bound, most_connections
 from service.questions.stores.opening import check_store
 from service.web.app import App, create_app, operator_app
@@ -64,6 +65,7 @@ def serve(
     """
     with all_bound(settings) as held:
         check_store(settings.cache)
+        check_log(settings.decisions)
         Keys.read(settings.server.api_keys_file)
         return serve_on(held, settings, load(), on_ready)
 

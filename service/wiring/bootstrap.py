@@ -13,6 +13,7 @@ from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
 from service.core.redis import RedisClient
 from service.core.settings.tree import Settings
+from service.decisions.log import DecisionLog
 from service.images.loader import ImageLoader
 from service.metrics.common.composites import Composite, composites
 from service.metrics.common.contract import Metric
@@ -22,7 +23,6 @@ from service.observability.tracing import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.scoring.asking import Asker
-from service.scoring.decide import DecisionSink
 from service.scoring.engine import Engine
 from service.scoring.policies import served_policies
 from service.serving.batcher.device import compute_on_one_core
@@ -63,7 +63,7 @@ class Service:
         policies: of decisions, by name.
         memory: the budget of the bytes that all requests hold.
         outbox: scores that trainers fetch later.
-        decisions: takes a record of each decision; None without a log.
+        decisions: the log of decisions, if the settings name one.
         parser: a thread that parses large bodies.
 
     Raises:
@@ -119,7 +119,7 @@ class Service:
             )
         self.tracer: trace.Tracer = trace.NoOpTracer()
         self.draining = False
-        self.decisions: DecisionSink | None = None
+        self.decisions: DecisionLog | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -144,6 +144,9 @@ class Service:
             await self._try_essential_calls()
             opening = opened_store(self.settings.cache, self.redis.get("questions"))
             store = await starting.enter_async_context(opening)
+            if self.settings.decisions.log:
+                writing = DecisionLog(self.settings.decisions, self.instruments.decisions_unlogged.inc)
+                self.decisions = await starting.enter_async_context(writing)
             self.questions = QuestionWriter(store, self._set_timeouts_s(), self.instruments)
             starting.push_async_callback(self.questions.aclose)
             self.engine = Engine(

@@ -12,8 +12,15 @@ from tests.support.paths import ROOT, import_statements, parsed
 
 # From the highest to the lowest.
 LAYERS = (
-    *("service/process", "service/web", "service/wiring", "service/scoring", "service/metrics"),
-    *("service/questions", "service/images", "service/serving", "service/observability", "service/core"),
+    *("service/process", "service/web", "service/wiring", "service/decisions", "service/scoring"),
+    *(
+        "service/metrics",
+        "service/questions",
+        "service/images",
+        "service/serving",
+        "service/observability",
+        "service/core",
+    ),
     *("models/families", "models/checkpoints", "models/core", "models/images"),
 )
 

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from models.core.settings import ModelSettings, PlacedSettings, Section
 from models.families.registry import families
+from service.core.settings.decisions import DecisionSettings
 from service.core.settings.dialects import Dialects
 from service.core.settings.policies import PolicyName, PolicySettings
 from service.core.settings.questions import QuestionSettings
@@ -118,6 +119,7 @@ class Settings(Section):
     questions: QuestionSettings = QuestionSettings()
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
+    decisions: DecisionSettings = DecisionSettings()
     telemetry: Telemetry = Telemetry()
     dialects: Dialects = Dialects()
 

@@ -1,0 +1,1 @@
+"""The log of decisions: a SQLite file that the client's commands read."""

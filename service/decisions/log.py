@@ -1,0 +1,179 @@
+"""The log of decisions: rows are written in batches on the thread `store`, and no decision waits for them."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic, time
+from typing import Self, TypeVar
+
+from service.core.concurrency.cpu_threads import on_thread
+from service.core.concurrency.watcher import Watcher
+from service.core.errors import NotReady
+from service.core.settings.decisions import DecisionSettings
+from service.decisions.file import LogFile, opened
+from service.decisions.schema import INSERT, WITH_TIME, Row, row_of
+from service.scoring.decide import DecisionRecord, DecisionSink
+
+log = logging.getLogger("scoregate.decisions")
+
+T = TypeVar("T")
+
+WRITE_EVERY_S = 0.25  # a killed process loses the rows of this time, and of a commit
+MAX_WAITING = 10_000  # rows in memory
+PIECE = 1000  # rows that are deleted at once
+SWEEP_S = 60.0  # between two searches for old rows
+WARN_S = 60.0  # between two lines about rows that were lost
+LABEL_S = 2.0  # for storing a label
+DAY_S = 86_400.0
+LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def check_log(settings: DecisionSettings) -> None:
+    """
+    Open and close the file, if the settings name one, before anything slow.
+
+    Raises:
+        SettingsError: it cannot be used; `NotYet` if another process has it.
+    """
+    if path := settings.path:
+        opened(path).close()
+
+
+class DecisionLog(DecisionSink):
+    """
+    A SQLite file that this process alone writes decisions to; one thread owns the connection.
+
+    Rows that cannot be written are counted, and a line of the log says so once a minute.  While a command of
+    the client holds the file, they wait.
+
+    Args:
+        unlogged: is given the number of decisions that were lost.
+        clock: seconds since 1970, by which old rows are deleted.
+    """
+
+    def __init__(
+        self,
+        settings: DecisionSettings,
+        unlogged: Callable[[int], object],
+        clock: Callable[[], float] = time,
+    ) -> None:
+        self._settings, self._unlogged, self._clock = settings, unlogged, clock
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._watcher = Watcher(self._write_on, WRITE_EVERY_S)
+        self._waiting: list[DecisionRecord] = []
+        self._file: LogFile
+        # Of the thread:
+        self._again: list[Row] = []  # rows that found the file locked
+        self._lost, self._warn_at, self._sweep_at = 0, 0.0, 0.0
+
+    async def __aenter__(self) -> Self:
+        """Open and lock the file.  Raises `SettingsError`, or `NotYet` if another process has it."""
+        path = self._settings.path
+        assert path is not None
+        try:
+            self._file = await on_thread(opened, path, pool=self._thread)
+        except BaseException:
+            self._thread.shutdown()
+            raise
+        await self._watcher.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Write what waits, and close the file."""
+        await self._watcher.aclose()
+        records, self._waiting = self._waiting, []
+        await on_thread(self._finish, records, pool=self._thread)
+        self._thread.shutdown()
+
+    def record(self, records: Sequence[DecisionRecord]) -> None:
+        """Implement `DecisionSink.record`."""
+        room = max(0, MAX_WAITING - len(self._waiting))
+        self._waiting += records[:room]
+        if lost := len(records[room:]):
+            self._lose(lost, "too many rows wait")
+
+    async def label(self, decision_id: str, good: bool, who: str | None) -> None:
+        """
+        Store a person's label of a decision, which may be in another process' file.
+
+        Raises:
+            NotReady: it was not stored.
+        """
+        try:
+            async with asyncio.timeout(LABEL_S):
+                await on_thread(self._label, decision_id, good, who, pool=self._thread)
+        except (sqlite3.Error, TimeoutError) as exc:
+            raise NotReady(f"the log of decisions failed: {type(exc).__name__}") from exc
+
+    async def _write_on(self) -> None:
+        """Write what waits, and delete a piece of what is old."""
+        records, self._waiting = self._waiting, []
+        await on_thread(self._step, records, pool=self._thread)
+
+    # From here on in the store's thread.
+
+    def _step(self, records: Sequence[DecisionRecord]) -> None:
+        self._write(records)
+        now = monotonic()
+        if now >= self._sweep_at:
+            # As many as come, at least: else old rows would become more.
+            limit = max(PIECE, 2 * len(records))
+            if self._delete_old(limit) < limit:
+                self._sweep_at = now + SWEEP_S
+
+    def _write(self, records: Sequence[DecisionRecord], last: bool = False) -> None:
+        rows, self._again = (
+            [*self._again, *(row_of(record, self._settings.prompts) for record in records)],
+            [],
+        )
+        if not rows:
+            return
+        try:
+            with self._file.connection as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany(INSERT, rows)
+        except Exception as exc:  # the thread goes on, whatever a row or the disk is like
+            if is_locked(exc) and not last:
+                self._again, rows = rows[:MAX_WAITING], rows[MAX_WAITING:]
+            if rows:
+                self._lose(len(rows), str(exc) if isinstance(exc, sqlite3.Error) else type(exc).__name__)
+
+    def _delete_old(self, limit: int) -> int:
+        """Delete at most *limit* rows of each table; return the largest number that was deleted."""
+        before = self._clock() - self._settings.keep_days * DAY_S
+        query = "DELETE FROM {0} WHERE rowid IN (SELECT rowid FROM {0} WHERE time < ? LIMIT ?)"
+        try:
+            with self._file.connection as connection:
+                return max(
+                    connection.execute(query.format(table), (before, limit)).rowcount for table in WITH_TIME
+                )
+        except sqlite3.Error as exc:
+            if not is_locked(exc):
+                log.warning("old decisions were not deleted: %s", exc)
+            return 0
+
+    def _label(self, decision_id: str, good: bool, who: str | None) -> None:
+        with self._file.connection as connection:
+            insert = "INSERT INTO labels VALUES (?, NULL, ?, ?, ?)"
+            connection.execute(insert, (decision_id, int(good), who, self._clock()))
+
+    def _finish(self, records: Sequence[DecisionRecord]) -> None:
+        try:
+            self._write(records, last=True)
+        finally:
+            self._file.close()
+
+    def _lose(self, rows: int, why: str) -> None:
+        """Count lost rows; also from the event loop."""
+        self._unlogged(rows)
+        self._lost += rows
+        if (now := monotonic()) >= self._warn_at:
+            lost, self._lost, self._warn_at = self._lost, 0, now + WARN_S
+            log.warning("decisions.log: %d decisions were not logged: %s", lost, why)
+
+
+def is_locked(exc: BaseException) -> bool:
+    """Return True if another process holds the lock on the file."""
+    return getattr(exc, "sqlite_errorcode", 0) & 0xFF in LOCKED
