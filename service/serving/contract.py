@@ -194,7 +194,7 @@ class Backend(ABC):
     def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
         """Return the forecast for a request that all queues share."""
         part, now = demand.part(len(self.queues)), self.clock()
-        each = [scheduler.forecast(resident, lane, part, now) for scheduler, resident in self.queues]
+        each = [scheduler.forecast(hosted, lane, part, now) for scheduler, hosted in self.queues]
         return AdmissionForecast(
             full=all(one.full for one in each),
             wait_s=sum(one.wait_s for one in each) / len(each),
@@ -206,13 +206,11 @@ class Backend(ABC):
     def estimate(self, demand: Demand) -> WorkEstimate:
         """Return the size of *demand*, a batch if no queue is there."""
         part, unknown = demand.part(len(self.queues)), WorkEstimate(0.0, 1.0)
-        return max(
-            (scheduler.estimate(resident, part) for scheduler, resident in self.queues), default=unknown
-        )
+        return max((scheduler.estimate(hosted, part) for scheduler, hosted in self.queues), default=unknown)
 
     def reserve(self, lane: str, demand: Demand, parts: int) -> Reservations:
         """Count an admitted *demand* against the lane, until its *parts* have begun one by one."""
-        part, queues = demand.part(len(self.queues)), [resident.queue for _, resident in self.queues]
+        part, queues = demand.part(len(self.queues)), [hosted.queue for _, hosted in self.queues]
         return Reservations(
             [Reservation(queue.reserved, lane, queue.cost_of(part), parts) for queue in queues]
         )
@@ -222,8 +220,8 @@ class Backend(ABC):
         """Count *calls* as being prepared while the context is open, an equal part in each queue."""
         part = Demand(calls).part(len(self.queues)).calls
         with ExitStack() as stack:
-            for _, resident in self.queues:
-                stack.enter_context(resident.queue.pending.expecting(lane, part, self.clock))
+            for _, hosted in self.queues:
+                stack.enter_context(hosted.queue.pending.expecting(lane, part, self.clock))
             yield
 
     @abstractmethod

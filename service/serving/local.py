@@ -50,7 +50,7 @@ class LocalRuntime(Runtime):
     async def _start(self) -> None:
         """Start a pool for the models that share devices, and other ones for those that generate."""
         self._stack.callback(self._mover.shutdown)
-        residents = []
+        hosted_models = []
         for name, model in self._models.items():
             if isinstance(model, RemoteModel):
                 await self._serve_remote(name, model)
@@ -58,34 +58,34 @@ class LocalRuntime(Runtime):
             table = self._settings.models[name]
             queue = queue_of(table, self._settings.queue, alone=model.info.generates)
             device = str(getattr(table, "device", model.info.device))
-            residents.append(HostedModel(name, model, queue, copies=copies_of(device, model)))
+            hosted_models.append(HostedModel(name, model, queue, copies=copies_of(device, model)))
         for generates in (False, True):
-            for group in sharing([each for each in residents if each.model.info.generates == generates]):
+            for group in sharing([each for each in hosted_models if each.model.info.generates == generates]):
                 await self._start_pool(group, cores=1 if generates else all_cores())
 
-    async def _start_pool(self, residents: Sequence[LocalModel], cores: int) -> None:
-        """Serve *residents* on their devices; a CPU without a number has *cores*."""
-        names = dict.fromkeys(name for each in residents for name in each.copies)
+    async def _start_pool(self, hosted_models: Sequence[LocalModel], cores: int) -> None:
+        """Serve *hosted_models* on their devices; a CPU without a number has *cores*."""
+        names = dict.fromkeys(name for each in hosted_models for name in each.copies)
         pool = Pool(
-            residents,
+            hosted_models,
             self._instruments,
             devices=[Device(name, cores if name == "cpu" else 1) for name in names],
             on_broken=self._on_broken,
         )
         await self._stack.enter_async_context(pool)
         self.pools.append(pool)
-        for resident in residents:
-            table = self._settings.models[resident.name]
-            self._serve_own(LocalBackend(resident, pool, table, self._cpu, self._mover))
+        for hosted in hosted_models:
+            table = self._settings.models[hosted.name]
+            self._serve_own(LocalBackend(hosted, pool, table, self._cpu, self._mover))
 
 
-def sharing(residents: Sequence[LocalModel]) -> list[list[LocalModel]]:
+def sharing(hosted_models: Sequence[LocalModel]) -> list[list[LocalModel]]:
     """Return groups of models: those that share a device, directly or through others, are in one."""
     groups: list[list[LocalModel]] = []
-    for resident in residents:
+    for hosted in hosted_models:
         joined = [
-            group for group in groups if any(each.copies.keys() & resident.copies.keys() for each in group)
+            group for group in groups if any(each.copies.keys() & hosted.copies.keys() for each in group)
         ]
         groups = [group for group in groups if group not in joined]
-        groups.append([*chain.from_iterable(joined), resident])
+        groups.append([*chain.from_iterable(joined), hosted])
     return groups

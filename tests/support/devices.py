@@ -14,24 +14,24 @@ from tests.support.instruments import unread
 
 
 def device(*models, instruments=None, **options):
-    """A device that serves *models*, and their residents; `limits` are the queues'."""
+    """A device that serves *models*, and their hosted models; `limits` are the queues'."""
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **options.pop("limits", {})}
-    residents = [HostedModel(f"m{n}", model, Queue(**limits)) for n, model in enumerate(models)]
+    hosted_models = [HostedModel(f"m{n}", model, Queue(**limits)) for n, model in enumerate(models)]
     if cores := options.pop("cores", None):
         options["devices"] = [Device("", cores)]
-    names = [resident.name for resident in residents]
-    return Pool(residents, instruments or unread(*names), **options), *residents
+    names = [hosted.name for hosted in hosted_models]
+    return Pool(hosted_models, instruments or unread(*names), **options), *hosted_models
 
 
 def pool(*names, broken=None, **options):
-    """A pool with a copy of `m0` on each device, its resident, and the copies."""
+    """A pool with a copy of `m0` on each device, its hosted model, and the copies."""
     copies, instruments = {name: Words() for name in names}, Instruments(["m0"])
     queue = Queue(max_items=4, max_cost=1000, max_waiting=10_000)
-    resident = HostedModel("m0", copies[names[0]], queue, copies=dict(copies))
+    hosted = HostedModel("m0", copies[names[0]], queue, copies=dict(copies))
     on_broken = [].append if broken is None else broken.append
     devices = [Device(name) for name in names]
-    served = Pool([resident], instruments, devices=devices, on_broken=on_broken, **options)
-    return served, resident, copies
+    served = Pool([hosted], instruments, devices=devices, on_broken=on_broken, **options)
+    return served, hosted, copies
 
 
 class Words(FakeVqa):
@@ -41,21 +41,21 @@ class Words(FakeVqa):
         return call
 
 
-def submitted(served, resident, word, lane, **more):
+def submitted(served, hosted, word, lane, **more):
     """A job of a pool, which was submitted."""
     job = Job(Prepared(1, word), lane, **more)
-    served.submit(resident, job)
+    served.submit(hosted, job)
     return job
 
 
-def put(served, resident, *words, lane="bulk"):
-    return [submitted(served, resident, word, lane) for word in words]
+def put(served, hosted, *words, lane="bulk"):
+    return [submitted(served, hosted, word, lane) for word in words]
 
 
-def learns(resident, *, fixed):
+def learns(hosted, *, fixed):
     """Its batches take *fixed* seconds and hardly anything for a call."""
     for cost in (1, 2) * 50:
-        resident.queue.finished(cost, seconds=fixed + 1e-6 * cost)
+        hosted.queue.finished(cost, seconds=fixed + 1e-6 * cost)
 
 
 async def until_idle():
@@ -68,10 +68,10 @@ async def outcomes_of(calls):
     return [(await call.result).outcome for call in calls]
 
 
-async def holding(model, served, resident):
+async def holding(model, served, hosted):
     """The device is busy with one call of *model*."""
     model.hold.clear()
-    [busy] = put(served, resident, "busy")
+    [busy] = put(served, hosted, "busy")
     while not (model.held or busy.result.done()):
         await asyncio.sleep(0.001)
     return busy

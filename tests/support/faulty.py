@@ -134,7 +134,7 @@ async def fill(run: Callable[..., asyncio.Future[Any]], size: int) -> None:
 
 def counts(service: Service) -> dict[str, int]:
     """How much of everything that a request may leave behind."""
-    queues = [resident.queue for pool in service.runtime.pools for resident in pool.residents]
+    queues = [hosted.queue for pool in service.runtime.pools for hosted in pool.hosted_models]
     return {
         "tasks": len(asyncio.all_tasks()),
         "threads": threading.active_count(),

@@ -43,13 +43,11 @@ async def serving(cache=NO_CACHE, clock=monotonic, **limits):
     """A model on a device with a *clock*, a handle on it, and the clock of what it does later."""
     model, later = FakeVqa(), Later()
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}
-    resident = HostedModel("vqa", model, Queue(**limits))
+    hosted = HostedModel("vqa", model, Queue(**limits))
     with FairThreads(1, "cpu") as cpu:
-        async with Pool([resident], unread("vqa"), clock=clock) as device:
-            handle = Handle(
-                LocalBackend(resident, device, TABLE, dict.fromkeys(LANES, cpu), cpu), cache, later
-            )
-            yield handle, model, later, resident
+        async with Pool([hosted], unread("vqa"), clock=clock) as device:
+            handle = Handle(LocalBackend(hosted, device, TABLE, dict.fromkeys(LANES, cpu), cpu), cache, later)
+            yield handle, model, later, hosted
             await handle.aclose()
 
 

@@ -61,16 +61,16 @@ class LocalBackend(Backend):
 
     def __init__(
         self,
-        resident: LocalModel,
+        hosted: LocalModel,
         pool: Pool,
         table: ModelSettings,
         cpu: Mapping[str, FairThreads],
         mover: FairThreads,
     ) -> None:
-        self.name, self.info = resident.name, resident.model.info
-        self.queues, self.clock, self._resident = [(pool.scheduler, resident)], pool.clock, resident
+        self.name, self.info = hosted.name, hosted.model.info
+        self.queues, self.clock, self._resident = [(pool.scheduler, hosted)], pool.clock, hosted
         self._pool, self._table, self._cpu, self._mover = pool, table, cpu, mover
-        self._devices = pool.devices_of(resident)
+        self._devices = pool.devices_of(hosted)
         self._restore: dict[str, Callable[[], None]] = {}  # by device, of each offloaded copy
 
     @property

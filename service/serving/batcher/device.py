@@ -158,9 +158,7 @@ async def warm_up(
     return example.cost, seconds, outcome
 
 
-async def is_large(
-    resident: HostedModel[Model], devices: Sequence[Device], clock: Callable[[], float]
-) -> bool:
+async def is_large(hosted: HostedModel[Model], devices: Sequence[Device], clock: Callable[[], float]) -> bool:
     """
     Return True if the example takes long on one core of a CPU, so that batches should have all cores.
 
@@ -168,11 +166,11 @@ async def is_large(
         ModelFault, NotYet: as `tested` does.
     """
     cpu = next((device for device in devices if device.cores > 1), None)
-    if cpu is None or not resident.model.info.reentrant:
+    if cpu is None or not hosted.model.info.reentrant:
         return False
-    copy, slot = resident.copies[cpu.name], cpu.slots[-1]
+    copy, slot = hosted.copies[cpu.name], cpu.slots[-1]
     example = [copy.prepare(copy.example())]
-    await tested(resident.name, copy, slot, example, "its test call", "for its test call", 1)
+    await tested(hosted.name, copy, slot, example, "its test call", "for its test call", 1)
     return await slot.run(run_s, copy, example, clock) >= LARGE_S
 
 
@@ -251,24 +249,24 @@ def like_the_example(model: Model, calls: int) -> list[Prepared]:
 
 
 def show(
-    resident: HostedModel[Model],
+    hosted: HostedModel[Model],
     devices: Iterable[Device],
     instruments: Instruments,
     stalled_for: Callable[[], float],
     clock: Callable[[], float],
 ) -> None:
     """
-    Create the series of *resident* and of its *devices*.
+    Create the series of *hosted* and of its *devices*.
 
     Args:
         stalled_for: of the pool.
     """
-    instruments.stalled.labels(resident.name).set_function(stalled_for)
+    instruments.stalled.labels(hosted.name).set_function(stalled_for)
     for lane in LANES:
-        depth = partial(resident.queue.depth.__getitem__, lane)
-        instruments.queue_depth.labels(resident.name, lane).set_function(depth)
+        depth = partial(hosted.queue.depth.__getitem__, lane)
+        instruments.queue_depth.labels(hosted.name, lane).set_function(depth)
     for device in devices:
-        instruments.add_device(resident.name, device.name, partial(stalled_on, device, clock))
+        instruments.add_device(hosted.name, device.name, partial(stalled_on, device, clock))
 
 
 def stalled_on(device: Device, clock: Callable[[], float]) -> float:

@@ -42,7 +42,7 @@ class Pool:
 
     def __init__(
         self,
-        residents: Sequence[LocalModel],
+        hosted_models: Sequence[LocalModel],
         instruments: Instruments,
         *,
         devices: Sequence[Device] = (),
@@ -52,26 +52,26 @@ class Pool:
         self.devices = tuple(devices) or (Device(),)
         self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
         largest = max(self.devices, key=lambda device: device.cores)
-        self.scheduler = Scheduler(residents, clock(), len(largest.slots), cores=largest.cores)
+        self.scheduler = Scheduler(hosted_models, clock(), len(largest.slots), cores=largest.cores)
         self._runner = BatchRunner(self.scheduler, instruments, clock)
         self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
         self._ended = asyncio.Event()  # set for a moment when a batch ends
         self._closed = self._leaving = False
         self._tasks: list[asyncio.Task[None]] = []
-        for resident in self.residents:
-            resident.queue.on_move = self._work.set
-            show(resident, self.devices_of(resident), instruments, self.stalled_for, clock)
+        for hosted in self.hosted_models:
+            hosted.queue.on_move = self._work.set
+            show(hosted, self.devices_of(hosted), instruments, self.stalled_for, clock)
 
     @property
-    def residents(self) -> Sequence[LocalModel]:
+    def hosted_models(self) -> Sequence[LocalModel]:
         """The models that the pool serves now."""
-        return self.scheduler.residents
+        return self.scheduler.hosted_models
 
     async def __aenter__(self) -> Self:
         """Score every model's example, then start serving."""
-        for resident in self.residents:
-            await self.warm(resident)
-            self._instruments.model_ready.labels(resident.name).set(1)
+        for hosted in self.hosted_models:
+            await self.warm(hosted)
+            self._instruments.model_ready.labels(hosted.name).set(1)
         compute_on_one_core()
         slots = [(device, slot) for device in self.devices for slot in range(len(device.slots))]
         self._tasks = [asyncio.create_task(self._run(*each)) for each in slots]
@@ -85,7 +85,7 @@ class Pool:
         for device in self.devices:
             device.close()
 
-    async def warm(self, resident: LocalModel) -> None:
+    async def warm(self, hosted: LocalModel) -> None:
         """
         Warm the copies up on each slot that they use; on a CPU, decide whether the model is large.
 
@@ -95,56 +95,56 @@ class Pool:
             ModelFault: a copy fails, or the numbers of two runs differ, or those of the first start.
             NotYet: a device has too little free memory, on a GPU also for the largest batch.
         """
-        devices = self.devices_of(resident)
-        if resident.large is None:
-            resident.large = await is_large(resident, devices, self.clock)
-        resident.large |= not resident.model.info.reentrant
+        devices = self.devices_of(hosted)
+        if hosted.large is None:
+            hosted.large = await is_large(hosted, devices, self.clock)
+        hosted.large |= not hosted.model.info.reentrant
         used = [
-            (resident.copies[device.name], *slot)
+            (hosted.copies[device.name], *slot)
             for device in devices
-            for slot in device.slots_for(large=resident.large)
+            for slot in device.slots_for(large=hosted.large)
         ]
-        cost, seconds, outcome = await warm_up(resident.name, used, self.clock)
+        cost, seconds, outcome = await warm_up(hosted.name, used, self.clock)
         for device in devices:
-            calls = resident.queue.full_batch(cost)
-            await measure(resident.name, resident.copies[device.name], device.slots[0], calls)
-        resident.queue.finished(cost, seconds)
-        if resident.outcome is None:
-            resident.outcome = outcome
-        elif not same(resident.outcome, outcome, exact=resident.model.info.dtype == "float32"):
-            raise ModelFault(f"{resident.name}: the test call has other numbers than at the first start")
+            calls = hosted.queue.full_batch(cost)
+            await measure(hosted.name, hosted.copies[device.name], device.slots[0], calls)
+        hosted.queue.finished(cost, seconds)
+        if hosted.outcome is None:
+            hosted.outcome = outcome
+        elif not same(hosted.outcome, outcome, exact=hosted.model.info.dtype == "float32"):
+            raise ModelFault(f"{hosted.name}: the test call has other numbers than at the first start")
 
-    def devices_of(self, resident: LocalModel) -> list[Device]:
-        """Return the devices that have a copy of *resident* now."""
-        return [device for device in self.devices if device.name in resident.copies]
+    def devices_of(self, hosted: LocalModel) -> list[Device]:
+        """Return the devices that have a copy of *hosted* now."""
+        return [device for device in self.devices if device.name in hosted.copies]
 
     # --- models come and go -----------------------------------------------------------------------
 
-    async def pause(self, resident: LocalModel) -> None:
-        """Begin no new batch of *resident*, and return when none is running.  Its calls wait."""
-        resident.paused = True
-        while any(batch.resident is resident for batch in self.scheduler.running) and not self._closed:
+    async def pause(self, hosted: LocalModel) -> None:
+        """Begin no new batch of *hosted*, and return when none is running.  Its calls wait."""
+        hosted.paused = True
+        while any(batch.hosted is hosted for batch in self.scheduler.running) and not self._closed:
             await self._ended.wait()
 
-    def resume(self, resident: LocalModel) -> None:
-        """Let batches of *resident* begin again."""
-        resident.paused = False
+    def resume(self, hosted: LocalModel) -> None:
+        """Let batches of *hosted* begin again."""
+        hosted.paused = False
         self._work.set()
 
     # --- calls arrive ---------------------------------------------------------------------------
 
-    def submit(self, resident: LocalModel, job: Job) -> None:
+    def submit(self, hosted: LocalModel, job: Job) -> None:
         """Queue one job.  Raises `Draining`."""
         if self._closed:
             raise Draining
         job.arrived = self.clock()
-        self.scheduler.put(resident, job)
+        self.scheduler.put(hosted, job)
         self._work.set()
 
     @contextmanager
-    def expecting(self, resident: LocalModel, lane: str, calls: int) -> Iterator[None]:
-        """Count *calls* of *resident* as being prepared while the context is open."""
-        pending = resident.queue.pending
+    def expecting(self, hosted: LocalModel, lane: str, calls: int) -> Iterator[None]:
+        """Count *calls* of *hosted* as being prepared while the context is open."""
+        pending = hosted.queue.pending
         group = pending.begin(lane, calls, self.clock())
         try:
             yield
@@ -201,7 +201,7 @@ class Pool:
             now = self.clock()
             self.scheduler.end(batch, now)
             self._instruments.count_device(
-                batch.resident.name, device.name, len(batch.calls), now - batch.began
+                batch.hosted.name, device.name, len(batch.calls), now - batch.began
             )
             slot.since = inf
             self._work.set()
@@ -216,9 +216,9 @@ class Pool:
         """
         log.critical("device broken", extra={"device": device.name}, exc_info=exc)
         device.fault, reason = str(exc), ModelFault(str(exc))
-        had = [each for each in self.residents if each.copies.pop(device.name, None)]
-        for resident in had:
-            self._instruments.device_up.labels(resident.name, device.name).set(0)
+        had = [each for each in self.hosted_models if each.copies.pop(device.name, None)]
+        for hosted in had:
+            self._instruments.device_up.labels(hosted.name, device.name).set(0)
         if not self._closed and not all(each.copies for each in had):
             self._on_broken(str(exc))
             self._close(reason)
@@ -227,14 +227,14 @@ class Pool:
             if self._closed or call.losses == LOSSES:
                 call.answer(reason)
             else:
-                batch.resident.queue.put_back(call)
+                batch.hosted.queue.put_back(call)
 
     def _close(self, reason: ScoregateError) -> None:
         """Begin no more batches, and answer waiting calls with *reason*."""
         self._closed = True
         self._work.set()
         self._ended.set()
-        for resident in self.residents:
-            self._instruments.model_ready.labels(resident.name).set(0)
-            for call in resident.queue.take_all(self.clock()):
+        for hosted in self.hosted_models:
+            self._instruments.model_ready.labels(hosted.name).set(0)
+            for call in hosted.queue.take_all(self.clock()):
                 call.answer(reason)

@@ -106,35 +106,35 @@ class BatchRunner:
 
     async def score(self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot) -> None:
         """Run *calls* of a batch, and answer them; after an exception, run halves down to the bad call."""
-        resident, began = batch.resident, self._clock()
+        hosted, began = batch.hosted, self._clock()
         cost = sum(call.prepared.cost for call in calls)
         for call in calls:
             call.begin(began)
         try:
             traced = any(call.span.recording for call in calls)
-            with batch_span(calls, resident.name) if traced else nullcontext():
+            with batch_span(calls, hosted.name) if traced else nullcontext():
                 outcomes = await slot.score(batch.copy, [call.prepared for call in calls], batch.threads)
             if len(outcomes) != len(calls):
                 raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
         except Exception as exc:
             if is_out_of_memory(exc):
-                resident.queue.ran_out_of_memory(cost)
-                self._instruments.count_out_of_memory(resident.name, batch.device)
+                hosted.queue.ran_out_of_memory(cost)
+                self._instruments.count_out_of_memory(hosted.name, batch.device)
             if len(calls) > 1 and not isinstance(exc, ModelFault):
                 middle = len(calls) // 2
                 await self.score(batch, calls[:middle], slot)
                 await self.score(batch, calls[middle:], slot)
                 return
-            log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
+            log.error("batch failed", extra={"model": hosted.name}, exc_info=exc)
             await self._check(batch, slot, exc)
-            outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(calls)
+            outcomes = [ModelFault(f"the model {hosted.name} failed on this call")] * len(calls)
         slot.since = self._scheduler.progress = now = self._clock()
-        self._instruments.count_batch(resident.name, len(calls), now - began)
+        self._instruments.count_batch(hosted.name, len(calls), now - began)
         results = [
             Result(outcome, call.waited_s, now - began, call.batch)
             for call, outcome in zip(calls, outcomes, strict=True)
         ]
-        answer(resident.name, resident.queue, calls, results, self._instruments, batch.gap_s)
+        answer(hosted.name, hosted.queue, calls, results, self._instruments, batch.gap_s)
 
     async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
         """Raise `Broken` if the example call, which worked at the start, fails now."""
@@ -146,5 +146,5 @@ class BatchRunner:
         if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
             fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
             raise Broken(
-                f"the model {batch.resident.name} fails on every call since this error: {fault}"
+                f"the model {batch.hosted.name} fails on every call since this error: {fault}"
             ) from exc

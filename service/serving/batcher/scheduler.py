@@ -67,7 +67,7 @@ class RunningBatch(Generic[M]):
         threads: the cores of a CPU that it has.
     """
 
-    resident: HostedModel[M]
+    hosted: HostedModel[M]
     lane: str
     calls: list[Job]
     began: float
@@ -81,7 +81,7 @@ class RunningBatch(Generic[M]):
 class Wait(NamedTuple, Generic[M]):
     """A slot waits since then for the next batch of a model, and for groups that were known by then."""
 
-    resident: HostedModel[M]
+    hosted: HostedModel[M]
     known: Set[Group]
     since: float
 
@@ -99,14 +99,19 @@ class Scheduler(Generic[M]):
         cores: of a CPU, which may have more of them than slots.
 
     Attributes:
-        residents: the models.
+        hosted_models: the models.
         progress: time of the last answer, or of the first call on idle devices.
     """
 
     def __init__(
-        self, residents: Sequence[HostedModel[M]], now: float, slots: int = 1, ahead: int = 0, cores: int = 1
+        self,
+        hosted_models: Sequence[HostedModel[M]],
+        now: float,
+        slots: int = 1,
+        ahead: int = 0,
+        cores: int = 1,
     ) -> None:
-        self.residents, self._shares = tuple(residents), residents[0].queue.shares
+        self.hosted_models, self._shares = tuple(hosted_models), hosted_models[0].queue.shares
         self._weights = {INTERACTIVE: self._shares.interactive, BULK: self._shares.bulk}
         self._slots, self._ahead = slots, ahead
         self._without_slot = max(0, cores - slots)
@@ -116,8 +121,8 @@ class Scheduler(Generic[M]):
         self._ended: defaultdict[str, float] = defaultdict(lambda: now)  # end of each device's last batch
         self._waits: dict[tuple[str, int], Wait[M]] = {}  # of slots that wait for a batch to fill
         self.progress = now
-        for resident in self.residents:
-            resident.ended = now
+        for hosted in self.hosted_models:
+            hosted.ended = now
 
     @property
     def running(self) -> Collection[RunningBatch[M]]:
@@ -136,17 +141,19 @@ class Scheduler(Generic[M]):
     @property
     def idle(self) -> bool:
         """True if nothing runs and nothing waits."""
-        return not (self._running or any(each.queue.waiting and not each.paused for each in self.residents))
+        return not (
+            self._running or any(each.queue.waiting and not each.paused for each in self.hosted_models)
+        )
 
-    def put(self, resident: HostedModel[M], call: Job) -> None:
-        """Queue one call of *resident*."""
+    def put(self, hosted: HostedModel[M], call: Job) -> None:
+        """Queue one call of *hosted*."""
         if self.idle:
             self.progress = call.arrived
         if call.lane == INTERACTIVE:
             self._interactive_at = call.arrived
-        if not resident.queue.waiting:
-            resident.charged = max(resident.charged, self._charged)  # no credit for time without work
-        resident.queue.put(call)
+        if not hosted.queue.waiting:
+            hosted.charged = max(hosted.charged, self._charged)  # no credit for time without work
+        hosted.queue.put(call)
 
     def on(self, device: str) -> list[RunningBatch[M]]:
         """Return the batches that run on *device*."""
@@ -180,54 +187,54 @@ class Scheduler(Generic[M]):
             spare = spare_until > now
             if spare and free == 1 and not any(each.queue.depth[INTERACTIVE] for each in waiting):
                 return spare_until
-            resident = min(waiting, key=self._charge) if len(waiting) > 1 else waiting[0]
-            if wait is None or wait.resident is not resident:
-                wait = Wait(resident, frozenset(resident.queue.pending.groups), now)
+            hosted = min(waiting, key=self._charge) if len(waiting) > 1 else waiting[0]
+            if wait is None or wait.hosted is not hosted:
+                wait = Wait(hosted, frozenset(hosted.queue.pending.groups), now)
             if (until := self.waits_until(*wait)) > now:
                 self._waits[device, slot] = wait
                 return until
-            bulk = resident.queue.waiting == BULK
+            bulk = hosted.queue.waiting == BULK
             shares, threads = max(1, free - (spare and bulk)), 1
-            if resident.large:
-                small = bulk and not all(each.large for each in self.residents)
+            if hosted.large:
+                small = bulk and not all(each.large for each in self.hosted_models)
                 shares, threads = 1, max(1, cores_left - small)
-            urgent = self.is_urgent(resident, device)
-            if batch := self.begin(resident, now, device, urgent=urgent, slots=shares, threads=threads):
+            urgent = self.is_urgent(hosted, device)
+            if batch := self.begin(hosted, now, device, urgent=urgent, slots=shares, threads=threads):
                 return batch
 
     def _waiting(self, device: str, *, large: bool) -> list[HostedModel[M]]:
         """Return the models with calls that may run on *device*; without large ones if *large* is not set."""
         return [
             each
-            for each in self.residents
+            for each in self.hosted_models
             if each.queue.waiting and not each.paused and device in each.copies and (large or not each.large)
         ]
 
     def _spare_until(self) -> float:
         """Return the time until which bulk calls leave a core free; infinite while interactive calls wait."""
-        waits = any(each.queue.depth[INTERACTIVE] for each in self.residents if not each.paused)
+        waits = any(each.queue.depth[INTERACTIVE] for each in self.hosted_models if not each.paused)
         return inf if waits else self._interactive_at + RECENT_S
 
-    def _charge(self, resident: HostedModel[M]) -> float:
-        """Return the charge of *resident*, with the predicted one of its running batches."""
-        running = (batch for batch in self._running if batch.resident is resident)
-        return resident.charged + sum(batch.run_s / self._weights[batch.lane] for batch in running)
+    def _charge(self, hosted: HostedModel[M]) -> float:
+        """Return the charge of *hosted*, with the predicted one of its running batches."""
+        running = (batch for batch in self._running if batch.hosted is hosted)
+        return hosted.charged + sum(batch.run_s / self._weights[batch.lane] for batch in running)
 
-    def _sharing(self, resident: HostedModel[M]) -> list[tuple[HostedModel[M], float]]:
-        """Return each model on devices of *resident*, itself too, with the share of its devices there."""
+    def _sharing(self, hosted: HostedModel[M]) -> list[tuple[HostedModel[M], float]]:
+        """Return each model on devices of *hosted*, itself too, with the share of its devices there."""
         return [
             (each, len(common) / len(each.copies))
-            for each in self.residents
-            if (common := each.copies.keys() & resident.copies.keys())
+            for each in self.hosted_models
+            if (common := each.copies.keys() & hosted.copies.keys())
         ]
 
-    def _at_once(self, resident: HostedModel[M]) -> int:
-        """Return how many batches of *resident* a device runs at the same time."""
-        return 1 if resident.large else self._slots
+    def _at_once(self, hosted: HostedModel[M]) -> int:
+        """Return how many batches of *hosted* a device runs at the same time."""
+        return 1 if hosted.large else self._slots
 
-    def waits_until(self, resident: HostedModel[M], known: Set[Group], since: float) -> float:
+    def waits_until(self, hosted: HostedModel[M], known: Set[Group], since: float) -> float:
         """
-        Return the time until which the next batch of *resident* waits for more calls; -inf for no wait.
+        Return the time until which the next batch of *hosted* waits for more calls; -inf for no wait.
 
         A batch that is not full waits for `linger_s`, and for calls that are already being prepared, for
         up to twice the fixed part of a batch's time: a call that comes in time saves that part, and the
@@ -241,8 +248,8 @@ class Scheduler(Generic[M]):
                 or the wait might never end.
             since: when the wait began.
         """
-        queue, pending = resident.queue, resident.queue.pending
-        others = (each for each, _ in self._sharing(resident) if each is not resident and not each.paused)
+        queue, pending = hosted.queue, hosted.queue.pending
+        others = (each for each, _ in self._sharing(hosted) if each is not hosted and not each.paused)
         if not queue.waiting or queue.fills_a_batch or any(each.queue.waiting for each in others):
             return -inf
         until = queue.oldest() + queue.linger_s if queue.linger_s else -inf
@@ -253,14 +260,14 @@ class Scheduler(Generic[M]):
             until = max(until, worth_s + (max(since, pending.latest) if waits_on else since))
         return until
 
-    def is_urgent(self, resident: HostedModel[M], device: str) -> bool:
+    def is_urgent(self, hosted: HostedModel[M], device: str) -> bool:
         """Return True if interactive calls wait only for running batches of bulk calls on *device*."""
         lanes = {batch.lane for batch in self.on(device)}
-        return resident.queue.waiting == INTERACTIVE and lanes == {BULK}
+        return hosted.queue.waiting == INTERACTIVE and lanes == {BULK}
 
     def begin(
         self,
-        resident: HostedModel[M],
+        hosted: HostedModel[M],
         now: float,
         device: str = "",
         *,
@@ -269,31 +276,31 @@ class Scheduler(Generic[M]):
         threads: int = 1,
     ) -> RunningBatch[M] | None:
         """
-        Begin the next batch of *resident* on *device*; return None if all callers have left.
+        Begin the next batch of *hosted* on *device*; return None if all callers have left.
 
         Args:
             urgent: without bulk calls, since a batch of theirs already runs.
             slots: that are free for the model; each takes an equal part of what waits.
             threads: that the batch has.
         """
-        lane, queue = resident.queue.waiting, resident.queue
+        lane, queue = hosted.queue.waiting, hosted.queue
         calls = queue.take(now, urgent=urgent, slots=slots)
         if not calls:
             return None
         # Work that arrived before the last batch ended waited since then: the event loop was busy.
         gap_s = max(0.0, now - max(self._ended[device], min(call.arrived for call in calls)))
-        self._charged = resident.charged
+        self._charged = hosted.charged
         run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in calls))
-        copy = resident.copies[device]
-        batch = RunningBatch(resident, lane, calls, now, gap_s, run_s, device, copy, threads)
+        copy = hosted.copies[device]
+        batch = RunningBatch(hosted, lane, calls, now, gap_s, run_s, device, copy, threads)
         self._running[batch] = now + self._free_in_s(device, now) + run_s
         return batch
 
     def end(self, batch: RunningBatch[M], now: float) -> None:
         """End *batch*, and charge its model."""
         del self._running[batch]
-        self._ended[batch.device] = batch.resident.ended = now
-        batch.resident.charged += (now - batch.began) / self._weights[batch.lane]
+        self._ended[batch.device] = batch.hosted.ended = now
+        batch.hosted.charged += (now - batch.began) / self._weights[batch.lane]
 
     def _free_in_s(self, device: str, now: float) -> float:
         """Return the predicted seconds until a slot of *device* is free."""
@@ -307,7 +314,7 @@ class Scheduler(Generic[M]):
             free, at = free + running[batch], self._running[batch]
         return max(0.0, at - now)
 
-    def forecast(self, resident: HostedModel[M], lane: str, demand: Demand, now: float) -> AdmissionForecast:
+    def forecast(self, hosted: HostedModel[M], lane: str, demand: Demand, now: float) -> AdmissionForecast:
         """
         Return the forecast for a request.
 
@@ -317,7 +324,7 @@ class Scheduler(Generic[M]):
         A prediction that refuses all requests would never be corrected.  So an idle model's own time counts
         as unknown once no batch of it has ended for `STALE_S`, and the next request tries.
         """
-        queue, sharing, devices = resident.queue, self._sharing(resident), max(1, len(resident.copies))
+        queue, sharing, devices = hosted.queue, self._sharing(hosted), max(1, len(hosted.copies))
         # Bulk calls that wait slow interactive work down.
         slowed = lane == INTERACTIVE and any(each.queue.depth[BULK] for each, _ in sharing)
         slowdown = 1 + self._shares.earned(0.0) if slowed else 1.0
@@ -326,28 +333,28 @@ class Scheduler(Generic[M]):
             part * each.queue.estimate_s(sum(map(each.queue.waiting_cost, lanes))) / self._at_once(each)
             for each, part in sharing
         )
-        free_in_s = min((self._free_in_s(device, now) for device in resident.copies), default=0.0)
+        free_in_s = min((self._free_in_s(device, now) for device in hosted.copies), default=0.0)
         wait_s = slowdown * first_s / devices + free_in_s
-        slots = devices * self._at_once(resident)
+        slots = devices * self._at_once(hosted)
         cost, reserved = queue.cost_of(demand), queue.reserved[lane]
         own_s = queue.least_s((cost + min(cost, reserved)) / slots) * slowdown
         return AdmissionForecast(
             full=queue.is_full(lane, reserved),
             wait_s=wait_s,
-            run_s=0.0 if self._is_stale(resident, now) else own_s,
+            run_s=0.0 if self._is_stale(hosted, now) else own_s,
             drain_s=wait_s + queue.estimate_s(reserved) / slots,
             too_much=cost > queue.most_at_once,
         )
 
-    def _is_stale(self, resident: HostedModel[M], now: float) -> bool:
-        """Return True if *resident* has ended no batch for `STALE_S` and has no work that will."""
-        begun = any(batch.resident is resident for batch in self._running)
-        return not (begun or resident.queue.has_work) and now - resident.ended >= STALE_S
+    def _is_stale(self, hosted: HostedModel[M], now: float) -> bool:
+        """Return True if *hosted* has ended no batch for `STALE_S` and has no work that will."""
+        begun = any(batch.hosted is hosted for batch in self._running)
+        return not (begun or hosted.queue.has_work) and now - hosted.ended >= STALE_S
 
-    def estimate(self, resident: HostedModel[M], demand: Demand) -> WorkEstimate:
+    def estimate(self, hosted: HostedModel[M], demand: Demand) -> WorkEstimate:
         """Return the size of *demand* in full batches, with all slots of all devices in use."""
-        queue, cost = resident.queue, resident.queue.cost_of(demand)
-        slots = self._at_once(resident) * max(1, len(resident.copies))
+        queue, cost = hosted.queue, hosted.queue.cost_of(demand)
+        slots = self._at_once(hosted) * max(1, len(hosted.copies))
         batches = demand.calls / queue.full_batch(cost / demand.calls)
         return WorkEstimate(queue.estimate_s(cost) / slots, batches / slots)
 

@@ -127,7 +127,7 @@ class ReplicatedBackend(Backend):
     @property
     def queues(self) -> Sequence[tuple[Scheduler[Any], HostedModel[Any]]]:  # type: ignore[override]
         """Those of the replicas in use."""
-        return [(replica.scheduler, replica.resident) for replica in self._replicas.in_use]
+        return [(replica.scheduler, replica.hosted) for replica in self._replicas.in_use]
 
     @property
     def missing(self) -> str:
@@ -194,7 +194,7 @@ class ReplicatedBackend(Backend):
         while replica.takes_more(self.clock()) and self._replicas.holds(replica) and not self._closed:
             if not replica.waiting:
                 self._replicas.relieve(replica)
-            batch = replica.scheduler.begin(replica.resident, self.clock())
+            batch = replica.scheduler.begin(replica.hosted, self.clock())
             if batch is None:
                 return
             self._send(replica, batch)

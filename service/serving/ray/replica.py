@@ -52,17 +52,17 @@ class Replica:
         self._under_way: dict[str, list[Job]] = {}  # by group
         queue = queue_of(table, settings.queue, alone=model.info.generates)
         # One batch at a time, with all threads of the replica: the gateways forecast it so.
-        resident = HostedModel(name, model, queue, large=True)
+        hosted = HostedModel(name, model, queue, large=True)
         cores = max(1, int(PlacedSettings.of(table).num_cpus))
         device = Device("", cores if model.info.device == "cpu" else 1)
         self._pool = Pool(
-            [resident],
+            [hosted],
             self._work,
             devices=[device],
             on_broken=self._broken.append,
         )
         cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
-        self._backend = LocalBackend(resident, self._pool, table, cpu, mover=cpu[INTERACTIVE])
+        self._backend = LocalBackend(hosted, self._pool, table, cpu, mover=cpu[INTERACTIVE])
         self._stack = AsyncExitStack()
         await self._stack.enter_async_context(self._pool)
         example = model.prepare(model.example())

@@ -94,8 +94,8 @@ class ReplicaQueue:
 
     def __init__(self, described: Described, queue: Queue, now: float) -> None:
         self.described, self.id, self.queue = described, described.id, queue
-        self.resident: HostedModel[None] = HostedModel(self.id, None, queue)
-        self.scheduler = Scheduler([self.resident], now, ahead=GROUPS - 1)
+        self.hosted: HostedModel[None] = HostedModel(self.id, None, queue)
+        self.scheduler = Scheduler([self.hosted], now, ahead=GROUPS - 1)
         self.due, self.over = False, False
         self.sent: set[asyncio.Task[Any]] = set()
 
@@ -121,7 +121,7 @@ class ReplicaQueue:
 
     def put(self, call: Job) -> None:
         """Queue *call*."""
-        self.scheduler.put(self.resident, call)
+        self.scheduler.put(self.hosted, call)
 
     def stalled_s(self, now: float) -> float:
         """Return the seconds since it last answered while its calls wait or run; 0 if it is idle."""

@@ -73,18 +73,18 @@ class Traffic:
         names = [f"model {number}" for number in range(dice.randint(1, 3))]
         cpu = dice.random() < 0.3
         devices = ["cpu"] if cpu else [f"device {number}" for number in range(dice.randint(1, 4))]
-        self.residents = [self.resident(name, devices, cpu=cpu) for name in names]
+        self.hosted_models = [self.hosted(name, devices, cpu=cpu) for name in names]
         self.broken: list[str] = []
         self.sent: list[Sent] = []
-        used = [name for name in devices if any(name in each.copies for each in self.residents)]
+        used = [name for name in devices if any(name in each.copies for each in self.hosted_models)]
         self.pool = Pool(
-            self.residents,
+            self.hosted_models,
             Instruments(names),
             devices=[Device(name, dice.choice([1, 2, 4, 16]) if cpu else 1) for name in used],
             on_broken=self.broken.append,
         )
 
-    def resident(self, name: str, devices: Sequence[str], *, cpu: bool) -> LocalModel:
+    def hosted(self, name: str, devices: Sequence[str], *, cpu: bool) -> LocalModel:
         """Return a model on some of the devices, with a queue of its own limits."""
         dice = self.dice
         queue = Queue(
@@ -103,34 +103,34 @@ class Traffic:
 
     async def step(self) -> None:
         """Let one thing happen."""
-        resident, what = self.dice.choice(self.residents), self.dice.random()
+        hosted, what = self.dice.choice(self.hosted_models), self.dice.random()
         if what < 0.75:
             for _ in range(self.dice.randint(1, 6)):
-                self.submit(resident)
+                self.submit(hosted)
         elif what < 0.80 and self.sent:
             self.dice.choice(self.sent).call.cancel()
         elif what < 0.85 and self.sent:
             self.dice.choice(self.sent).call.promote()
         elif what < 0.87:
-            with self.pool.expecting(resident, "bulk", 2):
+            with self.pool.expecting(hosted, "bulk", 2):
                 await asyncio.sleep(self.dice.choice([0, 0.002]))
-        elif what < 0.875 and self.findings.seed % DYING == 0 and resident.copies:
-            self.dice.choice(list(resident.copies.values())).dead = True  # type: ignore[attr-defined]
-        elif what < 0.885 and resident.copies:
-            await self.pool.pause(resident)
+        elif what < 0.875 and self.findings.seed % DYING == 0 and hosted.copies:
+            self.dice.choice(list(hosted.copies.values())).dead = True  # type: ignore[attr-defined]
+        elif what < 0.885 and hosted.copies:
+            await self.pool.pause(hosted)
             await asyncio.sleep(0)
-            self.pool.resume(resident)
+            self.pool.resume(hosted)
         else:
             await asyncio.sleep(self.dice.choice([0, 0, 0.001, 0.005]))
 
-    def submit(self, resident: LocalModel) -> None:
+    def submit(self, hosted: LocalModel) -> None:
         """Queue a call, unless the pool has closed."""
         word = Word(len(self.sent), bad=self.dice.random() < 0.02)
         left_s = self.dice.choice([*LATE_S, 5, 5, 5])
         lane, deadline = self.dice.choice(["bulk", "interactive"]), asyncio.get_running_loop().time() + left_s
         with suppress(Draining, ModelFault):
             job = Job(Prepared(1, word), lane, deadline=deadline)
-            self.pool.submit(resident, job)
+            self.pool.submit(hosted, job)
             self.sent.append(Sent(job, word, left_s in LATE_S))
 
     def unanswered(self) -> list[Word]:
@@ -150,10 +150,10 @@ class Traffic:
                 expect(late, word, "missed a deadline that is far away")
             else:
                 expect(word.bad or dying, word, "failed with", repr(outcome))
-        for resident in self.residents:
-            lanes = resident.queue._lanes.values()
-            expect(not any(lanes), resident.name, "keeps calls", resident.queue)
-            expect(not sum(resident.queue._cost.values()), resident.name, "counts", resident.queue._cost)
+        for hosted in self.hosted_models:
+            lanes = hosted.queue._lanes.values()
+            expect(not any(lanes), hosted.name, "keeps calls", hosted.queue)
+            expect(not sum(hosted.queue._cost.values()), hosted.name, "counts", hosted.queue._cost)
         expect(not self.pool.scheduler.running, "batches are counted as running")
         expect(self.broken or self.pool.running, "the pool has stopped")
 

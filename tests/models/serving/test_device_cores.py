@@ -31,25 +31,25 @@ class Counting(Words):
 
 
 def large_device(cores, **options):
-    """A device whose model takes longer than that for its example, and the model's resident."""
+    """A device whose model takes longer than that for its example, and the model's hosted."""
     ticks = count(0.0, 2 * LARGE_S)
     return device(Counting(), cores=cores, clock=lambda: next(ticks), **options)
 
 
-async def busy(served, resident, calls, lane="bulk"):
+async def busy(served, hosted, calls, lane="bulk"):
     """Jobs that run until the model's `hold` is set."""
-    resident.model.hold.clear()
-    jobs = put(served, resident, *["busy"] * calls, lane=lane)
+    hosted.model.hold.clear()
+    jobs = put(served, hosted, *["busy"] * calls, lane=lane)
     await until_idle()
     return jobs
 
 
 async def test_nobody_but_the_device_computes_on_more_than_one_core():
     """Helpers of other threads would keep the device's from spinning, which makes batches slow."""
-    served, resident = large_device(3)
+    served, hosted = large_device(3)
     with cpu_threads(1, compute_on_one_core)["bulk"] as decoder:
         async with served:
-            assert [3] * 8 == await outcomes_of(put(served, resident, *range(8)))
+            assert [3] * 8 == await outcomes_of(put(served, hosted, *range(8)))
             assert 1 == await decoder.run(torch.get_num_threads)
             assert 1 == torch.get_num_threads()
 
@@ -59,40 +59,40 @@ async def test_a_model_is_warmed_up_with_the_threads_that_its_batches_will_have(
     """A large one on the first slot, with all cores; a small one on each, with one thread."""
     model, seen = Counting(), []
     score = Counting.score
-    served, resident = made(cores=2) if made is large_device else made(model, cores=2)
-    resident.model.score = lambda batch: [seen.append(torch.get_num_threads()), *score(model, batch)][1:]
+    served, hosted = made(cores=2) if made is large_device else made(model, cores=2)
+    hosted.model.score = lambda batch: [seen.append(torch.get_num_threads()), *score(model, batch)][1:]
     async with served:
         assert expected == seen
-        assert (made is large_device) is resident.large
+        assert (made is large_device) is hosted.large
 
 
 async def test_a_model_that_is_large_at_first_stays_so():
     """Its numbers are compared with those of the first start, to the last bit."""
-    served, resident = large_device(2)
+    served, hosted = large_device(2)
     async with served:
         served.clock = lambda: 0.0
-        await served.warm(resident)
-        assert resident.large
+        await served.warm(hosted)
+        assert hosted.large
 
 
 async def test_the_cores_share_what_waits_equally_with_one_thread_each():
     """The first batch does not take everything that waits."""
-    served, resident = device(Counting(), cores=4)
+    served, hosted = device(Counting(), cores=4)
     async with served:
-        assert [1] * 8 == await outcomes_of(put(served, resident, *range(8)))
-        jobs = await busy(served, resident, 7)
+        assert [1] * 8 == await outcomes_of(put(served, hosted, *range(8)))
+        jobs = await busy(served, hosted, 7)
         assert [2, 2, 2, 1] == [len(batch.calls) for batch in served.scheduler.running]
-        resident.model.hold.set()
+        hosted.model.hold.set()
         assert [1] * 7 == await outcomes_of(jobs)
 
 
 async def test_a_cpu_of_many_cores_runs_eight_batches_at_once():
     """Each further thread would be another one to wake for each call."""
-    served, resident = device(Counting(), cores=64)
+    served, hosted = device(Counting(), cores=64)
     async with served:
-        jobs = await busy(served, resident, 16)
+        jobs = await busy(served, hosted, 16)
         assert AT_ONCE == len(served.scheduler.running)
-        resident.model.hold.set()
+        hosted.model.hold.set()
         assert [1] * 16 == await outcomes_of(jobs)
 
 
@@ -100,61 +100,61 @@ async def test_a_cpu_of_many_cores_runs_eight_batches_at_once():
 async def test_bulk_calls_leave_a_core_for_a_second_after_an_interactive_call(cores):
     """Interactive calls compute at once so, and take no bulk calls along."""
     now, slots = 0.0, min(cores, AT_ONCE)
-    served, resident = device(Counting(), cores=cores, clock=lambda: now)
+    served, hosted = device(Counting(), cores=cores, clock=lambda: now)
     async with served:
-        assert [1] == await outcomes_of(put(served, resident, "first", lane="interactive"))
-        jobs = await busy(served, resident, 8 * slots)
+        assert [1] == await outcomes_of(put(served, hosted, "first", lane="interactive"))
+        jobs = await busy(served, hosted, 8 * slots)
         assert slots - 1 == len(served.scheduler.running)
         for word in ("urgent", "urgent again"):
-            assert [1] == await outcomes_of(put(served, resident, word, lane="interactive"))
+            assert [1] == await outcomes_of(put(served, hosted, word, lane="interactive"))
         assert slots - 1 == len(served.scheduler.running)
         now = 1.1
-        jobs += put(served, resident, "more")
+        jobs += put(served, hosted, "more")
         await until_idle()
         assert slots == len(served.scheduler.running)
-        resident.model.hold.set()
+        hosted.model.hold.set()
         await outcomes_of(jobs)
 
 
 async def test_the_core_that_bulk_calls_left_is_theirs_a_second_later():
     """Although no call arrives and no batch ends."""
     now = 0.0
-    served, resident = device(Counting(), cores=2, clock=lambda: now)
+    served, hosted = device(Counting(), cores=2, clock=lambda: now)
     async with served:
-        await outcomes_of(put(served, resident, "first", lane="interactive"))
+        await outcomes_of(put(served, hosted, "first", lane="interactive"))
         now = 0.999
-        jobs = await busy(served, resident, 16)
+        jobs = await busy(served, hosted, 16)
         assert 1 == len(served.scheduler.running)
         now = 1.1
         await until(lambda: 2 == len(served.scheduler.running))
-        resident.model.hold.set()
+        hosted.model.hold.set()
         await outcomes_of(jobs)
 
 
 async def test_a_bulk_call_that_becomes_interactive_has_the_free_core_at_once():
     """An interactive request has the same call."""
-    served, resident = device(Counting(), cores=2, clock=lambda: 0.0)
+    served, hosted = device(Counting(), cores=2, clock=lambda: 0.0)
     async with served:
-        await outcomes_of(put(served, resident, "first", lane="interactive"))
-        jobs = await busy(served, resident, 8)
-        [bulk] = put(served, resident, "bulk")
+        await outcomes_of(put(served, hosted, "first", lane="interactive"))
+        jobs = await busy(served, hosted, 8)
+        [bulk] = put(served, hosted, "bulk")
         await until_idle()
         bulk.promote()
         assert [1] == await outcomes_of([bulk])
-        resident.model.hold.set()
+        hosted.model.hold.set()
         await outcomes_of(jobs)
 
 
 async def test_interactive_calls_are_shared_by_the_cores_although_bulk_calls_wait_too():
     """Each batch may fill up with some of those."""
-    served, resident = device(Counting(), cores=2)
+    served, hosted = device(Counting(), cores=2)
     async with served:
-        resident.model.hold.clear()
-        jobs = [submitted(served, resident, "busy", lane) for lane in ["bulk"] * 24 + ["interactive"] * 8]
+        hosted.model.hold.clear()
+        jobs = [submitted(served, hosted, "busy", lane) for lane in ["bulk"] * 24 + ["interactive"] * 8]
         await until_idle()
         lanes = [[job.lane for job in batch.calls] for batch in served.scheduler.running]
         assert [4, 4] == [each.count("interactive") for each in lanes]
-        resident.model.hold.set()
+        hosted.model.hold.set()
         await outcomes_of(jobs)
 
 
@@ -183,9 +183,9 @@ async def test_a_large_bulk_batch_leaves_a_core_to_small_models(lane, threads):
 @pytest.mark.parametrize("lane", ["bulk", "interactive"])
 async def test_a_large_model_without_small_ones_has_all_cores(lane):
     """Nothing else could compute with one that it leaves."""
-    served, resident = large_device(4)
+    served, hosted = large_device(4)
     async with served:
-        assert [4] * 8 == await outcomes_of(put(served, resident, *range(8), lane=lane))
+        assert [4] * 8 == await outcomes_of(put(served, hosted, *range(8), lane=lane))
 
 
 async def test_small_models_compute_while_a_large_one_waits_for_the_first_slot():
@@ -223,25 +223,25 @@ async def test_a_model_that_loads_under_load_is_warmed_up_with_its_own_number_of
 async def test_a_batch_that_hangs_is_noticed_although_calls_beside_it_are_answered():
     """Or its calls might never be answered, and nobody would know."""
     now = 0.0
-    served, resident = device(Counting(), cores=2, clock=lambda: now)
+    served, hosted = device(Counting(), cores=2, clock=lambda: now)
     async with served:
-        jobs = await busy(served, resident, 1)
+        jobs = await busy(served, hosted, 1)
         now = 100.0
-        await outcomes_of(put(served, resident, "urgent", lane="interactive"))
+        await outcomes_of(put(served, hosted, "urgent", lane="interactive"))
 
         assert 100.0 == served.stalled_for()
-        resident.model.hold.set()
+        hosted.model.hold.set()
         await outcomes_of(jobs)
 
 
 async def test_a_model_that_is_not_reentrant_never_runs_twice_at_once():
     """Its batches have all cores each, however much waits."""
-    served, resident = device(Counting(reentrant=False), cores=2)
+    served, hosted = device(Counting(reentrant=False), cores=2)
     async with served:
-        assert [2] * 24 == await outcomes_of(put(served, resident, *range(24)))
-        jobs = await busy(served, resident, 24)
+        assert [2] * 24 == await outcomes_of(put(served, hosted, *range(24)))
+        jobs = await busy(served, hosted, 24)
         assert 1 == len(served.scheduler.running)
-        resident.model.hold.set()
+        hosted.model.hold.set()
         await outcomes_of(jobs)
 
 

@@ -18,12 +18,12 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize(("lane", "kind"), [("interactive", LaneFull), ("bulk", Overloaded)])
 async def test_a_full_lane_is_refused_with_the_time_in_which_it_drains(lane, kind):
     """Before any work is done; calls of a request that was admitted wait."""
-    async with serving(clock=lambda: 0.0, max_waiting=20, max_items=1) as (handle, model, _, resident):
+    async with serving(clock=lambda: 0.0, max_waiting=20, max_items=1) as (handle, model, _, hosted):
         for _ in range(50):
-            resident.queue.finished(cost=10, seconds=2.0)
+            hosted.queue.finished(cost=10, seconds=2.0)
         busy = await held(handle, model)
         asked = [asking(handle, call(name), lane=lane)[0] for name in ("a", "b")]
-        await until(lambda: 2 == resident.queue.depth[lane])
+        await until(lambda: 2 == hosted.queue.depth[lane])
         with pytest.raises(kind) as refused:
             handle.admit(context(lane), Demand())
         model.hold.set()
@@ -35,7 +35,7 @@ async def test_a_full_lane_is_refused_with_the_time_in_which_it_drains(lane, kin
 
 async def test_what_nobody_waits_for_any_more_is_not_prepared():
     """Decoding for callers who have left would keep the others waiting."""
-    async with serving() as (handle, model, _, resident):
+    async with serving() as (handle, model, _, hosted):
         prepared, door = [], threading.Event()
         prepare = model.prepare
 
@@ -47,9 +47,9 @@ async def test_what_nobody_waits_for_any_more_is_not_prepared():
         model.prepare = slow
         first, _ = asking(handle, call("first"))
         gone, _ = asking(handle, call("gone"), call("gone too"))
-        await until(lambda: prepared and 2 == len(resident.queue.pending.groups))
+        await until(lambda: prepared and 2 == len(hosted.queue.pending.groups))
         gone.cancel()
-        await until(lambda: 1 == len(resident.queue.pending.groups))
+        await until(lambda: 1 == len(hosted.queue.pending.groups))
         door.set()
         await first
 
@@ -58,12 +58,12 @@ async def test_what_nobody_waits_for_any_more_is_not_prepared():
 
 async def test_interactive_work_that_would_come_too_late_is_refused_with_the_time_to_wait():
     """Bulk work waits instead: trainers crash on refusals."""
-    async with serving(clock=lambda: 0.0) as (handle, model, _, resident):
+    async with serving(clock=lambda: 0.0) as (handle, model, _, hosted):
         for _ in range(50):
-            resident.queue.finished(cost=10, seconds=2.0)
+            hosted.queue.finished(cost=10, seconds=2.0)
         busy = await held(handle, model)
         behind, _ = asking(handle, call(), lane="interactive")
-        await until(lambda: resident.queue.depth["interactive"])
+        await until(lambda: hosted.queue.depth["interactive"])
 
         with pytest.raises(LaneFull) as refused:
             handle.admit(context(seconds=3.0), Demand())
@@ -75,18 +75,18 @@ async def test_interactive_work_that_would_come_too_late_is_refused_with_the_tim
     assert pytest.approx(4.0, rel=0.01) == refused.value.retry_after_s
 
 
-async def learns(handle, resident):
+async def learns(handle, hosted):
     """Calls have 10 tokens, and a token takes 0.1 s."""
     await asking(handle, call("the first"))[0]
-    resident.queue.cost_model = CostModel()  # which the fake's own batches have taught something else
+    hosted.queue.cost_model = CostModel()  # which the fake's own batches have taught something else
     for cost in (10, 20) * 50:
-        resident.queue.finished(cost, 0.1 * cost)
+        hosted.queue.finished(cost, 0.1 * cost)
 
 
 async def test_interactive_work_that_would_not_be_done_in_time_is_refused_before_any_of_it():
     """100 calls of one second each; bulk work may take longer than it has."""
-    async with serving() as (handle, _, _, resident):
-        await learns(handle, resident)
+    async with serving() as (handle, _, _, hosted):
+        await learns(handle, hosted)
         with pytest.raises(LaneFull, match=r"115\.0 s, and 9\d\.\d s are left") as refused:
             handle.admit(context(seconds=99.05), Demand(calls=100))
         handle.admit(context(seconds=120.0), Demand(calls=100))
@@ -97,8 +97,8 @@ async def test_interactive_work_that_would_not_be_done_in_time_is_refused_before
 
 async def test_an_idle_model_tries_what_fits_into_one_batch_whatever_time_is_left():
     """Its cost is known roughly, and nobody waits behind it for long."""
-    async with serving() as (handle, _, _, resident):
-        await learns(handle, resident)
+    async with serving() as (handle, _, _, hosted):
+        await learns(handle, hosted)
         handle.admit(context(seconds=0.01), Demand(calls=8))
         with pytest.raises(LaneFull):
             handle.admit(context(seconds=0.01), Demand(calls=9))
@@ -106,8 +106,8 @@ async def test_an_idle_model_tries_what_fits_into_one_batch_whatever_time_is_lef
 
 async def test_long_texts_are_part_of_what_a_request_costs():
     """Four characters beyond the usual are a token: 4,400 of them in one call are a thousand."""
-    async with serving(max_cost=100) as (handle, _, _, resident):
-        await learns(handle, resident)
+    async with serving(max_cost=100) as (handle, _, _, hosted):
+        await learns(handle, hosted)
         handle.admit(context(seconds=90.0), Demand(calls=2, characters=800))
         with pytest.raises(LaneFull, match="would need 117"):
             handle.admit(context(seconds=90.0), Demand(calls=2, characters=4800))
@@ -115,10 +115,10 @@ async def test_long_texts_are_part_of_what_a_request_costs():
 
 async def test_nothing_is_refused_on_a_guess():
     """A model that has only been asked single calls may take eight at once in the same time."""
-    async with serving() as (handle, _, _, resident):
-        resident.queue.cost_model = CostModel()
+    async with serving() as (handle, _, _, hosted):
+        hosted.queue.cost_model = CostModel()
         for _ in range(50):
-            resident.queue.finished(cost=10, seconds=1.0)
+            hosted.queue.finished(cost=10, seconds=1.0)
         handle.admit(context(seconds=20.0), Demand(calls=100))
         with pytest.raises(LaneFull):
             handle.admit(context(seconds=14.0), Demand(calls=100))
@@ -126,13 +126,13 @@ async def test_nothing_is_refused_on_a_guess():
 
 async def test_nothing_is_refused_because_a_model_is_slow_for_the_moment():
     """It was seen to do it in time; that is forgotten slowly."""
-    async with serving() as (handle, _, _, resident):
-        await learns(handle, resident)
+    async with serving() as (handle, _, _, hosted):
+        await learns(handle, hosted)
         for cost in (10, 20) * 50:
-            resident.queue.finished(cost, 1.0 * cost)
+            hosted.queue.finished(cost, 1.0 * cost)
         handle.admit(context(seconds=150.0), Demand(calls=100))
         for cost in (10, 20) * 500:
-            resident.queue.finished(cost, 1.0 * cost)
+            hosted.queue.finished(cost, 1.0 * cost)
         with pytest.raises(LaneFull):
             handle.admit(context(seconds=150.0), Demand(calls=100))
 
@@ -150,9 +150,9 @@ async def ran(handle, model, now, seconds, *texts):
 async def test_after_a_slow_spell_an_idle_device_tries_again_within_ten_seconds():
     """Nothing else could correct the prediction, which is right after ten good batches."""
     now, two_batches = [0.0], Demand(calls=8)
-    async with serving(clock=lambda: now[0], max_items=4) as (handle, model, _, resident):
+    async with serving(clock=lambda: now[0], max_items=4) as (handle, model, _, hosted):
         for _ in range(5000):
-            resident.queue.finished(cost=4 * 10, seconds=2.2)
+            hosted.queue.finished(cost=4 * 10, seconds=2.2)
         await ran(handle, model, now, 2.2, *"abcd")
         with pytest.raises(LaneFull, match=r"would need 5\.1 s, and 2\.0 s are left"):
             handle.admit(context(seconds=2.0), two_batches)
@@ -174,8 +174,8 @@ async def test_after_a_slow_spell_an_idle_device_tries_again_within_ten_seconds(
 
 async def test_what_was_admitted_counts_once_while_it_is_prepared_and_when_it_waits():
     """In the time to wait, and in whether the lane is full."""
-    async with serving(max_waiting=40, max_items=1, max_cost=10) as (handle, model, _, resident):
-        await learns(handle, resident)
+    async with serving(max_waiting=40, max_items=1, max_cost=10) as (handle, model, _, hosted):
+        await learns(handle, hosted)
         busy, door, prepare = await held(handle, model), threading.Event(), model.prepare
         model.prepare = lambda one: (door.wait(HELD_S), prepare(one))[1]
         reserved = handle.backend.reserve("bulk", Demand(calls=4), parts=1)
@@ -188,10 +188,10 @@ async def test_what_was_admitted_counts_once_while_it_is_prepared_and_when_it_wa
         busy_s = handle.backend.forecast("interactive", Demand()).wait_s
         assert (True, pytest.approx(4.0, abs=0.1)) == seen()
         task = asyncio.create_task(handle.call([call(text, text) for text in "abcd"], asked))
-        await until(lambda: resident.queue.pending.groups)
+        await until(lambda: hosted.queue.pending.groups)
         assert (True, pytest.approx(4.0, abs=0.1)) == seen()
         door.set()
-        await until(lambda: 4 == resident.queue.depth["bulk"])
+        await until(lambda: 4 == hosted.queue.depth["bulk"])
         assert (True, pytest.approx(4.0, abs=0.1)) == seen()
         model.hold.set()
         await asyncio.gather(busy, task)
@@ -212,8 +212,8 @@ async def test_no_request_may_ask_for_more_than_half_of_a_lane(lane):
 @pytest.mark.parametrize(("lane", "kind"), [("interactive", LaneFull), ("bulk", Overloaded)])
 async def test_what_was_admitted_and_not_asked_for_yet_fills_a_lane_and_keeps_no_call_out(lane, kind):
     """The lane takes no more requests, and those that it took are served; what has begun counts no longer."""
-    async with serving(max_waiting=8000) as (handle, _, _, resident):
-        await learns(handle, resident)
+    async with serving(max_waiting=8000) as (handle, _, _, hosted):
+        await learns(handle, hosted)
         reserved = [handle.backend.reserve(lane, Demand(calls=200), parts=100) for _ in range(4)]
         with pytest.raises(kind) as refused:
             handle.admit(context(lane), Demand())
@@ -225,13 +225,13 @@ async def test_what_was_admitted_and_not_asked_for_yet_fills_a_lane_and_keeps_no
 
     assert pytest.approx(800.0, rel=0.01) == refused.value.retry_after_s
     assert not isinstance(answer, Exception)
-    assert pytest.approx(0.0) == resident.queue.reserved[lane]
+    assert pytest.approx(0.0) == hosted.queue.reserved[lane]
 
 
 async def test_a_neighbour_does_not_wait_for_all_that_a_large_request_has_reserved():
     """They take turns: a small request is served after as much of the other's, a large one after more."""
-    async with serving(max_waiting=80_000) as (handle, _, _, resident):
-        await learns(handle, resident)
+    async with serving(max_waiting=80_000) as (handle, _, _, hosted):
+        await learns(handle, hosted)
         with_much_left = handle.backend.reserve("interactive", Demand(calls=1000), parts=1000)
         handle.admit(context(seconds=5.0), Demand())
         handle.admit(context(seconds=240.0), Demand(calls=100))

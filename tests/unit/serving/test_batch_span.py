@@ -48,9 +48,9 @@ def test_a_batch_of_another_process_is_recorded_when_it_is_over():
 async def test_a_device_names_the_model_in_the_spans_of_its_batches():
     """By its configured name."""
     span = Recorded("one")
-    served, resident = device(Words())
+    served, hosted = device(Words())
     async with served:
-        calls = put(served, resident, "a", "b")
+        calls = put(served, hosted, "a", "b")
         calls[0].span = span
         await outcomes_of(calls)
 

@@ -15,12 +15,12 @@ pytestmark = pytest.mark.anyio
 
 async def test_calls_of_a_batch_show_together_how_long_they_waited_and_ran():
     """One after the other, since they were asked for, with a link to the batch."""
-    async with serving() as (handle, model, _, resident):
+    async with serving() as (handle, model, _, hosted):
         busy = await held(handle, model)
         asked = monotonic()
         task, context = asking(handle, call("one"), call("two"))
         context.span = Recorded("request")
-        await until(lambda: 2 == resident.queue.depth["interactive"])
+        await until(lambda: 2 == hosted.queue.depth["interactive"])
         model.hold.set()
         await task
         await busy

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_every_caller_gets_the_answer_to_his_own_call():
     """Same length, same order, also when one caller leaves in between."""
-    served, resident = device(Words())
+    served, hosted = device(Words())
     async with served:
-        calls = put(served, resident, *range(20))
+        calls = put(served, hosted, *range(20))
         calls.pop(3).result.cancel()
 
         assert [n for n in range(20) if n != 3] == await outcomes_of(calls)
@@ -26,11 +26,11 @@ async def test_every_caller_gets_the_answer_to_his_own_call():
 async def test_who_is_in_a_batch_is_decided_when_the_device_is_free():
     """What came while it was busy, most urgent first, is the next batch."""
     model = Words()
-    served, resident = device(model, limits={"max_items": 2}, clock=lambda: 0.0)
+    served, hosted = device(model, limits={"max_items": 2}, clock=lambda: 0.0)
     async with served:
-        busy = await holding(model, served, resident)
-        bulk = put(served, resident, "b1", "b2")
-        urgent = put(served, resident, "u1", lane="interactive")
+        busy = await holding(model, served, hosted)
+        bulk = put(served, hosted, "b1", "b2")
+        urgent = put(served, hosted, "u1", lane="interactive")
         model.hold.set()
         await outcomes_of([busy, *bulk, *urgent])
 
@@ -66,11 +66,11 @@ async def test_a_call_whose_time_passes_while_the_device_is_busy_is_never_run():
     """It is told so; others that came with it are answered."""
     now = 0.0
     model = Words()
-    served, resident = device(model, clock=lambda: now)
+    served, hosted = device(model, clock=lambda: now)
     async with served:
-        busy = await holding(model, served, resident)
-        late = submitted(served, resident, "late", "bulk", deadline=5.0)
-        [there] = put(served, resident, "there")
+        busy = await holding(model, served, hosted)
+        late = submitted(served, hosted, "late", "bulk", deadline=5.0)
+        [there] = put(served, hosted, "there")
         now = 5.0
         model.hold.set()
         outcomes = await outcomes_of([busy, late, there])
@@ -82,12 +82,12 @@ async def test_a_call_whose_time_passes_while_the_device_is_busy_is_never_run():
 async def test_a_call_dropped_as_the_device_looks_for_it_does_not_stop_the_event_loop():
     """It counts as waiting until its future's callbacks have run; the device lets them run, and goes on."""
     looks = iter(range(100))  # a loop that never lets go would use them up, and end there
-    served, resident = device(Words(), clock=lambda: float(next(looks)))
+    served, hosted = device(Words(), clock=lambda: float(next(looks)))
     async with served:
-        [gone] = put(served, resident, "gone")
+        [gone] = put(served, hosted, "gone")
         gone.result.cancel()
         await asyncio.sleep(0)
-        [there] = put(served, resident, "there")
+        [there] = put(served, hosted, "there")
 
         assert ["there"] == await outcomes_of([there])
         assert served.running
@@ -96,53 +96,53 @@ async def test_a_call_dropped_as_the_device_looks_for_it_does_not_stop_the_event
 async def test_closing_answers_everyone_who_waits():
     """Nobody is left without an answer, and nobody new is taken."""
     model = Words()
-    served, resident = device(model)
+    served, hosted = device(model)
     async with served:
-        busy = await holding(model, served, resident)
-        calls = [busy, *put(served, resident, *range(20))]
+        busy = await holding(model, served, hosted)
+        calls = [busy, *put(served, hosted, *range(20))]
         asyncio.get_running_loop().call_soon(model.hold.set)
     outcomes = await outcomes_of(calls)
 
     assert "busy" == outcomes[0]
     assert all(isinstance(outcome, Draining) for outcome in outcomes[1:])
     with pytest.raises(Draining):
-        put(served, resident, 0)
+        put(served, hosted, 0)
 
 
 async def test_the_wait_is_told_from_the_pace_of_what_is_before():
     """Waiting work at its measured rate, and what is left of the batch under way."""
     now = 0.0
     model = Words()
-    served, resident = device(model, clock=lambda: now, limits={"max_items": 1})
+    served, hosted = device(model, clock=lambda: now, limits={"max_items": 1})
     async with served:
         for _ in range(50):
-            resident.queue.finished(cost=1, seconds=2.0)
-        busy = await holding(model, served, resident)
+            hosted.queue.finished(cost=1, seconds=2.0)
+        busy = await holding(model, served, hosted)
         now = 0.5
         assert (
             pytest.approx(1.5, rel=0.01)
-            == served.scheduler.forecast(resident, "interactive", Demand(), served.clock()).wait_s
+            == served.scheduler.forecast(hosted, "interactive", Demand(), served.clock()).wait_s
         )
 
-        calls = put(served, resident, 1, 2, lane="interactive")
+        calls = put(served, hosted, 1, 2, lane="interactive")
         assert (
             pytest.approx(5.5, rel=0.01)
-            == served.scheduler.forecast(resident, "interactive", Demand(), served.clock()).wait_s
+            == served.scheduler.forecast(hosted, "interactive", Demand(), served.clock()).wait_s
         )
 
-        calls += put(served, resident, 3)
+        calls += put(served, hosted, 3)
         assert (
             pytest.approx(1.5 + 4 * 10 / 9, rel=0.01)
-            == served.scheduler.forecast(resident, "interactive", Demand(), served.clock()).wait_s
+            == served.scheduler.forecast(hosted, "interactive", Demand(), served.clock()).wait_s
         )
         assert (
             pytest.approx(7.5, rel=0.01)
-            == served.scheduler.forecast(resident, "bulk", Demand(), served.clock()).wait_s
+            == served.scheduler.forecast(hosted, "bulk", Demand(), served.clock()).wait_s
         )
-        with served.expecting(resident, "bulk", 3):
+        with served.expecting(hosted, "bulk", 3):
             assert (
                 pytest.approx(13.5, rel=0.01)
-                == served.scheduler.forecast(resident, "bulk", Demand(), served.clock()).wait_s
+                == served.scheduler.forecast(hosted, "bulk", Demand(), served.clock()).wait_s
             )
         model.hold.set()
         await outcomes_of([busy, *calls])
@@ -150,12 +150,12 @@ async def test_the_wait_is_told_from_the_pace_of_what_is_before():
 
 async def test_what_a_request_comes_to_is_reckoned_by_the_models_own_batches():
     """Sixteen calls here, eight to a batch of two seconds."""
-    served, resident = device(Words(), clock=lambda: 0.0)
+    served, hosted = device(Words(), clock=lambda: 0.0)
     async with served:
-        await outcomes_of(put(served, resident, "a"))
-        resident.queue.cost_model = CostModel()
-        resident.queue.finished(cost=8, seconds=2.0)
-        extent = served.scheduler.estimate(resident, Demand(calls=16))
+        await outcomes_of(put(served, hosted, "a"))
+        hosted.queue.cost_model = CostModel()
+        hosted.queue.finished(cost=8, seconds=2.0)
+        extent = served.scheduler.estimate(hosted, Demand(calls=16))
 
     assert pytest.approx((4.0, 2.0)) == (extent.seconds, extent.batches)
 
@@ -164,11 +164,11 @@ async def test_a_device_that_stands_still_is_told_from_an_idle_one():
     """Stalled means work and no finished batch; idle for an hour is no stall."""
     now = 0.0
     model = Words()
-    served, resident = device(model, clock=lambda: now)
+    served, hosted = device(model, clock=lambda: now)
     async with served:
         now = 3600.0
         assert 0.0 == served.stalled_for()
-        busy = await holding(model, served, resident)
+        busy = await holding(model, served, hosted)
         now = 3700.0
         assert 100.0 == served.stalled_for()
         model.hold.set()

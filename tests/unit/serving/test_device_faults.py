@@ -16,10 +16,10 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_loop_that_ended_by_itself_is_not_alive():
     """Nobody would be served any more: stalled without end, and its callers are told."""
-    served, resident = device(Words())
+    served, hosted = device(Words())
     async with served:
-        resident.queue.take = lambda now: 1 / 0
-        [call] = put(served, resident, 0)
+        hosted.queue.take = lambda now: 1 / 0
+        [call] = put(served, hosted, 0)
         [loop] = served._tasks
         await asyncio.wait([loop])
 
@@ -27,19 +27,19 @@ async def test_a_loop_that_ended_by_itself_is_not_alive():
         with pytest.raises(ZeroDivisionError):
             loop.result()
         served._tasks = []
-        del resident.queue.take
+        del hosted.queue.take
         call.result.cancel()
 
 
 async def test_an_outcome_too_few_is_a_fault_not_a_shift():
     """A model that loses a call fails the batch; no answer goes to the wrong caller."""
     model = Words()
-    served, resident = device(model)
+    served, hosted = device(model)
     async with served:
         whole = model.score
         model.score = lambda batch: whole(batch)[: len(batch) - (len(batch) > 1)]
-        busy = await holding(model, served, resident)
-        calls = put(served, resident, *range(3))
+        busy = await holding(model, served, hosted)
+        calls = put(served, hosted, *range(3))
         model.hold.set()
         outcomes = await outcomes_of(calls)
         await busy.result
@@ -51,11 +51,11 @@ async def test_an_outcome_too_few_is_a_fault_not_a_shift():
 async def test_a_number_that_is_not_finite_is_a_fault_of_its_call(broken):
     """Its neighbours in the batch keep their answers."""
     model = FakeVqa()
-    served, resident = device(model)
+    served, hosted = device(model)
     sound = Likelihood((-0.1,), -0.1, -3.0)
     model.answer = lambda call: Likelihood((broken,), -0.1, -3.0) if call == "bad" else sound
     async with served:
-        fine, bad = await outcomes_of(put(served, resident, "fine", "bad"))
+        fine, bad = await outcomes_of(put(served, hosted, "fine", "bad"))
 
     assert fine == sound
     assert isinstance(bad, ModelFault)
@@ -66,9 +66,9 @@ async def test_what_a_model_says_of_a_call_reaches_its_caller():
     """As a fault of that call; its neighbours in the batch keep their answers."""
     model = Words()
     model.answer = lambda call: ModelError("the server sent no numbers") if call == "bad" else call
-    served, resident = device(model)
+    served, hosted = device(model)
     async with served:
-        fine, bad = await outcomes_of(put(served, resident, "fine", "bad"))
+        fine, bad = await outcomes_of(put(served, hosted, "fine", "bad"))
 
     assert "fine" == fine
     assert (ModelFault, "the server sent no numbers") == (type(bad), bad.detail)
@@ -78,10 +78,10 @@ async def test_a_failed_batch_is_logged_with_its_error(caplog):
     """Once, under the model's name, where the caller only learns that it failed."""
     model = Words()
     whole = model.score
-    served, resident = device(model)
+    served, hosted = device(model)
     async with served:
         model.score = lambda batch: whole(batch)[: len(batch) - (len(batch) > 1)]
-        outcomes = await outcomes_of(put(served, resident, *range(3)))
+        outcomes = await outcomes_of(put(served, hosted, *range(3)))
 
     assert {"the model m0 failed on this call"} == {outcome.detail for outcome in outcomes}
     [said] = [record for record in caplog.records if record.name == "scoregate.device"]
@@ -93,10 +93,10 @@ async def test_the_pace_is_learnt_from_the_halves_of_a_batch_that_failed():
     """From those that were answered: their cost, and their share of the device."""
     model, learnt = Words(), []
     model.fault = lambda call: ValueError() if call == 5 else None
-    served, resident = device(model)
+    served, hosted = device(model)
     async with served:
-        resident.queue.finished = lambda cost, seconds, gap_s: learnt.append(cost)
-        await outcomes_of(put(served, resident, *range(8)))
+        hosted.queue.finished = lambda cost, seconds, gap_s: learnt.append(cost)
+        await outcomes_of(put(served, hosted, *range(8)))
 
     assert [4, 1, 2] == learnt
 
@@ -106,12 +106,12 @@ async def test_the_pace_is_learnt_from_the_calls_of_a_batch_that_succeeded():
     time = [0.0]
     model = Words()
     model.answer = lambda call: ModelError("too long") if str(call).startswith("bad") else call
-    served, resident = device(model, clock=lambda: time[0])
+    served, hosted = device(model, clock=lambda: time[0])
     async with served:
-        learnt, resident.queue.finished = [], lambda cost, seconds, gap_s: learnt.append((cost, seconds))
+        learnt, hosted.queue.finished = [], lambda cost, seconds, gap_s: learnt.append((cost, seconds))
         for calls in (["bad", "a", "bad 2", "b"], ["bad 3", "bad 4"]):
             model.hold.clear()
-            waiting = put(served, resident, *calls)
+            waiting = put(served, hosted, *calls)
             while not model.held:
                 await asyncio.sleep(0.001)
             time[0] += 2.0
@@ -124,15 +124,15 @@ async def test_the_pace_is_learnt_from_the_calls_of_a_batch_that_succeeded():
 async def test_a_model_without_memory_for_its_example_goes_on():
     """Memory comes back; a fault that sticks would end the service."""
     model, examples = Words(), []
-    served, resident = device(model)
+    served, hosted = device(model)
     async with served:
         prepare = model.prepare
         model.prepare = lambda call: examples.append(call) or prepare(call)
         model.fault = lambda call: MemoryError()
-        [refused] = await outcomes_of(put(served, resident, "a"))
+        [refused] = await outcomes_of(put(served, hosted, "a"))
         model.fault = lambda call: None
         assert isinstance(refused, ModelFault)
-        assert ["b"] == await outcomes_of(put(served, resident, "b"))
+        assert ["b"] == await outcomes_of(put(served, hosted, "b"))
 
     assert [model.example()] == examples
 
@@ -141,9 +141,9 @@ async def test_one_poisoned_call_fails_alone():
     """A failing batch is halved until the bad call stands alone."""
     model = Words()
     model.fault = lambda call: ValueError() if call == 5 else None
-    served, resident = device(model)
+    served, hosted = device(model)
     async with served:
-        outcomes = await outcomes_of(put(served, resident, *range(8)))
+        outcomes = await outcomes_of(put(served, hosted, *range(8)))
 
         assert isinstance(outcomes.pop(5), ModelFault)
         assert [0, 1, 2, 3, 4, 6, 7] == outcomes
@@ -160,11 +160,11 @@ async def test_a_batch_too_large_for_memory_is_split_and_smaller_ones_follow():
             raise MemoryError
         return whole(batch)
 
-    served, resident = device(model)
+    served, hosted = device(model)
     async with served:
         model.score = score
-        busy = await holding(model, served, resident)
-        calls = put(served, resident, *range(16))
+        busy = await holding(model, served, hosted)
+        calls = put(served, hosted, *range(16))
         model.hold.set()
         await busy.result
 
@@ -175,10 +175,10 @@ async def test_a_batch_too_large_for_memory_is_split_and_smaller_ones_follow():
 async def test_a_fault_that_sticks_fails_everyone_at_once_and_is_told():
     """When even the example fails, nothing will work again: no call is tried on and on."""
     model, told = Words(), []
-    served, resident = device(model, on_broken=told.append)
+    served, hosted = device(model, on_broken=told.append)
     async with served:
-        busy = await holding(model, served, resident)
-        calls = put(served, resident, *range(20))
+        busy = await holding(model, served, hosted)
+        calls = put(served, hosted, *range(20))
         model.fault = lambda call: RuntimeError("CUDA error: an illegal access\nmore\nand more")
         model.hold.set()
         outcomes = await outcomes_of([busy, *calls])
@@ -190,15 +190,15 @@ async def test_a_fault_that_sticks_fails_everyone_at_once_and_is_told():
         assert not served.running
         assert math.inf == served.stalled_for()
         with pytest.raises(Draining):
-            put(served, resident, 0)
+            put(served, hosted, 0)
 
 
 async def test_an_example_that_cannot_be_prepared_any_more_is_a_fault_that_sticks():
     """The device says so, and does not end for an error of its own."""
     model, told = Words(), []
-    served, resident = device(model, on_broken=told.append)
+    served, hosted = device(model, on_broken=told.append)
     async with served:
-        calls = put(served, resident, 1)
+        calls = put(served, hosted, 1)
         model.example = lambda: 1 // 0
         model.fault = lambda call: ValueError("no")
         outcomes = await outcomes_of(calls)

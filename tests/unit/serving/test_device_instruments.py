@@ -12,7 +12,7 @@ async def test_a_device_that_stands_still_shows_since_when():
     """In seconds, for each model on it; an idle one shows 0."""
     now = 0.0
     instruments, models = Instruments(["m0", "m1"]), (Words(), Words())
-    served, resident, _ = device(*models, instruments=instruments, clock=lambda: now)
+    served, hosted, _ = device(*models, instruments=instruments, clock=lambda: now)
 
     def shown():
         samples = instruments.stalled.collect()[0].samples
@@ -21,7 +21,7 @@ async def test_a_device_that_stands_still_shows_since_when():
     async with served:
         now = 3600.0
         assert {"m0": 0.0, "m1": 0.0} == shown()
-        busy = await holding(models[0], served, resident)
+        busy = await holding(models[0], served, hosted)
         now = 3700.0
         assert {"m0": 100.0, "m1": 100.0} == shown()
         models[0].hold.set()
@@ -32,10 +32,10 @@ async def test_a_device_that_stands_still_shows_since_when():
 async def test_each_batch_that_runs_out_of_memory_is_counted():
     """Four calls fail, then two of them twice, and one by one they fit: three batches did not."""
     instruments, model = Instruments(["m0"]), Words()
-    served, resident = device(model, instruments=instruments)
+    served, hosted = device(model, instruments=instruments)
     async with served:
-        busy = await holding(model, served, resident)
-        calls = put(served, resident, *range(4))
+        busy = await holding(model, served, hosted)
+        calls = put(served, hosted, *range(4))
         model.fault = lambda call: MemoryError("no") if len(model.batches[-1]) > 1 else None
         model.hold.set()
         assert [0, 1, 2, 3] == (await outcomes_of([busy, *calls]))[1:]
@@ -47,11 +47,11 @@ async def test_calls_are_counted_by_lane_with_what_came_of_them_and_how_long_the
     """A batch that fails is counted in the parts that were answered."""
     now = 0.0
     instruments, model = Instruments(["m0"]), Words()
-    served, resident = device(model, instruments=instruments, clock=lambda: now)
+    served, hosted = device(model, instruments=instruments, clock=lambda: now)
     async with served:
-        gone = await holding(model, served, resident)
+        gone = await holding(model, served, hosted)
         model.fault = lambda call: ValueError() if call == "bad" else None
-        asked = [*put(served, resident, "fine", "bad", lane="interactive"), *put(served, resident, "bulk")]
+        asked = [*put(served, hosted, "fine", "bad", lane="interactive"), *put(served, hosted, "bulk")]
         gone.result.cancel()
         now = 4.0
         model.hold.set()

@@ -71,12 +71,12 @@ async def test_the_first_to_ask_may_leave_without_the_others_losing_their_answer
 
 async def test_interactive_work_that_nobody_waits_for_is_dropped_at_once():
     """It never reaches the device, and nothing of it is left."""
-    async with serving() as (handle, model, later, resident):
+    async with serving() as (handle, model, later, hosted):
         busy = await held(handle, model)
         task, _ = asking(handle, call())
-        await until(lambda: resident.queue.depth["interactive"])
+        await until(lambda: hosted.queue.depth["interactive"])
         task.cancel()
-        await until(lambda: not resident.queue.depth["interactive"])
+        await until(lambda: not hosted.queue.depth["interactive"])
         model.hold.set()
         await busy
         await until(lambda: not handle.under_way)
@@ -87,11 +87,11 @@ async def test_interactive_work_that_nobody_waits_for_is_dropped_at_once():
 
 async def test_a_bulk_call_waits_some_seconds_for_its_caller_to_come_back():
     """A trainer that sends its body again finds its place in the queue, and the answer runs once."""
-    async with serving() as (handle, model, later, resident):
+    async with serving() as (handle, model, later, hosted):
         busy = await held(handle, model)
         first, _ = asking(handle, call(), lane="bulk")
         other, _ = asking(handle, call("behind it"), lane="bulk")
-        await until(lambda: 2 == resident.queue.depth["bulk"])
+        await until(lambda: 2 == hosted.queue.depth["bulk"])
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         again, found = asking(handle, call(), lane="bulk")
@@ -109,15 +109,15 @@ async def test_a_bulk_call_waits_some_seconds_for_its_caller_to_come_back():
 
 async def test_a_bulk_call_whose_caller_stays_away_is_dropped_in_the_end():
     """After those seconds nobody waits and nothing is left."""
-    async with serving() as (handle, model, later, resident):
+    async with serving() as (handle, model, later, hosted):
         busy = await held(handle, model)
         task, _ = asking(handle, call(), lane="bulk")
-        await until(lambda: resident.queue.depth["bulk"])
+        await until(lambda: hosted.queue.depth["bulk"])
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        assert 1 == resident.queue.depth["bulk"]
+        assert 1 == hosted.queue.depth["bulk"]
         later.come()
-        await until(lambda: not resident.queue.depth["bulk"])
+        await until(lambda: not hosted.queue.depth["bulk"])
         model.hold.set()
         await busy
 
@@ -126,11 +126,11 @@ async def test_a_bulk_call_whose_caller_stays_away_is_dropped_in_the_end():
 
 async def test_a_bulk_call_that_is_kept_may_be_run_for_as_long():
     """Whenever its caller's deadline was: past it no batch would take the call."""
-    async with serving() as (handle, model, later, resident):
+    async with serving() as (handle, model, later, hosted):
         busy = await held(handle, model)
         task, _ = asking(handle, call(), lane="bulk")
-        await until(lambda: resident.queue.depth["bulk"])
-        [queued] = resident.queue._lanes["bulk"]
+        await until(lambda: hosted.queue.depth["bulk"])
+        [queued] = hosted.queue._lanes["bulk"]
         before = asyncio.get_running_loop().time()
         await left(task)
         after = asyncio.get_running_loop().time()
@@ -146,35 +146,35 @@ async def test_a_bulk_call_that_is_kept_may_be_run_for_as_long():
 
 async def test_a_bulk_call_is_kept_as_long_after_each_caller_that_leaves():
     """What was begun for the first one does not drop it early after the second."""
-    async with serving() as (handle, model, later, resident):
+    async with serving() as (handle, model, later, hosted):
         busy = await held(handle, model)
         for _ in range(2):
             task, _ = asking(handle, call(), lane="bulk")
-            await until(lambda: any(job.is_used for job in resident.queue._lanes["bulk"]))
+            await until(lambda: any(job.is_used for job in hosted.queue._lanes["bulk"]))
             await left(task)
         [(_, first), (_, second)] = later.left
         first()
-        assert 1 == resident.queue.depth["bulk"]
+        assert 1 == hosted.queue.depth["bulk"]
         second()
-        assert 0 == resident.queue.depth["bulk"]
+        assert 0 == hosted.queue.depth["bulk"]
         model.hold.set()
         await busy
 
 
 async def test_a_call_is_bulk_work_again_when_its_urgent_caller_has_left():
     """It goes back to its place in that lane, and is kept if its bulk caller leaves, too."""
-    async with serving(max_items=1) as (handle, model, later, resident):
+    async with serving(max_items=1) as (handle, model, later, hosted):
         busy = await held(handle, model)
         bulk = []
         for n, text in enumerate(("ahead", "Is it?", "behind"), 1):
             bulk.append(asking(handle, call(text), lane="bulk")[0])
-            await until(lambda: n == resident.queue.depth["bulk"])  # noqa: B023
+            await until(lambda: n == hosted.queue.depth["bulk"])  # noqa: B023
         urgent, _ = asking(handle, call())
-        await until(lambda: 1 == resident.queue.depth["interactive"])
+        await until(lambda: 1 == hosted.queue.depth["interactive"])
         await left(urgent)
-        assert {"interactive": 0, "bulk": 3} == resident.queue.depth
+        assert {"interactive": 0, "bulk": 3} == hosted.queue.depth
         await left(bulk.pop(1))
-        assert 3 == resident.queue.depth["bulk"]
+        assert 3 == hosted.queue.depth["bulk"]
         model.hold.set()
         await asyncio.gather(busy, *bulk)
 
@@ -184,14 +184,14 @@ async def test_a_call_is_bulk_work_again_when_its_urgent_caller_has_left():
 
 async def test_an_urgent_caller_promotes_the_call_that_he_joins():
     """It leaves the bulk lane, and goes before the bulk calls that came first."""
-    async with serving(max_items=1) as (handle, model, _, resident):
+    async with serving(max_items=1) as (handle, model, _, hosted):
         busy = await held(handle, model)
         ahead, _ = asking(handle, call("ahead"), lane="bulk")
-        await until(lambda: 1 == resident.queue.depth["bulk"])
+        await until(lambda: 1 == hosted.queue.depth["bulk"])
         bulk, _ = asking(handle, call(), lane="bulk")
-        await until(lambda: 2 == resident.queue.depth["bulk"])
+        await until(lambda: 2 == hosted.queue.depth["bulk"])
         urgent, _ = asking(handle, call())
-        await until(lambda: 1 == resident.queue.depth["interactive"])
+        await until(lambda: 1 == hosted.queue.depth["interactive"])
         model.hold.set()
         await asyncio.gather(busy, ahead, bulk, urgent)
 
@@ -200,14 +200,14 @@ async def test_an_urgent_caller_promotes_the_call_that_he_joins():
 
 async def test_work_that_is_promoted_takes_the_calls_it_waits_for_along():
     """All of them, and only while it waits: bulk work that an urgent request has joined."""
-    async with serving(max_items=1) as (handle, model, _, resident):
+    async with serving(max_items=1) as (handle, model, _, hosted):
         busy = await held(handle, model)
         ahead, _ = asking(handle, call("ahead"), lane="bulk")
-        await until(lambda: 1 == resident.queue.depth["bulk"])
+        await until(lambda: 1 == hosted.queue.depth["bulk"])
         bulk, shared = asking(handle, call("one"), call("two"), lane="bulk")
-        await until(lambda: 3 == resident.queue.depth["bulk"])
+        await until(lambda: 3 == hosted.queue.depth["bulk"])
         shared.promote()
-        assert (2, 1) == (resident.queue.depth["interactive"], resident.queue.depth["bulk"])
+        assert (2, 1) == (hosted.queue.depth["interactive"], hosted.queue.depth["bulk"])
         model.hold.set()
         await asyncio.gather(busy, ahead, bulk)
 
@@ -280,10 +280,10 @@ async def test_a_failure_reaches_all_who_wait_and_is_not_kept():
 
 async def test_a_caller_who_runs_out_of_time_is_told_where():
     """In the queue, or on the model."""
-    async with serving() as (handle, model, _, resident):
+    async with serving() as (handle, model, _, hosted):
         busy = await held(handle, model)
         waiting, queued = asking(handle, call())
-        await until(lambda: resident.queue.depth["interactive"])
+        await until(lambda: hosted.queue.depth["interactive"])
         waiting.cancel()
         running, on_model = asking(handle, call("busy"))
         await until(lambda: on_model.lookups)

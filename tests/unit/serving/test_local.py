@@ -44,7 +44,7 @@ async def test_models_share_a_device_but_for_those_that_generate():
     """A generation takes as long as many batches, so it has a thread of its own."""
     models = {"a": FakeVqa(), "b": FakeVqa(), "writer": FakeQuestionLLM()}
     async with running(models) as runtime:
-        places = [[resident.name for resident in pool.residents] for pool in runtime.pools]
+        places = [[hosted.name for hosted in pool.hosted_models] for pool in runtime.pools]
 
     assert [["a", "b"], ["writer"]] == places
 

@@ -76,16 +76,16 @@ async def serving(weights):
     """A handle on a model with two devices, and what changes it."""
     model, threads = weights.made(DEVICES), FairThreads(2, "cpu")
     queue = Queue(max_items=8, max_cost=1000, max_waiting=10_000)
-    resident = HostedModel("vqa", model, queue, copies=dict(model.on))
+    hosted = HostedModel("vqa", model, queue, copies=dict(model.on))
     del model  # it may be replaced
     devices = [Device(name) for name in DEVICES]
     with threads as cpu:
-        async with Pool([resident], unread("vqa"), devices=devices) as pool:
+        async with Pool([hosted], unread("vqa"), devices=devices) as pool:
             handle = Handle(
-                local.LocalBackend(resident, pool, TABLE, dict.fromkeys(LANES, cpu), cpu), NoCache()
+                local.LocalBackend(hosted, pool, TABLE, dict.fromkeys(LANES, cpu), cpu), NoCache()
             )
             runtime = SimpleNamespace(handles={"vqa": handle})
-            yield handle, resident, Lifecycle(runtime, unread("vqa"))
+            yield handle, hosted, Lifecycle(runtime, unread("vqa"))
             await handle.aclose()
 
 
@@ -100,13 +100,13 @@ async def answered(handle, question="Is it?"):
 )
 async def test_a_model_that_cannot_go_serves_on(weights, action, fails):
     """The copies that had gone are brought back."""
-    async with serving(weights) as (handle, resident, lifecycle):
+    async with serving(weights) as (handle, hosted, lifecycle):
         weights.fails = [fails]
         with pytest.raises(NotReady, match="too little free memory"):
             await lifecycle.change("vqa", action)
 
         assert "loaded" == handle.backend.presence.state
-        assert [True, True] == [weights.here[copy] for copy in resident.copies.values()]
+        assert [True, True] == [weights.here[copy] for copy in hosted.copies.values()]
         assert await answered(handle)
 
 
@@ -125,8 +125,8 @@ async def test_a_model_that_cannot_go_and_cannot_be_brought_back_is_away(weights
 
 async def test_a_load_that_does_not_end_is_given_up(weights, monkeypatch):
     """503; the one before comes back, and what is loaded after all is dropped."""
-    async with serving(weights) as (handle, resident, lifecycle):
-        ended, before = threading.Event(), [*resident.copies.values()]
+    async with serving(weights) as (handle, hosted, lifecycle):
+        ended, before = threading.Event(), [*hosted.copies.values()]
         load = local.load_model
         monkeypatch.setattr(local, "LOAD_S", 0.05)
         monkeypatch.setattr(local, "load_model", lambda *given: ended.wait() and load(*given))
@@ -134,7 +134,7 @@ async def test_a_load_that_does_not_end_is_given_up(weights, monkeypatch):
             await lifecycle.change("vqa", "load", "2")
 
         assert "loaded" == handle.backend.presence.state
-        assert before == [*resident.copies.values()]
+        assert before == [*hosted.copies.values()]
         ended.set()
         assert await answered(handle)
 
@@ -142,7 +142,7 @@ async def test_a_load_that_does_not_end_is_given_up(weights, monkeypatch):
 @pytest.mark.parametrize("action", ["offload", "unload"])
 async def test_a_model_that_comes_back_wrong_gives_its_memory_back(weights, action, monkeypatch):
     """It can be tried again."""
-    async with serving(weights) as (handle, resident, lifecycle):
+    async with serving(weights) as (handle, hosted, lifecycle):
         away = (await lifecycle.change("vqa", action)).state
         with monkeypatch.context() as patch:
             patch.setattr("service.serving.batcher.pool.same", lambda *outcomes, exact: False)
@@ -150,21 +150,21 @@ async def test_a_model_that_comes_back_wrong_gives_its_memory_back(weights, acti
                 await lifecycle.change("vqa", "load")
 
         assert away == handle.backend.presence.state
-        assert [False, False] == [weights.here[copy] for copy in resident.copies.values()]
+        assert [False, False] == [weights.here[copy] for copy in hosted.copies.values()]
         await lifecycle.change("vqa", "load")
         assert await answered(handle)
 
 
 async def test_a_load_without_enough_memory_is_tried_again_later(weights):
     """503 with Retry-After; no copy stays on its device."""
-    async with serving(weights) as (handle, resident, lifecycle):
+    async with serving(weights) as (handle, hosted, lifecycle):
         await lifecycle.change("vqa", "offload")
         weights.fails = ["restore second"]
         with pytest.raises(NotReady, match=r"models.vqa: MemoryError: restore second") as refused:
             await lifecycle.change("vqa", "load")
 
         assert refused.value.retry_after_s
-        assert [False, False] == [weights.here[copy] for copy in resident.copies.values()]
+        assert [False, False] == [weights.here[copy] for copy in hosted.copies.values()]
         assert "offloaded" == handle.backend.presence.state
         assert "loaded" == (await lifecycle.change("vqa", "load")).state
 
@@ -172,8 +172,8 @@ async def test_a_load_without_enough_memory_is_tried_again_later(weights):
 @pytest.mark.parametrize("action", ["offload", "unload"])
 async def test_a_model_is_loaded_on_the_devices_that_serve(weights, action):
     """One that was taken out is not touched."""
-    async with serving(weights) as (handle, resident, lifecycle):
-        lost = resident.copies.pop("cpu:1")
+    async with serving(weights) as (handle, hosted, lifecycle):
+        lost = hosted.copies.pop("cpu:1")
         await lifecycle.change("vqa", action)
         await lifecycle.change("vqa", "load")
         await lifecycle.change("vqa", "load", "2")
@@ -187,15 +187,15 @@ async def test_a_device_that_is_lost_while_a_revision_is_loaded_stays_out(weight
     """The others serve the new one."""
     warm = Pool.warm
 
-    async def lose(pool, resident):
-        resident.copies.pop("cpu:1", None)
-        await warm(pool, resident)
+    async def lose(pool, hosted):
+        hosted.copies.pop("cpu:1", None)
+        await warm(pool, hosted)
 
-    async with serving(weights) as (handle, resident, lifecycle):
+    async with serving(weights) as (handle, hosted, lifecycle):
         monkeypatch.setattr(Pool, "warm", lose)
         await lifecycle.change("vqa", "load", "2")
 
-        assert ["cpu:0"] == [*resident.copies]
+        assert ["cpu:0"] == [*hosted.copies]
         assert "2" == handle.info.revision
         assert await answered(handle)
 
@@ -203,8 +203,8 @@ async def test_a_device_that_is_lost_while_a_revision_is_loaded_stays_out(weight
 @pytest.mark.parametrize("fault", [ValueError("broken"), MemoryError("full")])
 async def test_the_old_revision_comes_back_if_the_new_one_fails_on_its_example(weights, fault):
     """The answer is the error, and the new one's weights are freed."""
-    async with serving(weights) as (handle, resident, lifecycle):
-        before = dict(resident.copies)
+    async with serving(weights) as (handle, hosted, lifecycle):
+        before = dict(hosted.copies)
         weights.fault = fault
         for copy in before.values():
             copy.fault = lambda call: None
@@ -212,16 +212,16 @@ async def test_the_old_revision_comes_back_if_the_new_one_fails_on_its_example(w
             await lifecycle.change("vqa", "load", "2")
 
         assert ("loaded", "1") == (handle.backend.presence.state, handle.info.revision)
-        assert before == resident.copies
+        assert before == hosted.copies
         assert {*before.values()} == {copy for copy, here in weights.here.items() if here}
         assert await answered(handle)
 
 
 async def test_an_old_revision_that_cannot_come_back_is_away(weights):
     """Its calls are rejected, and it can be loaded."""
-    async with serving(weights) as (handle, resident, lifecycle):
+    async with serving(weights) as (handle, hosted, lifecycle):
         weights.fault = ValueError("broken")
-        for copy in resident.copies.values():
+        for copy in hosted.copies.values():
             copy.fault = lambda call: None
         weights.fails = ["restore"]
         with pytest.raises(ModelFault, match="broken"):
@@ -235,8 +235,8 @@ async def test_an_old_revision_that_cannot_come_back_is_away(weights):
 
 async def test_the_weights_of_the_revision_before_are_freed(weights):
     """Nothing refers to them when the new one serves."""
-    async with serving(weights) as (handle, resident, lifecycle):
-        before = [weakref.ref(copy) for copy in resident.copies.values()]
+    async with serving(weights) as (handle, hosted, lifecycle):
+        before = [weakref.ref(copy) for copy in hosted.copies.values()]
         await lifecycle.change("vqa", "load", "2")
 
         def left():
@@ -249,7 +249,7 @@ async def test_the_weights_of_the_revision_before_are_freed(weights):
 
 async def test_a_revision_for_which_memory_is_missing_stops_nothing(weights, monkeypatch):
     """It is checked while the model serves."""
-    async with serving(weights) as (handle, resident, lifecycle):
+    async with serving(weights) as (handle, hosted, lifecycle):
 
         def check(name, table, given_back):
             raise CheckpointAway(f"models.{name}: the weights take 8 bytes, 4 are free")
@@ -258,5 +258,5 @@ async def test_a_revision_for_which_memory_is_missing_stops_nothing(weights, mon
         with pytest.raises(NotReady, match="4 are free"):
             await lifecycle.change("vqa", "load", "2")
 
-        assert [True, True] == [weights.here[copy] for copy in resident.copies.values()]
+        assert [True, True] == [weights.here[copy] for copy in hosted.copies.values()]
         assert await answered(handle)

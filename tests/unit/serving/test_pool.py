@@ -22,11 +22,11 @@ def fails(model):
 
 async def test_a_batch_runs_on_each_device_at_once():
     """While one is busy the next one takes what comes."""
-    served, resident, copies = pool(*NAMES)
+    served, hosted, copies = pool(*NAMES)
     async with served:
         for copy in copies.values():
             copy.hold.clear()
-        calls = put(served, resident, *range(16))
+        calls = put(served, hosted, *range(16))
         await until_idle()
         running = [call.running for call in calls]
         for copy in copies.values():
@@ -41,16 +41,16 @@ async def test_a_batch_runs_on_each_device_at_once():
 async def test_calls_of_a_device_that_fails_for_good_are_answered_by_the_others():
     """One of four raises under load: every call gets its own answer, and the pool goes on without it."""
     broken = []
-    served, resident, copies = pool(*NAMES, broken=broken)
+    served, hosted, copies = pool(*NAMES, broken=broken)
     async with served:
-        calls = put(served, resident, *range(40))
+        calls = put(served, hosted, *range(40))
         fails(copies["cpu:1"])
-        calls += put(served, resident, *range(40, 100), lane="interactive")
+        calls += put(served, hosted, *range(40, 100), lane="interactive")
         assert [*range(100)] == await outcomes_of(calls)
 
         assert served.running
         assert not broken
-        assert ["cpu:0", "cpu:2", "cpu:3"] == list(resident.copies)
+        assert ["cpu:0", "cpu:2", "cpu:3"] == list(hosted.copies)
         assert (0.0, 1.0) == tuple(value_of(served, "scoregate_device_up", name) for name in NAMES[1:3])
         assert "device-side assert" in served.devices[1].fault
         assert 0.0 == served.stalled_for()
@@ -59,11 +59,11 @@ async def test_calls_of_a_device_that_fails_for_good_are_answered_by_the_others(
 async def test_without_any_device_left_the_pool_ends_as_with_one():
     """A call that two devices had is not tried again; who waits is answered, and the process should end."""
     broken = []
-    served, resident, copies = pool("cpu:0", "cpu:1", broken=broken)
+    served, hosted, copies = pool("cpu:0", "cpu:1", broken=broken)
     async with served:
         for copy in copies.values():
             fails(copy)
-        outcomes = await outcomes_of(put(served, resident, *range(20)))
+        outcomes = await outcomes_of(put(served, hosted, *range(20)))
 
         assert all(isinstance(outcome, ModelFault) for outcome in outcomes)
         assert not served.running
@@ -73,10 +73,10 @@ async def test_without_any_device_left_the_pool_ends_as_with_one():
 
 async def test_a_device_that_fails_for_good_is_logged_with_its_error(caplog):
     """By its name: an operator has to look at it, while the pool goes on."""
-    served, resident, copies = pool("cpu:0", "cpu:1")
+    served, hosted, copies = pool("cpu:0", "cpu:1")
     async with served:
         fails(copies["cpu:1"])
-        await outcomes_of(put(served, resident, *range(20)))
+        await outcomes_of(put(served, hosted, *range(20)))
 
     [said] = [record for record in caplog.records if record.levelname == "CRITICAL"]
     assert ("device broken", "cpu:1") == (said.getMessage(), said.device)
@@ -85,7 +85,7 @@ async def test_a_device_that_fails_for_good_is_logged_with_its_error(caplog):
 
 async def test_a_call_that_breaks_two_devices_is_not_given_to_a_third():
     """Or one poisonous call would take out all of them."""
-    served, resident, copies = pool(*NAMES)
+    served, hosted, copies = pool(*NAMES)
 
     def poisoned(copy):
         def fault(call):
@@ -98,17 +98,17 @@ async def test_a_call_that_breaks_two_devices_is_not_given_to_a_third():
     async with served:
         for copy in copies.values():
             copy.fault = poisoned(copy)
-        [call] = put(served, resident, "poison")
+        [call] = put(served, hosted, "poison")
         assert isinstance((await call.result).outcome, ModelFault)
-        assert ["fine"] == await outcomes_of(put(served, resident, "fine"))
-        assert 2 == len(resident.copies)
+        assert ["fine"] == await outcomes_of(put(served, hosted, "fine"))
+        assert 2 == len(hosted.copies)
 
 
 async def test_a_call_that_left_meanwhile_is_not_queued_again():
     """And one that returns keeps its place by arrival."""
-    served, resident, _ = pool("cpu:0", "cpu:1")
-    queue = resident.queue
-    first, gone, later = put(served, resident, "first", "gone", "later")
+    served, hosted, _ = pool("cpu:0", "cpu:1")
+    queue = hosted.queue
+    first, gone, later = put(served, hosted, "first", "gone", "later")
     queue.take(0.0)
     gone.result.cancel()
     queue.put(later)
@@ -120,14 +120,14 @@ async def test_a_call_that_left_meanwhile_is_not_queued_again():
 
 async def test_a_paused_model_has_no_running_batch_and_begins_none_until_it_resumes():
     """What waits meanwhile is answered afterwards, by the copies that are there then."""
-    served, resident, copies = pool("cpu:0", "cpu:1")
+    served, hosted, copies = pool("cpu:0", "cpu:1")
     async with served:
         copies["cpu:0"].hold.clear()
-        [busy] = put(served, resident, "busy")
+        [busy] = put(served, hosted, "busy")
         await until_idle()
-        pausing = asyncio.create_task(served.pause(resident))
+        pausing = asyncio.create_task(served.pause(hosted))
         await until_idle()
-        waiting = put(served, resident, "waiting")
+        waiting = put(served, hosted, "waiting")
         assert not pausing.done()
         copies["cpu:0"].hold.set()
         await pausing
@@ -135,17 +135,17 @@ async def test_a_paused_model_has_no_running_batch_and_begins_none_until_it_resu
         await until_idle()
         assert not waiting[0].running
 
-        resident.copies = {"cpu:1": Words()}
-        served.resume(resident)
+        hosted.copies = {"cpu:1": Words()}
+        served.resume(hosted)
         assert ["waiting"] == await outcomes_of(waiting)
-        assert ["waiting"] == resident.copies["cpu:1"].calls
+        assert ["waiting"] == hosted.copies["cpu:1"].calls
 
 
 async def test_a_copy_with_other_numbers_than_the_first_ends_the_start():
     """Each copy is warmed up on its device, and all give the example one answer."""
-    served, resident, _ = pool("cpu:0", "cpu:1")
+    served, hosted, _ = pool("cpu:0", "cpu:1")
     answers = iter([Reward((0.0,)), Reward((9.0,))] * 4)
-    for copy in resident.copies.values():
+    for copy in hosted.copies.values():
         copy.answer = lambda call: next(answers)
     with pytest.raises(ModelFault, match="different numbers"):
         async with served:
@@ -158,17 +158,17 @@ async def test_a_copy_with_other_numbers_than_the_first_ends_the_start():
 )
 async def test_a_model_that_comes_back_has_the_numbers_of_its_first_start(dtype, later, fits):
     """Equal ones in float32, and but for rounding otherwise; or its scores could not be compared."""
-    served, resident, copies = pool("cpu:0")
+    served, hosted, copies = pool("cpu:0")
     model = copies["cpu:0"]
     model.info = replace(model.info, dtype=dtype)
     model.answer = lambda call: Reward((0.5,))
     async with served:
         model.answer = lambda call: Reward((later,))
         if fits:
-            await served.warm(resident)
+            await served.warm(hosted)
         else:
             with pytest.raises(ModelFault, match="m0: the test call has other numbers than at the first"):
-                await served.warm(resident)
+                await served.warm(hosted)
 
 
 def test_a_device_without_a_batch_is_not_stalled():

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_batch_waits_for_more_calls_until_it_is_full():
     """For as long as its model's `linger_s`; here the clock stands still."""
-    served, resident, copies = pool("cpu:0", clock=lambda: 0.0)
+    served, hosted, copies = pool("cpu:0", clock=lambda: 0.0)
     async with served:
-        resident.queue.linger_s = 0.9
-        calls = put(served, resident, "a")
+        hosted.queue.linger_s = 0.9
+        calls = put(served, hosted, "a")
         await until_idle()
         assert not calls[0].running
-        calls += put(served, resident, "b", "c", "d")
+        calls += put(served, hosted, "b", "c", "d")
         await outcomes_of(calls)
 
     assert ["a", "b", "c", "d"] == copies["cpu:0"].batches[-1]
@@ -34,33 +34,33 @@ async def test_a_batch_waits_for_more_calls_until_it_is_full():
 
 async def test_a_batch_that_waits_for_more_calls_does_not_begin_when_its_model_is_paused():
     """It begins when the model resumes."""
-    served, resident, _ = pool("cpu:0")
+    served, hosted, _ = pool("cpu:0")
     async with served:
-        resident.queue.linger_s = 60.0
-        calls = put(served, resident, "first")
+        hosted.queue.linger_s = 60.0
+        calls = put(served, hosted, "first")
         await until_idle()
-        await served.pause(resident)
-        calls += put(served, resident, "second")
+        await served.pause(hosted)
+        calls += put(served, hosted, "second")
         await until_idle()
         assert [False, False] == [call.running for call in calls]
 
-        resident.queue.linger_s = 0.0
-        served.resume(resident)
+        hosted.queue.linger_s = 0.0
+        served.resume(hosted)
         assert ["first", "second"] == await outcomes_of(calls)
 
 
 async def test_a_batch_that_waits_for_more_calls_does_not_begin_on_a_device_that_lost_its_copy():
     """The other device takes them."""
-    served, resident, copies = pool("cpu:0", "cpu:1")
+    served, hosted, copies = pool("cpu:0", "cpu:1")
     async with served:
-        resident.queue.linger_s = 60.0
-        calls = put(served, resident, "first")
+        hosted.queue.linger_s = 60.0
+        calls = put(served, hosted, "first")
         await until_idle()
-        del resident.copies["cpu:0"]
-        calls += put(served, resident, "second")
+        del hosted.copies["cpu:0"]
+        calls += put(served, hosted, "second")
         await until_idle()
-        resident.queue.linger_s = 0.0
-        calls += put(served, resident, "third")
+        hosted.queue.linger_s = 0.0
+        calls += put(served, hosted, "third")
         assert ["first", "second", "third"] == await outcomes_of(calls)
 
     assert [] == copies["cpu:0"].calls
@@ -85,10 +85,10 @@ async def test_interactive_calls_run_next_to_a_bulk_batch_of_a_cpu_without_bulk_
     """Those wait for the cores."""
     model = Words()
     model.info = replace(model.info, reentrant=True)
-    resident = HostedModel("m0", model, Queue(max_items=4, max_cost=1000, max_waiting=10_000))
-    async with Pool([resident], Instruments(["m0"]), devices=[Device("", 3)]) as served:
-        busy = await holding(model, served, resident)
-        bulk, urgent = put(served, resident, "bulk"), put(served, resident, "a", "b", lane="interactive")
+    hosted = HostedModel("m0", model, Queue(max_items=4, max_cost=1000, max_waiting=10_000))
+    async with Pool([hosted], Instruments(["m0"]), devices=[Device("", 3)]) as served:
+        busy = await holding(model, served, hosted)
+        bulk, urgent = put(served, hosted, "bulk"), put(served, hosted, "a", "b", lane="interactive")
         await until_idle()
         assert [True, True, True, False] == [call.running for call in (busy, *urgent, *bulk)]
         model.hold.set()
@@ -124,14 +124,14 @@ async def test_a_small_model_begins_on_the_core_that_a_large_one_leaves():
 @pytest.mark.parametrize("fault", ["the loop", "its batch"])
 async def test_a_loop_that_ends_by_an_error_leaves_no_caller_without_an_answer(fault):
     """Neither those that wait nor those of the running batch."""
-    served, resident, copies = pool("cpu:0")
+    served, hosted, copies = pool("cpu:0")
     async with served:
         if fault == "the loop":
             served.scheduler.begin = lambda *args, **options: 1 / 0
-            calls = put(served, resident, *range(6))
+            calls = put(served, hosted, *range(6))
         else:
             copies["cpu:0"].hold.clear()
-            calls = put(served, resident, *range(6))
+            calls = put(served, hosted, *range(6))
             await until_idle()
             served._tasks[0].cancel()
         outcomes = await outcomes_of(calls)
@@ -155,7 +155,7 @@ async def test_a_pool_that_has_shut_down_is_not_stalled():
 async def test_the_half_of_a_batch_that_fails_does_not_count_as_stalled_from_its_beginning():
     """The other half was answered meanwhile."""
     time, seen = [10.0], []
-    served, resident, copies = pool("cpu:0", clock=lambda: time[0])
+    served, hosted, copies = pool("cpu:0", clock=lambda: time[0])
 
     def fault(call):
         if call == "bad":
@@ -165,22 +165,22 @@ async def test_the_half_of_a_batch_that_fails_does_not_count_as_stalled_from_its
 
     async with served:
         copies["cpu:0"].fault = fault
-        await outcomes_of(put(served, resident, "fine", "bad"))
+        await outcomes_of(put(served, hosted, "fine", "bad"))
 
     assert [0.0, 0.0] == seen
 
 
 async def test_what_waits_is_counted_by_lane():
     """For each model."""
-    served, resident, _ = pool("cpu:0")
+    served, hosted, _ = pool("cpu:0")
     async with served:
-        resident.paused = True
-        calls = put(served, resident, "a", "b") + put(served, resident, "c", lane="interactive")
+        hosted.paused = True
+        calls = put(served, hosted, "a", "b") + put(served, hosted, "c", lane="interactive")
         sample = served._instruments.registry.get_sample_value
         depths = [
             sample("scoregate_queue_depth", {"model": "m0", "lane": lane}) for lane in ("bulk", "interactive")
         ]
-        served.resume(resident)
+        served.resume(hosted)
         await outcomes_of(calls)
 
     assert [2.0, 1.0] == depths
@@ -189,11 +189,11 @@ async def test_what_waits_is_counted_by_lane():
 async def test_the_time_of_a_batch_is_in_the_series_of_its_device_and_the_cost_model_learns_it():
     """In seconds; an idle device shows 0."""
     time, learnt = [10.0], []
-    served, resident, copies = pool("cpu:0", "cpu:1", clock=lambda: time[0])
+    served, hosted, copies = pool("cpu:0", "cpu:1", clock=lambda: time[0])
     async with served:
         copies["cpu:0"].hold.clear()
-        resident.queue.finished = lambda cost, seconds, gap_s: learnt.append(seconds)
-        calls = put(served, resident, "long")
+        hosted.queue.finished = lambda cost, seconds, gap_s: learnt.append(seconds)
+        calls = put(served, hosted, "long")
         await until_idle()
         time[0] = 73.0
         stalled = [value_of(served, "scoregate_device_stalled_seconds", name) for name in ("cpu:0", "cpu:1")]

@@ -12,26 +12,26 @@ from service.serving.job import Job
 
 
 def scheduler(models=1, shares=None, **limits):
-    """A scheduler of so many models, and its residents."""
+    """A scheduler of so many models, and its hosted_models."""
     limits = {"max_items": 4, "max_cost": 1000, "max_waiting": 10_000, **limits}
-    residents = [HostedModel(f"m{n}", None, Queue(shares=shares, **limits)) for n in range(models)]
-    return Scheduler(residents, 0.0), *residents
+    hosted_models = [HostedModel(f"m{n}", None, Queue(shares=shares, **limits)) for n in range(models)]
+    return Scheduler(hosted_models, 0.0), *hosted_models
 
 
-def put(turns, resident, *, lane="interactive", now=0.0, cost=1):
+def put(turns, hosted, *, lane="interactive", now=0.0, cost=1):
     call = Job(Prepared(cost, None), lane, now)
-    turns.put(resident, call)
+    turns.put(hosted, call)
     return call
 
 
-def learns(resident, *, fixed_s, per_token_s=0.0):
+def learns(hosted, *, fixed_s, per_token_s=0.0):
     for cost in (1, 2) * 50:
-        resident.queue.finished(cost, fixed_s + per_token_s * cost)
+        hosted.queue.finished(cost, fixed_s + per_token_s * cost)
 
 
-def run(turns, resident, now, seconds):
+def run(turns, hosted, now, seconds):
     """A batch that takes so long; the calls in it."""
-    return ended(turns, turns.begin(resident, now), now, seconds)
+    return ended(turns, turns.begin(hosted, now), now, seconds)
 
 
 def ended(turns, turn, now, seconds):
@@ -52,7 +52,7 @@ def test_the_model_that_was_charged_least_comes_next():
         put(turns, second, lane="bulk")
     order, now = [], 0.0
     while isinstance(batch := turns.next(now), RunningBatch):
-        order.append(batch.resident.name)
+        order.append(batch.hosted.name)
         ended(turns, batch, now, 1.0)
         now += 1.0
 
@@ -62,17 +62,17 @@ def test_the_model_that_was_charged_least_comes_next():
 
 def test_a_turn_ahead_waits_for_the_one_before_it():
     """Two of a second each are under way to one place: whoever comes now waits for both."""
-    _, resident = scheduler(max_items=1)
-    learns(resident, fixed_s=1.0)
-    turns = Scheduler([resident], 0.0, ahead=1)
+    _, hosted = scheduler(max_items=1)
+    learns(hosted, fixed_s=1.0)
+    turns = Scheduler([hosted], 0.0, ahead=1)
     for _ in range(3):
-        put(turns, resident)
-    turns.begin(resident, 0.0)
+        put(turns, hosted)
+    turns.begin(hosted, 0.0)
     assert turns.has_slot
-    turns.begin(resident, 0.5)
+    turns.begin(hosted, 0.5)
 
     assert not turns.has_slot
-    assert pytest.approx(1.5 + 1.0) == turns.forecast(resident, "interactive", Demand(), 0.5).wait_s
+    assert pytest.approx(1.5 + 1.0) == turns.forecast(hosted, "interactive", Demand(), 0.5).wait_s
 
 
 def test_a_model_saves_up_no_turns_while_it_has_no_work():
@@ -85,41 +85,41 @@ def test_a_model_saves_up_no_turns_while_it_has_no_work():
     put(turns, second, now=99.0)
 
     assert pytest.approx(10.0) == second.charged
-    assert turns.next(99.0).resident is second
+    assert turns.next(99.0).hosted is second
 
 
 def test_a_full_batch_and_one_that_nobody_is_on_the_way_to_go_at_once():
     """And so does one whose callers have all left."""
-    turns, resident = scheduler(max_items=2, linger_s=60.0)
-    learns(resident, fixed_s=1.0)
-    gone = put(turns, resident)
+    turns, hosted = scheduler(max_items=2, linger_s=60.0)
+    learns(hosted, fixed_s=1.0)
+    gone = put(turns, hosted)
     gone.result.cancel()
-    assert -math.inf == turns.waits_until(resident, resident.queue.pending.groups, 0.0)
+    assert -math.inf == turns.waits_until(hosted, hosted.queue.pending.groups, 0.0)
 
-    put(turns, resident)
-    put(turns, resident)
-    assert -math.inf == turns.waits_until(resident, resident.queue.pending.groups, 0.0)
+    put(turns, hosted)
+    put(turns, hosted)
+    assert -math.inf == turns.waits_until(hosted, hosted.queue.pending.groups, 0.0)
 
-    turns, resident = scheduler()
-    learns(resident, fixed_s=1.0)
-    put(turns, resident)
-    assert -math.inf == turns.waits_until(resident, resident.queue.pending.groups, 0.0)
+    turns, hosted = scheduler()
+    learns(hosted, fixed_s=1.0)
+    put(turns, hosted)
+    assert -math.inf == turns.waits_until(hosted, hosted.queue.pending.groups, 0.0)
 
 
 def test_an_unfull_batch_has_one_wait_for_company_and_for_pending_calls():
     """The longer of both: `linger_s` from the first arrival, and twice the fixed part for known calls."""
-    turns, resident = scheduler(linger_s=3.0)
-    pending = resident.queue.pending
-    put(turns, resident, now=10.0)
-    assert 13.0 == turns.waits_until(resident, pending.groups, 11.0)
+    turns, hosted = scheduler(linger_s=3.0)
+    pending = hosted.queue.pending
+    put(turns, hosted, now=10.0)
+    assert 13.0 == turns.waits_until(hosted, pending.groups, 11.0)
 
-    learns(resident, fixed_s=4.0)
+    learns(hosted, fixed_s=4.0)
     group = pending.begin("interactive", 2, 11.0)
     known = frozenset(pending.groups)
-    assert pytest.approx(19.0) == turns.waits_until(resident, known, 11.0)
+    assert pytest.approx(19.0) == turns.waits_until(hosted, known, 11.0)
     pending.begin("interactive", 1, 12.0)
     pending.end(group, 12.0)
-    assert 13.0 == turns.waits_until(resident, known, 11.0), "who set out later is not waited for"
+    assert 13.0 == turns.waits_until(hosted, known, 11.0), "who set out later is not waited for"
 
 
 @pytest.mark.parametrize(
@@ -127,17 +127,17 @@ def test_an_unfull_batch_has_one_wait_for_company_and_for_pending_calls():
 )
 def test_it_waits_on_for_calls_that_all_come_in_time_and_for_bulk(lane, calls, until):
     """One was ready at 2.5, and about one comes each second; a batch that is saved is worth two."""
-    turns, resident = scheduler()
-    pending = resident.queue.pending
-    learns(resident, fixed_s=1.0)
+    turns, hosted = scheduler()
+    pending = hosted.queue.pending
+    learns(hosted, fixed_s=1.0)
     pending.end(pending.begin(lane, 1, 0.0), 1.0)
     pending.begin(lane, calls, 1.0)
     first = pending.begin(lane, 1, 1.0)
     known = frozenset(pending.groups)
     pending.end(first, 2.5)
-    put(turns, resident, lane=lane, now=2.5)
+    put(turns, hosted, lane=lane, now=2.5)
 
-    assert pytest.approx(until) == turns.waits_until(resident, known, 1.0)
+    assert pytest.approx(until) == turns.waits_until(hosted, known, 1.0)
 
 
 def test_nobody_waits_while_another_model_has_work():
@@ -151,49 +151,49 @@ def test_nobody_waits_while_another_model_has_work():
 
 def test_a_turn_tells_for_how_long_the_device_let_work_wait_before_it():
     """From the end of the last turn, or from the first arrival where that came later."""
-    turns, resident = scheduler(max_items=1)
-    put(turns, resident, now=1.0)
-    put(turns, resident, now=1.5)
-    assert 1.0 == turns.begin(resident, 2.0).gap_s
+    turns, hosted = scheduler(max_items=1)
+    put(turns, hosted, now=1.0)
+    put(turns, hosted, now=1.5)
+    assert 1.0 == turns.begin(hosted, 2.0).gap_s
 
-    turns, resident = scheduler(max_items=1)
-    put(turns, resident, now=1.0)
-    put(turns, resident, now=1.5)
-    run(turns, resident, 1.0, 2.0)
-    assert 0.25 == turns.begin(resident, 3.25).gap_s
+    turns, hosted = scheduler(max_items=1)
+    put(turns, hosted, now=1.0)
+    put(turns, hosted, now=1.5)
+    run(turns, hosted, 1.0, 2.0)
+    assert 0.25 == turns.begin(hosted, 3.25).gap_s
 
 
 def test_what_all_callers_have_left_is_no_turn():
     """Nobody is charged for it."""
-    turns, resident = scheduler()
-    put(turns, resident).result.cancel()
+    turns, hosted = scheduler()
+    put(turns, hosted).result.cancel()
 
-    assert turns.begin(resident, 1.0) is None
-    assert (0.0, True) == (resident.charged, turns.idle)
+    assert turns.begin(hosted, 1.0) is None
+    assert (0.0, True) == (hosted.charged, turns.idle)
 
 
 def test_waits_are_predicted_from_what_runs_and_what_waits():
     """Batches of two, of 1 s and 0.5 s a call; the one that runs is said to end 1 s after it began."""
-    turns, resident = scheduler(max_items=2)
-    learns(resident, fixed_s=1.0, per_token_s=0.5)
+    turns, hosted = scheduler(max_items=2)
+    learns(hosted, fixed_s=1.0, per_token_s=0.5)
     for _ in range(6):
-        put(turns, resident)
-    turns.begin(resident, 0.0)
+        put(turns, hosted)
+    turns.begin(hosted, 0.0)
 
     assert pytest.approx((2.0 + 4.0, 1.0 + 4.0)) == (
-        turns.forecast(resident, "interactive", Demand(), 0.0).wait_s,
-        turns.forecast(resident, "interactive", Demand(), 1.0).wait_s,
+        turns.forecast(hosted, "interactive", Demand(), 0.0).wait_s,
+        turns.forecast(hosted, "interactive", Demand(), 1.0).wait_s,
     )
-    assert pytest.approx(4.0) == turns.forecast(resident, "interactive", Demand(), 100.0).wait_s, (
+    assert pytest.approx(4.0) == turns.forecast(hosted, "interactive", Demand(), 100.0).wait_s, (
         "it is late, and nobody knows how late"
     )
 
 
 def test_a_result_comes_with_its_own_timings():
     """Seconds in the queue and seconds in the batch."""
-    turns, resident = scheduler()
-    call = put(turns, resident, now=1.0)
-    run(turns, resident, 3.0, 0.5)
+    turns, hosted = scheduler()
+    call = put(turns, hosted, now=1.0)
+    run(turns, hosted, 3.0, 0.5)
 
     assert ("outcome", 2.0, 0.5) == (
         call.result.result().outcome,
@@ -204,44 +204,44 @@ def test_a_result_comes_with_its_own_timings():
 
 def test_standing_still_is_told_from_being_idle():
     """It counts from the last answer, or from the call that ended the idleness."""
-    turns, resident = scheduler(max_items=1)
+    turns, hosted = scheduler(max_items=1)
     assert 0.0 == turns.stalled_s(3600.0)
-    put(turns, resident, now=3600.0)
-    put(turns, resident, now=3601.0)
+    put(turns, hosted, now=3600.0)
+    put(turns, hosted, now=3601.0)
     assert 5.0 == turns.stalled_s(3605.0)
-    run(turns, resident, 3605.0, 1.0)
+    run(turns, hosted, 3605.0, 1.0)
     assert 2.0 == turns.stalled_s(3608.0)
 
 
 def test_interactive_work_takes_longer_by_what_bulk_calls_get_meanwhile():
     """With weights of 9 and 1, a ninth more than without them; what bulk calls wait for is all of both."""
-    turns, resident = scheduler(max_items=1)
-    learns(resident, fixed_s=1.0)
+    turns, hosted = scheduler(max_items=1)
+    learns(hosted, fixed_s=1.0)
     for _ in range(9):
-        put(turns, resident)
-    assert pytest.approx(9.0) == turns.forecast(resident, "interactive", Demand(), 0.0).wait_s
-    put(turns, resident, lane="bulk")
+        put(turns, hosted)
+    assert pytest.approx(9.0) == turns.forecast(hosted, "interactive", Demand(), 0.0).wait_s
+    put(turns, hosted, lane="bulk")
 
     assert pytest.approx((10.0, 10.0)) == (
-        turns.forecast(resident, "interactive", Demand(), 0.0).wait_s,
-        turns.forecast(resident, "bulk", Demand(), 0.0).wait_s,
+        turns.forecast(hosted, "interactive", Demand(), 0.0).wait_s,
+        turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s,
     )
-    put(turns, resident, lane="bulk")
+    put(turns, hosted, lane="bulk")
     assert pytest.approx((10.0, 11.0)) == (
-        turns.forecast(resident, "interactive", Demand(), 0.0).wait_s,
-        turns.forecast(resident, "bulk", Demand(), 0.0).wait_s,
+        turns.forecast(hosted, "interactive", Demand(), 0.0).wait_s,
+        turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s,
     )
 
 
 def test_places_share_what_waits():
     """Four calls of a second each are done in two seconds by two places."""
-    _, resident = scheduler(max_items=1)
-    learns(resident, fixed_s=1.0)
-    turns = Scheduler([resident], 0.0, slots=2)
+    _, hosted = scheduler(max_items=1)
+    learns(hosted, fixed_s=1.0)
+    turns = Scheduler([hosted], 0.0, slots=2)
     for _ in range(4):
-        put(turns, resident)
+        put(turns, hosted)
 
-    assert pytest.approx(2.0) == turns.forecast(resident, "interactive", Demand(), 0.0).wait_s
+    assert pytest.approx(2.0) == turns.forecast(hosted, "interactive", Demand(), 0.0).wait_s
 
 
 @pytest.mark.parametrize(("threads", "expected"), [(15, 0.0), (16, 1.0)])
@@ -261,13 +261,13 @@ def test_a_large_model_has_one_batch_at_a_time():
     """Eight slots compute what waits of a small model in an eighth of the time."""
     waits = []
     for large in (False, True):
-        _, resident = scheduler(max_items=1)
-        learns(resident, fixed_s=1.0)
-        resident.large = large
-        turns = Scheduler([resident], 0.0, slots=8)
+        _, hosted = scheduler(max_items=1)
+        learns(hosted, fixed_s=1.0)
+        hosted.large = large
+        turns = Scheduler([hosted], 0.0, slots=8)
         for _ in range(8):
-            put(turns, resident)
-        waits.append(turns.forecast(resident, "interactive", Demand(), 0.0).wait_s)
+            put(turns, hosted)
+        waits.append(turns.forecast(hosted, "interactive", Demand(), 0.0).wait_s)
 
     assert pytest.approx([1.0, 8.0]) == waits
 
@@ -275,22 +275,22 @@ def test_a_large_model_has_one_batch_at_a_time():
 @pytest.mark.parametrize(("places", "expected"), [(1, (10.0, 2.0)), (2, (5.0, 1.0))])
 def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
     """Eight calls of ten tokens, four to a batch, of 1 s and 0.1 s a token; places work side by side."""
-    _, resident = scheduler(max_items=4)
+    _, hosted = scheduler(max_items=4)
     for cost in (10, 20) * 50:
-        resident.queue.finished(cost, 1.0 + 0.1 * cost)
-    turns = Scheduler([resident], 0.0, slots=places)
-    put(turns, resident, cost=10)
+        hosted.queue.finished(cost, 1.0 + 0.1 * cost)
+    turns = Scheduler([hosted], 0.0, slots=places)
+    put(turns, hosted, cost=10)
 
-    extent = turns.estimate(resident, Demand(calls=8))
+    extent = turns.estimate(hosted, Demand(calls=8))
     assert pytest.approx(expected) == (extent.seconds, extent.batches)
 
 
 def cpu(*large, cores):
     """A scheduler's `next` for slots of a CPU, and a model for each of *large*, which says whether it is."""
-    turns, *residents = scheduler(len(large))
-    for resident, each in zip(residents, large, strict=True):
-        resident.large = each
-    return turns, lambda now, slot: turns.next(now, "", slot, slots=cores, cores=cores), *residents
+    turns, *hosted_models = scheduler(len(large))
+    for hosted, each in zip(hosted_models, large, strict=True):
+        hosted.large = each
+    return turns, lambda now, slot: turns.next(now, "", slot, slots=cores, cores=cores), *hosted_models
 
 
 def test_a_slot_never_waits_for_what_the_first_one_does():
@@ -300,8 +300,8 @@ def test_a_slot_never_waits_for_what_the_first_one_does():
     put(turns, large)
     put(turns, small)
 
-    assert small is begin(0.0, 1).resident
-    assert large is begin(0.0, 0).resident
+    assert small is begin(0.0, 1).hosted
+    assert large is begin(0.0, 0).hosted
     assert math.inf == begin(0.0, 1)
 
 
@@ -334,23 +334,23 @@ def test_bulk_calls_leave_the_last_core_until_a_second_after_an_interactive_call
 
 def test_a_slot_waits_for_its_batch_to_fill_and_begins_it_then():
     """Its wait ends with the groups that were known when it began; the next batch has its own."""
-    turns, resident = scheduler()
-    learns(resident, fixed_s=4.0)
-    put(turns, resident, now=10.0)
-    group = resident.queue.pending.begin("interactive", 2, 10.0)
+    turns, hosted = scheduler()
+    learns(hosted, fixed_s=4.0)
+    put(turns, hosted, now=10.0)
+    group = hosted.queue.pending.begin("interactive", 2, 10.0)
     until = turns.next(10.0)
     assert pytest.approx(18.0) == until
     assert until == turns.next(12.0), "the same wait goes on"
-    put(turns, resident, now=12.0)
-    resident.queue.pending.end(group, 12.0)
-    later = resident.queue.pending.begin("interactive", 2, 12.0)
+    put(turns, hosted, now=12.0)
+    hosted.queue.pending.end(group, 12.0)
+    later = hosted.queue.pending.begin("interactive", 2, 12.0)
     batch = turns.next(12.0)
     assert 2 == len(batch.calls)
 
     turns.end(batch, 13.0)
-    put(turns, resident, now=13.0)
+    put(turns, hosted, now=13.0)
     assert pytest.approx(21.0) == turns.next(13.0)
-    resident.queue.pending.end(later, 13.0)
+    hosted.queue.pending.end(later, 13.0)
 
 
 def test_calls_whose_callers_have_left_are_no_batch_and_the_next_model_begins():
@@ -359,20 +359,20 @@ def test_calls_whose_callers_have_left_are_no_batch_and_the_next_model_begins():
     put(turns, first).deadline = 1.0
     put(turns, second)
 
-    assert second is turns.next(1.0).resident
+    assert second is turns.next(1.0).hosted
     assert math.inf == turns.next(1.0)
 
 
 def test_calls_that_come_just_as_fast_as_waiting_pays_are_waited_for():
     """One every two seconds, and a batch that is saved is worth two."""
-    turns, resident = scheduler()
-    resident.queue.cost_model.fixed_s = 1.0
-    pending = resident.queue.pending
+    turns, hosted = scheduler()
+    hosted.queue.cost_model.fixed_s = 1.0
+    pending = hosted.queue.pending
     pending.end(pending.begin("interactive", 1, 0.0), 2.0)
     pending.begin("interactive", 1, 2.0)
-    put(turns, resident, now=2.0)
+    put(turns, hosted, now=2.0)
 
-    assert 2.0 + 2.0 == turns.waits_until(resident, pending.groups, 1.0)
+    assert 2.0 + 2.0 == turns.waits_until(hosted, pending.groups, 1.0)
 
 
 def test_an_idle_models_own_time_is_unknown_ten_seconds_after_its_last_batch():
@@ -404,11 +404,11 @@ def test_an_idle_models_own_time_is_unknown_ten_seconds_after_its_last_batch():
 
 def test_urgent_calls_beside_a_batch_of_bulk_calls_take_none_of_those_along():
     """Bulk calls have their batch already; else they fill up what is left."""
-    turns, resident = scheduler()
+    turns, hosted = scheduler()
     for lane in ("interactive", "bulk"):
-        put(turns, resident, lane=lane)
-    urgent = turns.begin(resident, 0.0, urgent=True)
+        put(turns, hosted, lane=lane)
+    urgent = turns.begin(hosted, 0.0, urgent=True)
     assert ["interactive"] == [call.lane for call in urgent.calls]
-    put(turns, resident)
+    put(turns, hosted)
 
-    assert ["interactive", "bulk"] == [call.lane for call in turns.begin(resident, 0.0).calls]
+    assert ["interactive", "bulk"] == [call.lane for call in turns.begin(hosted, 0.0).calls]

@@ -15,7 +15,7 @@ from service.serving.job import Job
 FIXED_S, PER_CALL_S = 0.02, 0.01
 
 
-def resident(name, devices, *, max_items=8, **limits):
+def model_on(name, devices, *, max_items=8, **limits):
     limits = {"max_items": max_items, "max_cost": 100_000, "max_waiting": 10**9, **limits}
     hosted = HostedModel(name, None, Queue(**limits), copies=dict.fromkeys(devices))
     for calls in (1, max_items) * 50:
@@ -54,7 +54,7 @@ def simulate(turns, devices, until=float("inf")):
 
 
 def makespan(devices):
-    hosted = resident("m", names(devices))
+    hosted = model_on("m", names(devices))
     turns = Scheduler([hosted], 0.0)
     put(turns, hosted, 8 * 400)
     return max(end for _, end in simulate(turns, names(devices)))
@@ -62,7 +62,7 @@ def makespan(devices):
 
 def test_the_end_of_what_runs_is_that_of_the_longest_batch():
     """In seconds from now; 0 if nothing runs, or if it should have ended already."""
-    hosted = resident("m", names(2))
+    hosted = model_on("m", names(2))
     turns = Scheduler([hosted], 0.0)
     assert 0.0 == turns.ends_in_s(5.0)
     put(turns, hosted, 8 + 1)
@@ -75,19 +75,19 @@ def test_the_end_of_what_runs_is_that_of_the_longest_batch():
 
 def test_a_running_batch_counts_as_if_it_had_ended_as_predicted():
     """In seconds over weight: a long interactive batch costs its model less than a short bulk one."""
-    first, second = (resident(name, ["cuda:0"]) for name in "ab")
+    first, second = (model_on(name, ["cuda:0"]) for name in "ab")
     turns = Scheduler([first, second], 0.0)
     for hosted, calls, lane in ((first, 8, "interactive"), (second, 1, "bulk")):
         put(turns, hosted, calls, lane)
         turns.begin(hosted, 0.0, "cuda:0")
         put(turns, hosted, 1, lane)
 
-    assert first is turns.next(0.0, "cuda:0", slots=3, cores=3).resident
+    assert first is turns.next(0.0, "cuda:0", slots=3, cores=3).hosted
 
 
 def test_a_model_that_lost_its_last_device_still_has_a_predicted_wait():
     """A request that arrives before the model is taken out gets the reason then, not an error of the sum."""
-    hosted = resident("m", names(1))
+    hosted = model_on("m", names(1))
     turns = Scheduler([hosted], 0.0)
     hosted.copies.clear()
 
@@ -103,7 +103,7 @@ def test_devices_multiply_the_throughput_of_a_queue(devices, times):
 @pytest.mark.parametrize("devices", [1, 4])
 def test_lanes_share_several_devices_as_they_share_one(devices):
     """Nine tokens of interactive calls to one of bulk calls, while both wait."""
-    hosted = resident("m", names(devices), max_items=10)
+    hosted = model_on("m", names(devices), max_items=10)
     turns = Scheduler([hosted], 0.0)
     put(turns, hosted, 9_000, "interactive")
     put(turns, hosted, 9_000, "bulk")
@@ -115,11 +115,11 @@ def test_lanes_share_several_devices_as_they_share_one(devices):
 @pytest.mark.parametrize("devices", [1, 4])
 def test_models_share_several_devices_as_they_share_one(devices):
     """By the seconds of their batches, also while all devices become free at once."""
-    hosted = [resident(name, names(devices)) for name in ("a", "b")]
+    hosted = [model_on(name, names(devices)) for name in ("a", "b")]
     turns = Scheduler(hosted, 0.0)
     for each in hosted:
         put(turns, each, 9_000)
-    ran = [batch.resident.name for batch, _ in simulate(turns, names(devices), until=4.0)]
+    ran = [batch.hosted.name for batch, _ in simulate(turns, names(devices), until=4.0)]
 
     assert devices == 1 or {"a", "b"} == set(ran[:2])
     assert abs(ran.count("a") - ran.count("b")) <= 1
@@ -127,7 +127,7 @@ def test_models_share_several_devices_as_they_share_one(devices):
 
 def test_forecasts_count_every_device_of_a_model():
     """Four devices do the work of a lane in a quarter of the time; a request is a quarter as large."""
-    one, four = (resident("m", names(number), max_items=1) for number in (1, 4))
+    one, four = (model_on("m", names(number), max_items=1) for number in (1, 4))
     waits, extents, drains = [], [], []
     for hosted in (one, four):
         turns = Scheduler([hosted], 0.0)
@@ -143,7 +143,7 @@ def test_forecasts_count_every_device_of_a_model():
 
 def test_a_device_that_is_out_counts_no_more():
     """Its copies are gone, so no batch begins there, and forecasts are those of the others."""
-    hosted = resident("m", names(2), max_items=1)
+    hosted = model_on("m", names(2), max_items=1)
     turns = Scheduler([hosted], 0.0)
     put(turns, hosted, 10)
     before = turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s
@@ -151,12 +151,12 @@ def test_a_device_that_is_out_counts_no_more():
 
     assert 2 == pytest.approx(turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s / before)
     assert inf == turns.next(1.0, "cuda:1")
-    assert turns.next(1.0, "cuda:0").resident is hosted
+    assert turns.next(1.0, "cuda:0").hosted is hosted
 
 
 def test_a_wait_ends_when_the_first_device_is_free():
     """A device without a batch takes the next call at once."""
-    hosted = resident("m", names(2), max_items=1)
+    hosted = model_on("m", names(2), max_items=1)
     turns = Scheduler([hosted], 0.0)
     put(turns, hosted, 2)
     turns.begin(hosted, 0.0, "cuda:0")
@@ -169,8 +169,8 @@ def test_a_wait_ends_when_the_first_device_is_free():
 
 def test_models_on_other_devices_delay_nobody():
     """One device in common counts by its share of the other model's devices."""
-    first, second = resident("a", names(1)), resident("b", names(4))
-    apart = resident("c", ["cuda:9"])
+    first, second = model_on("a", names(1)), model_on("b", names(4))
+    apart = model_on("c", ["cuda:9"])
     turns = Scheduler([first, second, apart], 0.0)
     put(turns, second, 400)
     put(turns, apart, 400)
@@ -178,17 +178,17 @@ def test_models_on_other_devices_delay_nobody():
     assert second.queue.estimate_s(400) / 4 == pytest.approx(
         turns.forecast(first, "bulk", Demand(), 0.0).wait_s, rel=0.01
     )
-    assert turns.next(1.0, "cuda:0").resident is second
-    assert turns.next(1.0, "cuda:9").resident is apart
+    assert turns.next(1.0, "cuda:0").hosted is second
+    assert turns.next(1.0, "cuda:9").hosted is apart
 
 
 def test_a_paused_model_begins_nothing_and_stalls_nothing():
     """Its calls wait, and another model's go on."""
-    first, second = resident("a", names(1)), resident("b", names(1))
+    first, second = model_on("a", names(1)), model_on("b", names(1))
     turns = Scheduler([first, second], 0.0)
     put(turns, first, 1)
     first.paused = True
     assert inf == turns.next(1.0, "cuda:0")
     assert 0.0 == turns.stalled_s(100.0)
     put(turns, second, 1)
-    assert turns.next(1.0, "cuda:0").resident is second
+    assert turns.next(1.0, "cuda:0").hosted is second

@@ -133,10 +133,10 @@ async def test_what_no_lane_will_ever_take_does_not_wait():
 async def test_room_is_seen_when_a_call_has_ended(monkeypatch):
     """Not when the time for another look has come."""
     monkeypatch.setattr(handle, "RECHECK_S", math.inf)
-    async with serving(max_waiting=20, max_items=1) as (model, fake, _, resident):
+    async with serving(max_waiting=20, max_items=1) as (model, fake, _, hosted):
         busy = await held(model, fake)
         asked = [asking(model, call(name), lane=BULK)[0] for name in ("a", "b")]
-        await until(lambda: 2 == resident.queue.depth[BULK])
+        await until(lambda: 2 == hosted.queue.depth[BULK])
         with WaitingRoom(0).place(0, 1) as place:
             task = asyncio.create_task(model.wait_for_room(context(BULK), Demand(), place))
             await turns()

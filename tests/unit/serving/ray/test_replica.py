@@ -40,14 +40,14 @@ class Slow(FakeVqa):
 @asynccontextmanager
 async def replica_around(model):
     """A replica as its own `__init__` makes it, without its settings and Ray, and its queue."""
-    resident = HostedModel("vqa", model, Queue(max_items=1, max_cost=1000, max_waiting=1000))
+    hosted = HostedModel("vqa", model, Queue(max_items=1, max_cost=1000, max_waiting=1000))
     replica = object.__new__(Replica)
     replica._work, replica._under_way, replica._promoted = Recorder("vqa"), {}, set()
     with FairThreads(1, "cpu") as cpu:
-        async with Pool([resident], replica._work) as pool:
-            replica._backend = LocalBackend(resident, pool, TABLE, dict.fromkeys(LANES, cpu), cpu)
+        async with Pool([hosted], replica._work) as pool:
+            replica._backend = LocalBackend(hosted, pool, TABLE, dict.fromkeys(LANES, cpu), cpu)
             replica._described = Described("a", model.info, 10, 0.01)
-            yield replica, resident.queue
+            yield replica, hosted.queue
 
 
 @pytest.mark.parametrize("when", ["while its calls are prepared", "while its calls wait"])
