@@ -95,6 +95,12 @@ class UnknownMetric(Invalid):
     code, title = "unknown_metric", "Unknown metric"
 
 
+class UnknownPolicy(Invalid):
+    """The settings of this server have no policy of that name."""
+
+    code, title = "unknown_policy", "Unknown policy"
+
+
 class ImageFailed(Invalid):
     """An image of a ranking has no score, and the request is to be refused in that case."""
 

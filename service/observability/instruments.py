@@ -56,6 +56,16 @@ REJECTIONS = (
     "too_large",
 )
 
+VERDICTS = ("accept", "review", "reject")
+OTHER_REASON = "other"
+# Why a decision was made; all but the first four are codes of errors by which it was made without a score.
+DECISION_REASONS = (
+    *("expression", "unreadable", "group", "no_value"),
+    *("deadline_exceeded", "lane_full", "memory_full", "overloaded", "not_ready", "model_changed"),
+    *("model_fault", "upstream_failed", "answer_refused", "question_llm_failed", "url_failed", "internal"),
+    OTHER_REASON,
+)
+
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
 STAGE_SECONDS = (0.0005, 0.001, 0.0025, *SECONDS)
 WAIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -71,10 +81,14 @@ class Instruments:
     Args:
         models: the configured models' names.
         metrics: the least and the largest score of each metric, by name.
+        policies: the names of the policies.
     """
 
     def __init__(
-        self, models: Iterable[str], metrics: Mapping[str, tuple[float, float]] | None = None
+        self,
+        models: Iterable[str],
+        metrics: Mapping[str, tuple[float, float]] | None = None,
+        policies: Iterable[str] = (),
     ) -> None:
         self.registry = CollectorRegistry()
         self.routes: dict[str, bool] = {}  # whether requests of a route ask models
@@ -109,6 +123,17 @@ class Instruments:
             "scoregate_warnings_total",
             "Warnings that came with scores, those of dialects that have no place for them included.",
             ("code",),
+        )
+        self.decisions = counter(
+            "scoregate_decisions_total",
+            "Decisions about items, and whether an expression decided, or what did in its place.",
+            ("policy", "decision", "reason"),
+        )
+        self.decision_duration = histogram(
+            "scoregate_decision_seconds",
+            "From the first byte of a request to the last score of an item.",
+            ("policy",),
+            buckets=STAGE_SECONDS,
         )
         self.score = ScoreHistograms("scoregate_score", "The scores themselves.", metrics)
         self.calls = counter(
@@ -214,6 +239,8 @@ class Instruments:
         for standard in (ProcessCollector, PlatformCollector, GCCollector):
             standard(registry=self.registry)
         self._create(models, metrics)
+        for policy in policies:
+            self.add_policy(policy)
         self.add_route(OTHER, asks_models=False)
         for each in vars(self).values():
             if isinstance(each, MetricWrapperBase):  # few values, looked up on every request
@@ -245,6 +272,18 @@ class Instruments:
             self.requests.labels(route, code)
         for lane in (*LANES, NO_LANE) if asks_models else (NO_LANE,):
             self.request_duration.labels(route, lane)
+
+    def add_policy(self, policy: str) -> None:
+        """Create the series of *policy*."""
+        self.decision_duration.labels(policy)
+        for decision, reason in product(VERDICTS, DECISION_REASONS):
+            self.decisions.labels(policy, decision, reason)
+
+    def count_decision(self, policy: str, decision: str, reason: str, seconds: float) -> None:
+        """Count a decision of *policy*; a reason that is not in `DECISION_REASONS` counts as another one."""
+        known = reason if reason in DECISION_REASONS else OTHER_REASON
+        self.decisions.labels(policy, decision, known).inc()
+        self.decision_duration.labels(policy).observe(seconds)
 
     def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
         """Count one response; a route that was not added counts as `OTHER`."""

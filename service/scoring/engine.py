@@ -109,6 +109,8 @@ class Engine:
         metrics: Sequence[str],
         context: Context,
         finished: Finished | None = None,
+        *,
+        counted: bool = True,
     ) -> Report:
         """
         Return the report of a part of a request: plan it, admit it, open its films, score it and report.
@@ -116,6 +118,7 @@ class Engine:
         Args:
             finished: called with the index and the report of an item when it is scored, and with the warnings
                 about all; in any order, not for one that needs no work.  What it raises ends the request.
+            counted: False if the caller counts the report in the Prometheus metrics, with other parts.
 
         Raises:
             ModelChanged: a model is not the one that the request has used.
@@ -144,19 +147,20 @@ class Engine:
                 await side_by_side(inputs, plan.work.at_once)
         raise_if_changed(chain.from_iterable(input.results.values() for input in plan.inputs))
         with context.span.child("fold"):
-            return await self._report(plan, context)
+            report = await self._report(plan, context)
+        if counted:
+            report.count(context.instruments)
+        return report
 
     async def _report(self, plan: Plan, context: Context) -> Report:
-        """Return the report of a scored plan, and count it in the Prometheus metrics."""
+        """Return the report of a scored plan."""
         infos = infos_of(plan.handles, context)
         items = []
         for index in range(len(plan.items)):
             items.append(self._item_report(plan, index, infos))
             if len(plan.items) > 1:  # each may have many frames: other requests have their turns between them
                 await asyncio.sleep(0)
-        report = Report(items, infos, demo_notes(infos, self.demo))
-        report.count(context.instruments)
-        return report
+        return Report(items, infos, demo_notes(infos, self.demo))
 
     def _item_report(self, plan: Plan, index: int, infos: Mapping[str, ModelInfo]) -> ItemReport:
         """Return the report of a scored item."""

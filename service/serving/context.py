@@ -57,7 +57,7 @@ class Context:
         slowest: per stage, the maximum time of an item or call of this request, in seconds.
         stages: these in milliseconds, as they are in the response; empty before.
         charge: called with the number of (item, metric) pairs when the request is admitted; raises
-            `QuotaExceeded` or `LargerThanQuota`.
+            `QuotaExceeded` or `LargerThanQuota`.  A negative number gives back those that were not computed.
         queued: called with the name of a model when its queue counts the calls of one frame, which are being
             prepared.
         caller: the name of its API key; None without one.  Callers take turns.

@@ -215,7 +215,7 @@ class Quotas:
 
     def charge(self, key: Key, pairs: int) -> None:
         """
-        Take *pairs* from the key's bucket.
+        Take *pairs* from the key's bucket; a negative number gives them back.
 
         Raises:
             LargerThanQuota: the bucket never holds so many.

@@ -88,7 +88,7 @@ class Service:
         self.metrics = {**asking, **composites(asking, settings, assigned)}
         self.policies = served_policies(self.metrics, assigned, settings.policies)
         ranges = {name: each.range_of() for name, each in self.metrics.items()}
-        self.instruments = Instruments(settings.models, ranges)
+        self.instruments = Instruments(settings.models, ranges, self.policies)
         self.redis = {
             cache: RedisClient(
                 cache,

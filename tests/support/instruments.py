@@ -20,11 +20,13 @@ def unread(*models: str) -> Instruments:
     return Instruments(models)
 
 
-def lend(models: Iterable[str], metrics: Mapping[str, tuple[float, float]]) -> Instruments:
-    """Return instruments of these *models* and *metrics* that nobody uses, all of them at 0."""
-    key = (tuple(models), tuple(metrics.items()))
+def lend(
+    models: Iterable[str], metrics: Mapping[str, tuple[float, float]], policies: Iterable[str] = ()
+) -> Instruments:
+    """Return instruments of these models, metrics and policies that nobody uses, all of them at 0."""
+    key = (tuple(models), tuple(metrics.items()), tuple(policies))
     if not _free[key]:
-        made = Instruments(models, metrics)
+        made = Instruments(models, metrics, policies)
         made.key = key  # type: ignore[attr-defined]
         return made
     instruments = _free[key].pop()

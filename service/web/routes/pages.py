@@ -129,7 +129,7 @@ def openapi(service: Service, requests: Requests, routes: Sequence[APIRoute]) ->
     """Build the document of *routes*: what FastAPI derives, with the bodies that they read and write."""
     document = get_openapi(title="Scoregate", version=__version__, routes=routes)
     details = details_by_metric(service.metrics)
-    bodies = requests.score, requests.rank, requests.compare, requests.questions, LoadRequest
+    bodies = requests.score, requests.rank, requests.compare, requests.decide, requests.questions, LoadRequest
     schemas = components(*bodies, ScoreAnswer, Line, ScoreEnd, details, Problem)
     schemas["Result"]["properties"]["details"] = {"$ref": REFERENCE.format(model="Details")}
     served = getattr(service, "engine", service).metrics  # all declared metrics before the engine exists

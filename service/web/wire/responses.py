@@ -7,6 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from service.core.fields import Orient
+from service.core.policy import Verdict
 from service.observability.notes import Code
 
 
@@ -235,6 +236,75 @@ class CompareAnswer(Verdicts, Warnings):
     models: Mapping[str, str]
     provenance: Provenance
     timings_ms: dict[str, float]
+
+
+class PolicyDecision(TypedDict):
+    """
+    The decision of one policy about one item.
+
+    Attributes:
+        because: the comparisons from which it follows, or what decided in their place.
+        skipped: metrics of the policy that were not started.
+    """
+
+    decision: Verdict
+    because: str
+    skipped: list[str]
+    decision_id: str
+
+
+class DecisionEntry(TypedDict):
+    """
+    The decision about one item.
+
+    Attributes:
+        decision, because, skipped, decision_id: if the request names one policy; else `policies` has them.
+        policies: the decisions of several policies, by name.
+        question_sets: as in `POST /score`.
+    """
+
+    index: int
+    id: NotRequired[str]
+    group: NotRequired[str]
+    decision: NotRequired[Verdict]
+    because: NotRequired[str]
+    skipped: NotRequired[list[str]]
+    decision_id: NotRequired[str]
+    policies: NotRequired[dict[str, PolicyDecision]]
+    scores: dict[str, float]
+    errors: NotRequired[dict[str, ErrorEntry]]
+    question_sets: NotRequired[dict[str, str]]
+    details: NotRequired[dict[str, Any]]
+
+
+class DecideAnswer(Warnings):
+    """Response of `POST /decide`; `policy` has the ids, as many as the request has names."""
+
+    request_id: str
+    policy: str | list[str]
+    decisions: list[DecisionEntry]
+    models: Mapping[str, str]
+    provenance: Provenance
+    timings_ms: dict[str, float]
+
+
+class PolicyEntry(TypedDict):
+    """One policy, with its id as it is now."""
+
+    id: str
+    accept: str
+    review: NotRequired[str]
+    rank_by: NotRequired[str]
+    without_score: Verdict
+    unreadable: Verdict
+    timeout_ms: int
+    options: dict[str, dict[str, Any]]
+
+
+class PoliciesAnswer(TypedDict):
+    """Response of `GET /policies`: each policy, by name."""
+
+    policies: dict[str, PolicyEntry]
 
 
 class QuestionEntry(TypedDict):

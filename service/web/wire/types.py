@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_m
 from service.core.fields import Name, Prompt, schema_keywords
 from service.metrics.common.contract import Metric
 from service.web.wire.comparison import PairMetric, compare_request
+from service.web.wire.decide import DecideRequest, decide_request
 from service.web.wire.options import Options, of_the_request, over_the_requests
 from service.web.wire.requests import (
     MAX_ITEMS,
@@ -39,6 +40,7 @@ class Requests:
         score: `ScoreRequest` with an options field for each metric.
         rank: `RankRequest` with the same options.
         compare: `CompareRequest` with the same options.
+        decide: `DecideRequest`, whose items may have the same options.
         questions: `QuestionsRequest` with those styles.
     """
 
@@ -87,6 +89,7 @@ class Requests:
             metric=(Name, default[0]),
         )
         self.compare = compare_request(options, every, default[0], pairwise, max_items)
+        self.decide: type[DecideRequest] = decide_request(options, max_items)
         style: Any = Literal[styles]
         self.questions: type[QuestionsRequest] = create_model(
             "QuestionsRequest",

@@ -12,6 +12,8 @@ STATUSES = {
     "/score": OF_A_BODY,
     "/rank": OF_A_BODY,
     "/compare": OF_A_BODY,
+    "/decide": OF_A_BODY - {"504"},
+    "/policies": ANYWHERE | {"401"},
     "/questions": OF_A_BODY | {"502"},
     "/questions/{id}": ANYWHERE | {"401", "404"},
     "/models": ANYWHERE | {"401"},
@@ -54,6 +56,7 @@ def test_openapi_describes_the_bodies_of_all_post_routes(app):
         "/score": "ScoreRequest",
         "/rank": "RankRequest",
         "/compare": "CompareRequest",
+        "/decide": "DecideRequest",
         "/questions": "QuestionsRequest",
     }
     for path, model in models.items():

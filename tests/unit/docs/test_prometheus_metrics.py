@@ -10,7 +10,13 @@ from service.observability.logs import FIELDS
 from tests.support.pages import fences, named_rows, page, rows, section
 
 PAGE = "prometheus-metrics.md"
-OPEN = {"model", "metric", "device", "version"}  # labels whose values are not the service's to choose
+OPEN = {
+    "model",
+    "metric",
+    "policy",
+    "device",
+    "version",
+}  # labels whose values are not the service's to choose
 
 
 @pytest.fixture
@@ -20,7 +26,7 @@ def families(monkeypatch):
     monkeypatch.setattr(
         "service.observability.instruments.gpu_memory", lambda: [("cuda:0", kind, 1) for kind in kinds]
     )
-    instruments = Instruments(("clip", "vqa", "questions"), {"half": (0, 1)})
+    instruments = Instruments(("clip", "vqa", "questions"), {"half": (0, 1)}, ["show"])
     instruments.add_device("clip", "cuda:0", float)
     return list(instruments.registry.collect())
 

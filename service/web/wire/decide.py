@@ -1,0 +1,206 @@
+"""Wire types of `POST /decide`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Discriminator, Field, StringConstraints, create_model, model_validator
+
+from service.core.errors import Fault, Invalid, UnknownPolicy
+from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, branch, clean, schema_keywords
+from service.metrics.common.contract import Metric, MetricOptions
+from service.scoring.decide import Candidates
+from service.scoring.policies import ServedPolicy, together
+from service.web.problems import MAX_FAULTS
+from service.web.wire.options import Options, sent
+from service.web.wire.requests import (
+    Clipped,
+    Picture,
+    References,
+    ScoreRequest,
+    Timeout,
+    WireImage,
+    WireItem,
+    different,
+    listed,
+)
+from service.web.wire.translate import Parts, items_of
+
+MAX_POLICIES = 8  # that decide from the same scores
+MAX_ID = 128  # characters
+QUESTION_SET = "question_set"  # the only option that an item may bring
+
+OwnId = Annotated[
+    str, StringConstraints(max_length=MAX_ID), AfterValidator(clean), schema_keywords(pattern=CLEAN)
+]
+Names = Annotated[
+    list[Name],
+    Field(min_length=1, max_length=MAX_POLICIES, fail_fast=True),
+    AfterValidator(different),
+    schema_keywords(uniqueItems=True),
+]
+
+
+def policy_form(value: Any) -> str:
+    """Return the branch of one name, or of several."""
+    return "<names>" if isinstance(value, list) else "<name>"
+
+
+Policies = Annotated[
+    Annotated[Name, branch("<name>")] | Annotated[Names, branch("<names>")], Discriminator(policy_form)
+]
+
+
+class DecideItem(Clipped):
+    """
+    One image with its prompt, as in `POST /score`; the policy has the metrics and their options.
+
+    `options` may hold a `question_set` alone. Of the items of one `group` at most `keep` are accepted.
+    """
+
+    id: OwnId | None = None
+    group: OwnId | None = None
+    prompt: Prompt | None = None
+    image: WireImage
+    options: Options | None = None
+    orient: Orient | None = None
+    references: References | None = None
+    source: Picture | None = None
+
+    def to_score(self) -> WireItem:
+        """Return the item that is scored, without options."""
+        fields = {
+            name: getattr(self, name) for name in WireItem.model_fields if name in DecideItem.model_fields
+        }
+        return WireItem.model_construct(**{**fields, "options": None})
+
+
+class DecideRequest(Clipped):
+    """
+    Body of `POST /decide`: `items`, or an `image` or many `images`, with one `prompt`.
+
+    An `image` with its `prompt` is one item, and may have an item's `id`, `references` and `source`.
+    Several names in `policy` decide from the same scores.
+    """
+
+    policy: Policies
+    items: list[DecideItem] | None = None
+    id: OwnId | None = None
+    prompt: Prompt | None = None
+    image: WireImage | None = None
+    images: list[WireImage] | None = None
+    references: References | None = None
+    source: Picture | None = None
+    keep: Annotated[int, Field(ge=1), WHOLE] = 1
+    orient: Orient | None = None
+    timeout_ms: Timeout | None = None
+    explain: bool = False
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        forms = [self.items, self.image, self.images]
+        if sum(form is not None for form in forms) != 1 or (self.prompt and self.items is not None):
+            raise ValueError("give either items, or image or images with prompt")
+        if self.image is None and any(each is not None for each in (self.id, self.references, self.source)):
+            raise ValueError("id, references and source belong to an item, or to an image alone")
+        return self
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The names of the policies, by their place in the request."""
+        if isinstance(self.policy, str):
+            return {"/policy": self.policy}
+        return {f"/policy/{number}": name for number, name in enumerate(self.policy)}
+
+    @property
+    def groups(self) -> list[str | None]:
+        """The group of each item."""
+        if self.items is None:
+            return [None] * len(self.images or [self.image])
+        return [item.group for item in self.items]
+
+    def to_score(self, metrics: Sequence[str]) -> ScoreRequest:
+        """Return the request that scores all of it by *metrics*."""
+        own = {name: getattr(self, name) for name in ScoreRequest.model_fields if hasattr(self, name)}
+        items = None if self.items is None else [item.to_score() for item in self.items]
+        return ScoreRequest.model_construct(**{**own, "items": items, "metrics": [*metrics]})
+
+
+def decide_request(options: Any, max_items: int) -> type[DecideRequest]:
+    """Return the request type where there are these *options* by metric."""
+    item = create_model(
+        "DecideItem", __base__=DecideItem, __doc__=DecideItem.__doc__, options=(options | None, None)
+    )
+    return create_model(
+        "DecideRequest",
+        __base__=DecideRequest,
+        __doc__=DecideRequest.__doc__,
+        items=(listed(item, max_items) | None, None),
+        images=(listed(WireImage, max_items) | None, None),
+    )
+
+
+def policies_of(request: DecideRequest, served: Mapping[str, ServedPolicy]) -> list[ServedPolicy]:
+    """
+    Return the policies that a request names.
+
+    Raises:
+        UnknownPolicy: one of them is not served.
+        Invalid: they cannot share the scores, or an item has a group and one of them ranks none.
+    """
+    faults = [
+        Fault.unknown(place, "unknown_policy", "there is no such policy here", name, [*served])
+        for place, name in request.named.items()
+        if name not in served
+    ]
+    if faults:
+        raise UnknownPolicy(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
+    found = [served[name] for name in request.named.values()]
+    try:
+        together(found)
+    except ValueError as exc:
+        raise Invalid(f"/policy: {exc}", faults=[Fault("/policy", "invalid", str(exc))]) from exc
+    unranked = [policy.name for policy in found if policy.rules.rank_by is None]
+    for index, group in enumerate(request.groups):
+        if group is not None and unranked:
+            place, detail = f"/items/{index}/group", f"the policy {unranked[0]} has no rank_by"
+            raise Invalid(f"{place}: {detail}", faults=[Fault(place, "invalid", detail)])
+    return found
+
+
+def candidates_of(
+    request: DecideRequest,
+    policies: Sequence[ServedPolicy],
+    parts: Parts,
+    metrics: Mapping[str, Metric],
+) -> Candidates:
+    """
+    Return the items that a request has decided.
+
+    Raises:
+        Invalid: as `items_of`, or an item has another option than a question set.
+    """
+    options = together(policies)
+    items = items_of(request.to_score([*options]), options, parts, metrics)
+    for index, item in enumerate(request.items or ()):
+        if item.options is not None:
+            items[index] = replace(items[index], options=with_sets(f"/items/{index}", item.options, options))
+    return Candidates(items, request.groups, policies, request.keep)
+
+
+def with_sets(place: str, own: Options, options: Mapping[str, MetricOptions]) -> dict[str, MetricOptions]:
+    """Return the policies' options with the question sets of an item at *place*.  Raises `Invalid`."""
+    faults, found = list[Fault](), dict(options)
+    for name, given in sent(own).items():
+        brought = sent(given)
+        faults += [
+            Fault(f"{place}/options/{name}/{each}", "invalid", "is the policy's; an item has a question_set")
+            for each in brought
+            if each != QUESTION_SET
+        ]
+        if name in options and QUESTION_SET in brought:
+            kept = sent(options[name])
+            found[name] = type(options[name]).model_validate({**kept, QUESTION_SET: brought[QUESTION_SET]})
+    if faults:
+        raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])
+    return found
