@@ -22,9 +22,8 @@ import pyarrow.parquet as pq
 
 import scoregate
 from loadtest.corpus import pictures
-from scoregate.cli import batch
-from scoregate.cli.main import parser
-from scoregate.cli.source import named
+from scoregate.data.source import dataset_of
+from scoregate.runs import batch
 from scoregate.runs.results import lines_of
 
 PROFILE = """
@@ -133,9 +132,10 @@ def of_shards(gate: scoregate.Client, source: Path) -> float:
     """Return the seconds of the shards in *source*."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        arguments = parser().parse_args(["batch", str(source), "-o", str(out)])
+        settings = batch.Batch(dataset=source, out=out)
         began = time.perf_counter()
-        files, _ = batch.score_shards(batch.session_with(gate, arguments, named(arguments)), out)
+        dataset = dataset_of(settings, settings.names)
+        files, _ = batch.score_shards(batch.session_of(gate, settings, dataset), out)
         passed = time.perf_counter() - began
         if any(line["errors"] for line in chain.from_iterable(map(lines_of, files))):
             raise SystemExit("a sample has no score")

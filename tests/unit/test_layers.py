@@ -101,14 +101,16 @@ def test_no_import_leads_back_to_where_it_started(graph):
     assert [] == sorted(left)
 
 
-def client_imports() -> dict[str, set[str]]:
-    """What each module of the client imports, of the client and of the service."""
+def client_modules() -> dict[str, Path]:
+    """Every module of the client, by name."""
     root = ROOT / "client/src"
     paths = {path.relative_to(root).with_suffix("").parts: path for path in root.rglob("*.py")}
-    names = {
-        ".".join(parts[:-1] if parts[-1] == "__init__" else parts): path for parts, path in paths.items()
-    }
-    found = {}
+    return {".".join(parts[:-1] if parts[-1] == "__init__" else parts): path for parts, path in paths.items()}
+
+
+def client_imports() -> dict[str, set[str]]:
+    """What each module of the client imports, of the client and of the service."""
+    names, found = client_modules(), {}
     for name, path in names.items():
         inside = set(imports(path, {*names, *MODULES}, {"service", "models"}))
         found[name] = inside - {name, *(name.rsplit(".", n)[0] for n in range(1, name.count(".") + 1))}
@@ -116,7 +118,7 @@ def client_imports() -> dict[str, set[str]]:
 
 
 # From the highest to the lowest; a module that is in none is of the client itself, the lowest.
-OF_THE_CLIENT = (("ray",), ("cli", "bench"), ("report",), ("replay",), ("evaluation",))
+OF_THE_CLIENT = (("cli", "bench"), ("report",), ("replay",), ("evaluation",))
 
 
 def test_the_command_stands_above_the_page_and_the_page_above_the_evaluation():
@@ -134,6 +136,18 @@ def test_the_command_stands_above_the_page_and_the_page_above_the_evaluation():
     ]
 
     assert [] == upwards
+
+
+def test_no_arguments_of_the_command_line_reach_what_scores_and_evaluates():
+    """Functions take settings, so that a notebook calls them; a setting's parser raises argparse's error."""
+    folders = re.compile(r"scoregate\.(data|evaluation|ray|replay|report|runs|service)\b")
+    with_parsers = {
+        name
+        for name, path in client_modules().items()
+        if folders.match(name) and [*imports(path, {"argparse"})]
+    }
+
+    assert set() == with_parsers
 
 
 def test_no_import_of_the_client_leads_back_to_where_it_started():

@@ -100,6 +100,11 @@ class Client:
         """The service's address; several with commas between them."""
         return self._inner.base_url
 
+    @property
+    def strict(self) -> bool:
+        """Whether a score with a warning is an error."""
+        return self._inner.strict
+
     def __repr__(self) -> str:
         return f"Client({self.base_url!r})"
 

@@ -8,8 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.batch import plan_of, with_options
-from scoregate.cli.pool import own_store
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import RELATED, Row
 from scoregate.errors import BadImageError
@@ -17,9 +15,11 @@ from scoregate.images import encoded
 from scoregate.items import names_of
 from scoregate.local import load
 from scoregate.records import Record, arrow
-from scoregate.runs.lines import Line, Plan
+from scoregate.runs.lines import Line
+from scoregate.runs.plan import Plan, Scoring, plan_of, with_options
+from scoregate.runs.pool import own_store
 from scoregate.runs.results import Results
-from scoregate.runs.scoring import Part, score
+from scoregate.runs.scoring import Part, scored_rows
 from scoregate.runs.tables import fields, flat
 
 ITS_OWN = ("row", "image", "prompt")  # of a line; the batch has these itself
@@ -53,7 +53,7 @@ class Score:
         load: further arguments of `scoregate.load`.
 
     Raises:
-        UsageFault: the models serve no such metric, or a question set is not valid.
+        BadInput: the models serve no such metric, or a question set is not valid.
         ScoregateError: the models cannot be loaded.
     """
 
@@ -76,7 +76,8 @@ class Score:
         with nullcontext() if questions is None else own_store(names, [Path(questions)]):
             self._gate = load(*names, **{"timeout_s": 600.0, **load_arguments})
         served = self._gate.models()
-        self._plan = plan_of(served, names_of(metrics), options or {}, explain=explain, orient=orient)
+        scoring = Scoring(metrics=names_of(metrics), options=options or {}, explain=explain, orient=orient)
+        self._plan = plan_of(served, scoring)
         dataset = Dataset(
             Path(folder, "batch"), image_column, prompt_column, metrics=self._plan.metrics, part=True
         )
@@ -105,7 +106,7 @@ class Score:
             raise ValueError(f"the data set has a column {min(taken)!r}, which Score adds: rename it")
         rows = [self._row(number, values) for number, values in enumerate(table.to_pylist(), 1)]
         part = Part(rows, lines := Lines(self._plan))
-        score(self._gate, self._plan, [nullcontext(part)], self._concurrency)
+        scored_rows(self._gate, self._plan, [nullcontext(part)], self._concurrency)
         added = pyarrow.Table.from_pylist([flat(line, {}) for _, line in sorted(lines.added.items())], schema)
         for name, column in zip(added.column_names, added.columns, strict=True):
             table = table.append_column(name, column)

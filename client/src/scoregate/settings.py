@@ -22,6 +22,7 @@ S = TypeVar("S")
 CONCURRENCY = 8  # requests at the same time
 ORIENT = ("as_stored", "exif")
 VERSION = version("scoregate-client")  # of this package
+METRIC = "vqascore"  # the default
 
 
 class BadSetting(ArgumentTypeError, ValueError):
@@ -40,8 +41,10 @@ class Shown:
         parse: returns the value of a text; raises `BadSetting` or another `ValueError`.
         choices: of values.
         several: it may be given several times, and is a tuple.
-        nargs: of a positional argument, which has no flag.
+        positional: it has no flag.
+        nargs: of a positional argument.
         excludes: of settings with the same name here, one may be given.
+        group: the title that it stands under, with others.
         option: whether `add_settings` declares it; if not, the command has an argument of its own for it.
     """
 
@@ -51,8 +54,10 @@ class Shown:
     parse: Callable[[str], Any] | None = None
     choices: Sequence[Any] | None = None
     several: bool = False
+    positional: bool = False
     nargs: str | None = None
     excludes: str | None = None
+    group: str | None = None
     option: bool = True
 
 
@@ -64,12 +69,16 @@ def setting(
     parse: Callable[[str], Any] | None = None,
     choices: Sequence[Any] | None = None,
     several: bool = False,
+    positional: bool = False,
     nargs: str | None = None,
     excludes: str | None = None,
+    group: str | None = None,
     option: bool = True,
 ) -> Any:
     """Return a field of a settings class; arguments as of `Shown`.  A *default* that is a dict is copied."""
-    shown = Shown(help, flags or None, metavar, parse, choices, several, nargs, excludes, option)
+    shown = Shown(
+        help, flags or None, metavar, parse, choices, several, positional, nargs, excludes, group, option
+    )
     metadata = {"shown": shown}
     if isinstance(default, dict):
         return field(default_factory=default.copy, metadata=metadata, kw_only=True)

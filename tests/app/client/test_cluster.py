@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scoregate.cli import cluster
-from scoregate.cli.pool import ATTEMPTS, Place, attempt, checked
 from scoregate.records import BadInput, NoResult
+from scoregate.runs import cluster
+from scoregate.runs.pool import ATTEMPTS, Place, attempt, checked
 from scoregate.runs.results import lines_of
 from tests.support.pages import fences
 from tests.support.paths import ROOT

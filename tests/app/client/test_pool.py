@@ -1,14 +1,12 @@
-"""`scoregate.cli.pool`: what it requests of Ray, by a module in place of Ray."""
+"""`scoregate.runs.pool`: what it requests of Ray, by a module in place of Ray."""
 
-import argparse
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from scoregate.cli.arguments import UsageFault
-from scoregate.cli.pool import Pool, with_errors
-from scoregate.records import NoResult
+from scoregate.records import BadInput, NoResult
+from scoregate.runs.pool import Pool, RayCluster, with_errors
 
 
 class RayActorError(Exception):
@@ -56,7 +54,7 @@ class Doubled:
     @with_errors
     def __call__(self, batch):
         if batch["n"] == [13]:
-            raise UsageFault("13 is no number")
+            raise BadInput("13 is no number")
         return {"n": [2 * n for n in batch["n"]]}
 
 
@@ -71,7 +69,7 @@ def pool(monkeypatch):
         )
         monkeypatch.setitem(sys.modules, "ray", ray)
         data = Data()
-        return Pool(data, argparse.Namespace(actors=actors, actor_gpus=actor_gpus)), data
+        return Pool(data, RayCluster(actors=actors, actor_gpus=actor_gpus)), data
 
     return pool
 
@@ -126,7 +124,7 @@ def test_a_function_runs_in_tasks_which_need_no_models(pool):
 def test_an_expected_error_of_a_call_is_raised_with_its_own_text(pool):
     """Ray would add to it."""
     made, _ = pool()
-    with pytest.raises(UsageFault, match=r"^13 is no number$"):
+    with pytest.raises(BadInput, match=r"^13 is no number$"):
         list(made.map(Doubled, (), [{"n": 13}]))
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-from scoregate.cli.batch import texts_in
+from scoregate.runs.plan import texts_in
 from service.web.openapi import tree
 
 ANYWHERE = {"200", "400", "408", "413", "500", "503"}

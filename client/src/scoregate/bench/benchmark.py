@@ -19,14 +19,15 @@ import numpy as np
 import scoregate
 from scoregate.bench.answers import Answer, Answers, Found, Item, Reading, in_file, in_lines
 from scoregate.bench.pictures import Placed, pictures_of
-from scoregate.cli.batch import plan_of, tell
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
 from scoregate.evaluation.bootstrap import Sample, means, together
 from scoregate.evaluation.outcome import Drawings, caution, compared, interval_of
 from scoregate.records import BadInput
+from scoregate.runs.plan import Scoring, plan_of
 from scoregate.runs.results import Results
-from scoregate.runs.scoring import Part, score
+from scoregate.runs.scoring import Part, scored_rows
+from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import CONCURRENCY, ORIENT, setting, whole
 
 PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one
@@ -241,20 +242,21 @@ def scored(
     client: scoregate.Client,
 ) -> Found:
     """Return the answers about pictures, which are scored; the next run continues their results."""
-    plan = plan_of(
-        client.models(),
-        benchmark.reading.metrics,
-        settings.options,
+    scoring = Scoring(
+        metrics=benchmark.reading.metrics,
+        options=settings.options,
         explain=True,
         strict=settings.strict,
         orient=settings.orient,
     )
+    plan = plan_of(client.models(), scoring)
     rows, notes = rows_of(benchmark, settings, items, placed)
     file = (settings.out or placed.folder) / f"{benchmark.name}-{name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     with Results(file, plan) as results:
-        sent = score(client, plan, [nullcontext(Part(rows, results))], settings.concurrency, len(rows))
-        tell(results.lines, sent, file, len(results.left_over))
+        part = nullcontext(Part(rows, results))
+        sent = scored_rows(client, plan, [part], settings.concurrency, len(rows))
+        say_summary(Summary.of(results.lines()), sent, file, len(results.left_over))
         found = in_lines(results.lines(), items, benchmark.reading)
     found.notes += notes
     return found

@@ -12,17 +12,17 @@ from scoregate.bench.benchmark import Benchmark, Own, rows_of
 from scoregate.bench.oneig_text import DISTANCE
 from scoregate.bench.pictures import pictures_of
 from scoregate.bench.suite import SuiteEntry
-from scoregate.cli.reproduce import flat
-from scoregate.cli.sheet import bytes_of, data_uri
 from scoregate.data.rows import Row
 from scoregate.report.formats import cell, is_table, printed, spread_columns
 from scoregate.report.html import section, table
 from scoregate.report.page import STYLE
 from scoregate.report.pictures import figure
 from scoregate.report.rows import ReportRow
+from scoregate.report.sheet import bytes_of, data_uri
 from scoregate.runs.lines import Key, Line, key
+from scoregate.runs.reproduction import flat
 from scoregate.runs.results import lines_of
-from scoregate.runs.warnings import kinds_of
+from scoregate.runs.summary import kinds_of
 from scoregate.text import document, number, safe, shown
 
 CAUTION = "caution"  # of a generator's row, which stands below its table

@@ -17,14 +17,14 @@ from scoregate.bench.benchmark import Connect
 from scoregate.bench.data import json_of
 from scoregate.bench.suite import BUILT_IN, Content, SuiteEntry, checked, entries_of, source_of, suite_in
 from scoregate.bench.suite_page import latex_of, page, worst
-from scoregate.cli.batch import plan_of
-from scoregate.cli.reproduce import TOLERANCE, flat
 from scoregate.errors import ScoregateError
 from scoregate.evaluation.outcome import Drawings
 from scoregate.progress import say
 from scoregate.records import BadInput, NoResult
 from scoregate.report.formats import NONE, cell
 from scoregate.runs.manifest import digest_of, is_text, used
+from scoregate.runs.plan import Scoring, plan_of
+from scoregate.runs.reproduction import TOLERANCE, flat
 from scoregate.settings import CONCURRENCY, VERSION, count, finite, setting, settings_in, whole
 
 FORM = 1
@@ -208,7 +208,7 @@ def scored(
             }
             metrics |= dict.fromkeys(entry.benchmark.reading.metrics if folder.exists() else ())
     if metrics:
-        report.facts |= used(served, plan_of(served, [*metrics], {}))
+        report.facts |= used(served, plan_of(served, Scoring(metrics=[*metrics])))
     return report
 
 

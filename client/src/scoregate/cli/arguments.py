@@ -1,7 +1,6 @@
 """What commands share: exit codes and the errors that lead to them, arguments, and the client."""
 
 import argparse
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from functools import partial
@@ -10,10 +9,12 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import scoregate
+from scoregate import settings
 from scoregate.data.tiles import GRID_HELP
 from scoregate.local import NOT_LOADED
+from scoregate.service import Service
 from scoregate.settings import (
-    CONCURRENCY,
+    METRIC,
     ORIENT,
     VERSION,
     json_object,
@@ -32,7 +33,6 @@ INTERRUPTED = 130
 
 LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
 
-METRIC = "vqascore"
 PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
 
@@ -179,6 +179,19 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare options of metrics, and the rotation of pictures."""
+    add_values(parser)
+    parser.add_argument(
+        "--orient",
+        choices=ORIENT,
+        help="rotate pictures as their EXIF data says, or not (default: as the service is set)",
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="a score that the service warns about is an error"
+    )
+
+
+def add_values(parser: argparse.ArgumentParser) -> None:
+    """Declare options of metrics."""
     parser.add_argument(
         "--option",
         action="append",
@@ -193,14 +206,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="JSON",
         help="options of metrics as JSON, by metric",
     )
-    parser.add_argument(
-        "--orient",
-        choices=ORIENT,
-        help="rotate pictures as their EXIF data says, or not (default: as the service is set)",
-    )
-    parser.add_argument(
-        "--strict", action="store_true", help="a score that the service warns about is an error"
-    )
 
 
 def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
@@ -213,15 +218,15 @@ def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
             more["action"] = "store_true"
         else:
             more |= {"metavar": as_shown.metavar, "type": as_shown.parse, "choices": as_shown.choices}
-            more["default"] = None if required else each.default
-            if as_shown.several and more["default"] is not None:
-                more["default"] = [*more["default"]]  # argparse appends to a copy
+            more["default"] = None if required or as_shown.several else each.default
             more |= {"action": "append"} if as_shown.several else {}
         to: Any = parser
         if name := as_shown.excludes:
             to = groups[name] = groups.get(name) or parser.add_mutually_exclusive_group()
-        if as_shown.nargs:
-            to.add_argument(each.name, nargs=as_shown.nargs, **more)
+        elif name := as_shown.group:
+            to = groups[name] = groups.get(name) or parser.add_argument_group(name)
+        if as_shown.positional:
+            to.add_argument(each.name, **more | ({"nargs": as_shown.nargs} if as_shown.nargs else {}))
         else:
             flags = as_shown.flags or [f"--{each.name.replace('_', '-')}"]
             to.add_argument(*flags, dest=each.name, required=required, **more)
@@ -229,8 +234,11 @@ def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
 
 def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     """Return the settings of the arguments that `add_settings` declared; *more* are of other fields."""
-    given = {each.name: getattr(arguments, each.name) for each, _ in shown_fields(kind)}
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    values: dict[str, Any] = {}
+    for each, _ in shown_fields(kind):
+        value = getattr(arguments, each.name)
+        if value is not None:
+            values[each.name] = tuple(value) if isinstance(value, list) else value
     return kind(**values | more)
 
 
@@ -242,7 +250,7 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
 def add_concurrency(parser: argparse.ArgumentParser) -> None:
     """Declare how many requests are sent concurrently."""
     what = "requests at the same time (default %(default)s)"
-    parser.add_argument("--concurrency", type=whole, default=CONCURRENCY, metavar="N", help=what)
+    parser.add_argument("--concurrency", type=whole, default=settings.CONCURRENCY, metavar="N", help=what)
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -255,27 +263,16 @@ def metrics_of(arguments: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys(arguments.metrics or [METRIC]))
 
 
+def service_of(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> Service:
+    """Return the service that the arguments name, or the models in its place."""
+    names = ("base_url", "api_key", "local", "strict")
+    given = {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
+    return Service(timeout_s=getattr(arguments, "timeout", timeout_s), **given)
+
+
 def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **more: Any) -> scoregate.Client:
     """Return a client of the service, a context manager; one in this process if models are named for it."""
-    given = vars(arguments)
-    more.setdefault("strict", given.get("strict", False))
-    timeout_s = given.get("timeout", timeout_s)
-    try:
-        if names := local_names(given):
-            return scoregate.load(*names, timeout_s=timeout_s, **more)
-        return scoregate.Client(
-            given.get("base_url"), api_key=given.get("api_key"), timeout_s=timeout_s, **more
-        )
-    except (ValueError, ImportError) as exc:  # the address is not valid, or the server is not installed
-        raise UsageFault(str(exc)) from exc
-
-
-def local_names(given: Mapping[str, Any]) -> list[str]:
-    """Return the models to load in this process; none if the arguments name a service."""
-    service = [f"--{name}".replace("_", "-") for name in ("base_url", "api_key") if name in given]
-    if service and "local" in given:
-        raise UsageFault(f"--local and {service[0]}: models of this process have no address and no key")
-    return given.get("local") or ([] if service else os.environ.get("SCOREGATE_LOCAL", "").split())
+    return service_of(arguments, timeout_s).client(**more)
 
 
 def check_plot(path: Path) -> None:

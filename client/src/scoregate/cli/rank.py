@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import scoregate
-from scoregate.cli.arguments import METRIC, NO_SCORE, OK, add_options, connected, options_of
+from scoregate.cli.arguments import NO_SCORE, OK, add_options, connected, options_of
 from scoregate.cli.score import read_pictures
 from scoregate.cli.warnings import warn
 from scoregate.records import NoResult
-from scoregate.settings import finite, whole
+from scoregate.settings import METRIC, finite, whole
 from scoregate.text import number, shown, table
 
 OF_A_PICTURE = re.compile(r"/images/(\d+)")

@@ -1,14 +1,13 @@
 """A line of a result of `scoregate batch`: one row of the data set, its scores and its errors."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
 from scoregate.answers import is_number
 from scoregate.data.columns import is_column
-from scoregate.data.rows import Row, dumped_options
+from scoregate.data.rows import dumped_options
 from scoregate.notices import Notice
 from scoregate.records import BadInput
 
@@ -18,101 +17,6 @@ FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
 OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
 LISTS = ("warnings", "lower_is_better", "own_metrics")
 UNREADABLE = "unreadable_row"
-ANY_MODELS = "--allow-model-change"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """
-    The parameters of a run.  Results of another plan cannot be reused.
-
-    Attributes:
-        uses: the further columns of pictures that its metrics use.
-        lower: the metrics whose lower scores are better.
-        any_models: reuse lines of other models.
-        strict: do not reuse lines with warnings.
-        orient: how pictures are rotated; None: as the service is set.
-        max_bytes: of a file that the service takes; None if it does not say.
-        mixed: rows may have metrics of their own, so that an answer has the models of some.
-    """
-
-    metrics: Sequence[str]
-    models: Mapping[str, str]  # what may give the scores: `id@revision` by configured name
-    options: Mapping[str, Any]
-    explain: bool = False
-    uses: Sequence[str] = ()
-    lower: Sequence[str] = ()
-    any_models: bool = False
-    strict: bool = False
-    orient: str | None = None
-    max_bytes: int | None = None
-    mixed: bool = False
-
-    def check(self, line: Line, place: str) -> None:
-        """Raise `BadInput` if *line*, at *place*, is of another plan: its scores are not comparable."""
-        found: Line = {"metrics": sorted({*line["scores"], *line["errors"]})}
-        own = [name for name in line.get("own_metrics", ()) if name in self.metrics]
-        wanted: Line = {"metrics": sorted(own or self.metrics)}
-        found["options"], wanted["options"] = line.get("options", {}), dict(self.options)
-        found["orient"], wanted["orient"] = line.get("orient"), self.orient
-        if line["scores"] and not self.any_models and self.has_others(line.get("models", {})):
-            found["models"], wanted["models"] = line.get("models", {}), dict(self.models)
-        for what in found:
-            if found[what] != wanted[what]:
-                held, now = json.dumps(found[what]), json.dumps(wanted[what])
-                raise BadInput(
-                    f"{place} was scored with the {what} {held}, now they are {now}: name another file"
-                    + f", or give {ANY_MODELS}" * (what == "models")
-                )
-
-    def has_others(self, models: Mapping[str, str]) -> bool:
-        """Return True if *models*, of an answer, are not those of the plan."""
-        if not self.mixed:
-            return models != self.models
-        return any(self.models.get(name) != label for name, label in models.items())
-
-    def covers(self, line: Line) -> bool:
-        """Return True if *line* has all that the plan requires."""
-        return not (line["errors"] or self.refuses(line)) and (not self.explain or "details" in line)
-
-    def refuses(self, line: Line) -> bool:
-        """Return True if the scores of *line* do not count, for what the service warned about."""
-        return self.strict and bool(line.get("warnings"))
-
-
-def line(
-    plan: Plan,
-    row: Row,
-    sha256: str | None,
-    scores: Line,
-    errors: Line,
-    details: Line | None = None,
-    models: Mapping[str, str] | None = None,
-    warnings: Iterable[Line] = (),
-    question_sets: Mapping[str, str] | None = None,
-) -> Line:
-    """Return the line of a row; *models* are those that gave the scores."""
-    content = {
-        "row": row.number,
-        "image": row.image,
-        "prompt": row.prompt,
-        "sha256": sha256,
-        "scores": scores,
-        "errors": errors,
-        "models": dict(models or {}),
-    }
-    more = {
-        "options": dict(plan.options),
-        "own_options": dict(row.options),
-        "own_metrics": list(row.metrics),
-        "question_sets": dict(question_sets or {}),
-        "columns": finite(row.columns),
-        "details": dict(details or {}),
-        "warnings": list(warnings),
-        "lower_is_better": list(plan.lower),
-        "orient": plan.orient,
-    }
-    return content | {name: value for name, value in more.items() if value}
 
 
 def finite(columns: Mapping[str, Any]) -> Line:
@@ -122,17 +26,6 @@ def finite(columns: Mapping[str, Any]) -> Line:
         return None if isinstance(cell, float) and not isfinite(cell) else cell
 
     return {name: [*map(one, v)] if isinstance(v, list) else one(v) for name, v in columns.items()}
-
-
-def unreadable(plan: Plan, row: Row, why: str) -> Line:
-    """Return the line of a row that was not sent."""
-    return without_scores(plan, row, UNREADABLE, why)
-
-
-def without_scores(plan: Plan, row: Row, code: str, detail: str) -> Line:
-    """Return a line with the same error under every metric."""
-    error = {"code": code, "detail": detail}
-    return line(plan, row, None, {}, dict.fromkeys(row.metrics or plan.metrics, error))
 
 
 def is_unreadable(line: Line) -> bool:

@@ -17,14 +17,16 @@ import scoregate
 from scoregate.answers import is_number
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
+from scoregate.data.source import DataSource
 from scoregate.records import BadInput, check_regular
-from scoregate.runs.lines import Line, Plan
+from scoregate.runs.lines import Line
+from scoregate.runs.plan import Plan
 from scoregate.runs.results import Results
 from scoregate.settings import VERSION
 from scoregate.text import shown
 
 FORM = 1
-NAMES = (  # arguments that say how a data set is read, most of them fields of `Dataset`
+NAMES = (  # settings that say how a data set is read
     "image_column",
     "prompt_column",
     "frames_column",
@@ -67,7 +69,7 @@ class Manifest(AbstractContextManager["Manifest"]):
     The manifest of one run; its exit adds the run to those of the file, also after an exception.
 
     Args:
-        given: the arguments of `NAMES`, and `sweep`.
+        source: the settings that *dataset* is read by.
 
     Attributes:
         asked: scored rows; *cached* is the number of them without a model call.
@@ -78,12 +80,12 @@ class Manifest(AbstractContextManager["Manifest"]):
     """
 
     def __init__(
-        self, dataset: Dataset, given: Mapping[str, Any], results: Results, served: Mapping[str, Any]
+        self, dataset: Dataset, source: DataSource, results: Results, served: Mapping[str, Any]
     ) -> None:
         self._path = beside(results.out)
         self._runs = runs_of(results.out)
         self._began, self.begun_s = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
-        self._head = head_of(dataset, given, results)
+        self._head = head_of(dataset, source, results)
         self._used = used(served, results.plan)
         self._sets = results.sets = dict(sets_of(results.out))
         self.asked = self.cached = 0
@@ -109,7 +111,7 @@ class Manifest(AbstractContextManager["Manifest"]):
         os.replace(written, self._path)
 
 
-def head_of(dataset: Dataset, given: Mapping[str, Any], results: Results) -> dict[str, Any]:
+def head_of(dataset: Dataset, source: DataSource, results: Results) -> dict[str, Any]:
     """
     Return what all runs of a file of results have in common; paths are relative to its folder.
 
@@ -117,7 +119,7 @@ def head_of(dataset: Dataset, given: Mapping[str, Any], results: Results) -> dic
     its picture.
     """
     path = dataset.path.resolve()
-    folder, said = results.out.resolve().parent, {**given, "orient": results.plan.orient}
+    folder, said = results.out.resolve().parent, {**vars(source), "orient": results.plan.orient}
     if said.get("prompts"):
         said["prompts"] = os.path.relpath(said["prompts"], folder)
     return {
@@ -127,7 +129,7 @@ def head_of(dataset: Dataset, given: Mapping[str, Any], results: Results) -> dic
             **({"sha256": digest_of(path)} if path.is_file() and not dataset.shards else {}),
             **{name: said[name] for name in (*NAMES, "orient") if said.get(name)},
             "sweep": [
-                f"{name}={os.path.relpath(file, folder)}" for name, _, file in map(parted, said["sweep"])
+                f"{name}={os.path.relpath(file, folder)}" for name, _, file in map(parted, source.sweep)
             ],
         },
         "results": results.out.name,
@@ -192,6 +194,16 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not (isinstance(content, dict) and content.get("manifest") == FORM and is_manifest(content)):
         raise BadInput(f"{path}: this is no manifest of `scoregate batch` or `report`")
     return content
+
+
+def source_in(path: Path, content: Mapping[str, Any]) -> DataSource:
+    """Return the data set of a manifest, with the content of its file at *path*."""
+    folder, said = path.resolve().parent, content["dataset"]
+    given = {name: said[name] for name in NAMES if said.get(name) is not None}
+    if "prompts" in given:
+        given["prompts"] = folder / given["prompts"]
+    sweep = [f"{name}={folder / file}" for name, _, file in map(parted, said.get("sweep", ()))]
+    return DataSource(dataset=folder / said["path"], sweep=sweep, **given)
 
 
 def is_manifest(content: Mapping[str, Any]) -> bool:

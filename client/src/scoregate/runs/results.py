@@ -18,18 +18,8 @@ from scoregate.data.rows import RELATED, Row, digest
 from scoregate.data.shards import stem
 from scoregate.records import BadInput, check_regular
 from scoregate.resume import is_torn
-from scoregate.runs.lines import (
-    Key,
-    Line,
-    Plan,
-    dumped,
-    finite,
-    is_unreadable,
-    key,
-    loaded,
-    unreadable,
-    without_scores,
-)
+from scoregate.runs.lines import Key, Line, dumped, finite, is_unreadable, key, loaded
+from scoregate.runs.plan import Plan
 from scoregate.runs.tables import WRITERS, read_lines
 
 KINDS = (".jsonl", *WRITERS)
@@ -253,14 +243,13 @@ def take(results: Results, row: Row) -> None:
     """Add the row's line to *results*; a picture that is no longer readable keeps its scores."""
     start = results.held.get(row.key)
     known = None if start is None else results.line(start)
+    plan = results.plan
     if row.fault:
-        results.add(row, unreadable(results.plan, row, row.fault))
+        results.add(row, plan.unreadable(row, row.fault))
     elif known is None:
-        results.add(
-            row, without_scores(results.plan, row, NOT_SCORED, "the results hold no line of this row")
-        )
+        results.add(row, plan.without_scores(row, NOT_SCORED, "the results hold no line of this row"))
     elif (sha256 := known["sha256"]) and sha256 not in (digests(row) or {sha256}):
-        results.add(row, without_scores(results.plan, row, CHANGED, "the results are about another picture"))
+        results.add(row, plan.without_scores(row, CHANGED, "the results are about another picture"))
     else:
         results.keep(row, known)
 

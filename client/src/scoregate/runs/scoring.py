@@ -11,8 +11,8 @@ from scoregate.data.rows import Row, digest, kind_of
 from scoregate.many import change_of
 from scoregate.progress import Progress
 from scoregate.records import BadInput
-from scoregate.runs.lines import ANY_MODELS, Plan, line, unreadable
 from scoregate.runs.manifest import keep_sets
+from scoregate.runs.plan import ANY_MODELS, Plan
 from scoregate.runs.results import Results
 
 ITEMS = 16  # of a request; the pictures of several requests are in memory
@@ -44,7 +44,7 @@ class End(NamedTuple):
 Sent = deque[Request | End]
 
 
-def score(
+def scored_rows(
     client: scoregate.Client,
     plan: Plan,
     parts: Iterable[AbstractContextManager[Part]],
@@ -133,7 +133,7 @@ def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Ro
         if not why and (other := no_picture(files, related) or too_large(files, related, plan)):
             why = f"{row.place}: {other}"
         if why:
-            results.add(row, unreadable(plan, row, why))
+            results.add(row, plan.unreadable(row, why))
             progress.step(failed=True, resumed=True)
             continue
         references, source = related.get("references", []), related.get("source", [])
@@ -205,4 +205,4 @@ def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> N
     earlier = [each for each in known.get("warnings", []) if each not in noted]
     if known.get("scores") and not answer.scores:
         models = known.get("models", {})
-    results.add(row, line(plan, row, sha256, scores, errors, details, models, [*earlier, *noted], sets))
+    results.add(row, plan.line(row, sha256, scores, errors, details, models, [*earlier, *noted], sets))

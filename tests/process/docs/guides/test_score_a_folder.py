@@ -53,3 +53,15 @@ def test_the_program_continues_from_its_file(folder, capsys):
     assert ["presence.jpg", "count.png", "missing.png"] == [line.split()[0] for line in first.splitlines()]
     assert first == capsys.readouterr().out
     assert results == (folder / "results.jsonl").read_text("utf-8")
+
+
+def test_the_data_set_is_scored_from_a_program(folder, capsys):
+    """Into the file of the command, which then has nothing to score but the row that failed."""
+    runpy.run_path(str(folder / "score_table.py"))
+    first, *shown = capsys.readouterr().out.splitlines()
+    [(_, command)] = fences(PAGE, "sh")
+    main(shlex.split(command)[1:])
+
+    assert "2 of 3 rows have all scores" == first
+    assert ["presence.jpg", "count.png", "missing.png"] == [line.split()[0] for line in shown]
+    assert "0 were requested in this run" in capsys.readouterr().err

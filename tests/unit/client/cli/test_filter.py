@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.cli.filter import condition, passes
 from scoregate.data.datasets import Dataset
+from scoregate.runs.filter import condition, passes
 from tests.support.pictures import png
 from tests.support.shards import pairs, tar_of
 from tests.unit.client.cli.served import Numbered, Service, metric

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.cli import batch
-from scoregate.runs import manifest, scoring
+from scoregate.runs import batch, manifest, scoring
 from scoregate.runs.results import lines_of
 from tests.support.pictures import png
 from tests.support.shards import tar_of

@@ -6,7 +6,7 @@ import io
 import PIL.Image
 import pytest
 
-from scoregate.cli import sheet
+from scoregate.report import sheet
 from tests.support.pictures import png, saved
 
 

@@ -1,16 +1,19 @@
-"""The contact sheet of `scoregate batch --html`: one page without another file, the worst first."""
+"""The contact sheet of a data set: one page without another file, the worst pictures first."""
 
 import base64
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
 from importlib.util import find_spec
 from pathlib import Path
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, kind_of
-from scoregate.runs.lines import Line, Plan
-from scoregate.runs.warnings import Kind, kinds_of
+from scoregate.runs.lines import Line
+from scoregate.runs.plan import Plan
+from scoregate.runs.summary import Kind, kinds_of
+from scoregate.settings import setting, whole
 from scoregate.text import document, number, safe
 
 SIDE = 256  # pixels
@@ -18,7 +21,21 @@ MAX_PIXELS = 100_000_000  # a larger picture is not decoded
 SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
 
 
-def write(path: Path, dataset: Dataset, plan: Plan, lines: Callable[[], Iterator[Line]], limit: int) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """Settings of the page."""
+
+    html: Path | None = setting(
+        "write a page of pictures, the worst first", default=None, metavar="FILE", parse=Path
+    )
+    html_pictures: int = setting(
+        "pictures on that page at most (default %(default)s)", default=500, metavar="N", parse=whole
+    )
+
+
+def write_sheet(
+    path: Path, dataset: Dataset, plan: Plan, lines: Callable[[], Iterator[Line]], limit: int
+) -> None:
     """
     Write a page of the *limit* worst rows by the first metric; those without a score come first.
 

@@ -1,18 +1,19 @@
 """The filter of `scoregate batch`: the names of the rows that pass, and new shards of these samples."""
 
-import argparse
 import os
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from scoregate.cli.arguments import metrics_of
 from scoregate.data.copies import copy_of, copy_samples
 from scoregate.data.datasets import Dataset
+from scoregate.data.tiles import Sheets
 from scoregate.expression import ANY, Condition, fault, names_in
+from scoregate.progress import say
 from scoregate.records import BadInput
 from scoregate.runs.lines import Line
 from scoregate.runs.results import lines_of
+from scoregate.settings import BadSetting, setting
 from scoregate.text import shown
 
 KEPT = "kept.txt"
@@ -20,11 +21,29 @@ MARK = ".filter"  # the file in a folder of new shards that says what their samp
 
 
 def condition(text: str) -> Condition:
-    """Return the filter in an argument.  Raises `argparse.ArgumentTypeError`."""
+    """Return the filter in a text.  Raises `BadSetting`."""
     try:
         return Condition.of(text)
     except ValueError as exc:
-        raise argparse.ArgumentTypeError(f"{text!r}: {exc}") from None
+        raise BadSetting(f"{text!r}: {exc}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Settings of the rows that are kept."""
+
+    filter: Condition | None = setting(
+        f"write the names of the rows that pass to {KEPT}; also >, <= and <; and, or, not",
+        default=None,
+        metavar="'METRIC >= X'",
+        parse=condition,
+    )
+    kept_shards: Path | None = setting(
+        "write new shards of the samples that pass --filter; OUT is a folder",
+        default=None,
+        metavar="FOLDER",
+        parse=Path,
+    )
 
 
 def passes(line: Line, wanted: Condition) -> bool:
@@ -38,42 +57,30 @@ def passes(line: Line, wanted: Condition) -> bool:
     return not line["errors"] and wanted.holds(known) is True
 
 
-def add_filter(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the filter."""
-    add = parser.add_argument
-    add(
-        "--filter",
-        type=condition,
-        metavar="'METRIC >= X'",
-        help=f"write the names of the rows that pass to {KEPT}; also >, <= and <; and, or, not",
-    )
-    add(
-        "--kept-shards",
-        type=Path,
-        metavar="FOLDER",
-        help="write new shards of the samples that pass --filter; OUT is a folder",
-    )
+def check_filter(filter: Filter, dataset: Dataset, metrics: Sequence[str], results: Path | None) -> None:
+    """
+    Raise `BadInput` if the filter could not be applied.
 
-
-def check_filter(arguments: argparse.Namespace, dataset: Dataset, *, in_folder: bool) -> None:
-    """Raise `BadInput` if the filter could not be applied to the results."""
-    wanted, folder = arguments.filter, arguments.kept_shards
-    for name in names_in(wanted.tree) if wanted else ():
-        if name.name not in metrics_of(arguments):
-            unscored = fault(name.column, f"{name.name} is not scored, see --metric")
-            raise BadInput(f"--filter {wanted.text}: {unscored}")
+    Args:
+        metrics: that are scored.
+        results: the folder of results; None of one file.
+    """
+    wanted, folder = filter.filter, filter.kept_shards
+    if wanted and (others := [name for name in names_in(wanted.tree) if name.name not in metrics]):
+        unscored = fault(others[0].column, f"{others[0].name} is not scored, see --metric")
+        raise BadInput(f"--filter {wanted.text}: {unscored}")
     if not folder:
         return
-    if not (wanted and in_folder):
+    if not (wanted and results):
         raise BadInput("--kept-shards needs --filter, and shards with a folder as OUT")
-    if dataset.matrix or dataset.sweeps or arguments.grid:
+    if dataset.matrix or dataset.sweeps or isinstance(dataset, Sheets):
         raise BadInput("--kept-shards: with --matrix, --sweep and --grid a sample has several scores")
     if not folder.parent.is_dir() or (folder.exists() and not folder.is_dir()):
         raise BadInput(f"{folder}: this cannot be a folder of shards")
-    taken = {folder.resolve(), arguments.out.resolve()}
+    taken = {folder.resolve(), results.resolve()}
     if len(taken) < 2 or taken & {shard.resolve().parent for shard in dataset.shards}:
         raise BadInput(f"{folder}: the new shards would lie among others: name another folder")
-    check_mark(folder, mark_of(wanted, arguments.out, folder))
+    check_mark(folder, mark_of(wanted, results, folder))
 
 
 def mark_of(wanted: Condition, results: Path, folder: Path) -> str:
@@ -101,7 +108,7 @@ def write_kept(file: Path, wanted: Condition, lines: Iterable[Line]) -> None:
                 names.write(f"{shown(line['image'])}\n")
     os.replace(written, file)
     more = f", and {failed} with errors are not" if failed else ""
-    print(shown(f"{kept} of {rows} rows are kept by {wanted.text}{more}: {file}"), file=sys.stderr)
+    say(f"{kept} of {rows} rows are kept by {wanted.text}{more}: {file}")
 
 
 def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping[Path, Path]) -> bool:
@@ -128,9 +135,9 @@ def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping
             except OSError:
                 raise
             except Exception as exc:  # as of reading a shard; also types that Parquet does not have
-                print(shown(f"the samples of {shard} cannot be copied: {exc}"), file=sys.stderr)
+                say(f"the samples of {shard} cannot be copied: {exc}")
                 complete = False
         else:
             copy.unlink(missing_ok=True)
-    print(shown(f"the samples that pass are in {folder}"), file=sys.stderr)
+    say(f"the samples that pass are in {folder}")
     return complete

@@ -1,6 +1,5 @@
 """Processes of a Ray cluster that each load the models of a command, and take rows of Ray Data."""
 
-import argparse
 import asyncio
 import os
 import pickle
@@ -12,19 +11,61 @@ from importlib import import_module
 from pathlib import Path
 from socket import gethostname
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import scoregate
-from scoregate.cli.arguments import UsageFault, local_names
 from scoregate.local import server
 from scoregate.progress import say
 from scoregate.records import BadInput, NoResult
+from scoregate.service import Service
+from scoregate.settings import BadSetting, setting
 
 ATTEMPTS = 4  # of a shard in a run
 KEPT = "what is finished is kept, and the same command goes on from there"
+GROUP = "a cluster"  # of settings
 STORE = "SCOREGATE_CACHE__QUESTIONS"
 EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
+
+
+def span(text: str) -> tuple[int, int]:
+    """Return the least and the greatest number in `N` or `LOW:HIGH`."""
+    low, _, high = text.partition(":")
+    found = int(low), int(high or low)
+    if not 1 <= found[0] <= found[1]:
+        raise BadSetting("a number from 1, or two such as 1:64")
+    return found
+
+
+def amount(text: str) -> float:
+    """Return a finite number from 0."""
+    value = float(text)
+    if not 0 <= value < 10_000:
+        raise BadSetting("a number from 0")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayCluster:
+    """Settings of a Ray cluster, each of whose processes loads the models."""
+
+    ray: str | None = setting(
+        "score shards on a Ray cluster: HOST:PORT, auto, or local",
+        default=None,
+        metavar="ADDRESS",
+        group=GROUP,
+    )
+    actors: tuple[int, int] | None = setting(
+        "processes that load the models (default: one for each GPU)",
+        default=None,
+        metavar="N|LOW:HIGH",
+        parse=span,
+        group=GROUP,
+    )
+    actor_gpus: float | None = setting(
+        "GPUs of each (default: 1, or 0 without any)", default=None, metavar="X", parse=amount, group=GROUP
+    )
 
 
 @dataclass(frozen=True)
@@ -87,7 +128,7 @@ def own_store(names: Sequence[str], files: Sequence[Path]) -> Iterator[None]:
     try:
         exchanged = import_module("service.process.exchange").exchanged
         for file in files:
-            given = argparse.Namespace(direction="import", file=file, format="jsonl", only="")
+            given = SimpleNamespace(direction="import", file=file, format="jsonl", only="")
             done = asyncio.run(exchanged(settings_for(names, (), ""), given))
             if done["refused"]:
                 raise BadInput(f"{file}: {done['refused']} question sets are not valid: see the log")
@@ -103,7 +144,7 @@ _folders: list[TemporaryDirectory[str]] = []  # of this process, until its end
 
 
 ERROR = "error"  # the column of an error of a call
-EXPECTED = (BadInput, NoResult, UsageFault, scoregate.ScoregateError, OSError)
+EXPECTED = (BadInput, NoResult, scoregate.ScoregateError, OSError)
 
 
 def with_errors(call: Callable[..., dict[str, list[Any]]]) -> Callable[..., dict[str, list[Any]]]:
@@ -134,13 +175,13 @@ class Pool:
         data: the module `ray.data`, connected.
     """
 
-    def __init__(self, data: Any, arguments: argparse.Namespace) -> None:
+    def __init__(self, data: Any, cluster: RayCluster) -> None:
         ray = import_module("ray")
         self._data, self._errors = data, ray.exceptions
         there = int(ray.cluster_resources().get("GPU", 0))
-        gpus = min(there, 1) if arguments.actor_gpus is None else arguments.actor_gpus
+        gpus = min(there, 1) if cluster.actor_gpus is None else cluster.actor_gpus
         environment = {name: value for name, value in os.environ.items() if name.startswith("SCOREGATE_")}
-        self._sizes = arguments.actors or (max(there, 1),) * 2
+        self._sizes = cluster.actors or (max(there, 1),) * 2
         self._needs = {"num_gpus": gpus or None, "runtime_env": {"env_vars": environment}}
 
     def map(
@@ -202,21 +243,21 @@ def attempt(run: str, shard: Path, file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def joined(arguments: argparse.Namespace) -> Iterator[Pool]:
+def joined(cluster: RayCluster) -> Iterator[Pool]:
     """
-    Join or start the cluster that the arguments name.
+    Join or start a cluster.
 
     Raises:
         BadInput: a package is missing, no models are named, or the cluster cannot be joined.
         ServiceConnectionError: there is no cluster at the address.
     """
     try:
-        gate, cluster = server(), import_module("service.serving.ray.cluster")
+        gate, serving = server(), import_module("service.serving.ray.cluster")
     except ImportError as exc:
         raise BadInput(str(exc)) from exc
     with ExitStack() as stack:
         try:
-            stack.enter_context(cluster.connected(arguments.ray))
+            stack.enter_context(serving.connected(cluster.ray))
             data = import_module("ray.data")  # after the environment of Ray was set
         except gate.FAULTS as exc:
             text = str(exc).replace("runtime.address", "--ray")
@@ -225,12 +266,12 @@ def joined(arguments: argparse.Namespace) -> Iterator[Pool]:
             raise BadInput(EXTRA.format("Ray") if "needs Ray" in text else text) from exc
         except ImportError as exc:
             raise BadInput(EXTRA.format(exc.name)) from exc
-        yield Pool(data, arguments)
+        yield Pool(data, cluster)
 
 
-def place_of(arguments: argparse.Namespace) -> Place:
-    """Return where processes of the cluster work.  Raises `BadInput` if the arguments name no models."""
-    names = local_names(vars(arguments))
+def place_of(service: Service) -> Place:
+    """Return where processes of the cluster work.  Raises `BadInput` if the service is none of their own."""
+    names = service.models
     if not names:
         raise BadInput("--ray needs --local NAME: each process of the cluster loads these models")
     return Place(Path.cwd(), names, uuid4().hex)

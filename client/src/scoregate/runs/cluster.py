@@ -5,7 +5,6 @@ So a shard's file is written by the code of one process, whole or not at all, an
 object store.  Question sets are written before, once for each distinct prompt of the data set.
 """
 
-import argparse
 import json
 import pickle
 from collections import Counter
@@ -20,8 +19,6 @@ from socket import gethostname
 from typing import Any, Protocol
 
 import scoregate
-from scoregate.cli.arguments import connected, metrics_of, options_of
-from scoregate.cli.pool import Place, Pool, attempt, joined, place_of, with_errors
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import dumped_options
@@ -29,78 +26,59 @@ from scoregate.local import server
 from scoregate.progress import say
 from scoregate.records import BadInput
 from scoregate.runs.manifest import content_of
+from scoregate.runs.plan import Scoring
+from scoregate.runs.pool import Place, Pool, RayCluster, attempt, joined, place_of, with_errors
 from scoregate.runs.results import files_of, journal_of
+from scoregate.service import Service
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    add = parser.add_argument_group("a cluster").add_argument
-    add("--ray", metavar="ADDRESS", help="score shards on a Ray cluster: HOST:PORT, auto, or local")
-    add(
-        "--actors",
-        type=span,
-        metavar="N|LOW:HIGH",
-        help="processes that load the models (default: one for each GPU)",
-    )
-    add("--actor-gpus", type=amount, metavar="X", help="GPUs of each (default: 1, or 0 without any)")
-
-
-def span(text: str) -> tuple[int, int]:
-    """Return the least and the greatest number in `N` or `LOW:HIGH`."""
-    low, _, high = text.partition(":")
-    found = int(low), int(high or low)
-    if not 1 <= found[0] <= found[1]:
-        raise argparse.ArgumentTypeError("a number from 1, or two such as 1:64")
-    return found
-
-
-def amount(text: str) -> float:
-    """Return a finite number from 0."""
-    value = float(text)
-    if not 0 <= value < 10_000:
-        raise argparse.ArgumentTypeError("a number from 0")
-    return value
-
-
-class Session(Protocol):
-    """Models that score a shard into a file, see `scoregate.cli.batch.Session`."""
+class ShardScorer(Protocol):
+    """Models that score a shard into a file, see `scoregate.runs.batch.Session`."""
 
     def finish(self, shard: Path, file: Path, *, retry: bool) -> tuple[int, Any]: ...
 
 
-Opening = Callable[[argparse.Namespace, Dataset], AbstractContextManager[Session]]
+Opened = Callable[[], AbstractContextManager[ShardScorer]]
 
 
-def score_shards(
-    arguments: argparse.Namespace, dataset: Dataset, folder: Path, opened: Opening
+def score_on_cluster(
+    cluster: RayCluster,
+    scoring: Scoring,
+    dataset: Dataset,
+    service: Service,
+    opened: Opened,
+    folder: Path,
+    *,
+    retry: bool,
 ) -> tuple[dict[Path, Path], int, list[Any]]:
     """
     Score shards into *folder* on a cluster; files that are there are checked first.
 
     Args:
+        service: the models that each process loads.
         opened: makes a session in a process of the cluster.
+        retry: score the rows with errors of finished shards again.
 
     Returns:
         The shard of each file, the number of scored rows, and the summary of each shard, which the process
         that scored it made: a billion lines are not read again in one process.
 
     Raises:
-        BadInput: see `joined` and `Session.finish`; also if the nodes do not share the folders.
+        BadInput: see `joined` and `ShardScorer.finish`; also if the nodes do not share the folders.
         NoResult: a shard ended several processes.
     """
-    place, files, asked = place_of(arguments), files_of(dataset.shards, folder), 0
-    left = {file for file in files if arguments.retry or not file.exists() or journal_of(file).exists()}
+    place, files, asked = place_of(service), files_of(dataset.shards, folder), 0
+    left = {file for file in files if retry or not file.exists() or journal_of(file).exists()}
     if left:
         dataset.check_samples()
         folder.mkdir(exist_ok=True)
     first = sorted(files, key=left.__contains__)
     rows = [{"shard": str(files[file]), "file": str(file)} for file in first]
-    given, summaries = (opened, arguments, dataset), list[Any]()
-    with joined(arguments) as pool:
-        sets = write_sets(
-            pool, place, arguments, dataset, [files[file] for file in first if file in left], folder
-        )
-        for number, row in enumerate(pool.map(ShardActor, (place, sets, *given), rows), 1):
+    summaries = list[Any]()
+    with joined(cluster) as pool:
+        unscored = [files[file] for file in first if file in left]
+        sets = write_sets(pool, place, scoring, service, dataset, unscored, folder)
+        for number, row in enumerate(pool.map(ShardActor, (place, sets, opened, retry), rows), 1):
             asked += int(row["asked"])
             summaries.append(pickle.loads(row["summary"]))
             if row["whole"] and not Path(row["file"]).exists():
@@ -116,23 +94,15 @@ def score_shards(
 class ShardActor:
     """Scores shards.  The first call loads the models, so that an error keeps its type."""
 
-    def __init__(
-        self,
-        place: Place,
-        sets: Sequence[Path],
-        opened: Opening,
-        arguments: argparse.Namespace,
-        dataset: Dataset,
-    ) -> None:
-        self._place, self._sets, self._opened = place, sets, opened
-        self._arguments, self._dataset = arguments, dataset
+    def __init__(self, place: Place, sets: Sequence[Path], opened: Opened, retry: bool) -> None:
+        self._place, self._sets, self._opened, self._retry = place, sets, opened, retry
         self._stack = ExitStack()
 
     @cached_property
-    def session(self) -> Session:
+    def session(self) -> ShardScorer:
         """The models of this process."""
         with self._place.prepared(self._sets):
-            return self._stack.enter_context(self._opened(self._arguments, self._dataset))
+            return self._stack.enter_context(self._opened())
 
     @with_errors
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -141,7 +111,7 @@ class ShardActor:
         session = self.session
         self._place.check(shard, file.parent)
         with attempt(self._place.run, shard, file):
-            asked, summary = session.finish(shard, file, retry=self._arguments.retry)
+            asked, summary = session.finish(shard, file, retry=self._retry)
         return {
             "file": [str(file)],
             "asked": [asked],
@@ -156,7 +126,6 @@ class ShardActor:
 
 QUESTIONS = "questions"  # the folder of their files
 PROMPTS = 32  # of a request
-TIMEOUT_S = 600.0  # of a request
 
 
 @dataclass(frozen=True)
@@ -228,14 +197,14 @@ def prompts_in(
 class QuestionActor:
     """Writes question sets.  The first call loads the models, so that an error keeps its type."""
 
-    def __init__(self, place: Place, sets: Sequence[Path], arguments: argparse.Namespace) -> None:
-        self._place, self._sets, self._arguments = place, sets, arguments
+    def __init__(self, place: Place, sets: Sequence[Path], service: Service) -> None:
+        self._place, self._sets, self._service = place, sets, service
 
     @cached_property
     def client(self) -> scoregate.Client:
         """The models of this process."""
         with self._place.prepared(self._sets):
-            return connected(self._arguments, TIMEOUT_S)
+            return self._service.client()
 
     @with_errors
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -268,7 +237,8 @@ class QuestionActor:
 def write_sets(
     pool: Pool,
     place: Place,
-    arguments: argparse.Namespace,
+    scoring: Scoring,
+    service: Service,
     dataset: Dataset,
     shards: Sequence[Path],
     folder: Path,
@@ -285,7 +255,7 @@ def write_sets(
     Raises:
         BadInput: rows, or metrics, need different sets for one prompt.
     """
-    styles = Styles(place.names, metrics_of(arguments), options_of(arguments))
+    styles = Styles(place.names, scoring.names, scoring.options)
     folder = folder / QUESTIONS
     if shards and styles.asked:
         folder.mkdir(exist_ok=True)
@@ -303,7 +273,7 @@ def write_sets(
                 f"{style}: {len(prompts)} distinct prompts in {sum(prompts.values())} rows,"
                 f" {len(missing)} of them without questions"
             )
-        write_missing(pool, (place, sorted(folder.glob("*.jsonl")), arguments), rows, folder)
+        write_missing(pool, (place, sorted(folder.glob("*.jsonl")), service), rows, folder)
     return sorted(folder.glob("*.jsonl"))
 
 

@@ -1,0 +1,304 @@
+"""A whole data set, scored into a file or a folder that the next run continues."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
+from os import PathLike
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import scoregate
+from scoregate.data.datasets import Dataset
+from scoregate.data.source import DataSource, check_output, dataset_of
+from scoregate.items import names_of
+from scoregate.progress import say
+from scoregate.records import BadInput, NoResult
+from scoregate.runs.filter import KEPT, Filter, check_filter, write_kept, write_shards
+from scoregate.runs.lines import Line
+from scoregate.runs.manifest import Manifest
+from scoregate.runs.plan import Plan, Scoring, check_no_prompt, plan_of, with_options
+from scoregate.runs.pool import RayCluster
+from scoregate.runs.results import KINDS, Results, files_of, journal_of, lines_of, plan_in
+from scoregate.runs.scoring import Part, scored_rows
+from scoregate.runs.summary import Summary
+from scoregate.service import Service
+from scoregate.settings import METRIC, setting, settings_in
+
+TIMEOUT_S = 600.0  # of a request
+
+Opened = Callable[[], AbstractContextManager["Session"]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Scoring, DataSource):
+    """Settings of scoring a data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(RayCluster, Filter, Run):
+    """Settings of scoring a data set into a file or a folder of results."""
+
+    out: Path = setting(f"the results, {', '.join(KINDS)}; of shards a folder", "-o", "--out", parse=Path)
+    retry: bool = setting("score rows with errors again, also in finished shards", default=False)
+
+
+@dataclass(frozen=True)
+class BatchOutcome:
+    """
+    Results of a run.
+
+    Attributes:
+        files: of results, with the shard of each; the data set itself of one file.
+        requested: rows that were sent in this run.
+        left_over: lines of no row of the data set.
+    """
+
+    out: Path
+    dataset: Dataset
+    files: Mapping[Path, Path]
+    requested: int
+    summary: Summary
+    left_over: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row has all its scores."""
+        return not self.summary.incomplete
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the first file."""
+        return plan_in(next(iter(self.files)))
+
+    def lines(self) -> Iterator[Line]:
+        """Yield a line for each row of the data set, in its order."""
+        every = islice(chain.from_iterable(map(lines_of, self.files)), self.summary.rows)
+        if self.out in self.files:
+            return every
+        return ({**line, "row": number} for number, line in enumerate(every, 1))
+
+
+def score(
+    data: str | PathLike[str],
+    out: str | PathLike[str],
+    metrics: Sequence[str] | str = METRIC,
+    *,
+    client: scoregate.Client | None = None,
+    local: Sequence[str] | str = (),
+    **settings: Any,
+) -> BatchOutcome:
+    """
+    Score a data set into *out*, where the next call with the same arguments continues.
+
+    Args:
+        data: a folder, a file or a pattern of shards, as `scoregate batch` takes them.
+        out: a file of `KINDS`; of shards also a folder.
+        client: scores, and stays open; by default a client of the service that the environment names.
+        local: models that are loaded for this run, in place of a service.
+        settings: further fields of `Batch`, such as `prompt_column`, `options`, `explain` and `retry`.
+
+    Raises:
+        BadInput: settings do not go together, or *out* has other scores.
+        NoResult: the samples of a shard cannot be copied, or the processes of a cluster were lost.
+        ScoregateError: a request failed as a whole; what was scored is kept.
+    """
+    if client:
+        settings.setdefault("strict", client.strict)
+    own = {"dataset": Path(data), "out": Path(out), "metrics": names_of(metrics)}
+    batch = settings_in(Batch, own | settings)
+    if client and (local or batch.strict != client.strict):
+        raise BadInput("a client has its own models, and is strict or not by itself")
+    service = Service(local=names_of(local), timeout_s=TIMEOUT_S, strict=batch.strict)
+    outcome = score_batch(batch, service, client)
+    if not write_filtered(batch, outcome):
+        raise NoResult(f"a shard was not copied to {batch.kept_shards}")
+    return outcome
+
+
+def score_batch(
+    batch: Batch, service: Service, client: scoregate.Client | None = None, page: Path | None = None
+) -> BatchOutcome:
+    """
+    Score a data set as `score`, without its filter.
+
+    Args:
+        client: in place of one of *service*.
+        page: a file that will be written about the results.
+    """
+    dataset, out = dataset_of(batch, batch.names), batch.out
+    check_output(dataset, out, page)
+    in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
+    check_filter(batch, dataset, batch.names, out if in_folder else None)
+    if batch.ray and not in_folder:
+        raise BadInput("--ray: the data set has to be in shards, and the results in a folder")
+    if batch.ray and client:
+        raise BadInput("--ray: each process of the cluster loads its own models, and takes no client")
+    opened = partial(session, batch, dataset, service, client)
+    return (into_folder if in_folder else into_file)(batch, dataset, service, opened)
+
+
+def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
+    """Write what passes the filter, if there is one; return False if a shard could not be copied."""
+    if not batch.filter:
+        return True
+    out, folder = outcome.out, batch.kept_shards
+    write_kept(
+        out / KEPT if out.is_dir() else out.with_name(f"{out.name}.{KEPT}"), batch.filter, outcome.lines()
+    )
+    return not folder or write_shards(folder, batch.filter, out, outcome.files)
+
+
+def into_file(batch: Batch, dataset: Dataset, service: Service, opened: Opened) -> BatchOutcome:
+    """Score a data set into one file."""
+    with scored(opened, batch.out) as (results, dataset, requested):
+        summary, left_over = Summary.of(results.lines()), len(results.left_over)
+    files = {batch.out: dataset.path} if batch.out.exists() else {}  # none without rows
+    return BatchOutcome(batch.out, dataset, files, requested, summary, left_over)
+
+
+def into_folder(batch: Batch, dataset: Dataset, service: Service, opened: Opened) -> BatchOutcome:
+    """Score shards into a folder, here or on a cluster."""
+    if batch.ray:
+        from scoregate.runs.cluster import score_on_cluster
+
+        files, requested, parts = score_on_cluster(
+            batch, batch, dataset, service, opened, batch.out, retry=batch.retry
+        )
+        summary = Summary.merged(parts)
+    else:
+        with opened() as here:
+            files, requested = score_shards(here, batch.out, retry=batch.retry)
+        summary = Summary.of(chain.from_iterable(map(lines_of, files)))
+    return BatchOutcome(batch.out, dataset, files, requested, summary)
+
+
+@contextmanager
+def scored(opened: Opened, file: Path) -> Iterator[tuple[Results, Dataset, int]]:
+    """Score the rows without results; yield the results in *file*, the data set, and their number."""
+    with opened() as here, Results(file, here.plan) as results:
+        with here.part(here.dataset, results) as part:
+            requested = here.score([nullcontext(part)], here.dataset.count())
+        yield results, here.dataset, requested
+
+
+@dataclass
+class Session:
+    """
+    A service or models of this process, and what they score.
+
+    Attributes:
+        settings: which say how the data set is read, and how many requests are concurrent.
+        ended_s: when the last part ended, by the monotonic clock.
+    """
+
+    client: scoregate.Client
+    served: Mapping[str, Any]
+    plan: Plan
+    dataset: Dataset
+    settings: Run
+    ended_s: float = 0.0
+
+    @contextmanager
+    def part(self, dataset: Dataset, results: Results) -> Iterator[Part]:
+        """
+        Yield the rows of *dataset* as a part of a run, which the manifest of the results describes.
+
+        Ctrl-C prints how many rows are kept.
+        """
+        try:
+            with Manifest(dataset, self.settings, results, self.served) as run:
+                yield Part(dataset, results, run.answered)
+                run.begun_s = max(run.begun_s, self.ended_s)  # rows are sent before the last part ends
+            self.ended_s = monotonic()
+        except KeyboardInterrupt:
+            kept = len(results.order) + len(results.left_over)
+            place = results.journal if results.whole else results.out
+            where = f"{kept} rows are kept in {place}, and the same command goes on from there"
+            if kept or not results.whole:
+                say(f"scoregate: interrupted: {where if kept else 'no row was scored yet'}")
+            raise
+
+    @contextmanager
+    def shard(self, shard: Path, file: Path, name: str) -> Iterator[Part]:
+        """Yield the rows of a shard, whose results are *file* when all are there; then print *name*."""
+        dataset = replace(self.dataset, path=shard, part=True)
+        with Results(file, self.plan, whole=True) as results, self.part(dataset, results) as part:
+            yield part
+        say(f"{name}: {file}")
+
+    def is_finished(self, file: Path, *, retry: bool) -> bool:
+        """
+        Return True if *file* has the results of a shard; with *retry*, without an error.
+
+        A file with a journal is of a retry that was interrupted.  What is finished is not scored again.
+
+        Raises:
+            BadInput: the file is something else, or has scores of another plan.
+        """
+        if not file.exists() or journal_of(file).exists():
+            return False
+        check_finished(self.plan, file)
+        return not retry or all(map(self.plan.covers, lines_of(file)))
+
+    def finish(self, shard: Path, file: Path, *, retry: bool) -> tuple[int, Summary]:
+        """Score a shard into *file* unless that is finished; return the number of scored rows, a summary."""
+        finished = self.is_finished(file, retry=retry)
+        asked = 0 if finished else self.score([self.shard(shard, file, str(shard))])
+        return asked, Summary.of(lines_of(file) if file.exists() else ())
+
+    def score(self, parts: Iterable[AbstractContextManager[Part]], count: int | None = None) -> int:
+        """Score the rows without results; return their number."""
+        return scored_rows(self.client, self.plan, parts, self.settings.concurrency, count)
+
+
+@contextmanager
+def session(
+    settings: Run, dataset: Dataset, service: Service, client: scoregate.Client | None = None
+) -> Iterator[Session]:
+    """Yield the session of a client, by default one of *service* that is closed at the end."""
+    with nullcontext(client) if client else service.client() as here:
+        yield session_of(here, settings, dataset)
+
+
+def session_of(client: scoregate.Client, settings: Run, dataset: Dataset) -> Session:
+    """Return the session of *client*."""
+    served = client.models()
+    plan = plan_of(served, settings)
+    plan = replace(plan, mixed=dataset.metrics_column is not None)
+    check_no_prompt(dataset, served["metrics"], plan.metrics)
+    return Session(client, served, plan, with_options(dataset, served, client), settings)
+
+
+def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tuple[dict[Path, Path], int]:
+    """
+    Score each shard into a Parquet file in *folder*; return the shard of each, and the number of scored rows.
+
+    Args:
+        retry: score the rows with errors of finished shards again.
+
+    Raises:
+        BadInput: a file there is something else, or has scores of another plan.
+    """
+    files = files_of(service.dataset.shards, folder)
+    left = {file for file in files if not service.is_finished(file, retry=retry)}
+    if left:
+        service.dataset.check_samples()
+        folder.mkdir(exist_ok=True)
+    parts = (
+        service.shard(shard, file, f"shard {number} of {len(files)}")
+        for number, (file, shard) in enumerate(files.items(), 1)
+        if file in left
+    )
+    asked = service.score(parts)
+    return {file: shard for file, shard in files.items() if file.exists()}, asked  # none without samples
+
+
+def check_finished(plan: Plan, file: Path) -> None:
+    """Raise `BadInput` if *file* is something else than the results of a shard by *plan*."""
+    for line in lines_of(file):
+        plan.check(line, str(file))
+        if line["scores"]:  # with the models, which all its lines have
+            return
