@@ -132,6 +132,7 @@ class Edge:
                 if caller is None:
                     raise Unauthorized
                 scope["state"] |= {"key": caller.name, "caller": caller}
+                caller.check_path(scope["path"])
         if two_lengths:
             raise Malformed("a request must not have both Content-Length and Transfer-Encoding")
         declared = headers.get("content-length", "")

@@ -44,6 +44,7 @@ class Key:
         lanes: lanes that it may use.
         quota: pairs of an item and a metric per minute; None for no limit.
         models: whether it may change models.
+        endpoints: `decide` or `label`, if it may use no other path; None for all paths but labels.
     """
 
     name: str
@@ -51,6 +52,15 @@ class Key:
     lanes: tuple[str, ...] = LANES
     quota: int | None = None
     models: bool = False
+    endpoints: tuple[str, ...] | None = None
+
+    def check_path(self, path: str) -> None:
+        """Raise `Forbidden` if the key may not use a path."""
+        endpoint = endpoint_of(path)
+        allowed = endpoint != "label" if self.endpoints is None else endpoint in self.endpoints
+        if not allowed:
+            named = ", ".join(self.endpoints or ()) or "no labels"
+            raise Forbidden(f"the key {self.name} may not use this path; its endpoints are: {named}")
 
     def lane(self, requested: str | None) -> str:
         """Return the lane of a request.  Raises `Forbidden`."""
@@ -60,6 +70,13 @@ class Key:
             allowed = self.lanes[0]
             raise Forbidden(f"the key {self.name} may not use the lane {requested}; it may use {allowed}")
         return requested
+
+
+def endpoint_of(path: str) -> str:
+    """Return the endpoint of a key's rights that a path belongs to; empty for other paths."""
+    if path in ("/decide", "/policies"):
+        return "decide"
+    return "label" if path.startswith("/decisions/") and path.endswith("/label") else ""
 
 
 ANYONE = Key("", b"")  # if no keys are configured
@@ -72,6 +89,7 @@ class KeyTable(Strict):
     lanes: Annotated[list[Literal["interactive", "bulk"]], Field(min_length=1)] | None = None
     quota: Annotated[int, Field(ge=1, lt=10**12), WHOLE] | None = None
     models: bool = False
+    endpoints: Annotated[list[Literal["decide", "label"]], Field(min_length=1)] | None = None
 
 
 TABLES: TypeAdapter[dict[str, KeyTable]] = TypeAdapter(
@@ -116,6 +134,7 @@ class Keys(tuple[Key, ...]):
                 tuple(lane for lane in LANES if lane in (table.lanes or LANES)),
                 table.quota,
                 table.models,
+                None if table.endpoints is None else tuple(dict.fromkeys(table.endpoints)),
             )
             for name, table in checked.items()
         )

@@ -115,7 +115,7 @@ def documented(
         key: whether the route needs an API key.
     """
     every = {error.status for error in tree()}
-    statuses = (every - NOWHERE if request else ANYWHERE) | ({401} if key else set())
+    statuses = (every - NOWHERE if request else ANYWHERE) | ({401, 403} if key else set())
     responses = problems((statuses | set(also)) - set(never))
     responses[200] = {"headers": sent(200, headers)} | ({"model": answer} if answer else {})
     if lines:

@@ -69,10 +69,15 @@ def fake_service(directory: Path, *, ready: bool = True, **settings: str) -> Ite
 
 @contextmanager
 def locked_service(directory: Path) -> Iterator[FakeService]:
-    """Yield one that takes `KEY`, which has a quota; tests add tables of their own to its file."""
+    """Yield one with a policy that takes `KEY`, which has a quota; tests add tables to its file."""
     keys = directory / "keys.toml"
     keys.write_text(key_table("tests", KEY, f"quota = {QUOTA}"), "utf-8")
-    with fake_service(directory, SCOREGATE_SERVER__API_KEYS_FILE=str(keys)) as running:
+    settings = {
+        "SCOREGATE_SERVER__API_KEYS_FILE": str(keys),
+        "SCOREGATE_POLICIES__SHOW__ACCEPT": "vqascore >= 0.5 and clipscore >= 0",
+        "SCOREGATE_POLICIES__SHOW__RANK_BY": "vqascore",
+    }
+    with fake_service(directory, **settings) as running:
         yield running
 
 

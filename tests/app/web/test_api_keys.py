@@ -34,6 +34,22 @@ async def test_keys_are_asked_for_on_every_route_but_the_probes(serve, tmp_path)
         assert [200, 200] == [(await client.get(path)).status_code for path in ("/livez", "/readyz")]
 
 
+async def test_a_key_for_decisions_opens_nothing_else(serve, tmp_path):
+    """It is 403, on every other path; the probes need no key."""
+    keys = tmp_path / "keys"
+    keys.write_text(key_table("app", SECRET, 'endpoints = ["decide"]'))
+    async with serve(
+        server={"api_keys_file": keys}, policies={"show": {"accept": "vqascore > 0.5"}}
+    ) as client:
+        client.headers["X-API-Key"] = SECRET
+        body = {"policy": "show", "items": [{"image": b64(png()), "prompt": "a cat"}]}
+        assert 200 == (await client.post("/decide", json=body)).status_code
+        assert 200 == (await client.get("/policies")).status_code
+        assert 200 == (await client.get("/readyz")).status_code
+        for path in ("/score", "/health", "/nothing", "/decisions/one/label"):
+            refused(await client.post(path, json=request()), 403, "forbidden")
+
+
 def named(key):
     return {"X-API-Key": key}
 

@@ -27,7 +27,12 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> sche
     """Mend a valid case; one that means to be invalid stays as it is."""
     if case.meta and case.meta.generation.mode.is_positive:
         if isinstance(case.body, dict):
-            special = {"/rank": mended_ranking, "/score": mended_scoring, "/compare": mended_comparison}
+            special = {
+                "/rank": mended_ranking,
+                "/score": mended_scoring,
+                "/compare": mended_comparison,
+                "/decide": mended_decision,
+            }
             mend = special.get(case.operation.path, mended)
             # The part `request` alone: other parts need a filename, and schemathesis gives them none.
             form = "request" in case.body
@@ -44,6 +49,18 @@ def mended_scoring(body: dict[str, Any]) -> dict[str, Any]:
     items, own_id, prompt, image, images, *_ = (asked.pop(name, None) for name in forms)
     short = {"image": image, "id": own_id} if image else {"images": images or [""]}
     return asked | ({"items": items} if items else {"prompt": prompt or THING, **short})
+
+
+def mended_decision(body: dict[str, Any]) -> dict[str, Any]:
+    """A request in one of its three forms, by a policy that there is, with no option but question sets."""
+    asked = mended_scoring(body)
+    for item in asked.get("items") or ():
+        if item.get("options"):
+            item["options"] = {
+                name: {option: value for option, value in options.items() if option == "question_set"}
+                for name, options in item["options"].items()
+            }
+    return asked | {"policy": ["show"] if isinstance(asked.get("policy"), list) else "show"}
 
 
 def mended_ranking(body: dict[str, Any]) -> dict[str, Any]:

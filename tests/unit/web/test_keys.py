@@ -5,13 +5,14 @@ import hashlib
 import os
 import threading
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.errors import LargerThanQuota, QuotaExceeded
+from service.core.errors import Forbidden, LargerThanQuota, QuotaExceeded
 from service.core.settings import SettingsError
 from service.web import keys
 from service.web.keys import Key, KeyFile, Keys, Quotas
@@ -53,6 +54,25 @@ def test_a_table_gives_a_key_its_name_and_its_rights(tmp_path):
     trainer, guest = (keys.of({"authorization": f"Bearer {name}"}) for name in digests)
     assert Key("trainer", bytes.fromhex(digests["trainer"]), ("bulk",), 5, models=True) == trainer
     assert Key("guest", bytes.fromhex(digests["guest"])) == guest
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "allowed"),
+    [
+        (None, {"/score", "/decide", "/policies", "/decisions/one", "/nothing"}),
+        (("decide",), {"/decide", "/policies"}),
+        (("label",), {"/decisions/one/label"}),
+        (("decide", "label"), {"/decide", "/policies", "/decisions/one/label"}),
+    ],
+)
+def test_a_key_of_some_endpoints_may_use_no_other_path(endpoints, allowed):
+    """Without endpoints it may use every path but labels, which have to be named."""
+    paths = {"/score", "/decide", "/policies", "/decisions/one", "/decisions/one/label", "/nothing"}
+    key = Key("app", b"", endpoints=endpoints)
+
+    for path in paths:
+        with nullcontext() if path in allowed else pytest.raises(Forbidden, match="the key app may not"):
+            key.check_path(path)
 
 
 def test_an_error_in_a_table_names_the_key_and_the_field():
