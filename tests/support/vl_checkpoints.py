@@ -55,10 +55,16 @@ def tensors(said: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     return {name: tensor(name, shape) for name, shape in said["tensors"].items()}
 
 
-def hpsv3(directory: Path, **replaced: torch.Tensor) -> Path:
-    """HPSv3 in one file, with the files of its base model."""
-    shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
-    save_file({**tensors(golden("hpsv3")), **replaced}, directory / "HPSv3.safetensors")
+def qwen2_vl(directory: Path) -> Path:
+    """The files of a Qwen2-VL."""
+    return shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
+
+
+def hpsv3(directory: Path, **replaced: torch.Tensor | None) -> Path:
+    """HPSv3 in one file, with the files of its base model; None removes a tensor."""
+    held = {**tensors(golden("hpsv3")), **replaced}
+    kept = {name: each for name, each in held.items() if each is not None}
+    save_file(kept, qwen2_vl(directory) / "HPSv3.safetensors")
     return directory
 
 
@@ -116,3 +122,14 @@ def configure(directory: Path, **values: Any) -> None:
     """Other values in the configuration of the base model."""
     path = directory / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def set_in(directory: Path, section: str, **values: Any) -> None:
+    """Other settings in a section of a VideoAlign; None at all removes it."""
+    path = directory / "model_config.json"
+    said = json.loads(path.read_text())
+    if values:
+        said[section] |= values
+    else:
+        del said[section]
+    path.write_text(json.dumps(said))
