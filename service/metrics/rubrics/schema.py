@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
-from service.core.fields import Strict, few
+from service.core.fields import Strict, Whole, few
 from service.metrics.rubrics.output import MAX_GRADES, Finite, Output
 from service.metrics.rubrics.rubric import MAX_BYTES, MAX_OUTPUTS
 
@@ -22,7 +22,7 @@ class Property(Strict):
     title: Annotation | None = None
     description: Annotation | None = None
     type: Literal["integer", "number", "string"]
-    enum: Annotated[list[int | Annotation], Field(max_length=MAX_GRADES)] | None = None
+    enum: Annotated[list[Whole | Annotation], Field(max_length=MAX_GRADES)] | None = None
     minimum: Finite | None = None
     maximum: Finite | None = None
 
