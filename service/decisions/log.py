@@ -156,7 +156,7 @@ class DecisionLog(DecisionSink):
 
     def _label(self, decision_id: str, good: bool, who: str | None) -> None:
         with self._file.connection as connection:
-            insert = "INSERT INTO labels VALUES (?, NULL, ?, ?, ?)"
+            insert = "INSERT INTO labels VALUES (?, ?, ?, ?)"
             connection.execute(insert, (decision_id, int(good), who, self._clock()))
 
     def _finish(self, records: Sequence[DecisionRecord]) -> None:

@@ -15,7 +15,7 @@ from service.scoring.decide import DecisionRecord
 VERSION = 1  # of the tables, as `PRAGMA user_version`
 
 # `time` is in seconds since 1970; `scores`, `errors` and `models` are JSON objects, `skipped` is a list.
-# A label is of a decision or of a caller's id.  A sample is a row that was drawn for labels.
+# A label may be of a decision in another process' file.  A sample is a row that was drawn for labels.
 TABLES = f"""
 CREATE TABLE IF NOT EXISTS decisions (
     decision_id TEXT PRIMARY KEY, time REAL NOT NULL, request_id TEXT NOT NULL, caller_id TEXT, key_name TEXT,
@@ -25,11 +25,14 @@ CREATE TABLE IF NOT EXISTS decisions (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS decisions_by_time ON decisions (time);
 CREATE TABLE IF NOT EXISTS labels (
-    decision_id TEXT, caller_id TEXT, good INTEGER NOT NULL, who TEXT, time REAL NOT NULL
+    decision_id TEXT NOT NULL, good INTEGER NOT NULL, who TEXT, time REAL NOT NULL
 ) STRICT;
+CREATE INDEX IF NOT EXISTS labels_by_decision ON labels (decision_id);
 CREATE TABLE IF NOT EXISTS samples (
-    decision_id TEXT NOT NULL, stratum TEXT NOT NULL, probability REAL NOT NULL, time REAL NOT NULL
+    draw TEXT NOT NULL, decision_id TEXT NOT NULL, stratum TEXT NOT NULL, probability REAL NOT NULL,
+    time REAL NOT NULL
 ) STRICT;
+CREATE INDEX IF NOT EXISTS samples_by_decision ON samples (decision_id);
 PRAGMA user_version = {VERSION};
 """
 WITH_TIME = ("decisions", "labels", "samples")  # no label or sample is older than its decision

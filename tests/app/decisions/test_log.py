@@ -189,7 +189,7 @@ async def test_a_label_is_stored_without_its_decision(place):
         await log.label("elsewhere", True, "ann")
         await log.label("elsewhere", False, None)
 
-        assert [("elsewhere", None, 1, "ann", NOW), ("elsewhere", None, 0, None, NOW)] == place.rows(
+        assert [("elsewhere", 1, "ann", NOW), ("elsewhere", 0, None, NOW)] == place.rows(
             "SELECT * FROM labels"
         )
 
@@ -202,8 +202,8 @@ async def test_old_rows_are_deleted_in_small_pieces(place, monkeypatch):
     async with place.open(keep_days=9) as log:
         log.record([record(f"old {n}", time=old) for n in range(6)] + [record("new", time=new)])
     with closing(sqlite3.connect(place.path)) as connection, connection:
-        connection.execute("INSERT INTO labels VALUES ('old 1', NULL, 1, 'ann', ?)", (old,))
-        connection.execute("INSERT INTO samples VALUES ('new', 'accept', 0.5, ?)", (new,))
+        connection.execute("INSERT INTO labels VALUES ('old 1', 1, 'ann', ?)", (old,))
+        connection.execute("INSERT INTO samples VALUES ('draw', 'new', 'accept', 0.5, ?)", (new,))
     async with place.open(keep_days=2) as log:  # the start deletes the first piece
         first = len(place.rows())
         await log._write_on()

@@ -1,0 +1,75 @@
+"""`scoregate decisions`: logs of decisions, exported, erased, labelled, and sampled for labels."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from scoregate.cli.arguments import NO_SCORE, OK, add_commands, add_settings, settings_of
+from scoregate.decisions.erasure import EraseSettings, erase
+from scoregate.decisions.export import ExportSettings, export
+from scoregate.decisions.labels import LabelSettings, SampleSettings, label, sample
+from scoregate.text import shown
+
+NAMED = 5  # unknown ids that are printed
+
+
+def run_export(settings: ExportSettings) -> int:
+    """Print the number of rows on stderr."""
+    print(f"{export(settings)} decisions", file=sys.stderr)
+    return OK
+
+
+def run_erase(settings: EraseSettings) -> int:
+    """Print the number of rows."""
+    print(f"{erase(settings)} decisions erased")
+    return OK
+
+
+def run_label(settings: LabelSettings) -> int:
+    """Print the number of labels, and ids that no log has."""
+    done = label(settings)
+    print(f"{done.stored} labels stored; {done.empty} rows without a label")
+    if done.unknown:
+        names = ", ".join(done.unknown[:NAMED]) + ", …" * (len(done.unknown) > NAMED)
+        print(shown(f"scoregate: no log has {len(done.unknown)} of the ids: {names}"), file=sys.stderr)
+    return NO_SCORE if done.unknown else OK
+
+
+def run_sample(settings: SampleSettings) -> int:
+    """Print the number of rows of each decision."""
+    for decision, (drawn, of) in sample(settings).items():
+        print(f"{decision}: {drawn} of {of}")
+    return OK
+
+
+class Command(NamedTuple):
+    """A command: what it does, its settings, and its function."""
+
+    help: str
+    settings: type
+    run: Callable[[Any], int]
+
+
+COMMANDS = {
+    "export": Command("write the rows to a table", ExportSettings, run_export),
+    "erase": Command("erase the rows of a caller, a picture or a decision", EraseSettings, run_erase),
+    "label": Command("store people's labels of decisions", LabelSettings, run_label),
+    "sample": Command("draw rows for labels, as many of each decision", SampleSettings, run_sample),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_commands(parser, "action", {name: each.help for name, each in COMMANDS.items()}, declare, "ACTION")
+
+
+def declare(name: str, parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of one command."""
+    add_settings(parser, COMMANDS[name].settings)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run one command."""
+    command = COMMANDS[arguments.action]
+    return command.run(settings_of(command.settings, arguments))

@@ -1,0 +1,1 @@
+"""Logs of decisions: exported, erased, labelled, and sampled for labels."""

@@ -1,0 +1,115 @@
+"""Logs of decisions: SQLite files of one service or of several, which may be running."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from scoregate.records import BadInput, check_regular
+from scoregate.settings import BadSetting, setting
+
+VERSION = 1  # of the tables, as the service writes them
+BUSY_S = 30.0  # a service that writes is done in milliseconds
+DECISIONS = ("accept", "review", "reject")
+OBJECTS = ("scores", "errors", "skipped", "models")  # which are JSON
+
+
+def moment(text: str) -> float:
+    """Return the seconds since 1970 of a date or a time; UTC, unless it has an offset."""
+    try:
+        parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise BadSetting("a date or a time, such as 2026-11-28 or 2026-11-28T09:30Z") from None
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)).timestamp()
+
+
+@dataclass(frozen=True)
+class Logs:
+    """The settings of a command that takes logs."""
+
+    logs: Sequence[Path] = setting(
+        "files of decisions, such as decisions-*.sqlite3",
+        positional=True,
+        nargs="+",
+        parse=Path,
+        metavar="LOG",
+    )
+
+
+@dataclass(frozen=True)
+class Selection(Logs):
+    """The settings of a command that takes some of the rows."""
+
+    since: float | None = setting(
+        "rows from this date or time on (UTC)", default=None, parse=moment, metavar="TIME"
+    )
+    policy: str | None = setting("rows of this policy: its name, or its id", default=None, metavar="POLICY")
+
+    def where(self) -> tuple[str, list[Any]]:
+        """Return the condition in SQL, with its values."""
+        terms, values = ["TRUE"], list[Any]()
+        if self.since is not None:
+            terms.append("time >= ?")
+            values.append(self.since)
+        if self.policy is not None:
+            terms.append("(policy = ? OR substr(policy, 1, ?) = ?)")  # `show@` and the digest
+            values += [self.policy, len(self.policy) + 1, f"{self.policy}@"]
+        return " AND ".join(terms), values
+
+
+@contextmanager
+def opened(paths: Iterable[Path]) -> Iterator[list[sqlite3.Connection]]:
+    """
+    Open files of decisions, each once.
+
+    Raises:
+        BadInput: one is missing or no log; also for errors of SQLite while the files are open.
+    """
+    with ExitStack() as stack:
+        try:
+            yield [connected(path, stack) for path in dict.fromkeys(path.resolve() for path in paths)]
+        except sqlite3.Error as exc:
+            raise BadInput(f"a log of decisions: {exc}") from exc
+
+
+def connected(path: Path, stack: ExitStack) -> sqlite3.Connection:
+    """Connect to one file until the stack ends."""
+    if not path.is_file():
+        raise BadInput(f"{path}: there is no such file")
+    check_regular(path)
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY_S, isolation_level=None)
+    stack.callback(connection.close)
+    try:
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError as exc:
+        raise BadInput(f"{path}: {exc}") from exc
+    if version != VERSION:
+        raise BadInput(f"{path}: is no log of decisions, or of another version")
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+@contextmanager
+def writing(connection: sqlite3.Connection) -> Iterator[None]:
+    """Hold the lock on a file, and commit at the end unless there is an exception."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def decoded(row: sqlite3.Row) -> dict[str, Any]:
+    """Return a row of the table of decisions, with its JSON parsed and its time as text."""
+    values = dict(row)
+    for name in OBJECTS:
+        values[name] = json.loads(values[name])
+    at = datetime.fromtimestamp(values["time"], timezone.utc)
+    return values | {"time": at.isoformat(timespec="milliseconds")}
