@@ -8,11 +8,12 @@ from pydantic import TypeAdapter, ValidationError
 from service.core.fields import WHOLE, Strict, Whole
 from service.metrics.common.registry import own
 from service.web import app
+from service.web.dialects.registry import dialects
 from service.web.dialects.wire import Loose
 
 
 def kinds(base):
-    """All subclasses of ours; `app` and `own()` load every metric, route and dialect."""
+    """All subclasses of ours; `app`, `own()` and `dialects()` load every route, metric and dialect."""
     for kind in base.__subclasses__():
         yield kind
         yield from kinds(kind)
@@ -43,6 +44,7 @@ def test_every_integer_field_takes_a_whole_float():
     """`max_objects: 100.0` fits the document's schema, and some languages write no other numbers."""
     assert app
     assert own()
+    assert dialects()
     found = dict(fields())
 
     assert len(found) > 30
