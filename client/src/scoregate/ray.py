@@ -15,8 +15,7 @@ from scoregate.images import encoded
 from scoregate.items import names_of
 from scoregate.local import load
 from scoregate.records import Record, arrow
-from scoregate.runs.lines import Line
-from scoregate.runs.plan import Plan, Scoring, plan_of, with_options
+from scoregate.runs.plan import Scoring, plan_of, with_options
 from scoregate.runs.pool import own_store
 from scoregate.runs.results import Results
 from scoregate.runs.scoring import Part, scored_rows
@@ -105,9 +104,9 @@ class Score:
         if taken := set(schema.names) & set(table.column_names):
             raise ValueError(f"the data set has a column {min(taken)!r}, which Score adds: rename it")
         rows = [self._row(number, values) for number, values in enumerate(table.to_pylist(), 1)]
-        part = Part(rows, lines := Lines(self._plan))
+        part = Part(rows, results := Results(self._plan))
         scored_rows(self._gate, self._plan, [nullcontext(part)], self._concurrency)
-        added = pyarrow.Table.from_pylist([flat(line, {}) for _, line in sorted(lines.added.items())], schema)
+        added = pyarrow.Table.from_pylist([flat(line, {}) for line in results.lines()], schema)
         for name, column in zip(added.column_names, added.columns, strict=True):
             table = table.append_column(name, column)
         return table
@@ -130,15 +129,3 @@ def files_in(column: str, cell: Any) -> Any:
         return encoded(cell) if hasattr(cell, "ndim") else cell
     except BadImageError as exc:
         raise BadImageError(f"column {column}: {exc.detail}") from None
-
-
-class Lines(Results):
-    """The lines of a batch by row, in memory."""
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(Path("batch.jsonl"), plan)
-        self.added: dict[int, Line] = {}
-
-    def add(self, row: Row, line: Line) -> None:
-        """Keep *line*."""
-        self.added[row.number] = line

@@ -1,10 +1,9 @@
-"""A JSON Lines file of results, to continue a stopped run."""
+"""A JSON Lines file of results of `score_many`, to continue a stopped run."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
@@ -21,39 +20,54 @@ from scoregate.errors import (
 )
 from scoregate.items import Item, ScoreParams
 from scoregate.notices import Notice
-from scoregate.records import check_regular
 from scoregate.results import Result
+from scoregate.store import Line, Store, opened
 
 CLIP = ("start", "end", "fps")  # of an item
 LASTING = (InvalidError, NotFoundError, TooLargeError)  # the same item would get them again
 
 
-class Resume:
+class Resume(Store[int]):
     """
-    The results of earlier runs, and the file to append to.
+    The results of earlier runs by the index of their item, and the file to append to.
 
-    An incomplete last line of such a file is cut off, and its item is scored again.  Temporary errors are not
-    written, so their items are scored again, too.
+    Temporary errors are not written, so their items are scored again.
 
     Args:
         strict: score items with warnings again.
+
+    Attributes:
+        models: of the items with a score, of each name the first.
+        is_mixed: whether items have scores of different models, as those with metrics of their own.
 
     Raises:
         OSError: the file cannot be read or written.
         BadResultsError: a line is not valid.
     """
 
+    FIRST = ("index", "key")
+
     def __init__(self, path: str | PathLike[str], params: ScoreParams, *, strict: bool = False) -> None:
-        self._path, self._params, self._strict = path, params, strict
-        self._known: dict[int, tuple[str, Result]] = {}  # with the keys of their items
+        self._params, self._strict = params, strict
         self._keys: dict[int, str] = {}  # of the items that this run came to
-        check_regular(path)
-        self._file = open(path, "a+b")  # noqa: SIM115, closed by `close`
+        super().__init__(opened(path), str(fspath(path)))
+        scored = [line.get("models", {}) for line in map(self.at, self.starts.values()) if line["scores"]]
+        self.models: Mapping[str, str] = dict(pair for models in reversed(scored) for pair in models.items())
+        self.is_mixed = len({frozenset(models) for models in scored}) > 1
+
+    def parsed(self, data: bytes, place: str) -> Line:
+        """Return a line of an earlier run.  Raises `BadResultsError`."""
         try:
-            self._read()
-        except BaseException:
-            self._file.close()
-            raise
+            line: Line = json.loads(data)
+            line["key"] = str(line["key"])
+            result_in(line)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:
+            raise BadResultsError(f"{place}: not a line of score_many") from exc
+        return line
+
+    def key(self, line: Line) -> int | None:
+        """Return the index of the item; None if its result does not count."""
+        return None if self._strict and line.get("warnings") else line["index"]
 
     def known(self, index: int, item: Item) -> Result | None:
         """
@@ -63,81 +77,25 @@ class Resume:
             BadResultsError: that run had another item there, or other parameters.
         """
         self._keys[index] = key = key_of(item, self._params)
-        if index not in self._known:
+        if (line := self.get(index)) is None:
             return None
-        known, result = self._known[index]
-        if known != key:
+        if str(line["key"]) != key:
             raise BadResultsError(
-                f"{fspath(self._path)}: item {index} is another one, or was scored with other parameters;"
+                f"{self.name}: item {index} is another one, or was scored with other parameters;"
                 " name another file for another run"
             )
+        result = result_in(line)
         if missing := set(self._params.metrics_of(item)) - {*result.scores, *result.errors}:
-            raise BadResultsError(f"{fspath(self._path)}: item {index} has no {', '.join(sorted(missing))}")
+            raise BadResultsError(f"{self.name}: item {index} has no {', '.join(sorted(missing))}")
         return result
-
-    @property
-    def models(self) -> Mapping[str, str]:
-        """The models of the items with a score, of each name the first."""
-        models: dict[str, str] = {}
-        for _, result in self._known.values():
-            if result.scores:
-                models = {**result.models, **models}
-        return models
-
-    @property
-    def is_mixed(self) -> bool:
-        """True if items have scores of different models, as those with metrics of their own."""
-        return len({frozenset(result.models) for _, result in self._known.values() if result.scores}) > 1
 
     def write(self, results: Sequence[Result]) -> None:
         """Append a line for each new result without a temporary error."""
         for result in results:
             key = self._keys.pop(result.index)
-            if result.index not in self._known and all(map(lasts, result.errors.values())):
-                self._file.write(line_of(result, key))
-        self._file.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def _read(self) -> None:
-        self._file.seek(0)
-        whole = 0
-        for number, line in enumerate(self._file, 1):
-            if is_torn(line, "index", "key"):
-                break
-            try:
-                entry = json.loads(line)
-                key, result = str(entry["key"]), result_in(entry)
-            except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:
-                raise BadResultsError(
-                    f"{fspath(self._path)}, line {number}: not a line of score_many"
-                ) from exc
-            if not line.endswith(b"\n"):
-                break
-            if not (self._strict and result.warnings):
-                self._known[result.index] = key, result
-            whole += len(line)
-        self._file.truncate(whole)
-
-
-def is_torn(line: bytes, first: str, second: str) -> bool:
-    """
-    Return True for the beginning of a line of JSON that was not written to its end.
-
-    Args:
-        first, second: the names of the first fields of such a line; the first one's value is a number.
-    """
-    digits = re.match(rb'\{"%b": (\d+)' % first.encode(), line)
-    head = b'{"%b": %b, "%b": ' % (first.encode(), digits[1] if digits else b"", second.encode())
-    if line.endswith(b"\n") or not (head.startswith(line) or line.startswith(head)):
-        return False
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return True
-    return False
+            if result.index not in self.starts and all(map(lasts, result.errors.values())):
+                self.append(line_of(result, key))
+        self.flush()
 
 
 def result_in(entry: Mapping[str, Any]) -> Result:
@@ -183,9 +141,9 @@ def lasts(error: ScoregateError) -> bool:
     return lasting and bool(error.request_id)
 
 
-def line_of(result: Result, key: str) -> bytes:
+def line_of(result: Result, key: str) -> Line:
     """Return a result as a line of the file."""
-    entry = {
+    return {
         "index": result.index,
         "key": key,
         "id": result.id,
@@ -198,4 +156,3 @@ def line_of(result: Result, key: str) -> bytes:
         "request_id": result.request_id,
         "question_sets": dict(result.question_sets),
     }
-    return json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"

@@ -25,7 +25,7 @@ from scoregate.evaluation.bootstrap import Sample, means, together
 from scoregate.evaluation.outcome import Drawings, caution, compared, interval_of
 from scoregate.records import BadInput
 from scoregate.runs.plan import Scoring, plan_of
-from scoregate.runs.results import Results
+from scoregate.runs.results import ResultsFile
 from scoregate.runs.scoring import Part, scored_rows
 from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import CONCURRENCY, ORIENT, setting, whole
@@ -253,7 +253,7 @@ def scored(
     rows, notes = rows_of(benchmark, settings, items, placed)
     file = (settings.out or placed.folder) / f"{benchmark.name}-{name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
-    with Results(file, plan) as results:
+    with ResultsFile(file, plan) as results:
         part = nullcontext(Part(rows, results))
         sent = scored_rows(client, plan, [part], settings.concurrency, len(rows))
         say_summary(Summary.of(results.lines()), sent, file, len(results.left_over))

@@ -21,7 +21,7 @@ from scoregate.runs.lines import Line
 from scoregate.runs.manifest import Manifest
 from scoregate.runs.plan import Plan, Scoring, check_no_prompt, plan_of, with_options
 from scoregate.runs.pool import RayCluster
-from scoregate.runs.results import KINDS, Results, files_of, journal_of, lines_of, plan_in
+from scoregate.runs.results import KINDS, Results, ResultsFile, files_of, journal_of, lines_of, plan_in
 from scoregate.runs.scoring import Part, scored_rows
 from scoregate.runs.summary import Summary
 from scoregate.service import Service
@@ -178,7 +178,7 @@ def into_folder(batch: Batch, dataset: Dataset, service: Service, opened: Opened
 @contextmanager
 def scored(opened: Opened, file: Path) -> Iterator[tuple[Results, Dataset, int]]:
     """Score the rows without results; yield the results in *file*, the data set, and their number."""
-    with opened() as here, Results(file, here.plan) as results:
+    with opened() as here, ResultsFile(file, here.plan) as results:
         with here.part(here.dataset, results) as part:
             requested = here.score([nullcontext(part)], here.dataset.count())
         yield results, here.dataset, requested
@@ -202,7 +202,7 @@ class Session:
     ended_s: float = 0.0
 
     @contextmanager
-    def part(self, dataset: Dataset, results: Results) -> Iterator[Part]:
+    def part(self, dataset: Dataset, results: ResultsFile) -> Iterator[Part]:
         """
         Yield the rows of *dataset* as a part of a run, which the manifest of the results describes.
 
@@ -225,7 +225,7 @@ class Session:
     def shard(self, shard: Path, file: Path, name: str) -> Iterator[Part]:
         """Yield the rows of a shard, whose results are *file* when all are there; then print *name*."""
         dataset = replace(self.dataset, path=shard, part=True)
-        with Results(file, self.plan, whole=True) as results, self.part(dataset, results) as part:
+        with ResultsFile(file, self.plan, whole=True) as results, self.part(dataset, results) as part:
             yield part
         say(f"{name}: {file}")
 

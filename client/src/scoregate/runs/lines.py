@@ -10,8 +10,8 @@ from scoregate.data.columns import is_column
 from scoregate.data.rows import dumped_options
 from scoregate.notices import Notice
 from scoregate.records import BadInput
+from scoregate.store import Line as Line
 
-Line = dict[str, Any]
 Key = tuple[str | None, str | None, str]
 FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
 OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
@@ -36,14 +36,6 @@ def is_unreadable(line: Line) -> bool:
 def key(line: Line) -> Key:
     """Return the key of the line's row, as `Row.key`."""
     return line["image"], line["prompt"], dumped_options(line.get("own_options", {}))
-
-
-def dumped(line: Line) -> bytes:
-    """Return *line* as bytes of JSON; non-ASCII text stays readable, lone surrogates are escaped."""
-    try:
-        return json.dumps(line, ensure_ascii=False).encode() + b"\n"
-    except UnicodeEncodeError:
-        return json.dumps(line).encode() + b"\n"
 
 
 def loaded(data: bytes, place: str) -> Line:

@@ -21,7 +21,7 @@ from scoregate.data.source import DataSource
 from scoregate.records import BadInput, check_regular
 from scoregate.runs.lines import Line
 from scoregate.runs.plan import Plan
-from scoregate.runs.results import Results
+from scoregate.runs.results import Results, ResultsFile
 from scoregate.settings import VERSION
 from scoregate.text import shown
 
@@ -80,7 +80,7 @@ class Manifest(AbstractContextManager["Manifest"]):
     """
 
     def __init__(
-        self, dataset: Dataset, source: DataSource, results: Results, served: Mapping[str, Any]
+        self, dataset: Dataset, source: DataSource, results: ResultsFile, served: Mapping[str, Any]
     ) -> None:
         self._path = beside(results.out)
         self._runs = runs_of(results.out)
@@ -111,7 +111,7 @@ class Manifest(AbstractContextManager["Manifest"]):
         os.replace(written, self._path)
 
 
-def head_of(dataset: Dataset, source: DataSource, results: Results) -> dict[str, Any]:
+def head_of(dataset: Dataset, source: DataSource, results: ResultsFile) -> dict[str, Any]:
     """
     Return what all runs of a file of results have in common; paths are relative to its folder.
 

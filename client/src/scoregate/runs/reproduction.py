@@ -1,10 +1,10 @@
 """A data set scored again as a manifest says, and compared with the results that the manifest belongs to."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import Any
 
 import scoregate
@@ -128,9 +128,8 @@ def reproduce(settings: Reproduction, client: scoregate.Client) -> Differences:
     tell_parts(settings.manifest, then.values(), missing)
     again = Again(replace(dataset, asking=pinned(file), texts=texts_of(file)), then, missing)
     found = Differences({metric: MetricDifference() for metric in plan.metrics})
-    with ExitStack() as stack:
-        out = Path(stack.enter_context(TemporaryDirectory())) / "again.jsonl"
-        results = stack.enter_context(Results(out, plan))
+    with TemporaryFile() as file_of_now:
+        results = Results(plan, file_of_now)
         part = Part(again, results, lambda each: now.update(manifest.resolved(each)))
         scored_rows(client, plan, [nullcontext(part)], settings.concurrency, again.count())
         for line in results.lines():

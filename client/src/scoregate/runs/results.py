@@ -1,26 +1,25 @@
 """The results file of `scoregate batch`: appended during a run, sorted at its end; read also offline."""
 
-import json
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from io import BytesIO
 from itertools import chain, combinations
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import RELATED, Row, digest
 from scoregate.data.shards import stem
 from scoregate.records import BadInput, check_regular
-from scoregate.resume import is_torn
-from scoregate.runs.lines import Key, Line, dumped, finite, is_unreadable, key, loaded
+from scoregate.runs.lines import Key, Line, finite, is_unreadable, key, loaded
 from scoregate.runs.plan import Plan
 from scoregate.runs.tables import WRITERS, read_lines
+from scoregate.store import Store, dumped, opened
 
 KINDS = (".jsonl", *WRITERS)
 
@@ -41,80 +40,49 @@ def files_of(shards: Iterable[Path], folder: Path) -> dict[Path, Path]:
     return {folder / f"{stem(shard)}.parquet": shard for shard in shards}
 
 
-class Results:
+class Results(Store[Key]):
     """
-    Lines by row of the data set, as a context manager; its exit sorts the file.
-
-    During a run lines are appended to a JSON Lines file: OUT itself, or for a table a journal next to it.
-    After a kill, all lines but an incomplete last one are still there.
+    Lines by row of the data set.
 
     Args:
-        whole: write a table only if no exception ends the run, so that the file has every row or is absent.
+        file: with the lines of earlier runs; by default there are none, and lines are in memory.
+
+    Attributes:
+        order: the offset of the line of each row of this run.
+        sets: question sets by id, where they are kept.
+        set_ids: those that the lines of this run name.
 
     Raises:
-        BadInput: OUT holds something else, or scores of another plan.
+        BadInput: the file holds something else, or scores of another plan.
     """
 
-    def __init__(self, out: Path, plan: Plan, name: Path | None = None, *, whole: bool = False) -> None:
-        self.out, self.plan, self.whole = out, plan, whole
-        self.write_table = WRITERS.get(out.suffix.lower())
-        self.journal = journal_of(out)
-        self.name = name or self.journal  # for people
-        self.held: dict[Key, int] = {}  # the offset of the line of each row of earlier runs
-        self.order: dict[int, int] = {}  # the offset of the line of each row of this run
-        self.end = self.count = 0
-        self.sets: dict[str, Any] | None = None  # question sets by id, where they are kept
-        self.set_ids: set[str] = set()  # that the lines of this run name
+    FIRST = ("row", "image")
 
-    def __enter__(self) -> "Results":
-        check_kind(self.out)
-        check_regular(self.journal)
-        written = self.out.with_name(f"{self.out.name}.new")  # it takes the place of a file in one step
-        if self.write_table and self.out.exists() and not self.journal.exists():
-            with written.open("wb") as file:
-                file.writelines(map(dumped, read_lines(self.out)))
-            os.replace(written, self.journal)
-        self.file = self.journal.open("r+b" if self.journal.exists() else "w+b")
-        try:
-            self.index()
-        except BadInput:
-            self.file.close()
-            raise
-        return self
+    def __init__(self, plan: Plan, file: BinaryIO | None = None, name: str = "results") -> None:
+        self.plan = plan
+        self.order: dict[int, int] = {}
+        self.sets: dict[str, Any] | None = None
+        self.set_ids: set[str] = set()
+        super().__init__(file or BytesIO(), name)
 
-    def index(self) -> None:
-        """Index the lines of earlier runs; cut off a last line of ours that is incomplete."""
-        for number, data in enumerate(self.file, 1):
-            place = f"{self.name}, line {number}"
-            if is_torn(data, "row", "image"):
-                break
-            known = loaded(data, place)
-            if not data.endswith(b"\n"):
-                break
-            self.plan.check(known, place)
-            self.held[key(known)] = self.end
-            self.end += len(data)
-            self.count += 1
-        self.file.truncate(self.end)
+    def parsed(self, data: bytes, place: str) -> Line:
+        """Return a line of an earlier run.  Raises `BadInput`."""
+        line = loaded(data, place)
+        self.plan.check(line, place)
+        return line
+
+    def key(self, line: Line) -> Key:
+        """Return the key of the line's row."""
+        return key(line)
 
     def earlier(self, row: Row, sha256: str) -> Line | None:
         """Return the line of the same picture, prompt and options, if any."""
-        start = self.held.get(row.key)
-        if start is None:
-            return None
-        known = self.line(start)
-        return known if known["sha256"] == sha256 else None
-
-    def line(self, start: int) -> Line:
-        """Return the line at an offset; `index` and `add` have let in valid ones only."""
-        self.file.seek(start)
-        content: Line = json.loads(self.file.readline())
-        return content
+        known = self.get(row.key)
+        return known if known and known["sha256"] == sha256 else None
 
     def keep(self, row: Row, known: Line) -> None:
         """Keep a line of an earlier run, with the row's current number and columns."""
-        start = self.held[key(known)]
-        self.order[row.number] = start
+        self.order[row.number] = self.starts[key(known)]
         self.set_ids.update(known.get("question_sets", {}).values())
         if known["row"] != row.number or known.get("columns", {}) != finite(row.columns):
             columns = {"columns": finite(row.columns)} if row.columns else {}
@@ -125,26 +93,49 @@ class Results:
 
     def add(self, row: Row, line: Line) -> None:
         """Append *line*, in place of an earlier one of the same row."""
-        data = dumped(line)
-        self.file.seek(self.end)
-        self.file.write(data)
-        self.file.flush()
-        self.order[row.number] = self.end
+        self.order[row.number] = self.append(line)
         self.set_ids.update(line.get("question_sets", {}).values())
-        self.held[key(line)] = self.end
-        self.end += len(data)
-        self.count += 1
+        self.flush()
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines of this run, in the order of the data set."""
         for number in sorted(self.order):
-            yield self.line(self.order[number])
+            yield self.at(self.order[number])
 
     @property
     def left_over(self) -> list[int]:
         """The offsets of lines that were sent and have no row in this run; they stay, after all others."""
-        others = set(self.held.values()) - set(self.order.values())
-        return sorted(start for start in others if not is_unreadable(self.line(start)))
+        others = set(self.starts.values()) - set(self.order.values())
+        return sorted(start for start in others if not is_unreadable(self.at(start)))
+
+
+class ResultsFile(Results):
+    """
+    A file of results, as a context manager; its exit sorts the file.
+
+    During a run lines are appended to a JSON Lines file: OUT itself, or for a table a journal next to it.
+
+    Args:
+        whole: write a table only if no exception ends the run, so that the file has every row or is absent.
+
+    Raises:
+        BadInput: OUT holds something else, or scores of another plan.
+    """
+
+    def __init__(self, out: Path, plan: Plan, *, whole: bool = False) -> None:
+        check_kind(out)
+        self.out, self.whole = out, whole
+        self.write_table = WRITERS.get(out.suffix.lower())
+        self.journal = journal_of(out)
+        self._written = out.with_name(f"{out.name}.new")  # it takes the place of a file in one step
+        if self.write_table and out.exists() and not self.journal.exists():
+            with self._written.open("wb") as file:
+                file.writelines(map(dumped, read_lines(out)))
+            os.replace(self._written, self.journal)
+        super().__init__(plan, opened(self.journal), str(self.journal))
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -152,17 +143,18 @@ class Results:
         starts = [*(self.order[number] for number in sorted(self.order)), *self.left_over]
         in_order = len(starts) == self.count and starts == sorted(starts)
         if self.whole and kind and starts:
-            self.file.close()
+            self.close()
             return
-        written = self.out.with_name(f"{self.out.name}.new")
-        with self.file:
+        try:
             if self.write_table and starts:
-                self.write_table(written, lambda: map(self.line, starts), self.plan.metrics)
+                self.write_table(self._written, lambda: map(self.at, starts), self.plan.metrics)
             elif not in_order:
-                with written.open("wb") as file:
-                    file.writelines(dumped(self.line(start)) for start in starts)
-        if written.exists():
-            os.replace(written, self.out)
+                with self._written.open("wb") as file:
+                    file.writelines(dumped(self.at(start)) for start in starts)
+        finally:
+            self.close()
+        if self._written.exists():
+            os.replace(self._written, self.out)
         if self.write_table or not starts:
             self.journal.unlink()
 
@@ -184,7 +176,9 @@ def existing(
     plan = plan_in(file)
     plan = replace(plan, metrics=metrics or plan.metrics, any_models=any_models)
     dataset = replace(dataset, metrics=plan.metrics, asking=pinned(file), texts=texts_of(file))
-    with TemporaryDirectory() as folder, Results(Path(shutil.copy(file, folder)), plan, file) as results:
+    with TemporaryFile() as copy:
+        copy.writelines(map(dumped, lines_of(file)))
+        results = Results(plan, copy, str(file))
         for row in dataset:
             take(results, row)
         yield results
@@ -241,9 +235,7 @@ def lines_of(file: Path) -> Iterator[Line]:
 
 def take(results: Results, row: Row) -> None:
     """Add the row's line to *results*; a picture that is no longer readable keeps its scores."""
-    start = results.held.get(row.key)
-    known = None if start is None else results.line(start)
-    plan = results.plan
+    known, plan = results.get(row.key), results.plan
     if row.fault:
         results.add(row, plan.unreadable(row, row.fault))
     elif known is None:
