@@ -124,21 +124,21 @@ class DecisionLog(DecisionSink):
                 self._sweep_at = now + SWEEP_S
 
     def _write(self, records: Sequence[DecisionRecord], last: bool = False) -> None:
-        rows, self._again = (
-            [*self._again, *(row_of(record, self._settings.prompts) for record in records)],
-            [],
-        )
-        if not rows:
-            return
+        again, self._again = self._again, []
+        rows = again
         try:
-            with self._file.connection as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.executemany(INSERT, rows)
-        except Exception as exc:  # the thread goes on, whatever a row or the disk is like
-            if is_locked(exc) and not last:
-                self._again, rows = rows[:MAX_WAITING], rows[MAX_WAITING:]
+            rows = [*again, *(row_of(record, self._settings.prompts) for record in records)]
             if rows:
-                self._lose(len(rows), str(exc) if isinstance(exc, sqlite3.Error) else type(exc).__name__)
+                with self._file.connection as connection:
+                    connection.execute("BEGIN IMMEDIATE")
+                    connection.executemany(INSERT, rows)
+        except Exception as exc:  # the thread goes on, whatever a row or the disk is like
+            lost = len(again) + len(records)
+            if is_locked(exc) and not last:
+                self._again = rows[:MAX_WAITING]
+                lost -= len(self._again)
+            if lost:
+                self._lose(lost, str(exc) if isinstance(exc, sqlite3.Error) else type(exc).__name__)
 
     def _delete_old(self, limit: int) -> int:
         """Delete at most *limit* rows of each table; return the largest number that was deleted."""

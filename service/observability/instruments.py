@@ -37,7 +37,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 STAGES = ("receive", "decode", "prepare", "questions", "queue", "model")
 OTHER = "other"  # the route of requests that match none
 # 499: the caller disconnected first.
-STATUSES = (200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 502, 503, 504)
+STATUSES = (200, 202, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 502, 503, 504)
 CODES = tuple(map(str, STATUSES))
 NO_LANE = "none"  # of requests that call no model, or were refused before their lane was read
 RESULTS = ("ok", "error", "cancelled")

@@ -22,7 +22,7 @@ from service.web.edge import Cors, Edge
 from service.web.endpoints import json_response
 from service.web.keys import KeyFile, Quotas
 from service.web.problems import ERROR_FORMAT, ErrorFormat
-from service.web.routes import decide, health, models, pages, questions, scoring
+from service.web.routes import decide, health, labels, models, pages, questions, scoring
 from service.web.server.body import Bodies
 from service.web.wire.types import requests_with
 from service.wiring.bootstrap import Service
@@ -103,7 +103,13 @@ def create_app(service: Service, *, keyless: bool = False) -> App:
         SettingsError: the file of keys cannot be used.
     """
     server = service.settings.server
-    shown = [scoring.router, decide.router, questions.router, *routers(service.settings.dialects.enabled)]
+    shown = [
+        scoring.router,
+        decide.router,
+        labels.router,
+        questions.router,
+        *routers(service.settings.dialects.enabled),
+    ]
     shown += [models.router, models.changes, health.router, pages.router]
     if server.metrics_port is None:
         shown.append(health.scraped)

@@ -101,32 +101,34 @@ def documented(
     headers: Mapping[str, str] = {},
     lines: tuple[str, str] | None = None,
     key: bool = True,
+    status: int = 200,
 ) -> Json:
     """
     Build the arguments of a route whose endpoint reads and writes bodies itself.
 
     Args:
-        answer: the JSON of status 200.
+        answer: the JSON of the success.
         request: the body, as JSON or as the part `request` of a form.
         also, never: error statuses to add to, or to remove from, the usual ones.
         parameters: parameters other than the body and the request id.
         headers: response headers other than the request id, with descriptions.
         lines: the media type of another form of the response, and a description.
         key: whether the route needs an API key.
+        status: of the success.
     """
     every = {error.status for error in tree()}
     statuses = (every - NOWHERE if request else ANYWHERE) | ({401, 403} if key else set())
     responses = problems((statuses | set(also)) - set(never))
-    responses[200] = {"headers": sent(200, headers)} | ({"model": answer} if answer else {})
+    responses[status] = {"headers": sent(status, headers)} | ({"model": answer} if answer else {})
     if lines:
         schema = {"type": "string", "description": lines[1]}
-        responses[200]["content"] = {lines[0]: {"schema": schema}}
+        responses[status]["content"] = {lines[0]: {"schema": schema}}
     extra: Json = {"parameters": [REQUEST_ID, *parameters]}
     if request:
         extra["requestBody"] = body(request)
     if not key:
         extra["security"] = []
-    return {"response_model": None, "responses": responses, "openapi_extra": extra}
+    return {"response_model": None, "status_code": status, "responses": responses, "openapi_extra": extra}
 
 
 def body(request: type[BaseModel]) -> Json:

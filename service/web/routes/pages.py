@@ -19,6 +19,7 @@ from service import __version__
 from service.core.errors import NotFound
 from service.metrics.common.contract import Metric
 from service.web.openapi import KEYS, REFERENCE, components
+from service.web.routes.labels import LabelRequest
 from service.web.routes.models import LoadRequest
 from service.web.wire.responses import Line, Problem, ScoreAnswer, ScoreEnd
 from service.web.wire.types import Requests
@@ -129,7 +130,15 @@ def openapi(service: Service, requests: Requests, routes: Sequence[APIRoute]) ->
     """Build the document of *routes*: what FastAPI derives, with the bodies that they read and write."""
     document = get_openapi(title="Scoregate", version=__version__, routes=routes)
     details = details_by_metric(service.metrics)
-    bodies = requests.score, requests.rank, requests.compare, requests.decide, requests.questions, LoadRequest
+    bodies = (
+        requests.score,
+        requests.rank,
+        requests.compare,
+        requests.decide,
+        requests.questions,
+        LabelRequest,
+        LoadRequest,
+    )
     schemas = components(*bodies, ScoreAnswer, Line, ScoreEnd, details, Problem)
     schemas["Result"]["properties"]["details"] = {"$ref": REFERENCE.format(model="Details")}
     served = getattr(service, "engine", service).metrics  # all declared metrics before the engine exists

@@ -307,6 +307,12 @@ class PoliciesAnswer(TypedDict):
     policies: dict[str, PolicyEntry]
 
 
+class LabelAnswer(TypedDict):
+    """Response of `POST /decisions/{id}/label`, once the label is stored."""
+
+    request_id: str
+
+
 class QuestionEntry(TypedDict):
     """One question of a set."""
 

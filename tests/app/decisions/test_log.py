@@ -157,6 +157,17 @@ async def test_a_decision_that_is_written_twice_is_counted_and_harms_no_later_on
     assert [("d-1",), ("d-2",)] == place.rows()
 
 
+async def test_a_record_that_is_no_row_is_counted_and_harms_no_later_one(place):
+    """As one with a value that JSON does not have."""
+    async with place.open() as log:
+        log.record([record(scores={"vqascore": object()})])
+        await log._write_on()
+        log.record([record("d-2")])
+
+    assert 1 == place.lost
+    assert [("d-2",)] == place.rows()
+
+
 async def test_rows_wait_while_a_command_holds_the_file(place, monkeypatch):
     """They are written once it is free; a label that waits too long is an error."""
     monkeypatch.setattr(file, "BUSY_S", 0.01)
