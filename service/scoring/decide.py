@@ -25,6 +25,7 @@ from service.core.policy import UNREADABLE, Outcome, Verdict
 from service.images.loader import ImageRef
 from service.images.sources import Url
 from service.metrics.common.contract import Score
+from service.observability.notes import Note
 from service.scoring.catalog import MetricCatalog
 from service.scoring.engine import Engine, error_of, infos_of
 from service.scoring.plan import Plan, UnopenedItem, demands_of
@@ -141,20 +142,27 @@ class Candidate:
     One item while it is scored.
 
     Attributes:
-        results: by metric, those that there are.
         started: the metrics that were started.
-        reports: of its stages.
+        report: of its stages so far.
         picture, milliseconds: see `Decided`.
     """
 
     item: UnopenedItem
     group: str | None
     policies: Sequence[ServedPolicy]
-    results: dict[str, MetricResult] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
-    reports: list[Report] = field(default_factory=list)
+    report: ItemReport = field(init=False)
     picture: str = ""
     milliseconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Begin with the report of no metric."""
+        self.report = ItemReport(self.item, {})
+
+    @property
+    def results(self) -> Mapping[str, MetricResult]:
+        """The results that there are, by metric."""
+        return self.report.results
 
     def known(self, policy: ServedPolicy) -> Known:
         """Return the scores of a policy's metrics, or their ranges."""
@@ -222,14 +230,19 @@ class Candidate:
                     await first
             finally:
                 await tasks.cancel()
-            self.picture = digest_of(self.item.frames)
-        self.milliseconds = 1000 * context.elapsed()
+            self.end(context)
+
+    def end(self, context: Context) -> None:
+        """Note its pictures, whose bytes are still there, and the time."""
+        self.picture, self.milliseconds = digest_of(self.item.frames), 1000 * context.elapsed()
+
+    def add(self, results: Mapping[str, MetricResult], notes: Sequence[Note] = ()) -> None:
+        """Add the results of a stage, with the warnings about the prompt."""
+        self.report = self.report.joined(ItemReport(self.item, results, notes))
 
     async def _download(self, engine: Engine, context: Context, held: AsyncExitStack) -> None:
         """Hold its pictures by URL for all stages; errors are raised again by the first stage."""
-        item = self.item
-        refs = [*item.frames, *item.references, *([item.source] if item.source else [])]
-        if fetched := {ref: "" for ref in refs if isinstance(ref.source, Url) and not ref.video}:
+        if fetched := {ref: "" for ref in pictures_of(self.item) if is_url(ref) and not ref.video}:
             with suppress(ScoregateError, TimeoutError):
                 async with asyncio.timeout_at(context.deadline):
                     await engine.images.read_together(fetched, held, context, {})
@@ -241,17 +254,22 @@ class Candidate:
         try:
             report = await engine.score_once([item], names, replace(context, charge=free), counted=False)
         except Exception as exc:  # of the admission, for example
-            report = Report([ItemReport(item, dict.fromkeys(names, error_of(exc, names[0])))])
-        self.reports.append(report)
-        self.results.update(report.items[0].results)
+            self.add(dict.fromkeys(names, error_of(exc, names[0])))
+        else:
+            self.add(report.items[0].results, report.items[0].notes)
 
-    @property
-    def report(self) -> ItemReport:
-        """Its report: that of all stages."""
-        found = ItemReport(self.item, {})
-        for each in self.reports:
-            found = found.joined(ItemReport(self.item, each.items[0].results, each.items[0].notes))
-        return found
+
+async def score_together(each: Sequence[Candidate], name: str, engine: Engine, context: Context) -> None:
+    """Score items by the only metric of their policies; if that is refused, some may be admitted alone."""
+    items = [only_used(one.item, [name], engine.catalog) for one in each]
+    try:
+        report = await engine.score_once(items, [name], replace(context, charge=free), counted=False)
+    except ScoregateError:
+        return
+    for one, scored in zip(each, report.items, strict=True):
+        one.started.add(name)
+        one.add(scored.results, scored.notes)
+        one.end(context)
 
 
 def next_stage(
@@ -301,6 +319,21 @@ def only_used(item: UnopenedItem, names: Sequence[str], catalog: MetricCatalog) 
     )
 
 
+def pictures_of(item: UnopenedItem) -> list[ImageRef]:
+    """Return all pictures of an item."""
+    return [*item.frames, *item.references, *([item.source] if item.source else [])]
+
+
+def is_url(ref: ImageRef) -> bool:
+    """Return True if a picture is downloaded."""
+    return isinstance(ref.source, Url)
+
+
+def is_fetched(item: UnopenedItem) -> bool:
+    """Return True if a picture of an item is downloaded."""
+    return any(map(is_url, pictures_of(item)))
+
+
 def digest_of(refs: Sequence[ImageRef]) -> str:
     """Return the digest of an item's pictures, see `DecisionRecord`."""
     digests = [*map(file_digest, refs)]
@@ -341,7 +374,9 @@ async def decided(engine: Engine, candidates: Candidates, context: Context) -> D
     ]
     try:
         with used(handles.values(), context):
-            await side_by_side(one.score(engine, context) for one in each)
+            if len(names) == 1 and not any(map(is_fetched, candidates.items)):
+                await score_together(each, names[0], engine, context)
+            await side_by_side(one.score(engine, context) for one in each if not one.started)
     finally:
         context.charge(sum(len(one.started) for one in each) - most)
     infos = infos_of(handles, context)

@@ -221,6 +221,7 @@ def together(policies: Iterable[ServedPolicy]) -> dict[str, MetricOptions]:
     options: dict[str, MetricOptions] = {}
     for policy in policies:
         for name, given in policy.options.items():
-            if options.setdefault(name, given) != given:
+            shared = options.setdefault(name, given)
+            if shared is not given and shared != given:
                 raise ValueError(f"the policies have different options of {name}, and cannot share its score")
     return options

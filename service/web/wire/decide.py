@@ -30,6 +30,19 @@ MAX_POLICIES = 8  # that decide from the same scores
 MAX_ID = 128  # characters
 QUESTION_SET = "question_set"  # the only option that an item may bring
 
+# The fields that are as in `POST /score`.
+OF_AN_ITEM = ("id", "prompt", "image", "orient", "references", "source", "start", "end", "fps")
+OF_THE_REQUEST = (*OF_AN_ITEM, "images")
+# Given too, since pydantic's defaults take as long as all the rest.
+NOT_OF_AN_ITEM: dict[str, Any] = {"options": None, "metrics": None, "required": None}
+NOT_OF_THE_REQUEST: dict[str, Any] = {
+    "options": Options(),
+    "required": None,
+    "priority": None,
+    "timeout_ms": None,
+    "explain": False,
+}
+
 OwnId = Annotated[
     str, StringConstraints(max_length=MAX_ID), AfterValidator(clean), schema_keywords(pattern=CLEAN)
 ]
@@ -69,10 +82,8 @@ class DecideItem(Clipped):
 
     def to_score(self) -> WireItem:
         """Return the item that is scored, without options."""
-        fields = {
-            name: getattr(self, name) for name in WireItem.model_fields if name in DecideItem.model_fields
-        }
-        return WireItem.model_construct(**{**fields, "options": None})
+        fields = {name: getattr(self, name) for name in OF_AN_ITEM}
+        return WireItem.model_construct(**fields, **NOT_OF_AN_ITEM)
 
 
 class DecideRequest(Clipped):
@@ -121,9 +132,9 @@ class DecideRequest(Clipped):
 
     def to_score(self, metrics: Sequence[str]) -> ScoreRequest:
         """Return the request that scores all of it by *metrics*."""
-        own = {name: getattr(self, name) for name in ScoreRequest.model_fields if hasattr(self, name)}
+        own = {name: getattr(self, name) for name in OF_THE_REQUEST}
         items = None if self.items is None else [item.to_score() for item in self.items]
-        return ScoreRequest.model_construct(**{**own, "items": items, "metrics": [*metrics]})
+        return ScoreRequest.model_construct(**own, **NOT_OF_THE_REQUEST, items=items, metrics=[*metrics])
 
 
 def decide_request(options: Any, max_items: int) -> type[DecideRequest]:
