@@ -75,6 +75,14 @@ def test_padding_and_marks_are_no_part_of_the_share():
     assert Unknown(None).share([3, 1]) == Unknown(3).share([]) == 0
 
 
+@pytest.fixture(scope="module", params=[{}, {"eos_token_id": 2}], ids=["by id", "by the largest id"])
+def ended(request, tmp_path_factory):
+    """A CLIP that finds the end of a text either way."""
+    directory = tmp_path_factory.mktemp("ended")
+    save_published(directory, request.param)
+    return clip(directory)
+
+
 @pytest.mark.parametrize(
     ("text", "cut"),
     [
@@ -86,26 +94,21 @@ def test_padding_and_marks_are_no_part_of_the_share():
         (FOREIGN, False),
     ],
 )
-@pytest.mark.parametrize("config", [{}, {"eos_token_id": 2}], ids=["by id", "by the largest id"])
-def test_a_text_that_ends_before_its_end_was_cut(tmp_path, text, cut, config):
+def test_a_text_that_ends_before_its_end_was_cut(ended, text, cut):
     """By <|endoftext|> in it, which CLIP's tokenizer reads as the end, or by its length."""
-    save_published(tmp_path, config)
-    model = clip(tmp_path)
-    [found] = model.score([model.prepare(TextCall(text))])
+    [found] = ended.score([ended.prepare(TextCall(text))])
 
     assert cut == found.truncated
     assert 0 == found.unknown
 
 
-def test_what_follows_the_end_changes_no_embedding(tmp_path):
+def test_what_follows_the_end_changes_no_embedding(ended):
     """So the warning is true."""
-    save_published(tmp_path)
-    model = clip(tmp_path)
-    one, other, image = model.score(
+    one, other, image = ended.score(
         [
-            model.prepare(TextCall("a dog <|endoftext|> cat")),
-            model.prepare(TextCall("a dog <|endoftext|> house")),
-            model.prepare(ImageCall(PICTURE)),
+            ended.prepare(TextCall("a dog <|endoftext|> cat")),
+            ended.prepare(TextCall("a dog <|endoftext|> house")),
+            ended.prepare(ImageCall(PICTURE)),
         ]
     )
 

@@ -107,16 +107,24 @@ def published_tokenizer() -> CLIPTokenizer:
 def save_published(
     directory: Path, text: dict | None = None, vision: dict | None = None, **more: Any
 ) -> CLIPModel:
-    """A checkpoint as transformers saves one, without a processor, as PickScore is published."""
+    """A checkpoint as transformers saves one, without a processor, as PickScore is published; its network."""
+    network = published_network(json.dumps([text or {}, vision or {}, more]))
+    network.save_pretrained(directory)
+    return network
+
+
+@cache
+def published_network(said: str) -> CLIPModel:
+    """The network of a configuration, made once; tests compute with it, and do not change it."""
+    text, vision, more = json.loads(said)
     common = {"hidden_size": 32, "intermediate_size": 70, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = CLIPConfig(
-        text_config={**common, **(text or {})},
-        vision_config={**common, "image_size": 32, "patch_size": 8, **(vision or {})},
+        text_config={**common, **text},
+        vision_config={**common, "image_size": 32, "patch_size": 8, **vision},
         **{"projection_dim": 24, **more},
     )
     network = CLIPModel(config).eval()
     randomise(network)
-    network.save_pretrained(directory)
     return network
 
 
