@@ -168,6 +168,24 @@ async def test_a_full_lane_is_the_items_error(serve, monkeypatch):
     assert {"without_score: vqascore lane_full"} == {entry["because"] for entry in entries}
 
 
+async def test_where_the_lane_takes_some_of_the_items_these_are_scored(serve, monkeypatch):
+    """A request that is too much as a whole is tried item by item."""
+    admit, left = Handle.admit, [2]
+
+    def room_for_two(self, context, demand):
+        if demand.calls > left[0]:
+            raise LaneFull("full")
+        left[0] -= demand.calls
+        admit(self, context, demand)
+
+    async with serve(policies={"show": FIT}) as client:
+        monkeypatch.setattr(Handle, "admit", room_for_two)
+        entries = await made(client)
+
+    assert [True, True, False, False] == [bool(entry["scores"]) for entry in entries]
+    assert ["lane_full"] * 2 == [entry["errors"]["vqascore"]["code"] for entry in entries[2:]]
+
+
 async def test_a_model_that_fails_is_the_items_error(serve, fakes):
     """The neighbours of a call that fails are decided by their scores."""
     fakes["vqa"].fault = lambda call: ValueError("broken") if "blue" in call.question else None

@@ -1,0 +1,197 @@
+"""What of a decision needs no model: groups, stages, digests, and what an item still needs."""
+
+import asyncio
+import hashlib
+from dataclasses import replace
+from math import inf
+from types import SimpleNamespace
+
+import pytest
+
+from models.images.image import Image
+from service.core.errors import ImageUndecodable, ModelFault, NotReady
+from service.core.expression import Condition, Formula, Interval
+from service.core.policy import Policy
+from service.images.loader import ImageRef
+from service.metrics.common.contract import Metric, MetricOptions, Score
+from service.scoring.decide import Candidate, digest_of, next_stage, only_used, outcomes
+from service.scoring.plan import UnopenedItem
+from service.scoring.policies import ServedPolicy
+from service.serving.admission import AdmissionForecast, Demand, WorkEstimate
+from service.serving.handle import CAUTION
+
+RANGES = dict.fromkeys(("a", "b", "c.one", "c.two"), Interval(0.0, 1.0))
+ITEM = UnopenedItem("a cat", [])
+
+
+def policy(accept="a >= 0.5", rank_by=None, **more):
+    rules = Policy(Condition.of(accept), rank_by=rank_by and Formula.of(rank_by), **more)
+    return ServedPolicy("show", rules, 1000, {}, RANGES)
+
+
+def candidate(by, group=None, **results):
+    """An item with these scores or errors by metric."""
+    found = Candidate(ITEM, group, [by])
+    found.add(
+        {name: each if isinstance(each, Exception) else Score(each, {}) for name, each in results.items()}
+    )
+    found.started.update(results)
+    return found
+
+
+def test_of_a_group_the_best_are_accepted_and_of_equals_the_first():
+    """Those that are not accepted by the policy take no place, and items without a group are not counted."""
+    by = policy(rank_by="b")
+    each = [
+        candidate(by, "x", a=0.9, b=0.2),
+        candidate(by, "x", a=0.1, b=0.9),
+        candidate(by, "x", a=0.9, b=0.4),
+        candidate(by, "x", a=0.9, b=0.4),
+        candidate(by, "y", a=0.9, b=0.1),
+        candidate(by, None, a=0.9),
+    ]
+    one, two = ([found.decision for found in outcomes(each, by, keep)] for keep in (1, 2))
+
+    assert ["reject", "reject", "accept", "reject", "accept", "accept"] == one
+    assert ["reject", "reject", "accept", "accept", "accept", "accept"] == two
+    [first, low, *_] = outcomes(each, by, 1)
+    assert ("group", "group: 1 accepted before it, by b") == (first.reason, first.because)
+    assert "expression" == low.reason
+
+
+def test_an_item_that_cannot_be_ranked_is_the_last_of_its_group():
+    """Its score failed, or the formula has no value."""
+    by = policy(rank_by="a / b")
+    each = [
+        candidate(by, "x", a=0.9, b=ModelFault()),
+        candidate(by, "x", a=0.9, b=0.0),
+        candidate(by, "x", a=0.5, b=1.0),
+    ]
+
+    assert [-inf, -inf, 0.5] == [one.rank(by) for one in each]
+    assert ["reject", "reject", "accept"] == [found.decision for found in outcomes(each, by, 1)]
+
+
+def test_an_item_needs_what_may_change_a_decision_and_then_what_ranks_it():
+    """Only an item of a group that would be accepted is ranked."""
+    by = policy("a >= 0.5 and b >= 0.5", rank_by="c.one")
+
+    assert ["a", "b"] == candidate(by, "x").wanted()
+    assert ["b"] == candidate(by, "x", a=0.7).wanted()
+    assert ["c.one"] == candidate(by, "x", a=0.7, b=0.7).wanted()
+    assert [] == candidate(by, None, a=0.7, b=0.7).wanted()
+    assert [] == candidate(by, "x", a=0.1).wanted()
+    assert [] == candidate(by, "x", a=0.7, b=0.7, **{"c.one": NotReady()}).wanted()
+
+
+def test_a_metric_that_failed_does_not_keep_others_from_deciding():
+    by = policy("a >= 0.5 and b >= 0.5")
+
+    assert ["b"] == candidate(by, a=ModelFault()).wanted()
+    assert ("reject", "expression") == (
+        candidate(by, a=ModelFault(), b=0.1).outcome(by).decision,
+        candidate(by, a=ModelFault(), b=0.1).outcome(by).reason,
+    )
+
+
+def test_a_picture_that_cannot_be_read_needs_nothing_more():
+    by = policy("a >= 0.5 or b >= 0.5")
+    broken = candidate(by, a=ImageUndecodable("broken"))
+
+    assert [] == broken.wanted()
+    assert ["b"] == broken.skipped(by)
+    assert "unreadable" == broken.outcome(by).reason
+
+
+def test_metrics_that_only_rank_are_skipped_in_a_group_alone():
+    """Others need none of them."""
+    by = policy(rank_by="b")
+
+    assert [] == candidate(by, None, a=0.1).skipped(by)
+    assert ["b"] == candidate(by, "x", a=0.1).skipped(by)
+
+
+def catalog(**seconds):
+    """A catalog of metrics whose model takes so long for an item."""
+
+    async def score(item, models, options):
+        raise AssertionError
+
+    def backend(cost_s):
+        return SimpleNamespace(
+            estimate=lambda demand: WorkEstimate(cost_s, 1.0),
+            forecast=lambda lane, demand: AdmissionForecast(False, 1.0, cost_s, 0.0),
+        )
+
+    known = {
+        name.replace("__", "."): Metric(name.replace("__", "."), score, roles=("m",)) for name in seconds
+    }
+    models = {
+        name.replace("__", "."): {"m": SimpleNamespace(backend=backend(cost_s))}
+        for name, cost_s in seconds.items()
+    }
+    return SimpleNamespace(known=known, models=models, defaults=dict.fromkeys(known, MetricOptions()))
+
+
+@pytest.mark.anyio
+async def test_the_cheapest_metric_is_the_first_stage_with_all_of_its_outputs():
+    """It may run alone until the others would be late one after the other."""
+    served = catalog(a=3.0, b=2.0, c__one=0.5, c__two=0.5)
+    now = asyncio.get_running_loop().time()
+    context = SimpleNamespace(lane="interactive", deadline=now + 100)
+
+    stage, alone_until = next_stage(ITEM, ["a", "c.one", "b", "c.two"], served, context)
+
+    assert ["c.one", "c.two"] == stage
+    assert context.deadline - CAUTION * (4 + 3) == pytest.approx(alone_until)
+
+
+@pytest.mark.anyio
+async def test_stages_that_would_be_late_in_sequence_start_together():
+    served = catalog(a=3.0, b=2.0)
+    now = asyncio.get_running_loop().time()
+
+    def alone(seconds):
+        context = SimpleNamespace(lane="interactive", deadline=now + seconds)
+        return next_stage(ITEM, ["a", "b"], served, context)
+
+    assert (["b"], -inf) == alone(CAUTION * 7 - 0.1)
+    assert -inf < alone(CAUTION * 7 + 60)[1]
+
+
+@pytest.mark.anyio
+async def test_a_single_stage_needs_no_prediction():
+    """Its models are not even looked up."""
+    context = SimpleNamespace(lane="interactive", deadline=5.0)
+
+    assert (["c.one", "c.two"], 5.0) == next_stage(ITEM, ["c.one", "c.two"], None, context)
+
+
+def test_a_stage_gets_the_pictures_that_its_metrics_use():
+    """Others belong to another stage, and would be refused here."""
+    served = catalog(a=1.0, b=1.0)
+    served.known["a"] = replace(served.known["a"], uses=("source",))
+    item = UnopenedItem("a cat", [], source=ImageRef(b""), references=[ImageRef(b"")])
+
+    assert (item.source, ()) == (
+        only_used(item, ["a"], served).source,
+        only_used(item, ["a"], served).references,
+    )
+    assert only_used(item, ["b"], served).source is None
+
+
+def test_the_digest_is_that_of_the_pictures_bytes():
+    """However it is turned; of several pictures that of their digests, and of one that was not read none."""
+    refs = [ImageRef(b"one"), ImageRef(b"two"), ImageRef(b"three")]
+    refs[0].image, refs[1].image = Image(b"one"), Image(b"two", "turned", 6)
+    one, two = (hashlib.sha256(each).hexdigest() for each in (b"one", b"two"))
+
+    assert one == digest_of(refs[:1])
+    assert two == digest_of(refs[1:2])
+    assert hashlib.sha256((one + two).encode()).hexdigest() == digest_of(refs[:2])
+    assert "" == digest_of(refs) == digest_of(refs[2:])
+
+
+def test_a_demand_is_what_the_catalog_says():
+    """So that the predictions above are those of one call."""
+    assert {"m": Demand(1, 5)} == catalog(a=1.0).known["a"].demand("a cat", MetricOptions())
