@@ -86,9 +86,10 @@ docs: $(VENV)/dev ## Build the pages as a site with search, in build/site
 quick: $(VENV)/dev ## Pure tests and the app in process, in a minute: they start nothing and load no checkpoint
 	$(BIN)/pytest tests/unit tests/app -m "not slow" --hypothesis-profile quick $(PARALLEL)
 
-# Set-up, lint and types side by side, as most of it waits for the network or the disk; what measures runs alone.
+# Set-up, lint and types side by side, as most of it waits for the network, the disk or another's lock: all of it
+# at once, so that helm is not built last.  What measures runs alone.
 test: ## Lint, types, all tests
-	@$(MAKE) --no-print-directory --jobs 3 check vllm clients helm redis prometheus nginx chromium
+	@$(MAKE) --no-print-directory --jobs check vllm clients helm redis prometheus nginx chromium
 	@$(MAKE) --no-print-directory costs
 	$(BIN)/pytest --ignore tests/costs $(PARALLEL) --durations 15
 
