@@ -130,6 +130,10 @@ class UnknownMetricError(InvalidError, code="unknown_metric"):
     """The service does not serve this metric."""
 
 
+class UnknownPolicyError(InvalidError, code="unknown_policy"):
+    """The settings of the service have no policy of this name."""
+
+
 class ImageFailedError(InvalidError, code="image_failed"):
     """A picture of a ranking has no score, and `on_error` is `raise`."""
 
