@@ -81,7 +81,7 @@ BENCHMARKS: dict[str, Declaration] = {
 }
 
 
-def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -> dict[str, Any]:
+def run(name: str, *, client: "scoregate.Client | None" = None, **settings: Any) -> dict[str, Any]:
     """
     Return the tables of a benchmark, as `scoregate bench NAME --json` prints them.
 
@@ -99,7 +99,7 @@ def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -
     benchmark = BENCHMARKS[name].benchmark
     own = settings_in(benchmark.settings, settings)
 
-    def connect(*, strict: bool) -> AbstractContextManager[scoregate.Client]:
+    def connect(*, strict: bool) -> "AbstractContextManager[scoregate.Client]":
         return nullcontext(client) if client else scoregate.Client(timeout_s=TIMEOUT_S, strict=strict)
 
     return {"benchmark": name} | benchmark.tables(own, connect)
