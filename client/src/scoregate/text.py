@@ -1,13 +1,11 @@
-"""Text for a terminal and for pages: nothing in it can steer a terminal, and columns stand straight."""
+"""Text for a terminal: nothing in it can steer a terminal, and columns stand straight."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from html import escape
 
 STEERING = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, separators of lines
 TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # bidi
 GAP = "  "
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # of a page
 
 
 def shown(text: object) -> str:
@@ -42,21 +40,6 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: Iterabl
         )
         lines.append(GAP.join(padded).rstrip())
     return "\n".join(lines)
-
-
-def safe(text: object) -> str:
-    """Escape *text* for HTML, also characters that turn or break lines."""
-    return escape(shown(text))
-
-
-def document(title: str, style: str, body: str) -> str:
-    """Return an HTML page without scripts and without another file; *body* is HTML."""
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{safe(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
-    )
 
 
 def number(value: float | None) -> str:

@@ -1,7 +1,6 @@
 """The page of a suite of benchmarks, with the worst pictures, and its tables as LaTeX."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from heapq import nsmallest
 from pathlib import Path
 from statistics import fmean
@@ -14,16 +13,15 @@ from scoregate.bench.pictures import pictures_of
 from scoregate.bench.suite import SuiteEntry
 from scoregate.data.rows import Row
 from scoregate.report.formats import cell, is_table, printed, spread_columns
-from scoregate.report.html import section, table
-from scoregate.report.page import STYLE
-from scoregate.report.pictures import figure
+from scoregate.report.html import bad, data_uri, facts, in_sections, safe, table
+from scoregate.report.pictures import PICTURES, figure
 from scoregate.report.rows import ReportRow
-from scoregate.report.sheet import bytes_of, data_uri
+from scoregate.report.sheet import bytes_of
 from scoregate.runs.lines import Key, Line, key
 from scoregate.runs.reproduction import flat
 from scoregate.runs.results import lines_of
 from scoregate.runs.summary import kinds_of
-from scoregate.text import document, number, safe, shown
+from scoregate.text import number, shown
 
 CAUTION = "caution"  # of a generator's row, which stands below its table
 Tables = Mapping[str, Any]
@@ -37,31 +35,21 @@ def page(
 ) -> str:
     """Return the HTML: what ran, what was left out, and a section for each benchmark."""
     title = f"Benchmarks of {', '.join(manifest['generators'])}"
-    facts = {name: manifest[name] for name in ("suite", "ended", "command")} | flat(
+    known = {name: manifest[name] for name in ("suite", "ended", "command")} | flat(
         {name: fact for name, fact in manifest["facts"].items() if name != "benchmarks"}
     )
-    listed = "".join(f"<dt>{safe(name)}</dt><dd>{safe(fact)}</dd>" for name, fact in facts.items())
-    sections = {f"of-{place}": name for place, name in enumerate(tables)}
-    links = "".join(f'<li><a href="#{id}">{safe(name)}</a></li>' for id, name in sections.items())
-    missing = drawn("Left out", left_out) if left_out else ""
-    body = (
-        f"<header>\n<h1>{safe(title)}</h1>\n{missing}</header>\n"
-        f'<nav aria-label="Benchmarks"><ul>{links}</ul></nav>\n<main>\n'
-    )
-    for id, name in sections.items():
-        body += section(id, safe(name), partial("".join, [*parts_of(tables[name]), worst[name]]))
-    body += section("run", "Run", lambda: f"<dl>{listed}</dl>\n")
-    return document(title, STYLE, f"{body}</main>\n")
+    sections = {
+        f"of-{place}": (safe(name), "".join([*parts_of(tables[name]), worst[name]]))
+        for place, name in enumerate(tables)
+    }
+    head = drawn("Left out", left_out) if left_out else ""
+    return in_sections(title, head, {**sections, "run": ("Run", facts(known))}, PICTURES)
 
 
 def parts_of(tables: Tables) -> list[str]:
     """Return the tables of a benchmark as HTML, with the cautions below the first one."""
     first, *others = (drawn(name, without_caution(rows)) for name, rows in of_rows(tables).items())
     return [first, *(bad(each) for each in cautions_of(tables)), *others]
-
-
-def bad(text: str) -> str:
-    return f'<p class="bad">{safe(text)}</p>\n'
 
 
 def drawn(caption: str, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -9,9 +9,10 @@ import numpy.typing as npt
 from scoregate.evaluation import Ordering, correlation, ordering, pair_accuracy
 from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.ordering import OrderedPair
-from scoregate.report.html import Missing, note, part, scatter, table
+from scoregate.report.html import facts, note, safe, table
+from scoregate.report.parts import Missing, part, scatter
 from scoregate.report.rows import ReportRow, ScoredRow
-from scoregate.text import number, safe
+from scoregate.text import number
 
 DRAWN = 2000  # points of a plot
 PAIRED = 5000  # pictures whose pairs are compared: 12 million of them
@@ -56,8 +57,8 @@ def agreement_of(scored: ScoredRow, metric: str) -> str:
         said.append("Lower scores are better, so the signs are turned.")
     people = scored.columns.human or ""
     plot = scatter([(rows[place].human, rows[place].scores[metric]) for place in points], people, metric)
-    listed = "".join(f"<dt>{name}</dt><dd>{number(value)}</dd>" for name, value in figures.items())
-    return f"<article>\n<h3>{safe(metric)}</h3>\n{plot}<dl>{listed}</dl>\n{note(' '.join(said))}</article>\n"
+    listed = facts({name: number(value) for name, value in figures.items()})
+    return f"<article>\n<h3>{safe(metric)}</h3>\n{plot}{listed}{note(' '.join(said))}</article>\n"
 
 
 def sampled(count: int, most: int) -> npt.NDArray[np.intp]:

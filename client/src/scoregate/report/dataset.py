@@ -15,9 +15,10 @@ from scoregate.data.source import check_output, dataset_of
 from scoregate.evaluation import Table
 from scoregate.evaluation.outcome import values
 from scoregate.records import Record
+from scoregate.report.html import data_uri
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
-from scoregate.report.sheet import bytes_of, data_uri
+from scoregate.report.sheet import bytes_of
 from scoregate.runs.batch import BatchOutcome, Run, scored, session
 from scoregate.runs.manifest import runs_of
 from scoregate.runs.plan import ANY_MODELS

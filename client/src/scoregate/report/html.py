@@ -1,38 +1,59 @@
-"""Pieces of the page: sections, notes, tables and plots; every text of others goes through `safe`."""
+"""
+HTML pages in one file, without scripts and links, in light or dark mode: their frame, style and pieces.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+Every text of others goes through `safe`.
+"""
 
-from scoregate.evaluation import BadColumn
-from scoregate.text import safe
+import base64
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.util import find_spec
 
-LONGEST = 30  # characters of a name at an axis
+from scoregate.data.rows import kind_of
+from scoregate.text import shown
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+SIDE = 256  # pixels
+MAX_PIXELS = 100_000_000  # a larger picture is not decoded
+SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
 
 
-class Missing(Exception):
-    """Why a part of the page cannot be drawn; one line."""
+def safe(text: object) -> str:
+    """Escape *text* for HTML, also characters that turn or break lines."""
+    return escape(shown(text))
 
 
-def section(name: str, title: str, body: Callable[[], str]) -> str:
-    """Return a section with its heading; if it is empty, it says why."""
-    heading = f'<h2 id="{name}-title">{title}</h2>\n'
-    return f'<section id="{name}" aria-labelledby="{name}-title">\n{heading}{part(body)}</section>\n'
+def document(title: str, body: str, style: str = "") -> str:
+    """Return a page; *body* is HTML, and *style* are rules after those of all pages."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{safe(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+    )
 
 
-def part(body: Callable[[], str], about: str = "", columns: Mapping[str, str | None] | None = None) -> str:
+def in_sections(title: str, head: str, sections: Mapping[str, tuple[str, str]], style: str = "") -> str:
     """
-    Return the content of *body*, or one line that says why it is missing.
+    Return a page of sections, with links to them below its head.
 
     Args:
-        about: what begins that line.
-        columns: the names of the columns that *body* hands to a figure, by argument.
+        head: HTML below the title.
+        sections: heading and body, both HTML, by id.
     """
-    try:
-        return body()
-    except Missing as exc:
-        why = str(exc)
-    except BadColumn as exc:
-        why = f"{(columns or {}).get(exc.role) or exc.role}: {exc.why}"
-    return note(safe(f"{about}: {why}" if about else why))
+    links = "".join(f'<li><a href="#{id}">{heading}</a></li>' for id, (heading, _) in sections.items())
+    drawn = "".join(
+        f'<section id="{id}" aria-labelledby="{id}-title">\n'
+        f'<h2 id="{id}-title">{heading}</h2>\n{body}</section>\n'
+        for id, (heading, body) in sections.items()
+    )
+    return document(
+        title,
+        f"<header>\n<h1>{safe(title)}</h1>\n{head}</header>\n"
+        f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{drawn}</main>\n',
+        style,
+    )
 
 
 def note(text: str) -> str:
@@ -59,38 +80,83 @@ def region(label: str, body: str) -> str:
     return f'<div class="wide" role="group" tabindex="0" aria-label="{label}">\n{body}</div>\n'
 
 
-WIDE, HIGH = 340, 240
-LEFT, BELOW, GAP = 52, 36, 10
+def bad(text: object) -> str:
+    """Return a line that warns."""
+    return f'<p class="bad">{safe(text)}</p>\n'
 
 
-def scatter(points: Sequence[tuple[float, float]], across: str, up: str) -> str:
-    """Return an SVG of points, with the names and ends of both axes."""
-    xs, ys = [x for x, _ in points], [y for _, y in points]
-    x, y = axis(xs, LEFT + GAP, WIDE - 2 * GAP), axis(ys, HIGH - BELOW - GAP, GAP)
-    circles = "".join(f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3"/>' for a, b in points)
-    foot = HIGH - BELOW
-    ends = [text(x(end), foot + 14, f"{end:.3g}") for end in (min(xs), max(xs))]
-    ends += [text(LEFT - 5, y(end) + 4, f"{end:.3g}", "end") for end in (min(ys), max(ys))]
-    middle = (HIGH - BELOW) / 2
-    return (
-        f'<svg class="scatter" viewBox="0 0 {WIDE} {HIGH}" role="img" '
-        f'aria-label="{safe(up)} against {safe(across)}, {len(points)} points">'
-        f'<path d="M{LEFT} 0V{foot}H{WIDE}"/>{circles}{"".join(ends)}'
-        f"{text((LEFT + WIDE) / 2, HIGH - 4, short(across))}"
-        f'<g transform="translate(12 {middle}) rotate(-90)">{text(0, 0, short(up))}</g></svg>\n'
-    )
+def facts(of: Mapping[str, object], kind: str = "") -> str:
+    """Return names with their texts, without those that are empty."""
+    listed = "".join(f"<dt>{safe(name)}</dt><dd>{safe(text)}</dd>" for name, text in of.items() if text != "")
+    return f'<dl class="{kind}">{listed}</dl>\n' if kind else f"<dl>{listed}</dl>\n"
 
 
-def axis(values: Sequence[float], first: float, last: float) -> Callable[[float], float]:
-    """Return the position of a value, from *first* for the smallest to *last* for the largest."""
-    low, high = min(values), max(values)
-    return lambda value: first + (value - low) / ((high - low) or 1) * (last - first)
+def image(picture: str, prompt: str, *, lazy: bool = False) -> str:
+    """Return a picture by its address, or a line that there is none; *lazy* ones are decoded when in view."""
+    if not picture:
+        return '<p class="none">no picture to show</p>'
+    return f'<img src="{picture}" alt="{safe(prompt)}"{" loading=lazy" * lazy}>'
 
 
-def text(x: float, y: float, said: str, anchor: str = "middle") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{safe(said)}</text>'
+def data_uri(picture: bytes) -> str:
+    """Return the picture as the address of an image; empty if it can't be shown."""
+    small = thumbnail(picture) if find_spec("PIL") else picture
+    kind = kind_of(small)
+    return f"data:image/{kind};base64,{base64.b64encode(small).decode()}" if kind in SHOWN else ""
 
 
-def short(name: str) -> str:
-    """Truncate a name."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+def thumbnail(picture: bytes) -> bytes:
+    """Return a small JPEG of what is scored: no orientation, no transparency.  Empty if it can't be read."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(picture)) as image:
+            if image.width * image.height > MAX_PIXELS:
+                return b""
+            image.draft("RGB", (2 * SIDE, 2 * SIDE))
+            small = image.convert("RGB")
+    except Exception:  # Pillow's readers raise whatever a broken file makes them
+        return b""
+    small.thumbnail((SIDE, SIDE))
+    file = io.BytesIO()
+    small.save(file, "JPEG", quality=85)
+    return file.getvalue()
+
+
+STYLE = """
+:root { color-scheme: light dark; --paper: #f6f6f3; --card: #fff; --ink: #1b1d20; --quiet: #575c64;
+  --line: #e2e2dc; --accent: #0b6e5f; --track: #e7e7e2; --bad: #ad3420; }
+@media (prefers-color-scheme: dark) { :root { --paper: #121315; --card: #1b1d20; --ink: #ececea;
+  --quiet: #a4a8af; --line: #2e3136; --accent: #56c8b2; --track: #33363b; --bad: #f29683; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 70rem; padding: 1.5rem 1rem 4rem; background: var(--paper);
+  color: var(--ink); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
+  overflow-wrap: anywhere; -webkit-text-size-adjust: 100%; }
+h1 { margin: 0 0 1rem; font-size: 1.5rem; font-weight: 650; }
+h2 { margin: 0 0 .75rem; font-size: 1.15rem; font-weight: 650; }
+h3 { margin: 1rem 0 .5rem; font-size: 1rem; font-weight: 600; }
+section { margin: 1.25rem 0; padding: 1.25rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: 12px; }
+a { color: var(--accent); text-underline-offset: .2em; }
+nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 1rem 0; padding: 0; list-style: none; }
+small, .quiet, .none, dt, caption { color: var(--quiet); }
+.quiet { margin: .5rem 0 0; font-size: .87rem; max-width: 60rem; }
+.bad { color: var(--bad); margin: .25rem 0; }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .15rem 1rem; margin: .5rem 0; }
+dd { margin: 0; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; margin: .5rem 0 1rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+caption { padding: .25rem 0; text-align: left; font-weight: 600; }
+th, td { padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: middle; }
+th { font-weight: 500; }
+thead th { color: var(--quiet); font-size: .85rem; }
+.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr));
+  gap: 1rem; }
+figure { margin: 0; padding: .75rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: 8px; font-size: .92rem; }
+img { display: block; max-width: 100%; max-height: 16rem; }
+ol, ul { margin: .25rem 0; padding-left: 1.25rem; }
+b { font-weight: 600; }
+@media print { body { background: none; } section { break-inside: avoid; border: 0; padding: 0; } }
+"""

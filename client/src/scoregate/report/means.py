@@ -8,9 +8,10 @@ import numpy as np
 
 from scoregate.evaluation import bootstrap
 from scoregate.evaluation.arrays import coded
-from scoregate.report.html import Missing, note, table
+from scoregate.report.html import note, safe, table
+from scoregate.report.parts import Missing
 from scoregate.report.rows import EMPTY, ReportRow, ScoredRow
-from scoregate.text import number, safe
+from scoregate.text import number
 
 TIMES = 1000  # that items are drawn again
 SEED = 0

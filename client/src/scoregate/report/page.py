@@ -5,12 +5,12 @@ from collections import Counter
 
 from scoregate.notices import DEMO
 from scoregate.report.comparisons import agreement, matrices
-from scoregate.report.html import Missing, note, section, table
+from scoregate.report.html import bad, facts, in_sections, note, safe, table
 from scoregate.report.means import means, skills
+from scoregate.report.parts import Missing, part
+from scoregate.report.pictures import PICTURES, worst
 from scoregate.report.pictures import title as title_of_worst
-from scoregate.report.pictures import worst
 from scoregate.report.rows import ScoredRow
-from scoregate.text import document, safe
 
 HOUR_S = 3600
 
@@ -18,7 +18,7 @@ HOUR_S = 3600
 def head(scored: ScoredRow) -> str:
     """Return the top of the page."""
     whole = sum(all(metric in row.scores for metric in scored.metrics) for row in scored.rows)
-    facts = {
+    known = {
         "drawn": scored.drawn,
         "service": f"Scoregate {scored.version}" if scored.version else "version not known",
         "models": models(scored) or "–",
@@ -27,8 +27,7 @@ def head(scored: ScoredRow) -> str:
         "with all scores": str(whole),
         "without some score": str(len(scored.rows) - whole),
     }
-    listed = "".join(f"<dt>{name}</dt><dd>{safe(text)}</dd>" for name, text in facts.items() if text)
-    return f'<dl class="facts">{listed}</dl>\n{of_demos(scored)}{failures(scored)}{warnings(scored)}'
+    return f"{facts(known, 'facts')}{of_demos(scored)}{failures(scored)}{warnings(scored)}"
 
 
 def models(scored: ScoredRow) -> str:
@@ -48,7 +47,7 @@ def of_demos(scored: ScoredRow) -> str:
     if not rows:
         return ""
     text = f"{len(rows)} of {len(scored.rows)} pictures were scored by demo models"
-    return f'<p class="bad">{text}: these scores mean nothing for real pictures.</p>\n'
+    return bad(f"{text}: these scores mean nothing for real pictures.")
 
 
 def warnings(scored: ScoredRow) -> str:
@@ -92,7 +91,6 @@ def cost(scored: ScoredRow) -> str:
     }
     if of.price_per_hour is not None:
         figures["price of 1,000 pictures"] = f"{of.price_per_hour * of_1000 / HOUR_S:.3g}"
-    listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in figures.items())
     said = [
         "The time is that of the command, for all metrics together. What the service did for others is in it."
     ]
@@ -100,7 +98,7 @@ def cost(scored: ScoredRow) -> str:
         said.append(f"At {of.price_per_hour:g} an hour.")
     if of.cached:
         said.append(f"For {of.cached} of them the service had the answers: new pictures cost more.")
-    return f"<dl>{listed}</dl>\n{note(' '.join(said))}"
+    return f"{facts(figures)}{note(' '.join(said))}"
 
 
 def seconds(value: float) -> str:
@@ -126,44 +124,11 @@ def page(scored: ScoredRow, *, alpha: float, pictures: int) -> str:
         "worst": (title_of_worst(scored), lambda: worst(scored, pictures)),
         "cost": ("Cost", lambda: cost(scored)),
     }
-    links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, (title, _) in sections.items())
-    drawn = "".join(section(name, title, body) for name, (title, body) in sections.items())
-    body = (
-        f"<header>\n<h1>Scores of {safe(scored.name)}</h1>\n{head(scored)}</header>\n"
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{drawn}</main>\n'
-    )
-    return document(f"Scores of {scored.name}", STYLE, body)
+    drawn = {name: (title, part(body)) for name, (title, body) in sections.items()}
+    return in_sections(f"Scores of {scored.name}", head(scored), drawn, STYLE + PICTURES)
 
 
 STYLE = """
-:root { color-scheme: light dark; --paper: #f6f6f3; --card: #fff; --ink: #1b1d20; --quiet: #575c64;
-  --line: #e2e2dc; --accent: #0b6e5f; --track: #e7e7e2; --bad: #ad3420; }
-@media (prefers-color-scheme: dark) { :root { --paper: #121315; --card: #1b1d20; --ink: #ececea;
-  --quiet: #a4a8af; --line: #2e3136; --accent: #56c8b2; --track: #33363b; --bad: #f29683; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 70rem; padding: 1.5rem 1rem 4rem; background: var(--paper);
-  color: var(--ink); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
-  overflow-wrap: anywhere; -webkit-text-size-adjust: 100%; }
-h1 { margin: 0 0 1rem; font-size: 1.5rem; font-weight: 650; }
-h2 { margin: 0 0 .75rem; font-size: 1.15rem; font-weight: 650; }
-h3 { margin: 1rem 0 .5rem; font-size: 1rem; font-weight: 600; }
-section { margin: 1.25rem 0; padding: 1.25rem; background: var(--card); border: 1px solid var(--line);
-  border-radius: 12px; }
-a { color: var(--accent); text-underline-offset: .2em; }
-nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 1rem 0; padding: 0; list-style: none; }
-small, .quiet, .none, dt, caption { color: var(--quiet); }
-.quiet { margin: .5rem 0 0; font-size: .87rem; max-width: 60rem; }
-.bad { color: var(--bad); margin: .25rem 0; }
-dl { display: grid; grid-template-columns: auto 1fr; gap: .15rem 1rem; margin: .5rem 0; }
-dd { margin: 0; font-variant-numeric: tabular-nums; }
-.wide { overflow-x: auto; margin: .5rem 0 1rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-caption { padding: .25rem 0; text-align: left; font-weight: 600; }
-th, td { padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left;
-  vertical-align: middle; }
-th { font-weight: 500; }
-.matrix th { min-width: 5rem; }
-thead th { color: var(--quiet); font-size: .85rem; }
 .bars { width: 100%; table-layout: fixed; }
 .bars div { display: flex; flex-wrap: wrap; align-items: center; gap: .1rem .75rem; }
 .bars div span { flex: 1 1 9rem; }
@@ -183,23 +148,11 @@ thead th { color: var(--quiet); font-size: .85rem; }
 .scatter { display: block; width: 100%; height: auto; }
 .scatter circle { fill: var(--accent); fill-opacity: .5; }
 .scatter text { fill: var(--quiet); font-size: 11px; }
+.matrix th { min-width: 5rem; }
 .pair { display: flex; flex-wrap: wrap; gap: 0 3rem; }
 .pair > * { flex: 1 1 20rem; min-width: 0; }
 .matrix td { white-space: nowrap; }
 .better { color: var(--accent); }
 .worse { color: var(--bad); }
-.plots, .gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr));
-  gap: 1rem; }
-.plots { grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
-figure { margin: 0; padding: .75rem; border: 1px solid var(--line); border-radius: 8px; font-size: .92rem; }
-.picture { position: relative; width: fit-content; margin: 0 auto .5rem; }
-.picture img { display: block; max-width: 100%; max-height: 16rem; }
-.picture svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
-.picture rect { fill: none; stroke: var(--box); stroke-width: 2; vector-effect: non-scaling-stroke; }
-.picture text { fill: var(--box); paint-order: stroke; stroke: #000; stroke-width: .2em; font-weight: 700; }
-.box0 { --box: #4be3c4; } .box1 { --box: #ffb347; } .box2 { --box: #7db8ff; }
-.box3 { --box: #ff8fb8; } .box4 { --box: #d6e34b; } .box5 { --box: #d0a2ff; }
-ol, ul { margin: .25rem 0; padding-left: 1.25rem; }
-b { font-weight: 600; }
-@media print { body { background: none; } section { break-inside: avoid; border: 0; padding: 0; } }
+.plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); gap: 1rem; }
 """

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from scoregate.answers import is_number
-from scoregate.report.html import note
+from scoregate.report.html import facts, image, note, safe
 from scoregate.report.rows import Details, ReportRow, ScoredRow
-from scoregate.text import number, safe
+from scoregate.text import number
 
 BOXES = 20  # that are drawn, the surest
 COLOURS = 6  # of classes of objects, in turn
@@ -23,13 +23,10 @@ def figure(row: ReportRow, said: Mapping[str, str], picture: str, details: Any) 
     """Return a row as a card; *picture* is an address, *details* those of one metric."""
     prompt = safe(row.prompt)
     boxes, size = boxes_of(details), size_of(details)
-    image = f'<img src="{picture}" alt="{prompt}">' if picture else '<p class="none">no picture to show</p>'
-    if picture and boxes and size:
-        image += overlay(boxes, size)
-    numbers = "".join(f"<dt>{safe(name)}</dt><dd>{safe(text)}</dd>" for name, text in said.items())
+    shown = image(picture, row.prompt) + (overlay(boxes, size) if picture and boxes and size else "")
     of = f"row {row.number}" + "".join(f", {safe(name)}" for name in (row.image, row.model) if name)
     return (
-        f'<figure>\n<div class="picture">{image}</div>\n<figcaption><b>{prompt}</b><dl>{numbers}</dl>'
+        f'<figure>\n<div class="picture">{shown}</div>\n<figcaption><b>{prompt}</b>{facts(said)}'
         f"{found_list(boxes)}{reason_of(details)}{questions_of(details)}<small>{of}</small></figcaption>\n"
         "</figure>\n"
     )
@@ -197,3 +194,14 @@ def disagreements(scored: ScoredRow, metric: str, most: int) -> list[ShownPictur
         for place in order
         if apart[place] > 0
     ]
+
+
+PICTURES = """
+.picture { position: relative; width: fit-content; margin: 0 auto .5rem; }
+.picture img { display: block; max-width: 100%; max-height: 16rem; }
+.picture svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
+.picture rect { fill: none; stroke: var(--box); stroke-width: 2; vector-effect: non-scaling-stroke; }
+.picture text { fill: var(--box); paint-order: stroke; stroke: #000; stroke-width: .2em; font-weight: 700; }
+.box0 { --box: #4be3c4; } .box1 { --box: #ffb347; } .box2 { --box: #7db8ff; }
+.box3 { --box: #ff8fb8; } .box4 { --box: #d6e34b; } .box5 { --box: #d0a2ff; }
+"""

@@ -7,8 +7,8 @@ import pytest
 from scoregate.evaluation import correlation, pair_accuracy
 from scoregate.report import comparisons as of_people
 from scoregate.report.comparisons import agreement
-from scoregate.report.html import Missing
 from scoregate.report.page import cost, head
+from scoregate.report.parts import Missing
 from scoregate.report.pictures import title, worst
 from scoregate.report.rows import Columns, Cost
 from tests.unit.client.report.conftest import row, texts

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import bootstrap
 
 from scoregate.report.comparisons import matrices
-from scoregate.report.html import Missing
 from scoregate.report.means import Bar, MeanInterval, bar, domain_of, interval, means, skills
+from scoregate.report.parts import Missing
 from scoregate.report.rows import Columns
 from tests.unit.client.report.conftest import row, texts
 
