@@ -118,7 +118,7 @@ def client_imports() -> dict[str, set[str]]:
 
 
 # From the highest to the lowest; a module that is in none is of the client itself, the lowest.
-OF_THE_CLIENT = (("cli", "bench"), ("report",), ("replay",), ("evaluation",))
+OF_THE_CLIENT = ("cli", "bench", "report", "replay", "evaluation")
 
 
 def test_the_command_stands_above_the_page_and_the_page_above_the_evaluation():
@@ -126,7 +126,7 @@ def test_the_command_stands_above_the_page_and_the_page_above_the_evaluation():
 
     def place(module: str) -> int:
         top = f"{module}.".split(".")[1]
-        return next((n for n, tops in enumerate(OF_THE_CLIENT) if top in tops), len(OF_THE_CLIENT))
+        return OF_THE_CLIENT.index(top) if top in OF_THE_CLIENT else len(OF_THE_CLIENT)
 
     upwards = [
         (module, imported)
