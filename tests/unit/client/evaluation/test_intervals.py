@@ -135,7 +135,8 @@ def test_metrics_that_always_agree_have_a_difference_without_ends(evaluate, tabl
     """In JSON they are null, and a table has a dash; the correlation of equal columns has no interval."""
     rows = [{"m": place, "n": 2 * place, "human": place} for place in range(12)]
     table.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    command = ("agreement", "--scores", table, "--metric", "m", "--metric", "n", "--human", "human")
+    columns = ("--metric", "m", "--metric", "n", "--human", "human")
+    command = ("agreement", "--scores", table, *columns, "--bootstrap", 100)
     found = evaluate(*command)
     [pearson] = [each for each in found["differences"] if each["figure"] == "pearson"]
     assert 0 == main(["evaluate", *map(str, command)])
