@@ -20,8 +20,7 @@ from demo.training.vqa_samples import picture
 from demo.training.world import Scene, sample_scene
 from models.core.calls import DetectCall, GenerateCall, ImageCall, LikelihoodCall, TextCall
 from models.core.contract import QUESTION, CheckpointError
-from models.core.outcomes import Detections, Likelihood
-from models.core.outcomes.text import Text
+from models.core.outcomes import Detections, Likelihood, Text
 from models.families.clip.model import Clip
 from models.families.clip_flant5.model import ClipFlanT5
 from models.families.detector.mask2former import Mask2Former

@@ -42,8 +42,7 @@ from models.families.clip.towers import Input
 from models.families.clip.transformers_layout import open_clip_config
 from models.families.detector.mask2former import Mask2Former, Mask2FormerNetwork
 from models.families.detector.picture import Picture
-from models.families.imagereward.model import ImageReward
-from models.families.imagereward.network import ImageRewardNetwork
+from models.families.imagereward.model import ImageReward, ImageRewardNetwork
 from models.families.inputs import PictureAndText
 from models.families.linear_head import Layers
 from models.families.processors import ProcessorPixels

@@ -1,1 +1,1 @@
-"""The contract of models: calls, results, settings, families."""
+"""The contract of models: calls, outcomes, settings, families."""

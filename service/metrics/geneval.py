@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from models.core.outcomes.detections import Box
+from models.core.outcomes import Box
 from service.core.errors import NoMasks, NoTask
 from service.core.fields import WHOLE, Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score

@@ -16,8 +16,7 @@ from transformers import (
 
 from models.core.calls import DetectCall
 from models.core.contract import ModelError
-from models.core.outcomes import CallResult, Detection, Detections
-from models.core.outcomes.detections import packed
+from models.core.outcomes import CallResult, Detection, Detections, packed
 from models.families.detector.mask2former import Instances, Mask2Former, box_of
 from models.families.detector.owlv2 import Owlv2
 from models.families.detector.picture import MAX_SIDE, smaller

@@ -7,8 +7,7 @@ import PIL.Image
 import PIL.ImageDraw
 
 from models.core.calls import DetectCall, ImageCall
-from models.core.outcomes import Detection, Detections, Embedding
-from models.core.outcomes.detections import packed
+from models.core.outcomes import Detection, Detections, Embedding, packed
 from service.metrics.objects.colours import COLOURS
 from service.metrics.objects.cutout import GREY
 from tests.support.fakes import FakeClip, FakeDetector

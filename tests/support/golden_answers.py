@@ -46,8 +46,8 @@ from models.core.outcomes import (
     Likelihood,
     Reading,
     Reward,
+    packed,
 )
-from models.core.outcomes.detections import packed
 from models.families.registry import families
 from models.images.frame_stack import FrameStack
 from models.images.grid import Grid

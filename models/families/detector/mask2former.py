@@ -29,7 +29,7 @@ from models.checkpoints.weights import DTYPES
 from models.core.calls import DetectCall
 from models.core.contract import NOT_FINITE, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
-from models.core.outcomes.detections import Box, Detection, Detections, packed
+from models.core.outcomes import Box, Detection, Detections, packed
 from models.core.settings import LocalSettings
 from models.families.detector import MASK2FORMER
 from models.families.detector.picture import Picture, by_shape, picture_of

@@ -50,8 +50,8 @@ from models.core.outcomes import (
     Reading,
     Reward,
     Text,
+    packed,
 )
-from models.core.outcomes.detections import packed
 from models.families.fake import FakeSettings
 from models.images.image import Image
 

@@ -11,6 +11,6 @@ FAMILY = Family(
     role="imagereward",
     settings=LocalSettings,
     loader="models.families.imagereward.model:from_settings",
-    weights="models.families.imagereward.network:weights_files",
+    weights="models.families.imagereward.model:weights_files",
     repositories={REPOSITORY: {}},
 )

@@ -11,6 +11,6 @@ FAMILY = Family(
     role="videoalign",
     settings=TunedSettings,
     loader="models.families.videoalign.model:from_settings",
-    weights="models.families.videoalign.layout:weights_files",
+    weights="models.families.videoalign.model:weights_files",
     repositories={REPOSITORY: {}},
 )

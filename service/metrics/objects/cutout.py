@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 import PIL.ImageColor
 
-from models.core.outcomes.detections import Detection, size_of
+from models.core.outcomes import Detection, size_of
 from models.images.formats.contract import Header
 from models.images.image import Image, lossless
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from models.core.outcomes.detections import Box, Detection
+from models.core.outcomes import Box, Detection
 from service.metrics.objects.tasks import Tag
 
 

@@ -3,7 +3,7 @@
 from math import copysign, hypot
 from typing import Literal
 
-from models.core.outcomes.detections import Box
+from models.core.outcomes import Box
 from service.metrics.objects.tasks import Relation
 
 PositionRule = Literal["released", "paper"]

@@ -12,8 +12,7 @@ from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Reward
 from models.families.imagereward import REPOSITORY, TOKENIZER_REPOSITORY
-from models.families.imagereward.model import MAX_TOKENS, ImageReward
-from models.families.imagereward.network import MED_CONFIG, VOCABULARY, WEIGHTS
+from models.families.imagereward.model import MAX_TOKENS, MED_CONFIG, VOCABULARY, WEIGHTS, ImageReward
 from models.families.registry import families
 from tests.models.imagereward.golden import CALLS, ON_THE_CPU, PICTURES, PROMPTS, SAID, rewards
 from tests.support.dry_run import dry_run

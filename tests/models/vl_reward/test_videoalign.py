@@ -7,8 +7,7 @@ import torch
 
 from models.core.calls import VideoCall
 from models.core.contract import ModelError
-from models.families.videoalign.layout import Lora
-from models.families.videoalign.model import VideoAlign
+from models.families.videoalign.model import Lora, VideoAlign
 from tests.models.vl_reward.kinds import ON_THE_CPU, SAID
 from tests.models.vl_reward.kinds import VIDEOS as CALLS
 from tests.support.vl_checkpoints import outputs, set_in, tensors

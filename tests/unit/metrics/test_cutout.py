@@ -3,8 +3,7 @@
 import numpy as np
 import PIL.Image
 
-from models.core.outcomes import Detection
-from models.core.outcomes.detections import packed
+from models.core.outcomes import Detection, packed
 from models.images.image import Image
 from service.metrics.objects.cutout import GREY, Cutout
 

@@ -1,14 +1,79 @@
-"""Results that are numbers: embeddings, likelihoods, shares of choices, entailment, rewards."""
+"""
+Outcomes: results of calls.
 
-from abc import abstractmethod
+Each kind is a class that can check its numbers, and write and read itself without loss.  Outcomes are never
+pickled.
+"""
+
+import zlib
+from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, isfinite, tanh
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import orjson
 
-from models.core.outcomes.contract import CallResult
+from models.core.contract import NOT_FINITE, ModelError
+
+
+class CallResult(ABC):
+    """
+    The result of one call.
+
+    Attributes:
+        kind: name of the class in stored results.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    _kinds: ClassVar[dict[str, type["CallResult"]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Register the kind for `loads`; a base class of several kinds has none."""
+        if hasattr(cls, "kind"):
+            CallResult._kinds[cls.kind] = cls
+
+    @abstractmethod
+    def is_finite(self) -> bool:
+        """Return True if all numbers are finite."""
+
+    def is_possible(self) -> bool:
+        """Return True if all numbers are finite and within the range of their kind."""
+        return self.is_finite()
+
+    def checked(self) -> Self | ModelError:
+        """Return the result itself, or a `ModelError` if one of its numbers is not finite."""
+        return self if self.is_finite() else ModelError(NOT_FINITE)
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as JSON values."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        """Build a result from the values of `to_json`.  Raises `KeyError`, `TypeError` or `ValueError`."""
+
+    def dumps(self) -> bytes:
+        """Encode the result as JSON for a store, without rounding."""
+        return orjson.dumps({"kind": self.kind, **self.to_json()})
+
+    @staticmethod
+    def loads(value: bytes) -> "CallResult | None":
+        """Decode a result of `dumps`; None if the bytes are incomplete, or not those of a possible result."""
+        try:
+            written = orjson.loads(value)
+            outcome = CallResult._kinds[written.pop("kind")].from_json(written)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+        return outcome if outcome.is_possible() else None
+
+
+# --- numbers ------------------------------------------------------------------------------------
 
 FLOAT32 = np.dtype("<f4")
 LENGTH_TOLERANCE = 1e-5  # a length may differ from 1 by it
@@ -265,3 +330,177 @@ def floats(numbers: Any) -> tuple[float, ...]:
     if not (isinstance(numbers, list) and numbers and all(type(number) is float for number in numbers)):
         raise ValueError("not a list of floats")
     return tuple(numbers)
+
+
+# --- text: generated, and read in an image ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Text(CallResult):
+    """The text of a language model, unchanged."""
+
+    kind: ClassVar[str] = "text"
+
+    text: str
+
+    def is_finite(self) -> bool:
+        return True
+
+    def to_json(self) -> dict[str, Any]:
+        return {"text": self.text}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        match written:
+            case {"text": str(text)}:
+                return cls(text)
+        raise ValueError("not a text")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """
+    One line of text.
+
+    Attributes:
+        box: its four corners (x, y) in pixels from the top left of the image, clockwise from the top left of
+            the text.
+        confidence: of the text, 0 to 1.
+    """
+
+    text: str
+    box: tuple[tuple[float, float], ...]
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(CallResult):
+    """Text lines from top to bottom; empty for an image without text."""
+
+    kind: ClassVar[str] = "reading"
+
+    lines: tuple[Line, ...]
+
+    def is_finite(self) -> bool:
+        return all(
+            isfinite(line.confidence) and all(isfinite(n) for corner in line.box for n in corner)
+            for line in self.lines
+        )
+
+    def is_possible(self) -> bool:
+        return self.is_finite() and all(0 <= line.confidence <= 1 for line in self.lines)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "lines": [
+                [line.text, [[float(x), float(y)] for x, y in line.box], float(line.confidence)]
+                for line in self.lines
+            ]
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        lines = []
+        for text, corners, confidence in written["lines"]:
+            if type(text) is not str or type(confidence) is not float or len(corners) != 4:
+                raise ValueError("not a line of text")
+            box = tuple((x, y) for x, y in corners)
+            if any(type(number) is not float for corner in box for number in corner):
+                raise ValueError("not the corners of a box")
+            lines.append(Line(text, box, confidence))
+        return cls(tuple(lines))
+
+
+# --- objects in an image ------------------------------------------------------------------------
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """
+    One object.
+
+    Attributes:
+        score: confidence of the model, 0 to 1.
+        box: left, top, right and bottom in pixels from the top left of the image.
+        mask: the object's pixels within the box, packed (see `packed`); None if the model returns no masks.
+    """
+
+    label: str
+    score: float
+    box: Box
+    mask: bytes | None = None
+
+    @property
+    def pixels(self) -> np.ndarray | None:
+        """The mask as booleans (height, width) of the box; None without a mask.  Raises `ValueError`."""
+        return None if self.mask is None else unpacked(self.mask, *size_of(self.box))
+
+    def is_finite(self) -> bool:
+        return all(map(isfinite, (self.score, *self.box)))
+
+    def to_json(self) -> list[Any]:
+        mask = None if self.mask is None else b64encode(self.mask).decode()
+        return [self.label, float(self.score), [*map(float, self.box)], mask]
+
+    @classmethod
+    def from_json(cls, written: Sequence[Any]) -> Self:
+        match written:
+            case [
+                str(label),
+                float(score),
+                [float(), float(), float(), float()] as box,
+                None | str() as mask,
+            ]:
+                left, top, right, bottom = box
+                packed = None if mask is None else b64decode(mask, validate=True)
+                found = cls(label, score, (left, top, right, bottom), packed)
+                if 0 <= score <= 1 and left <= right and top <= bottom and found.is_finite():
+                    found.pixels  # noqa: B018  # raises for a broken one
+                    return found
+        raise ValueError("not a detection")
+
+
+@dataclass(frozen=True, slots=True)
+class Detections(CallResult):
+    """Detected objects, the highest score first; empty for an image without such objects."""
+
+    kind: ClassVar[str] = "detections"
+
+    found: tuple[Detection, ...]
+
+    def is_finite(self) -> bool:
+        return all(each.is_finite() for each in self.found)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"found": [each.to_json() for each in self.found]}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        return cls(tuple(map(Detection.from_json, written["found"])))
+
+
+def size_of(box: Box) -> tuple[int, int]:
+    """Return height and width of a box in whole pixels."""
+    left, top, right, bottom = map(round, box)
+    return bottom - top, right - left
+
+
+def packed(mask: np.ndarray) -> bytes:
+    """Compress a mask (height, width) of booleans as bits, row by row."""
+    return zlib.compress(np.packbits(mask).tobytes())
+
+
+def unpacked(mask: bytes, height: int, width: int) -> np.ndarray:
+    """Decompress what `packed` returned.  Raises `ValueError` if the bytes are no mask of that size."""
+    size = (height * width + 7) // 8
+    reader = zlib.decompressobj()
+    try:
+        bits = reader.decompress(mask, size + 1)
+    except zlib.error as exc:
+        raise ValueError("not a mask") from exc
+    if len(bits) != size or not reader.eof:
+        raise ValueError("not a mask of that size")
+    found = np.unpackbits(np.frombuffer(bits, np.uint8), count=height * width)
+    return found.reshape(height, width).astype(bool)
