@@ -15,10 +15,11 @@ from scoregate.images import encoded
 from scoregate.items import names_of
 from scoregate.local import load
 from scoregate.records import Record, arrow
-from scoregate.runs.plan import Scoring, plan_of, with_options
+from scoregate.runs.batch import Part, scored_rows
+from scoregate.runs.plan import plan_of, with_options
 from scoregate.runs.pool import own_store
 from scoregate.runs.results import Results
-from scoregate.runs.scoring import Part, scored_rows
+from scoregate.runs.settings import Scoring
 from scoregate.runs.tables import fields, flat
 
 ITS_OWN = ("row", "image", "prompt")  # of a line; the batch has these itself

@@ -94,7 +94,7 @@ class Resume(Store[int]):
         for result in results:
             key = self._keys.pop(result.index)
             if result.index not in self.starts and all(map(lasts, result.errors.values())):
-                self.append(line_of(result, key))
+                self.append(line_of(result, key), result.index)
         self.flush()
 
 

@@ -68,12 +68,12 @@ class Store(ABC, Generic[K]):
         line: Line = json.loads(self._file.readline())
         return line
 
-    def append(self, line: Line) -> int:
-        """Write a line behind the others, and return its offset."""
+    def append(self, line: Line, key: K) -> int:
+        """Write the line of a key behind the others, and return its offset."""
         data, start = dumped(line), self.end
         self._file.seek(start)
         self._file.write(data)
-        self._note(line, len(data))
+        self._note(key, len(data))
         return start
 
     def flush(self) -> None:
@@ -92,11 +92,11 @@ class Store(ABC, Generic[K]):
             line = self.parsed(data, f"{self.name}, line {number}")
             if not data.endswith(b"\n"):
                 break
-            self._note(line, len(data))
+            self._note(self.key(line), len(data))
         self._file.truncate(self.end)
 
-    def _note(self, line: Line, length: int) -> None:
-        if (key := self.key(line)) is not None:
+    def _note(self, key: K | None, length: int) -> None:
+        if key is not None:
             self.starts[key] = self.end
         self.end += length
         self.count += 1

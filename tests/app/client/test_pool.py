@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from scoregate.records import BadInput, NoResult
-from scoregate.runs.pool import Pool, RayCluster, with_errors
+from scoregate.runs.pool import Pool, with_errors
+from scoregate.runs.settings import RayCluster
 
 
 class RayActorError(Exception):

@@ -1,6 +1,7 @@
 """The store of results, with the lines of `score_many` and of data sets."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from scoregate.runs.results import Results
 from scoregate.store import opened
 
 PLAN = Plan(["vqascore"], {}, {})
-ROWS = [Row(number, f"{number}.png", "a cat") for number in (1, 2)]
+ROWS = [Row(number, f"{number}.png", "a cat", sha256="sha256:0") for number in (1, 2)]
 ENTRY = {"id": None, "details": {}, "cache": {}, "request_id": "r", "errors": {}}
 
 
@@ -33,7 +34,7 @@ def item_line(index, score):
 
 def row_line(index, score):
     """A line of a data set."""
-    return PLAN.line(ROWS[index], "sha256:0", {"vqascore": score}, {})
+    return PLAN.content(ROWS[index], {"vqascore": score}, {})
 
 
 KINDS = {"items": (of_items, item_line), "rows": (of_rows, row_line)}
@@ -45,7 +46,8 @@ def test_a_later_line_takes_the_place_of_an_earlier_one(tmp_path, store_of, line
     path = tmp_path / "results.jsonl"
     store = store_of(path)
     for index, score in ((0, 0.25), (1, 0.5), (0, 0.75)):
-        store.append(line(index, score))
+        new = line(index, score)
+        store.append(new, store.key(new))
     again = [store]
     store.flush()
     again.append(store_of(path))
@@ -63,7 +65,8 @@ def test_a_line_that_was_not_written_to_its_end_is_cut_off(tmp_path, store_of, l
     whole = json.dumps(line(0, 0.25)).encode() + b"\n"
     path.write_bytes(whole + json.dumps(line(1, 0.5)).encode()[:30])
     store = store_of(path)
-    store.append(line(1, 0.75))
+    new = line(1, 0.75)
+    store.append(new, store.key(new))
     store.close()
 
     assert [line(0, 0.25), line(1, 0.75)] == [*map(json.loads, path.read_bytes().splitlines())]
@@ -84,8 +87,8 @@ def test_results_without_a_file_are_in_memory():
     """In the order of the rows, whatever came first."""
     results = Results(PLAN)
     for row, score in zip(reversed(ROWS), (0.5, 0.25), strict=True):
-        results.add(row, PLAN.line(row, "sha256:0", {"vqascore": score}, {}))
+        results.add(row, PLAN.content(row, {"vqascore": score}, {}))
 
     assert [(1, 0.25), (2, 0.5)] == [(line["row"], line["scores"]["vqascore"]) for line in results.lines()]
-    assert results.earlier(ROWS[0], "sha256:0")
-    assert not results.earlier(ROWS[0], "sha256:1")
+    assert results.earlier(ROWS[0])
+    assert not results.earlier(replace(ROWS[0], sha256="sha256:1"))

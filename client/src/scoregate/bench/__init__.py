@@ -10,6 +10,8 @@ of generators makes tables of these from files of answers, or from folders of pi
 the extra `evaluate`.
 """
 
+from __future__ import annotations
+
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -41,7 +43,7 @@ class Declaration:
     of_generators: bool
 
     @property
-    def benchmark(self) -> "Benchmark[Any] | MetricBenchmark[Any]":
+    def benchmark(self) -> Benchmark[Any] | MetricBenchmark[Any]:
         """The benchmark, whose file is imported at the first use."""
         found: Benchmark[Any] | MetricBenchmark[Any]
         found = getattr(import_module(f"{__name__}.{self.name}"), self.name.upper())
@@ -81,7 +83,7 @@ BENCHMARKS: dict[str, Declaration] = {
 }
 
 
-def run(name: str, *, client: "scoregate.Client | None" = None, **settings: Any) -> dict[str, Any]:
+def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -> dict[str, Any]:
     """
     Return the tables of a benchmark, as `scoregate bench NAME --json` prints them.
 
@@ -99,7 +101,7 @@ def run(name: str, *, client: "scoregate.Client | None" = None, **settings: Any)
     benchmark = BENCHMARKS[name].benchmark
     own = settings_in(benchmark.settings, settings)
 
-    def connect(*, strict: bool) -> "AbstractContextManager[scoregate.Client]":
+    def connect(*, strict: bool) -> AbstractContextManager[scoregate.Client]:
         return nullcontext(client) if client else scoregate.Client(timeout_s=TIMEOUT_S, strict=strict)
 
     return {"benchmark": name} | benchmark.tables(own, connect)

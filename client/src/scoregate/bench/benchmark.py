@@ -24,9 +24,10 @@ from scoregate.data.tiles import GRID_HELP, Grid, grid_of
 from scoregate.evaluation.bootstrap import Sample, means, together
 from scoregate.evaluation.outcome import Drawings, caution, compared, interval_of
 from scoregate.records import BadInput
-from scoregate.runs.plan import Scoring, plan_of
+from scoregate.runs.batch import Part, scored_rows
+from scoregate.runs.plan import plan_of
 from scoregate.runs.results import ResultsFile
-from scoregate.runs.scoring import Part, scored_rows
+from scoregate.runs.settings import Scoring
 from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import CONCURRENCY, ORIENT, setting, whole
 

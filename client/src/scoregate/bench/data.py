@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from scoregate.evaluation.arrays import BadColumn, Floats
 from scoregate.evaluation.tables import LOWER, Table, read_table, text
 from scoregate.records import BadInput, Record, kind, opened
-from scoregate.runs.lines import FIELDS, LISTS, OBJECTS
+from scoregate.runs.plan import FIELDS, LISTS, OBJECTS
 from scoregate.settings import setting
 
 Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values

@@ -17,7 +17,7 @@ from scoregate.report.html import bad, data_uri, facts, in_sections, safe, table
 from scoregate.report.pictures import PICTURES, figure
 from scoregate.report.rows import ReportRow
 from scoregate.report.sheet import bytes_of
-from scoregate.runs.lines import Key, Line, key
+from scoregate.runs.plan import Key, Line, key
 from scoregate.runs.reproduction import flat
 from scoregate.runs.results import lines_of
 from scoregate.runs.summary import kinds_of

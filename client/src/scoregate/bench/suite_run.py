@@ -23,8 +23,9 @@ from scoregate.progress import say
 from scoregate.records import BadInput, NoResult
 from scoregate.report.formats import NONE, cell
 from scoregate.runs.manifest import digest_of, is_text, used
-from scoregate.runs.plan import Scoring, plan_of
+from scoregate.runs.plan import plan_of
 from scoregate.runs.reproduction import TOLERANCE, flat
+from scoregate.runs.settings import Scoring
 from scoregate.settings import CONCURRENCY, VERSION, count, finite, setting, settings_in, whole
 
 FORM = 1

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from scoregate.cli.arguments import UsageFault
 from scoregate.records import Record, number, records, truth
-from scoregate.runs.lines import Line, is_line
+from scoregate.runs.plan import Line, is_line
 from scoregate.runs.summary import Kind, kinds_of
 from scoregate.runs.tables import line_of, nested
 

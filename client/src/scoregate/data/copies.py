@@ -7,8 +7,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from scoregate.data.shards import stem
-from scoregate.data.tars import groups
+from scoregate.data.shards import groups, stem
 from scoregate.records import GZIP, arrow, arrow_batches, kind, parquet_batches
 
 ROWS = 100  # of a group of rows, at least; `datasets` writes pictures in groups of 100

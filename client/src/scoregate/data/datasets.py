@@ -8,17 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from scoregate.data.columns import (
-    Sweep,
-    empty,
-    in_json,
-    is_column,
-    matrix,
-    names_in,
-    options_in,
-    swept,
-    taken,
-)
 from scoregate.data.folders import (
     METADATA,
     captioned,
@@ -29,7 +18,18 @@ from scoregate.data.folders import (
     samples,
     titled,
 )
-from scoregate.data.rows import RELATED, Row, picture_of, prompt_fault
+from scoregate.data.matrix import Sweep, matrix, swept, taken
+from scoregate.data.rows import (
+    RELATED,
+    Row,
+    empty,
+    in_json,
+    is_column,
+    names_in,
+    options_in,
+    picture_of,
+    prompt_fault,
+)
 from scoregate.data.shards import samples_of, shards_of
 from scoregate.items import Item
 from scoregate.records import TABLES_OF_TEXT, BadInput, Record, count, kind, records
@@ -87,14 +87,18 @@ class Dataset:
 
     def __iter__(self) -> Iterator[Row]:
         if self.shards:
-            if not self.part:
-                self.check_samples()
-            rows: Iterator[Row] = chain.from_iterable(map(self.in_shard, self.shards))
+            rows: Iterator[Row] = self.sampled()
         else:
             rows = self.below(self.path) if self.table is None else self.listed(self.table)
         if not (self.matrix or self.sweeps or len(self.shards) > 1):
             return rows
         return renumbered(swept(rows, self.sweeps))
+
+    def read_with(self, asking: Sequence[str], texts: Collection[str]) -> "Dataset":
+        """Return this data set with other *asking* and *texts*; its shards are not listed again."""
+        again = replace(self, asking=asking, texts=texts)
+        again.__dict__["shards"] = self.shards
+        return again
 
     @cached_property
     def shards(self) -> list[Path]:
@@ -162,9 +166,14 @@ class Dataset:
         plain |= set() if self.matrix else {self.prompt_column}
         return in_json(values, plain, {*self.image.split(","), *RELATED, self.frames_column or ""})
 
-    def in_shard(self, shard: Path) -> Iterator[Row]:
-        """Yield the rows of a shard."""
-        for record in samples_of(shard, self.image_part or ""):
+    def sampled(self) -> Iterator[Row]:
+        """Yield the rows of shards, whose columns are checked unless the first sample has all of them."""
+        part = self.image_part or ""
+        every = ((shard, record) for shard in self.shards for record in samples_of(shard, part))
+        first = next(every, None)
+        if not self.part and not (first and self.has_columns(first[1])):
+            self.check_samples()
+        for shard, record in chain([first] if first else [], every):
             yield from self.rows(record, shard, in_csv=False)
 
     def rows(self, record: Record, file: Path, in_csv: bool) -> Iterator[Row]:
@@ -179,6 +188,18 @@ class Dataset:
             chain.from_iterable(samples_of(each, self.image_part or "") for each in self.shards)
         )
 
+    def wanted(self) -> list[tuple[str, str]]:
+        """Return the columns that a table has to have, each with its argument."""
+        images = (
+            (self.frames_column, "--frames-column") if self.frames_column else (self.image, "--image-column")
+        )
+        prompts = [] if self.no_prompt else [(self.prompt_column, "--prompt-column")]
+        return [images, *prompts, *((column, "--option-column") for column in self.option_columns.values())]
+
+    def has_columns(self, record: Record) -> bool:
+        """Return True if a record has the columns; a matrix is always checked by more than one."""
+        return not self.matrix and all(column in record.values for column, _ in self.wanted())
+
     def check_columns(self, rows: Iterable[Record]) -> None:
         """Raise `BadInput` if a column is missing: one line instead of an error for each row."""
         table = self.table or self.path
@@ -190,15 +211,10 @@ class Dataset:
             raise BadInput(
                 f"{table}: no rows" if not seen else f"{table}: none of the first rows can be read"
             )
-        images = (
-            (self.frames_column, "--frames-column") if self.frames_column else (self.image, "--image-column")
-        )
-        wanted = [images, *([] if self.no_prompt else [(self.prompt_column, "--prompt-column")])]
-        wanted += [(column, "--option-column") for column in self.option_columns.values()]
         read = [*self.image.split(","), *self.prompt_column.split(",")]
         if self.matrix and (fault := taken([name for name in names if name not in read])):
             raise BadInput(fault)
-        for given, argument in wanted:
+        for given, argument in self.wanted():
             for column in given.split(",") if self.matrix else [given]:
                 if column not in names:
                     apart = NEIGHBOURS if self.shards and names == ["image"] else ""

@@ -4,17 +4,19 @@ import json
 import os
 import re
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import ENOENT
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
 from scoregate.errors import BadImageError, reason_of
 from scoregate.images import is_url, of_pillow
-from scoregate.records import POINTER, is_pointer
+from scoregate.items import Item
+from scoregate.records import POINTER, is_pointer, json_cell, json_or_text
 
 STARTS = {
     b"\xff\xd8\xff": "jpeg",
@@ -38,6 +40,9 @@ PICTURES = frozenset({*JPEGS, ".avif", ".bmp", ".gif", ".heic", ".heif", ".png",
 VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 
 RELATED = ("references", "source")  # columns of pictures for metrics that use them
+QUESTION_SET = "question_set"
+Scalar = str | int | float | bool | None
+
 MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
 OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
 MAX_PATH = 4096  # characters, of Linux
@@ -105,6 +110,7 @@ class Row:
         options: of this row alone, by metric.
         metrics: those that score it, in place of those of the run.
         shard: the name of its file, unless *image* has it.
+        sha256: of its pictures, once they are read, see `digest`.
     """
 
     number: int
@@ -120,6 +126,7 @@ class Row:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     shard: str = ""
     metrics: Sequence[str] = ()
+    sha256: str | None = None
 
     @property
     def place(self) -> str:
@@ -161,6 +168,38 @@ class Row:
         except ValueError as exc:
             raise ValueError(f"column {column} {exc}") from exc
 
+    def item(self, uses: Sequence[str], orient: str | None, max_bytes: int | None) -> Item:
+        """
+        Return the row as it is sent.
+
+        Args:
+            uses: the columns of related pictures that are sent along.
+            orient: how pictures are rotated.
+            max_bytes: of a file; a larger one would let the service reject the whole request.
+
+        Raises:
+            ValueError: it cannot be sent; the message begins with its place.
+        """
+        if self.fault:
+            raise ValueError(self.fault)
+        try:
+            files = self.read_frames()
+            related = {column: self.read_related(column) for column in uses}
+            check_pictures(files, related, max_bytes)
+        except OSError as exc:
+            raise ValueError(f"{self.place}: {exc.strerror or exc}") from exc
+        except ValueError as exc:
+            raise ValueError(f"{self.place}: {exc}") from exc
+        return Item(
+            prompt=self.prompt,
+            image=files if self.frames else files[0],
+            options=self.options,
+            metrics=self.metrics,
+            references=related.get("references", []),
+            source=next(iter(related.get("source", [])), None),
+            orient=orient,
+        )
+
     def bytes_of(self, picture: Path | bytes) -> bytes:
         """Return the bytes of a picture.  Raises as `read`."""
         if isinstance(picture, bytes):
@@ -171,6 +210,28 @@ class Row:
         if not (self.any_path or is_below(picture, self.folder)):
             raise ValueError(OUTSIDE)
         return readable(picture.read_bytes())
+
+
+def check_pictures(
+    files: Sequence[bytes], related: Mapping[str, Sequence[bytes]], max_bytes: int | None
+) -> None:
+    """Raise `ValueError` if a file is empty, too large, or no picture by its first bytes."""
+    if not all(files):
+        raise ValueError("the picture is empty")
+    if not all(map(kind_of, files)):
+        raise ValueError("the file is no picture by its first bytes")
+    if wrong := [column for column, others in related.items() if not all(map(kind_of, others))]:
+        raise ValueError(f"column {wrong[0]}: a file is no picture by its first bytes")
+    largest = max(map(len, [*files, *chain.from_iterable(related.values())]))
+    if max_bytes is not None and largest > max_bytes:
+        raise ValueError(f"a file has {largest} bytes, and the service takes {max_bytes}")
+
+
+def digest_of(item: Item) -> str:
+    """Return the `digest` of the pictures of an item, whose files are bytes."""
+    files: Any = item.image if isinstance(item.image, list) else [item.image]
+    related: Any = [*item.references, *([] if item.source is None else [item.source])]
+    return digest(*files, *related)
 
 
 def dumped_options(options: Mapping[str, Any]) -> str:
@@ -254,3 +315,122 @@ def prompt_fault(prompt: Any) -> str:
     if len(prompt) > MAX_PROMPT:
         return f"has {len(prompt)} characters, and {MAX_PROMPT} are allowed"
     return "has a character that is not text" if UNUSABLE.search(prompt) else ""
+
+
+# --- cells that are more than a text --------------------------------------------------------------
+
+
+def in_json(
+    values: Mapping[str, Any], texts: Collection[str] = (), objects: Collection[str] = ()
+) -> dict[str, Any]:
+    """
+    Return the cells of a CSV row, with lists that results keep in place of their JSON.
+
+    Args:
+        texts: columns that stay texts.
+        objects: columns with any JSON; those of options are parsed by `options_in`.
+    """
+    found = {name: cell if name in texts else json_cell(cell) for name, cell in values.items()}
+    return {
+        name: cell if name in objects or is_column(cell) else values[name] for name, cell in found.items()
+    }
+
+
+def is_column(cell: Any) -> bool:
+    """Return True for a cell that results keep: a text, a number, a truth value, or a list of these."""
+    return isinstance(cell, Scalar) or (isinstance(cell, list) and all(isinstance(c, Scalar) for c in cell))
+
+
+def options_in(
+    values: Mapping[str, Any],
+    metrics: Sequence[str],
+    asking: Sequence[str] = (),
+    renamed: Mapping[str, str] | None = None,
+    *,
+    in_csv: bool = False,
+    texts: Collection[str] = (),
+) -> dict[str, dict[str, Any]]:
+    """
+    Return the options that a row's cells give, by metric.
+
+    The column `options` has an object by metric, a column `METRIC` the options of one, and a column
+    `METRIC.OPTION` one option.  The column `question_set` is that option of each metric of *asking*.
+
+    Args:
+        metrics: all others are ignored.
+        renamed: further columns, by `METRIC.OPTION`.
+        in_csv: a cell of one option is JSON, or else a text.
+        texts: options that are always texts, by `METRIC.OPTION`.
+
+    Raises:
+        ValueError: a cell is not an object of options, or not JSON.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    if not empty(cell := values.get("options")):
+        for metric, each in in_options(json_cell(cell)).items():
+            if metric in metrics:
+                found[metric] = of_metric(each, f"column options, {metric}")
+    for metric in metrics:
+        if empty(cell := values.get(metric)):
+            continue
+        cell = json_cell(cell)
+        if isinstance(cell, Mapping) or in_braces(cell):
+            found[metric] = {**found.get(metric, {}), **of_metric(cell, f"column {metric}")}
+    # An output of a rubric is a metric with a full stop in its name.
+    dotted = {name: name for name in values if name.rpartition(".")[0] in metrics and name not in metrics}
+    for name, column in {**dotted, **(renamed or {})}.items():
+        metric, _, option = name.rpartition(".")
+        if metric in metrics and not empty(cell := values.get(column)):
+            of_it = option_of(cell, is_text=name in texts) if in_csv else cell
+            found.setdefault(metric, {})[option] = of_it
+    if not empty(cell := values.get(QUESTION_SET)):
+        for metric in asking:
+            found.setdefault(metric, {}).setdefault(QUESTION_SET, cell)
+    check_json(found)
+    return found
+
+
+def names_in(cell: Any) -> list[str]:
+    """Return the names in a cell: a list, or a text with commas."""
+    names = cell if isinstance(cell, list) else str(cell or "").split(",")
+    return list(dict.fromkeys(name for each in names if (name := str(each).strip())))
+
+
+def option_of(cell: Any, *, is_text: bool) -> Any:
+    """Return the value of an option in a cell of CSV: JSON, or else a text; always a text if it *is_text*."""
+    value = json_or_text(cell) if isinstance(cell, str) else cell
+    return cell if is_text and not isinstance(value, str) else value
+
+
+def in_options(cell: Any) -> Mapping[str, Any]:
+    """Return the content of the column `options`.  Raises `ValueError`."""
+    if empty(cell):
+        return {}
+    if not isinstance(cell, Mapping):
+        raise ValueError("column options is no object of options by metric")
+    return cell
+
+
+def of_metric(cell: Any, place: str) -> dict[str, Any]:
+    """Return the options of one metric.  Raises `ValueError`, which begins with *place*."""
+    if not isinstance(cell, Mapping):
+        raise ValueError(f"{place} is no object of options")
+    return {name: value for name, value in cell.items() if value is not None}
+
+
+def check_json(options: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for options that a request cannot have."""
+    try:
+        json.dumps(options, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise ValueError(f"its options are no JSON ({exc})") from None
+
+
+def in_braces(cell: Any) -> bool:
+    """Return True for a text that begins as an object does."""
+    return isinstance(cell, str) and cell.lstrip().startswith("{")
+
+
+def empty(cell: Any) -> bool:
+    """Return True for a cell without a value; an array has one."""
+    return cell is None or (isinstance(cell, (str, list)) and not cell)

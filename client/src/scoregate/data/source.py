@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scoregate.data.columns import sweep_of
 from scoregate.data.datasets import Dataset
 from scoregate.data.folders import captions_alone, is_generated, left_out
+from scoregate.data.matrix import sweep_of
 from scoregate.data.rows import prompt_fault
 from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
 from scoregate.progress import LEFT_OUT, say_unused

@@ -19,10 +19,10 @@ from scoregate.report.html import data_uri
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
 from scoregate.report.sheet import bytes_of
-from scoregate.runs.batch import BatchOutcome, Run, scored, session
+from scoregate.runs.batch import BatchOutcome, scored, session
 from scoregate.runs.manifest import runs_of
-from scoregate.runs.plan import ANY_MODELS
 from scoregate.runs.results import Results, existing
+from scoregate.runs.settings import ANY_MODELS, Run
 from scoregate.runs.summary import Summary, notices_of
 from scoregate.service import Service
 from scoregate.settings import BadSetting, finite, in_column, scale, setting, share, whole

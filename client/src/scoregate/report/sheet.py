@@ -1,32 +1,17 @@
 """The contact sheet of a data set: one page without another file, the worst pictures first."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
 from pathlib import Path
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
 from scoregate.report.html import bad, data_uri, document, image, note, safe
-from scoregate.runs.lines import Line
-from scoregate.runs.plan import Plan
+from scoregate.runs.plan import Line, Plan
 from scoregate.runs.summary import Kind, kinds_of
-from scoregate.settings import setting, whole
 from scoregate.text import number
 
 STYLE = "body { max-width: 80rem; }\n"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sheet:
-    """Settings of the page."""
-
-    html: Path | None = setting(
-        "write a page of pictures, the worst first", default=None, metavar="FILE", parse=Path
-    )
-    html_pictures: int = setting(
-        "pictures on that page at most (default %(default)s)", default=500, metavar="N", parse=whole
-    )
 
 
 def write_sheet(

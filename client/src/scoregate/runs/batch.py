@@ -1,48 +1,37 @@
 """A whole data set, scored into a file or a folder that the next run continues."""
 
+from __future__ import annotations
+
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import scoregate
 from scoregate.data.datasets import Dataset
-from scoregate.data.source import DataSource, check_output, dataset_of
+from scoregate.data.rows import Row, digest_of
+from scoregate.data.source import check_output, dataset_of
 from scoregate.items import names_of
-from scoregate.progress import say
+from scoregate.progress import Progress, say
 from scoregate.records import BadInput, NoResult
-from scoregate.runs.filter import KEPT, Filter, check_filter, write_kept, write_shards
-from scoregate.runs.lines import Line
-from scoregate.runs.manifest import Manifest
-from scoregate.runs.plan import Plan, Scoring, check_no_prompt, plan_of, with_options
-from scoregate.runs.pool import RayCluster
-from scoregate.runs.results import KINDS, Results, ResultsFile, files_of, journal_of, lines_of, plan_in
-from scoregate.runs.scoring import Part, scored_rows
+from scoregate.runs.manifest import Manifest, keep_sets
+from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_options
+from scoregate.runs.results import Results, ResultsFile, files_of, journal_of, lines_of, plan_in
+from scoregate.runs.settings import KEPT, Batch, Run
 from scoregate.runs.summary import Summary
 from scoregate.service import Service
-from scoregate.settings import METRIC, setting, settings_in
+from scoregate.settings import METRIC, settings_in
 
 TIMEOUT_S = 600.0  # of a request
+ITEMS = 16  # of a request; the pictures of several requests are in memory
 
-Opened = Callable[[], AbstractContextManager["Session"]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run(Scoring, DataSource):
-    """Settings of scoring a data set."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Batch(RayCluster, Filter, Run):
-    """Settings of scoring a data set into a file or a folder of results."""
-
-    out: Path = setting(f"the results, {', '.join(KINDS)}; of shards a folder", "-o", "--out", parse=Path)
-    retry: bool = setting("score rows with errors again, also in finished shards", default=False)
+Opened = Callable[[], "AbstractContextManager[Session]"]
 
 
 @dataclass(frozen=True)
@@ -131,7 +120,10 @@ def score_batch(
     dataset, out = dataset_of(batch, batch.names), batch.out
     check_output(dataset, out, page)
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
-    check_filter(batch, dataset, batch.names, out if in_folder else None)
+    if batch.filter or batch.kept_shards:
+        from scoregate.runs.filter import check_filter
+
+        check_filter(batch, dataset, batch.names, out if in_folder else None)
     if batch.ray and not in_folder:
         raise BadInput("--ray: the data set has to be in shards, and the results in a folder")
     if batch.ray and client:
@@ -144,6 +136,8 @@ def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
     """Write what passes the filter, if there is one; return False if a shard could not be copied."""
     if not batch.filter:
         return True
+    from scoregate.runs.filter import write_kept, write_shards
+
     out, folder = outcome.out, batch.kept_shards
     write_kept(
         out / KEPT if out.is_dir() else out.with_name(f"{out.name}.{KEPT}"), batch.filter, outcome.lines()
@@ -302,3 +296,123 @@ def check_finished(plan: Plan, file: Path) -> None:
         plan.check(line, str(file))
         if line["scores"]:  # with the models, which all its lines have
             return
+
+
+# --- row by row ------------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """Rows, read once, and the results that get a line for each; *seen* is called with each answer."""
+
+    rows: Iterable[Row]
+    results: Results
+    seen: Callable[[scoregate.Result], object] = id
+
+
+class Request(NamedTuple):
+    """A row that was sent."""
+
+    part: Part
+    row: Row
+
+
+class End(NamedTuple):
+    """The end of a part: it is left when the rows before it have their answers."""
+
+    part: Part
+    opened: ExitStack
+
+
+Sent = deque[Request | End]
+
+
+def scored_rows(
+    client: scoregate.Client,
+    plan: Plan,
+    parts: Iterable[AbstractContextManager[Part]],
+    concurrency: int,
+    count: int | None = None,
+) -> int:
+    """
+    Score the rows of all parts without a complete line; return their number.
+
+    The rows of a part are read while answers for the parts before it are awaited.  A part is entered before
+    its first row is read, and left after its last answer; its question sets are kept.
+
+    Args:
+        count: of the rows, if known.
+
+    Raises:
+        BadInput: a score is from other models than those of the plan, which does not allow for it.
+    """
+    sent, asked = Sent(), 0
+    with ExitStack() as stack, closing(Progress(count, leave=False)) as progress:
+        answers = client.score_many(
+            unscored(parts, plan, stack, sent, progress),
+            plan.metrics,
+            options=plan.options,
+            explain=plan.explain,
+            concurrency=concurrency,
+            batch_size=ITEMS,
+            allow_model_change=True,  # `Plan.line` compares with the plan
+        )
+        for answer in answers:
+            part, row = next_request(client, sent)
+            part.results.add(row, plan.line(row, answer, part.results.earlier(row) or {}))
+            asked += 1
+            part.seen(answer)
+            progress.step(failed=bool(answer.errors))
+        end_parts(client, sent)
+    return asked
+
+
+def next_request(client: scoregate.Client, sent: Sent) -> Request:
+    """Return the first request, and end the parts before it."""
+    end_parts(client, sent)
+    first = sent.popleft()
+    assert isinstance(first, Request)
+    return first
+
+
+def end_parts(client: scoregate.Client, sent: Sent) -> None:
+    """Keep the question sets of the first parts, and leave these, up to the first request."""
+    while sent and isinstance(end := sent[0], End):
+        sent.popleft()
+        keep_sets(client, end.part.results)
+        end.opened.close()
+
+
+def unscored(
+    parts: Iterable[AbstractContextManager[Part]],
+    plan: Plan,
+    stack: ExitStack,
+    sent: Sent,
+    progress: Progress,
+) -> Iterator[scoregate.Item]:
+    """Yield the rows to send of all parts, noted in *sent*; each part is entered in *stack*."""
+    for each in parts:
+        opened = stack.enter_context(ExitStack())
+        part = opened.enter_context(each)
+        for row, item in unscored_of(part, plan, progress):
+            sent.append(Request(part, row))
+            yield item
+        sent.append(End(part, opened))
+
+
+def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Row, scoregate.Item]]:
+    """Yield the rows to send of a part, and as they are sent.  All others get their lines here."""
+    results = part.results
+    for each in part.rows:
+        try:
+            item = each.item(plan.uses, plan.orient, plan.max_bytes)
+        except ValueError as exc:
+            results.add(each, plan.unreadable(each, str(exc)))
+            progress.step(failed=True, resumed=True)
+            continue
+        row = replace(each, sha256=digest_of(item))
+        known = results.earlier(row)
+        if known and plan.covers(known) and {*(row.metrics or plan.metrics)} == known["scores"].keys():
+            results.keep(row, known)
+            progress.step(resumed=True)
+        else:
+            yield row, item

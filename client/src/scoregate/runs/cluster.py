@@ -19,16 +19,15 @@ from socket import gethostname
 from typing import Any, Protocol
 
 import scoregate
-from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import dumped_options
+from scoregate.data.rows import QUESTION_SET, dumped_options
 from scoregate.local import server
 from scoregate.progress import say
 from scoregate.records import BadInput
 from scoregate.runs.manifest import content_of
-from scoregate.runs.plan import Scoring
-from scoregate.runs.pool import Place, Pool, RayCluster, attempt, joined, place_of, with_errors
+from scoregate.runs.pool import Place, Pool, attempt, joined, place_of, with_errors
 from scoregate.runs.results import files_of, journal_of
+from scoregate.runs.settings import RayCluster, Scoring
 from scoregate.service import Service
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from scoregate.data.copies import copy_of, copy_samples
@@ -11,39 +10,12 @@ from scoregate.data.tiles import Sheets
 from scoregate.expression import ANY, Condition, fault, names_in
 from scoregate.progress import say
 from scoregate.records import BadInput
-from scoregate.runs.lines import Line
+from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of
-from scoregate.settings import BadSetting, setting
+from scoregate.runs.settings import Filter
 from scoregate.text import shown
 
-KEPT = "kept.txt"
 MARK = ".filter"  # the file in a folder of new shards that says what their samples passed
-
-
-def condition(text: str) -> Condition:
-    """Return the filter in a text.  Raises `BadSetting`."""
-    try:
-        return Condition.of(text)
-    except ValueError as exc:
-        raise BadSetting(f"{text!r}: {exc}") from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Filter:
-    """Settings of the rows that are kept."""
-
-    filter: Condition | None = setting(
-        f"write the names of the rows that pass to {KEPT}; also >, <= and <; and, or, not",
-        default=None,
-        metavar="'METRIC >= X'",
-        parse=condition,
-    )
-    kept_shards: Path | None = setting(
-        "write new shards of the samples that pass --filter; OUT is a folder",
-        default=None,
-        metavar="FOLDER",
-        parse=Path,
-    )
 
 
 def passes(line: Line, wanted: Condition) -> bool:

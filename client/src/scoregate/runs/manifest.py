@@ -19,8 +19,7 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
 from scoregate.data.source import DataSource
 from scoregate.records import BadInput, check_regular
-from scoregate.runs.lines import Line
-from scoregate.runs.plan import Plan
+from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import Results, ResultsFile
 from scoregate.settings import VERSION
 from scoregate.text import shown

@@ -1,52 +1,33 @@
-"""What a run computes: settings of scores, and the plan that they are with a service's metrics and models."""
+"""
+What a run computes: settings of scores, the plan that they are with a service's models, and lines of results.
+
+A line is one row of the data set, with its scores and its errors.
+"""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
+from math import isfinite
 from typing import Any
 
 import scoregate
-from scoregate.answers import lower_is_better
+from scoregate.answers import is_number, lower_is_better
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import Row
+from scoregate.data.rows import Row, dumped_options, is_column
+from scoregate.many import change_of
+from scoregate.notices import Notice
 from scoregate.records import TABLES_OF_TEXT, BadInput, kind
-from scoregate.runs.lines import UNREADABLE, Line, finite
-from scoregate.settings import CONCURRENCY, METRIC, ORIENT, setting, whole
+from scoregate.results import Result
+from scoregate.runs.settings import ANY_MODELS, Scoring
+from scoregate.store import Line as Line
 
-ANY_MODELS = "--allow-model-change"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scoring:
-    """Settings of the scores of a data set."""
-
-    metrics: Sequence[str] = setting(
-        f"may be given several times (default {METRIC})",
-        "-m",
-        "--metric",
-        default=(),
-        metavar="METRIC",
-        several=True,
-    )
-    options: Mapping[str, Mapping[str, Any]] = setting("of the metrics, by metric", default={}, option=False)
-    orient: str | None = setting(
-        "rotate pictures as their EXIF data says, or not (default: as the service is set)",
-        default=None,
-        choices=ORIENT,
-    )
-    strict: bool = setting("a score that the service warns about is an error", default=False)
-    any_models: bool = setting("go on where other models answer", ANY_MODELS, default=False)
-    explain: bool = setting("keep what each score is made of", default=False)
-    concurrency: int = setting(
-        "requests at the same time (default %(default)s)", default=CONCURRENCY, metavar="N", parse=whole
-    )
-
-    @property
-    def names(self) -> list[str]:
-        """The metrics in the order given, each once."""
-        return list(dict.fromkeys(self.metrics or [METRIC]))
+Key = tuple[str | None, str | None, str]
+FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
+OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
+LISTS = ("warnings", "lower_is_better", "own_metrics")
+UNREADABLE = "unreadable_row"
 
 
 @dataclass(frozen=True)
@@ -107,39 +88,42 @@ class Plan:
         """Return True if the scores of *line* do not count, for what the service warned about."""
         return self.strict and bool(line.get("warnings"))
 
-    def line(
-        self,
-        row: Row,
-        sha256: str | None,
-        scores: Line,
-        errors: Line,
-        details: Line | None = None,
-        models: Mapping[str, str] | None = None,
-        warnings: Iterable[Line] = (),
-        question_sets: Mapping[str, str] | None = None,
-    ) -> Line:
-        """Return the line of a row; *models* are those that gave the scores."""
-        content = {
-            "row": row.number,
-            "image": row.image,
-            "prompt": row.prompt,
-            "sha256": sha256,
-            "scores": scores,
-            "errors": errors,
-            "models": dict(models or {}),
-        }
-        more = {
-            "options": dict(self.options),
-            "own_options": dict(row.options),
-            "own_metrics": list(row.metrics),
-            "question_sets": dict(question_sets or {}),
-            "columns": finite(row.columns),
-            "details": dict(details or {}),
-            "warnings": list(warnings),
-            "lower_is_better": list(self.lower),
-            "orient": self.orient,
-        }
-        return content | {name: value for name, value in more.items() if value}
+    def line(self, row: Row, answer: Result, known: Line) -> Line:
+        """
+        Return the line of a row.
+
+        A score of an earlier run stays if there is no new one and it is from the same models.
+
+        Args:
+            known: the line of an earlier run; empty without one.
+
+        Raises:
+            BadInput: the models are not those of the plan, which does not allow for others.
+        """
+        models = dict(answer.models)
+        if answer.scores and self.has_others(models) and not self.any_models:
+            raise BadInput(
+                f"the service has other models now: {change_of(self.models, models)}. Name another file and"
+                f" start anew, or give {ANY_MODELS}: each line then says which models gave its scores"
+            )
+        other = known.get("own_metrics", []) != list(row.metrics)
+        if other or self.refuses(known) or (answer.scores and known.get("models", {}) != models):
+            known = {}
+        scores = known.get("scores", {}) | dict(answer.scores)
+        noted = [notice.as_json() for notice in answer.warnings]
+        return self.content(
+            row,
+            scores,
+            {
+                metric: {"code": error.code, "detail": error.detail}
+                for metric, error in answer.errors.items()
+                if metric not in scores
+            },
+            models=known.get("models", {}) if known.get("scores") and not answer.scores else models,
+            question_sets=known.get("question_sets", {}) | dict(answer.question_sets),
+            details=known.get("details", {}) | dict(answer.details),
+            warnings=[*(each for each in known.get("warnings", []) if each not in noted), *noted],
+        )
 
     def unreadable(self, row: Row, why: str) -> Line:
         """Return the line of a row that was not sent."""
@@ -148,7 +132,33 @@ class Plan:
     def without_scores(self, row: Row, code: str, detail: str) -> Line:
         """Return a line with the same error under every metric."""
         error = {"code": code, "detail": detail}
-        return self.line(row, None, {}, dict.fromkeys(row.metrics or self.metrics, error))
+        return self.content(row, {}, dict.fromkeys(row.metrics or self.metrics, error))
+
+    def content(
+        self, row: Row, scores: Line, errors: Line, models: Mapping[str, str] | None = None, **more: Any
+    ) -> Line:
+        """Return a line; *more* are its fields of a row, which may be empty."""
+        content = {
+            "row": row.number,
+            "image": row.image,
+            "prompt": row.prompt,
+            "sha256": row.sha256,
+            "scores": scores,
+            "errors": errors,
+            "models": dict(models or {}),
+        }
+        every = {
+            "options": dict(self.options),
+            "own_options": dict(row.options),
+            "own_metrics": list(row.metrics),
+            "question_sets": more.get("question_sets"),
+            "columns": finite(row.columns),
+            "details": more.get("details"),
+            "warnings": more.get("warnings"),
+            "lower_is_better": list(self.lower),
+            "orient": self.orient,
+        }
+        return content | {name: value for name, value in every.items() if value}
 
 
 def plan_of(served: Mapping[str, Any], scoring: Scoring) -> Plan:
@@ -193,7 +203,7 @@ def with_options(dataset: Dataset, served: Mapping[str, Any], client: scoregate.
     if dataset.table is not None and kind(dataset.table) in TABLES_OF_TEXT:
         with suppress(scoregate.errors.NotFoundError):  # behind a gateway that has no such path
             texts = texts_in(client.openapi())
-    return replace(dataset, asking=asking, texts=texts)
+    return dataset.read_with(asking, texts)
 
 
 def texts_in(document: Mapping[str, Any]) -> set[str]:
@@ -210,3 +220,81 @@ def texts_in(document: Mapping[str, Any]) -> set[str]:
         for option, each in properties(schema).items()
         if {kind.get("type") for kind in each.get("anyOf", [each])} - {"null"} == {"string"}
     }
+
+
+# --- lines of results ----------------------------------------------------------------------------
+
+
+def finite(columns: Mapping[str, Any]) -> Line:
+    """Replace NaN and infinities by None, also in lists, since JSON has neither."""
+
+    def one(cell: Any) -> Any:
+        return None if isinstance(cell, float) and not isfinite(cell) else cell
+
+    return {name: [*map(one, v)] if isinstance(v, list) else one(v) for name, v in columns.items()}
+
+
+def is_unreadable(line: Line) -> bool:
+    """Return True for the line of a row that was not sent."""
+    return not line["scores"] and all(error["code"] == UNREADABLE for error in line["errors"].values())
+
+
+def key(line: Line) -> Key:
+    """Return the key of the line's row, as `Row.key`."""
+    return line["image"], line["prompt"], dumped_options(line.get("own_options", {}))
+
+
+def loaded(data: bytes, place: str) -> Line:
+    """Return the line in *data*.  Raises `BadInput` if it is no result of `scoregate batch`."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        content = None
+    return checked(content, place)
+
+
+def checked(content: Any, place: str) -> Line:
+    """Return *content* if it is a valid line.  Raises `BadInput`, which begins with *place*."""
+    if not is_line(content):
+        raise BadInput(f"{place} is no result of `scoregate batch`: name another file")
+    known: Line = content
+    if wrong := [metric for metric, score in known["scores"].items() if not is_number(score)]:
+        raise BadInput(f"{place}: {wrong[0]} of row {known['row']} is no finite number")
+    return known
+
+
+def is_line(content: Any) -> bool:
+    """Return True if *content* has the shape of a line in all fields that the commands use."""
+    if not (isinstance(content, dict) and content.keys() >= FIELDS):
+        return False
+    if not all(isinstance(content.get(name, {}), dict) for name in OBJECTS):
+        return False
+    if not all(isinstance(content.get(name, []), list) for name in LISTS):
+        return False
+    return (
+        type(content["row"]) is int
+        and all(isinstance(content[name], str | None) for name in ("image", "prompt", "sha256"))
+        and all(map(is_error, content["errors"].values()))
+        and all(
+            isinstance(text, str)
+            for name in ("models", "question_sets")
+            for text in content.get(name, {}).values()
+        )
+        and all(map(is_column, content.get("columns", {}).values()))
+        and all(isinstance(name, str) for name in content.get("lower_is_better", []))
+        and isinstance(content.get("orient"), str | None)
+        and all(map(is_warning, content.get("warnings", [])))
+    )
+
+
+def is_warning(content: Any) -> bool:
+    try:
+        return bool(Notice.of_json(content))
+    except (LookupError, TypeError, ValueError):
+        return False
+
+
+def is_error(content: Any) -> bool:
+    return isinstance(content, dict) and all(
+        isinstance(content.get(name), str) for name in ("code", "detail")
+    )

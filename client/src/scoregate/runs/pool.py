@@ -19,53 +19,13 @@ import scoregate
 from scoregate.local import server
 from scoregate.progress import say
 from scoregate.records import BadInput, NoResult
+from scoregate.runs.settings import RayCluster
 from scoregate.service import Service
-from scoregate.settings import BadSetting, setting
 
 ATTEMPTS = 4  # of a shard in a run
 KEPT = "what is finished is kept, and the same command goes on from there"
-GROUP = "a cluster"  # of settings
 STORE = "SCOREGATE_CACHE__QUESTIONS"
 EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
-
-
-def span(text: str) -> tuple[int, int]:
-    """Return the least and the greatest number in `N` or `LOW:HIGH`."""
-    low, _, high = text.partition(":")
-    found = int(low), int(high or low)
-    if not 1 <= found[0] <= found[1]:
-        raise BadSetting("a number from 1, or two such as 1:64")
-    return found
-
-
-def amount(text: str) -> float:
-    """Return a finite number from 0."""
-    value = float(text)
-    if not 0 <= value < 10_000:
-        raise BadSetting("a number from 0")
-    return value
-
-
-@dataclass(frozen=True, kw_only=True)
-class RayCluster:
-    """Settings of a Ray cluster, each of whose processes loads the models."""
-
-    ray: str | None = setting(
-        "score shards on a Ray cluster: HOST:PORT, auto, or local",
-        default=None,
-        metavar="ADDRESS",
-        group=GROUP,
-    )
-    actors: tuple[int, int] | None = setting(
-        "processes that load the models (default: one for each GPU)",
-        default=None,
-        metavar="N|LOW:HIGH",
-        parse=span,
-        group=GROUP,
-    )
-    actor_gpus: float | None = setting(
-        "GPUs of each (default: 1, or 0 without any)", default=None, metavar="X", parse=amount, group=GROUP
-    )
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,15 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import scoregate
-from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import Row
+from scoregate.data.rows import QUESTION_SET, Row
 from scoregate.data.source import dataset_of
 from scoregate.runs import manifest
-from scoregate.runs.lines import Line, key
+from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.manifest import Sets, absent, ids_of, source_in, tell_parts
-from scoregate.runs.plan import Scoring, plan_of
+from scoregate.runs.plan import Line, key, plan_of
 from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of
-from scoregate.runs.scoring import Part, scored_rows
+from scoregate.runs.settings import Scoring
 from scoregate.settings import CONCURRENCY, finite, setting, whole
 
 TOLERANCE = 1e-4

@@ -11,17 +11,14 @@ from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from scoregate.data.columns import QUESTION_SET
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import RELATED, Row, digest
+from scoregate.data.rows import QUESTION_SET, RELATED, Row, digest
 from scoregate.data.shards import stem
 from scoregate.records import BadInput, check_regular
-from scoregate.runs.lines import Key, Line, finite, is_unreadable, key, loaded
-from scoregate.runs.plan import Plan
+from scoregate.runs.plan import Key, Line, Plan, finite, is_unreadable, key, loaded
+from scoregate.runs.settings import KINDS
 from scoregate.runs.tables import WRITERS, read_lines
 from scoregate.store import Store, dumped, opened
-
-KINDS = (".jsonl", *WRITERS)
 
 
 def check_kind(file: Path) -> None:
@@ -75,10 +72,10 @@ class Results(Store[Key]):
         """Return the key of the line's row."""
         return key(line)
 
-    def earlier(self, row: Row, sha256: str) -> Line | None:
-        """Return the line of the same picture, prompt and options, if any."""
+    def earlier(self, row: Row) -> Line | None:
+        """Return the line of the same pictures, which were read, with the same prompt and options, if any."""
         known = self.get(row.key)
-        return known if known and known["sha256"] == sha256 else None
+        return known if known and known["sha256"] == row.sha256 else None
 
     def keep(self, row: Row, known: Line) -> None:
         """Keep a line of an earlier run, with the row's current number and columns."""
@@ -93,7 +90,7 @@ class Results(Store[Key]):
 
     def add(self, row: Row, line: Line) -> None:
         """Append *line*, in place of an earlier one of the same row."""
-        self.order[row.number] = self.append(line)
+        self.order[row.number] = self.append(line, row.key)
         self.set_ids.update(line.get("question_sets", {}).values())
         self.flush()
 

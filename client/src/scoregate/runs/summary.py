@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scoregate.notices import DEMO, Notice
 from scoregate.progress import say
-from scoregate.runs.lines import UNREADABLE, Line
+from scoregate.runs.plan import UNREADABLE, Line
 from scoregate.text import shown
 
 DEMO_ID = "scoregate-demo-"  # how the ids of shipped demo models begin

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scoregate.data.columns import is_column
+from scoregate.data.rows import is_column
 from scoregate.records import arrow, json_or_text, records
-from scoregate.runs.lines import Line, checked
+from scoregate.runs.plan import Line, checked
 
 # Objects and lists whose shape differs from row to row.
 TEXTS = (

@@ -5,7 +5,7 @@ import json
 import httpx2 as httpx
 import pytest
 
-from scoregate.runs import scoring
+from scoregate.runs.results import Results
 from tests.support.pictures import png
 from tests.unit.client.cli.served import ROWS, Service, lines, metric
 
@@ -240,14 +240,14 @@ def test_ctrl_c_says_how_many_rows_are_kept(command, service, monkeypatch, out):
     """The same command goes on from there, in a file of either kind."""
     with monkeypatch.context() as patch:
         steps = iter(range(20))
-        keep = scoring.keep
+        add = Results.add
 
         def interrupted(*arguments):
             if next(steps, None) is None:
                 raise KeyboardInterrupt
-            keep(*arguments)
+            add(*arguments)
 
-        patch.setattr(scoring, "keep", interrupted)
+        patch.setattr(Results, "add", interrupted)
         status, _, err = command(service, "batch", "rows.jsonl", "-o", out)
     service.sent.clear()
 

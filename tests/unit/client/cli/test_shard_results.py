@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.runs import batch, manifest, scoring
-from scoregate.runs.results import lines_of
+from scoregate.runs import batch, manifest
+from scoregate.runs.results import Results, lines_of
 from tests.support.pictures import png
 from tests.support.shards import tar_of
 from tests.unit.client.cli.served import Service, lines, metric
@@ -145,15 +145,15 @@ def test_a_page_shows_the_worst_of_all_shards(command, service, shards):
 
 def test_a_shard_is_whole_or_absent(command, service, shards, monkeypatch):
     """After Ctrl-C the rows of the shard are in a journal, from which the same command goes on."""
-    keep = scoring.keep
+    add = Results.add
 
-    def interrupted(results, row, *others):
-        keep(results, row, *others)
+    def interrupted(results, row, line):
+        add(results, row, line)
         if row.image == "s-2.tar/0001":
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(scoring, "keep", interrupted)
+        patch.setattr(Results, "add", interrupted)
         status, _, err = command(service, *TO_FOLDER)
     found = {each.name for each in Path("out").iterdir() if "manifest" not in each.name}
     assert (130, {"s-0.parquet", "s-1.parquet", "s-2.parquet.part.jsonl"}) == (status, found)
