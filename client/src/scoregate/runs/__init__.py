@@ -1,5 +1,16 @@
 """Runs over data sets: rows, plans, results that the next run continues, manifests, shards and clusters."""
 
-from scoregate.runs.batch import BatchOutcome, score
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scoregate.runs.batch import BatchOutcome, score
 
 __all__ = ["BatchOutcome", "score"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a run over a whole data set at its first use: benchmarks need rows, plans and results alone."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.batch"), name)
