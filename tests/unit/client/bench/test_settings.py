@@ -8,9 +8,11 @@ import pytest
 import scoregate.bench
 from scoregate.bench import BENCHMARKS, GENERATORS
 from scoregate.bench.benchmark import Benchmark
+from scoregate.bench.suite_run import SuiteSettings, run_suite
 from scoregate.cli.arguments import CommandParser
 from scoregate.cli.bench import declare, own_settings
 from scoregate.records import BadInput
+from tests.support.paths import ROOT
 from tests.unit.client.bench.test_dpg import row
 
 FILES = {
@@ -118,3 +120,32 @@ def test_data_that_are_not_given_are_named():
     """Before anything is read."""
     with pytest.raises(BadInput, match="data is missing"):
         scoregate.bench.run("dpg", answers={"A": "a.csv"})
+
+
+def no_service(*, strict):
+    """A service that must not be opened."""
+    raise AssertionError
+
+
+def test_a_suite_is_run_by_a_function(files, tmp_path):
+    """Its report has the tables of each benchmark, as the function of one returns them."""
+    (tmp_path / "mine.toml").write_text('[dpg]\ndata = "d.csv"\ndependencies = "none"\n', "utf-8")
+    (tmp_path / "A").mkdir()
+    (tmp_path / "A" / "dpg.csv").write_bytes((tmp_path / "a.csv").read_bytes())
+    settings = SuiteSettings(
+        suite=str(tmp_path / "mine.toml"), generators={"A": tmp_path / "A"}, out=tmp_path / "out"
+    )
+
+    report = run_suite(settings, no_service)
+
+    assert (False, []) == (report.failed, report.left_out)
+    assert {"dpg": scoregate.bench.run("dpg", **files, dependencies="none")} == report.tables
+    again = SuiteSettings(again=tmp_path / "out" / "manifest.json")
+    assert [] == run_suite(again, no_service).differences.figures
+
+
+def test_no_function_of_a_benchmark_takes_arguments_of_the_command():
+    """What is parsed stays in the command line."""
+    files = (ROOT / "client/src/scoregate/bench").glob("*.py")
+
+    assert [] == [path.name for path in files if "argparse" in path.read_text("utf-8")]
