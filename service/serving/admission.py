@@ -3,7 +3,6 @@
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import ceil
 
 from service.core.errors import Overloaded
 
@@ -26,11 +25,6 @@ class Demand:
     def __mul__(self, times: int) -> "Demand":
         """Multiply calls and characters."""
         return Demand(self.calls * times, self.characters * times)
-
-    def part(self, shares: int) -> "Demand":
-        """Return one of so many equal shares, rounded up to whole calls; with none, all of it."""
-        shares = max(1, shares)
-        return Demand(max(1, ceil(self.calls / shares)), self.characters // shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,45 +59,32 @@ class Reservation:
     """
     Tokens that count against a lane from the admission of a request until its calls are prepared.
 
-    A large request queues its calls in parts, so the queue alone would not show what was admitted.
+    A large request queues its calls in parts, so the queues alone would not show what was admitted.
 
     Args:
-        reserved: tokens by lane, of all requests.
+        costs: each queue's tokens by lane, of all requests, and those of this request.
         parts: of the request, which begin one by one, each with an equal share.
     """
 
-    def __init__(self, reserved: MutableMapping[str, float], lane: str, cost: float, parts: int) -> None:
-        self._reserved, self._lane = reserved, lane
-        self._left, self._part = cost, cost / parts
-        reserved[lane] += cost
+    def __init__(
+        self, costs: Sequence[tuple[MutableMapping[str, float], float]], lane: str, parts: int
+    ) -> None:
+        self._lane, self._left = lane, parts
+        self._shares = [(reserved, cost / parts) for reserved, cost in costs]
+        for reserved, cost in costs:
+            reserved[lane] += cost
 
     def begin_part(self) -> None:
-        """Release one part, which the queue counts from now on: its calls are being prepared."""
-        part = min(self._part, self._left)
-        self._left -= part
-        self._reserved[self._lane] -= part
+        """Release one part, which the queues count from now on: its calls are being prepared."""
+        if self._left:
+            self._left -= 1
+            for reserved, share in self._shares:
+                reserved[self._lane] -= share
 
     def close(self) -> None:
         """Release the rest when the request ends."""
-        self._reserved[self._lane] -= self._left
-        self._left = 0.0
-
-
-class Reservations(Reservation):
-    """Reservations of one request in the queues of a model."""
-
-    def __init__(self, each: Sequence[Reservation]) -> None:
-        self._each = each
-
-    def begin_part(self) -> None:
-        """Release one part of each."""
-        for reservation in self._each:
-            reservation.begin_part()
-
-    def close(self) -> None:
-        """Release the rest of each."""
-        for reservation in self._each:
-            reservation.close()
+        while self._left:
+            self.begin_part()
 
 
 class WaitingRoom:

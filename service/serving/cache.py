@@ -32,26 +32,11 @@ class Cache(Protocol):
         ...
 
 
-class NoCache:
-    """Stores nothing."""
-
-    stores = False
-
-    async def find(self, keys: Sequence[bytes]) -> list[CallResult | None]:
-        """Return None for each key."""
-        return [None] * len(keys)
-
-    def keep(self, key: bytes, outcome: CallResult) -> None:
-        """Do nothing."""
-
-
 class OutcomeCache:
-    """An LRU cache of at most *max_bytes*."""
-
-    stores = True
+    """An LRU cache of at most *max_bytes*; one of 0 bytes stores nothing."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._max = max_bytes
+        self._max, self.stores = max_bytes, max_bytes > 0
         self._outcomes: OrderedDict[bytes, tuple[CallResult, int]] = OrderedDict()
         self.bytes = 0  # of all entries, as `size_of` counts them
 
@@ -95,3 +80,6 @@ def size_of(value: Any) -> int:
     if isinstance(value, np.ndarray) and value.base is not None:
         return size + value.nbytes  # for a view, getsizeof excludes the data
     return size
+
+
+NO_CACHE = OutcomeCache(0)

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
+from math import ceil
 from typing import Any, Literal
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
 from service.core.errors import CallRefused, Invalid, NotReady, ScoregateError
 from service.core.lanes import INTERACTIVE
-from service.serving.admission import AdmissionForecast, Demand, Reservation, Reservations, WorkEstimate
+from service.serving.admission import AdmissionForecast, Demand, Reservation, WorkEstimate
 from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.job import Job
 
@@ -193,8 +194,8 @@ class Backend(ABC):
 
     def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
         """Return the forecast for a request that all queues share."""
-        part, now = demand.part(len(self.queues)), self.clock()
-        each = [scheduler.forecast(hosted, lane, part, now) for scheduler, hosted in self.queues]
+        queues, now = self.queues, self.clock()
+        each = [scheduler.forecast(hosted, lane, demand, now, len(queues)) for scheduler, hosted in queues]
         return AdmissionForecast(
             full=all(one.full for one in each),
             wait_s=sum(one.wait_s for one in each) / len(each),
@@ -205,22 +206,23 @@ class Backend(ABC):
 
     def estimate(self, demand: Demand) -> WorkEstimate:
         """Return the size of *demand*, a batch if no queue is there."""
-        part, unknown = demand.part(len(self.queues)), WorkEstimate(0.0, 1.0)
-        return max((scheduler.estimate(hosted, part) for scheduler, hosted in self.queues), default=unknown)
+        queues, unknown = self.queues, WorkEstimate(0.0, 1.0)
+        each = [scheduler.estimate(hosted, demand, len(queues)) for scheduler, hosted in queues]
+        return max(each, default=unknown)
 
-    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservations:
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
         """Count an admitted *demand* against the lane, until its *parts* have begun one by one."""
-        part, queues = demand.part(len(self.queues)), [hosted.queue for _, hosted in self.queues]
-        return Reservations(
-            [Reservation(queue.reserved, lane, queue.cost_of(part), parts) for queue in queues]
-        )
+        queues = [hosted.queue for _, hosted in self.queues]
+        costs = [(queue.reserved, queue.cost_of(demand) / len(queues)) for queue in queues]
+        return Reservation(costs, lane, parts)
 
     @contextmanager
     def expecting(self, lane: str, calls: int) -> Iterator[None]:
         """Count *calls* as being prepared while the context is open, an equal part in each queue."""
-        part = Demand(calls).part(len(self.queues)).calls
+        queues = self.queues
         with ExitStack() as stack:
-            for _, hosted in self.queues:
+            for _, hosted in queues:
+                part = ceil(calls / len(queues))
                 stack.enter_context(hosted.queue.pending.expecting(lane, part, self.clock))
             yield
 

@@ -28,7 +28,7 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing import Span
 from service.serving.admission import Demand, Place
 from service.serving.backends.base import decoding_s, images_in_use
-from service.serving.cache import Cache, NoCache
+from service.serving.cache import NO_CACHE, Cache
 from service.serving.context import Context
 from service.serving.contract import LOADED, Backend
 from service.serving.job import Job, Result
@@ -184,11 +184,11 @@ class Handle:
             await self.backend.presence.wait(context.request)
         model = self.backend.info
         context.use(self.name, model)
-        cache = self._cache if model.revision else NoCache()
+        cache = self._cache if model.revision else NO_CACHE
         # With the name: two configured models may have one id and revision.
         keys = [call.key((self.name, *model.identity)) for call in calls]
         outcomes: list[Any] = [None] * len(keys)
-        if any(call.cacheable for call in calls):
+        if cache.stores and any(call.cacheable for call in calls):
             context.stage = stage([])
             outcomes = list(await cache.find(keys))
         missing = [index for index, outcome in enumerate(outcomes) if outcome is None]
@@ -219,17 +219,17 @@ class Handle:
             job = Job(None, context.lane, deadline=context.deadline, call=call, model=model)
             job.span, job.request_id = context.span, context.request_id
             self._jobs[key] = job
-            job.result.add_done_callback(partial(self._ended, key, cache if call.cacheable else NoCache()))
+            job.result.add_done_callback(partial(self._ended, key))
+            if call.cacheable and cache.stores:
+                job.result.add_done_callback(partial(keep, cache, key))
             new.append(job)
         job.join(context.lane, context.deadline)
         return job
 
-    def _ended(self, key: bytes, cache: Cache, result: Promise[Result]) -> None:
-        """Forget a job that has its result or was cancelled, and store the outcome."""
+    def _ended(self, key: bytes, result: Promise[Result]) -> None:
+        """Forget a job that has its result or was cancelled."""
         del self._jobs[key]
         self._freed.set()
-        if not result.cancelled() and isinstance(outcome := result.result().outcome, CallResult):
-            cache.keep(key, outcome)
 
     async def _prepare_and_start(self, jobs: list[Job], context: Context) -> None:
         """
@@ -303,8 +303,10 @@ class Handle:
 
     def _leave(self, job: Job, lane: str) -> None:
         """Remove one caller of *job*; without any, bulk work is kept for `BULK_KEPT_S`."""
+        if job.result.done():
+            return
         job.leave(lane)
-        if job.is_used or job.result.done():
+        if any(job.callers.values()):
             return
         loop = asyncio.get_running_loop()
         job.deadline = kept_until = loop.time() + BULK_KEPT_S
@@ -319,12 +321,18 @@ class Handle:
 
         A group's preparation stops with its last job.
         """
-        if job.is_used or job.deadline != kept_until or job.result.done():
+        if any(job.callers.values()) or job.deadline != kept_until or job.result.done():
             return
         job.cancel()
         group = self._groups.get(job)
         if group is not None and all(each.result.done() for each in group.jobs):
             group.preparing.cancel()
+
+
+def keep(cache: Cache, key: bytes, result: Promise[Result]) -> None:
+    """Store the outcome of a job, unless it failed or was cancelled."""
+    if not result.cancelled() and isinstance(outcome := result.result().outcome, CallResult):
+        cache.keep(key, outcome)
 
 
 def stage(jobs: Sequence[Job]) -> str:

@@ -80,16 +80,11 @@ class Job:
     losses: int = 0
     on_move: "Callable[[Job], object] | None" = None
 
-    @property
-    def is_used(self) -> bool:
-        """True if a request waits for it."""
-        return any(self.callers.values())
-
     def join(self, lane: str, deadline: float = -inf) -> None:
         """Add a caller."""
         self.callers[lane] += 1
         self.deadline = max(self.deadline, deadline)
-        if lane == INTERACTIVE:
+        if lane == INTERACTIVE != self.lane:
             self.promote()
 
     def leave(self, lane: str) -> None:

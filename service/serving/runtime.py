@@ -18,7 +18,7 @@ from service.observability.instruments import Instruments
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.queue import Queue, Shares
-from service.serving.cache import Cache, NoCache, OutcomeCache
+from service.serving.cache import Cache, OutcomeCache
 from service.serving.contract import Backend
 from service.serving.handle import Handle
 from service.serving.loading import with_recipe
@@ -52,7 +52,7 @@ class Runtime(ABC):
         self._cpu, self._instruments = cpu, instruments
         self._stack = AsyncExitStack()
         cache = settings.cache
-        self._memory = NoCache() if cache.scores == "off" else OutcomeCache(cache.scores_mb * 2**20)
+        self._memory = OutcomeCache(0 if cache.scores == "off" else cache.scores_mb * 2**20)
         self._redis, self._redis_caches = redis, list[RedisCache]()
         self.handles: dict[str, Handle] = {}
 
@@ -99,7 +99,7 @@ class Runtime(ABC):
 
     def _cache(self) -> Cache:
         """Return the cache of one model; its requests to Redis do not wait for other models."""
-        if isinstance(self._memory, NoCache) or self._redis is None:
+        if self._redis is None or not self._memory.stores:
             return self._memory
         ttl_s = self._settings.cache.scores_ttl_s
         self._redis_caches.append(RedisCache(self._memory, self._redis, ttl_s, self._instruments))

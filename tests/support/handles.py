@@ -14,14 +14,13 @@ from service.serving.backends.local import LocalBackend
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.cache import NoCache
+from service.serving.cache import NO_CACHE
 from service.serving.context import Context
 from service.serving.handle import Handle
 from tests.support.fakes import FakeVqa
 from tests.support.instruments import unread
 
 TABLE = ModelSettings(role="vqa", family="fake")
-NO_CACHE = NoCache()
 
 
 class Later:

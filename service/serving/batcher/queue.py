@@ -153,15 +153,13 @@ class Queue:
 
     def estimate_s(self, cost: float) -> float:
         """Return the predicted seconds for *cost* tokens of usual calls, in batches of their own."""
-        return self.cost_model.estimate_s(cost, self._largest(self._cost_limit()))
+        usual = self._usual_cost
+        return self.cost_model.estimate_s(cost, self.full_batch(usual) * usual) if cost else 0.0
 
     def least_s(self, cost: float) -> float:
         """Return a lower bound of these seconds.  Used to reject work, so it must never overestimate."""
-        return self.cost_model.least_s(cost, self._largest(self._memory))
-
-    def _largest(self, limit: float) -> float:
-        """Return the maximum tokens of a batch of usual calls within *limit*; at least one call's."""
-        return max(self._usual_cost, min(limit, self._max_items * self._usual_cost))
+        usual = self._usual_cost
+        return self.cost_model.least_s(cost, max(usual, min(self._memory, self._max_items * usual)))
 
     def waiting_cost(self, lane: str) -> float:
         """Return the tokens of all calls in *lane*, including those that are being prepared."""

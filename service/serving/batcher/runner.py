@@ -68,28 +68,23 @@ def answer(
         results: those of a batch have its seconds as `ran_s`, which no two batches share.
         gap_s: see `CostModel.observe`.
     """
-    results = [checked(name, result) for result in results]
-    costs: dict[float, int] = defaultdict(int)
+    checked, costs = list[Result](), defaultdict[float, int](int)
     for call, result in zip(calls, results, strict=True):
+        match result.outcome:
+            case ModelError() as error:
+                result = replace(result, outcome=ModelFault(str(error)))
+            case CallResult() as outcome if not outcome.is_finite():
+                fault = ModelFault(f"the model {name} returned a number that is not finite")
+                result = replace(result, outcome=fault)
         if not isinstance(result.outcome, Exception):
             costs[result.ran_s] += call.prepared.cost
+        checked.append(result)
     for ran_s, cost in costs.items():
         queue.finished(cost, ran_s, gap_s)
-    for call, result in zip(calls, results, strict=True):
+    for call, result in zip(calls, checked, strict=True):
         gone = call.result.done()
         instruments.count_call(name, call.lane, result.outcome, result.waited_s, gone=gone)
         call.finish(result)
-
-
-def checked(name: str, result: Result) -> Result:
-    """Return *result*, or a fault in its place if the model failed or gave a number that is not finite."""
-    match result.outcome:
-        case ModelError() as error:
-            return replace(result, outcome=ModelFault(str(error)))
-        case CallResult() as outcome if not outcome.is_finite():
-            fault = ModelFault(f"the model {name} returned a number that is not finite")
-            return replace(result, outcome=fault)
-    return result
 
 
 class Broken(Exception):

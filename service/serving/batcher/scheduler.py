@@ -180,7 +180,14 @@ class Scheduler(Generic[M]):
         free = min(cores_left, slots - len(running))
         while True:
             wait = self._waits.pop((device, slot), None)
-            waiting = self._waiting(device, large=slot == 0)
+            waiting = [
+                each
+                for each in self.hosted_models
+                if each.queue.waiting
+                and not each.paused
+                and device in each.copies
+                and (slot == 0 or not each.large)
+            ]
             if free <= 0 or not waiting:
                 return inf
             spare_until = self._spare_until() if cores > 1 else -inf
@@ -190,7 +197,8 @@ class Scheduler(Generic[M]):
             hosted = min(waiting, key=self._charge) if len(waiting) > 1 else waiting[0]
             if wait is None or wait.hosted is not hosted:
                 wait = Wait(hosted, frozenset(hosted.queue.pending.groups), now)
-            if (until := self.waits_until(*wait)) > now:
+            lingers = wait.known or hosted.queue.linger_s
+            if lingers and (until := self.waits_until(*wait)) > now:
                 self._waits[device, slot] = wait
                 return until
             bulk = hosted.queue.waiting == BULK
@@ -198,17 +206,9 @@ class Scheduler(Generic[M]):
             if hosted.large:
                 small = bulk and not all(each.large for each in self.hosted_models)
                 shares, threads = 1, max(1, cores_left - small)
-            urgent = self.is_urgent(hosted, device)
+            urgent = not bulk and {batch.lane for batch in running} == {BULK}
             if batch := self.begin(hosted, now, device, urgent=urgent, slots=shares, threads=threads):
                 return batch
-
-    def _waiting(self, device: str, *, large: bool) -> list[HostedModel[M]]:
-        """Return the models with calls that may run on *device*; without large ones if *large* is not set."""
-        return [
-            each
-            for each in self.hosted_models
-            if each.queue.waiting and not each.paused and device in each.copies and (large or not each.large)
-        ]
 
     def _spare_until(self) -> float:
         """Return the time until which bulk calls leave a core free; infinite while interactive calls wait."""
@@ -260,11 +260,6 @@ class Scheduler(Generic[M]):
             until = max(until, worth_s + (max(since, pending.latest) if waits_on else since))
         return until
 
-    def is_urgent(self, hosted: HostedModel[M], device: str) -> bool:
-        """Return True if interactive calls wait only for running batches of bulk calls on *device*."""
-        lanes = {batch.lane for batch in self.on(device)}
-        return hosted.queue.waiting == INTERACTIVE and lanes == {BULK}
-
     def begin(
         self,
         hosted: HostedModel[M],
@@ -314,9 +309,11 @@ class Scheduler(Generic[M]):
             free, at = free + running[batch], self._running[batch]
         return max(0.0, at - now)
 
-    def forecast(self, hosted: HostedModel[M], lane: str, demand: Demand, now: float) -> AdmissionForecast:
+    def forecast(
+        self, hosted: HostedModel[M], lane: str, demand: Demand, now: float, shares: int = 1
+    ) -> AdmissionForecast:
         """
-        Return the forecast for a request.
+        Return the forecast for a request, of which this scheduler has one of so many equal *shares*.
 
         Reservations of other requests do not come first: requests take turns by parts, until the
         smaller one is done.
@@ -336,25 +333,24 @@ class Scheduler(Generic[M]):
         free_in_s = min((self._free_in_s(device, now) for device in hosted.copies), default=0.0)
         wait_s = slowdown * first_s / devices + free_in_s
         slots = devices * self._at_once(hosted)
-        cost, reserved = queue.cost_of(demand), queue.reserved[lane]
+        cost, reserved = queue.cost_of(demand) / shares, queue.reserved[lane]
         own_s = queue.least_s((cost + min(cost, reserved)) / slots) * slowdown
         return AdmissionForecast(
             full=queue.is_full(lane, reserved),
             wait_s=wait_s,
-            run_s=0.0 if self._is_stale(hosted, now) else own_s,
+            run_s=0.0 if now - hosted.ended >= STALE_S and self._is_idle(hosted) else own_s,
             drain_s=wait_s + queue.estimate_s(reserved) / slots,
             too_much=cost > queue.most_at_once,
         )
 
-    def _is_stale(self, hosted: HostedModel[M], now: float) -> bool:
-        """Return True if *hosted* has ended no batch for `STALE_S` and has no work that will."""
-        begun = any(batch.hosted is hosted for batch in self._running)
-        return not (begun or hosted.queue.has_work) and now - hosted.ended >= STALE_S
+    def _is_idle(self, hosted: HostedModel[M]) -> bool:
+        """Return True if *hosted* has no batch that runs and no work that one will be made of."""
+        return not (hosted.queue.has_work or any(batch.hosted is hosted for batch in self._running))
 
-    def estimate(self, hosted: HostedModel[M], demand: Demand) -> WorkEstimate:
-        """Return the size of *demand* in full batches, with all slots of all devices in use."""
+    def estimate(self, hosted: HostedModel[M], demand: Demand, shares: int = 1) -> WorkEstimate:
+        """Return the size of a share of *demand* in full batches, with all slots of all devices in use."""
         queue, cost = hosted.queue, hosted.queue.cost_of(demand)
-        slots = self._at_once(hosted) * max(1, len(hosted.copies))
+        slots = shares * self._at_once(hosted) * max(1, len(hosted.copies))
         batches = demand.calls / queue.full_batch(cost / demand.calls)
         return WorkEstimate(queue.estimate_s(cost) / slots, batches / slots)
 

@@ -23,7 +23,7 @@ from service.core.errors import (
 from service.core.lanes import LANES
 from service.scoring.engine import raise_if_changed, repeated
 from service.serving.batcher.queue import Queue
-from service.serving.cache import NoCache
+from service.serving.cache import NO_CACHE
 from service.serving.context import Context
 from service.serving.handle import Handle
 from service.serving.job import Result
@@ -147,7 +147,7 @@ async def fuzz(seed: int) -> list[str]:
             sleep=lambda seconds: asyncio.sleep(0.003),
         ) as backend:
             await backend.ready.wait()
-            handle = Handle(backend, NoCache())
+            handle = Handle(backend, NO_CACHE)
             for step in range(60):
                 chance = dice.random()
                 if chance < 0.6:

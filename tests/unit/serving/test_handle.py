@@ -150,7 +150,7 @@ async def test_a_bulk_call_is_kept_as_long_after_each_caller_that_leaves():
         busy = await held(handle, model)
         for _ in range(2):
             task, _ = asking(handle, call(), lane="bulk")
-            await until(lambda: any(job.is_used for job in hosted.queue._lanes["bulk"]))
+            await until(lambda: any(job.callers["bulk"] for job in hosted.queue._lanes["bulk"]))
             await left(task)
         [(_, first), (_, second)] = later.left
         first()

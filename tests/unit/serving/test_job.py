@@ -59,9 +59,9 @@ def test_a_job_is_interactive_while_it_has_interactive_callers():
     made.leave("interactive")
     assert "interactive" == made.lane
     made.leave("interactive")
-    assert ("bulk", True) == (made.lane, made.is_used)
+    assert ("bulk", 1) == (made.lane, made.callers["bulk"])
     made.leave("bulk")
-    assert not made.is_used
+    assert {"bulk": 0, "interactive": 0} == made.callers
 
     made.join("interactive")
     made.leave("interactive")

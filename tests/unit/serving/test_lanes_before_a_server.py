@@ -16,7 +16,7 @@ from service.serving.admission import Demand
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.queue import Queue, Shares
-from service.serving.cache import NoCache
+from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
 from service.serving.job import Job
 from tests.support.devices import until_idle
@@ -83,7 +83,7 @@ async def serving(**limits):
             clock=lambda: now[0],
         )
         async with backend:
-            handle = Handle(backend, NoCache())
+            handle = Handle(backend, NO_CACHE)
             yield handle, server, now, instruments
             await handle.aclose()
     give_back(instruments)

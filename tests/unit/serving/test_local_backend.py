@@ -20,7 +20,7 @@ from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.cache import NoCache
+from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
 from service.serving.lifecycle import Lifecycle
 from tests.support.fakes import FakeVqa
@@ -81,9 +81,7 @@ async def serving(weights):
     devices = [Device(name) for name in DEVICES]
     with threads as cpu:
         async with Pool([hosted], unread("vqa"), devices=devices) as pool:
-            handle = Handle(
-                local.LocalBackend(hosted, pool, TABLE, dict.fromkeys(LANES, cpu), cpu), NoCache()
-            )
+            handle = Handle(local.LocalBackend(hosted, pool, TABLE, dict.fromkeys(LANES, cpu), cpu), NO_CACHE)
             runtime = SimpleNamespace(handles={"vqa": handle})
             yield handle, hosted, Lifecycle(runtime, unread("vqa"))
             await handle.aclose()

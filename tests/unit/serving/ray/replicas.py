@@ -12,7 +12,7 @@ from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.lanes import LANES
 from service.serving.batcher.queue import Queue
-from service.serving.cache import NoCache
+from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
 from service.serving.job import Result
 from service.serving.ray.backend import ReplicatedBackend
@@ -22,7 +22,6 @@ from tests.support.instruments import unread
 BATCH = 8
 HANGS_S = 20  # what has not been answered by then never will be
 WAITED_S, RAN_S = 0.5, 0.25  # by every group that is answered
-NO_CACHE = NoCache()
 
 
 @dataclass
