@@ -140,7 +140,7 @@ def test_the_command_stands_above_the_page_and_the_page_above_the_evaluation():
 
 def test_no_arguments_of_the_command_line_reach_what_scores_and_evaluates():
     """Functions take settings, so that a notebook calls them; a setting's parser raises argparse's error."""
-    folders = re.compile(r"scoregate\.(data|evaluation|ray|replay|report|runs|service)\b")
+    folders = re.compile(r"scoregate\.(calibration|data|evaluation|ray|replay|report|runs|service)\b")
     with_parsers = {
         name
         for name, path in client_modules().items()

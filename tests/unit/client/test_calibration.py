@@ -7,15 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoregate.cli.thresholds import (
+from scoregate.calibration import (
+    CalibrationSettings,
     Rate,
     accepted,
+    calibrated,
     for_false_accept_rate,
     for_pass_rate,
     percentile,
     roc,
     roc_auc,
+    scores_of,
 )
+from scoregate.records import BadInput
 
 SCORES = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7]) | st.floats(-5, 5), min_size=1)
 SHARES = st.integers(1, 100).map(lambda percent: Fraction(percent, 100))
@@ -89,3 +93,26 @@ def test_an_interval_holds_the_rate_and_narrows_with_the_samples():
 def test_a_percentile_is_a_score_that_is_there():
     """The nearest rank: half of four scores do not exceed the second."""
     assert [1, 2, 4] == [percentile([1, 2, 3, 4], percent) for percent in (1, 50, 99)]
+
+
+def test_a_threshold_is_chosen_from_a_program(tmp_path):
+    """Settings that do not go together are an error before a file is read."""
+    file = tmp_path / "scores.csv"
+    file.write_text("score,good\n0.1,0\n0.2,0\n0.8,1\n0.9,1\n", "utf-8")
+    settings = CalibrationSettings(scores=file, label="good", false_accept_rate=Fraction(0))
+    samples, notes = scores_of(settings, lambda metric: False)
+    found = calibrated(samples, settings.pass_rate, settings.false_accept_rate)
+
+    assert ([], 0.8, 1.0) == (notes, found.threshold, found.auc)
+    assert {"false_accept_rate": 0.0} == found.as_json()["wanted"]
+    with pytest.raises(BadInput, match="--threshold is that of the model whose scores --like names"):
+        CalibrationSettings(scores=tmp_path / "none.csv", threshold=0.5)
+
+
+def test_a_lower_score_is_better_if_the_caller_says_so(tmp_path):
+    """As the command does, which asks the service."""
+    file = tmp_path / "scores.csv"
+    file.write_text("score\n1\n2\n3\n4\n", "utf-8")
+    samples, _ = scores_of(CalibrationSettings(scores=file), {"score": True}.__getitem__)
+
+    assert 3.0 == calibrated(samples, Fraction(3, 4), None).threshold

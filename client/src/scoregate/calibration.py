@@ -1,5 +1,5 @@
 """
-Scores and labels of a file, their origin, and thresholds from them.
+Thresholds from the scores and labels of a file: for a pass rate, another model's, or a false-accept rate.
 
 A picture is accepted if `score >= threshold`, ties included.  Shares are compared as fractions of whole
 numbers, so no rounding moves a threshold.
@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, isfinite, sqrt
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypeVar
 
-from scoregate.cli.arguments import UsageFault
-from scoregate.records import Record, number, records, truth
+from scoregate.records import BadInput, Record, number, records, truth
 from scoregate.runs.plan import Line, is_line
 from scoregate.runs.summary import Kind, kinds_of
 from scoregate.runs.tables import line_of, nested
+from scoregate.settings import BadSetting, in_column, setting
 
 NAMED = 5  # rows without a score that are named
 
@@ -27,6 +28,80 @@ MIN_TAIL = 10  # scores on either side of a threshold; with fewer the rate is a 
 T = TypeVar("T")
 
 Z = 1.959963984540054  # the normal distribution's two-sided 95 %
+
+
+PASS_RATE = Fraction(9, 10)
+FALSE_ACCEPT_RATE = Fraction(1, 100)
+GOAL = "goal"
+
+
+def share(text: str) -> Fraction:
+    """Return a share as it was written, without rounding."""
+    try:
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError) as exc:
+        raise BadSetting("a share is a number from 0 to 1") from exc
+    if not 0 <= value <= 1:
+        raise BadSetting("a share is a number from 0 to 1")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationSettings:
+    """
+    Settings of a threshold.
+
+    Raises:
+        BadInput: they do not go together.
+    """
+
+    scores: Path = setting(
+        "a result of `scoregate batch`, or any .jsonl, .csv or .parquet",
+        positional=True,
+        metavar="SCORES",
+        parse=Path,
+    )
+    metric: str | None = setting(
+        "the metric, or the column that holds the scores", "-m", "--metric", default=None, metavar="METRIC"
+    )
+    label: str | None = in_column(
+        "the column that says 1 or true of a good picture, else 0 or false", default=None
+    )
+    lower_is_better: bool = setting("of this metric; else as the file or the service says", default=False)
+    pass_rate: Fraction | None = setting(
+        "the share of pictures to pass (default 0.9)",
+        default=None,
+        metavar="SHARE",
+        parse=share,
+        excludes=GOAL,
+    )
+    false_accept_rate: Fraction | None = setting(
+        "the share of bad pictures that may pass (default with labels, 0.01)",
+        default=None,
+        metavar="SHARE",
+        parse=share,
+        excludes=GOAL,
+    )
+    like: Path | None = setting(
+        "keep the pass rate of these scores of the same pictures by another model",
+        default=None,
+        metavar="OLD",
+        parse=Path,
+        excludes=GOAL,
+    )
+    threshold: float | None = setting(
+        "with --like: of the other model (default: its percentiles)", default=None, parse=float
+    )
+
+    def __post_init__(self) -> None:
+        if self.false_accept_rate is not None and not self.label:
+            raise BadInput("--false-accept-rate needs labels: name their column with --label")
+        if self.pass_rate == 0:
+            raise BadInput("--pass-rate 0 passes nothing, so there is no threshold to choose")
+        if self.threshold is not None and not self.like:
+            raise BadInput("--threshold is that of the model whose scores --like names")
+        if self.like and self.label:
+            raise BadInput("--like takes neither --label nor --plot")
 
 
 @dataclass
@@ -70,7 +145,7 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
         metric: None takes the one metric that the first row has, or its column `score`.
 
     Raises:
-        UsageFault: there is no such column, or a cell is not valid.
+        BadInput: there is no such column, or a cell is not valid.
     """
     samples = Samples(metric or "")
     for record in records(path):
@@ -83,7 +158,7 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
         add_record(samples, record, label)
     if not samples.scores:
         wanted = f"{samples.metric or 'any column'}" + (f" and a label in {label}" if label else "")
-        raise UsageFault(f"{path}: no row has a score in {wanted}")
+        raise BadInput(f"{path}: no row has a score in {wanted}")
     return samples
 
 
@@ -98,7 +173,7 @@ def only_metric(record: Record, path: Path) -> str:
     if len(names) == 1:
         return str(names[0])
     offered = ", ".join(map(str, names or record.values))
-    raise UsageFault(f"{path}: say which scores are meant with --metric; there are {offered}")
+    raise BadInput(f"{path}: say which scores are meant with --metric; there are {offered}")
 
 
 def add_record(samples: Samples, record: Record, label: str | None) -> None:
@@ -120,13 +195,13 @@ def add_record(samples: Samples, record: Record, label: str | None) -> None:
 
 
 def cell_of(record: Record, column: str, cell: Any, read: Callable[[Any], T]) -> T | None:
-    """Return what *read* returns for a cell; None if it is empty.  Raises `UsageFault` for `ValueError`."""
+    """Return what *read* returns for a cell; None if it is empty.  Raises `BadInput` for `ValueError`."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
     try:
         return read(cell)
     except ValueError as exc:
-        raise UsageFault(f"row {record.number}, column {column}: {exc}") from exc
+        raise BadInput(f"row {record.number}, column {column}: {exc}") from exc
 
 
 def labelled(values: Mapping[str, Any], label: str) -> Any:
@@ -295,3 +370,134 @@ def roc(bad: Sequence[float], good: Sequence[float]) -> tuple[list[float], list[
     thresholds = sorted({*bad, *good}, reverse=True)
     false = [0.0, *(accepted(falls, threshold).value for threshold in thresholds)]
     return false, [0.0, *(accepted(rises, threshold).value for threshold in thresholds)]
+
+
+# --- what the scores of a file say -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """
+    What the scores say.
+
+    Attributes:
+        goal: `pass_rate` or `false_accept_rate`.
+        threshold: None if even the best score accepts more bad pictures than wanted.
+        rates: at the threshold, by name.
+        auc: None without labels.
+    """
+
+    samples: Samples
+    goal: str
+    wanted: Fraction
+    threshold: float | None
+    rates: dict[str, Rate] = field(default_factory=dict)
+    auc: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the calibration as JSON."""
+        samples, scores = self.samples, sorted(self.samples.scores)
+        content: dict[str, Any] = {
+            "metric": samples.metric,
+            "direction": f"{'lower' if samples.lower else 'higher'} is better",
+            "rows": samples.rows,
+            "scores": len(scores),
+            "left_out": samples.left_out,
+            "mean": fmean(scores),
+            "min": scores[0],
+            "max": scores[-1],
+            "percentiles": {str(percent): percentile(scores, percent) for percent in PERCENTS},
+            "wanted": {self.goal: float(self.wanted)},
+            "threshold": self.threshold,
+            "rates": {name: rate.as_json() for name, rate in self.rates.items()},
+        }
+        if self.auc is not None:
+            content["roc_auc"] = self.auc
+            content["labels"] = {"good": len(samples.of(True)), "bad": len(samples.of(False))}
+        return content
+
+
+def scores_of(settings: CalibrationSettings, lower_there: Callable[[str], bool]) -> tuple[Samples, list[str]]:
+    """
+    Return the scores of a file, and a line for each warning about them.
+
+    Args:
+        lower_there: says of a metric whether lower scores are better, if the file does not say it.
+
+    Raises:
+        BadInput: there is no such column, or a cell is not valid.
+    """
+    samples = read_samples(settings.scores, settings.metric, settings.label)
+    source = origin(settings.scores, samples.metric)
+    samples.lower = settings.lower_is_better or source.lower or lower_there(samples.metric)
+    return samples, source.notes()
+
+
+def calibrated(
+    samples: Samples, pass_rate: Fraction | None, false_accept_rate: Fraction | None
+) -> Calibration:
+    """
+    Return the threshold for what is wanted; with labels and nothing wanted, for a false-accept rate.
+
+    Raises:
+        BadInput: all scores or all labels are the same.
+    """
+    scores, bad, good = map(samples.worth, (samples.scores, samples.of(False), samples.of(True)))
+    if scores[0] == scores[-1]:
+        alike = f"all {len(scores)} scores are {samples.scores[0]!r}" if scores[1:] else "there is one score"
+        raise BadInput(f"{samples.metric}: {alike}, and a threshold needs scores that differ")
+    if samples.labels and not (bad and good):
+        raise BadInput(f"all {len(scores)} labels are {'1' if good else '0'}, and both kinds are needed")
+    threshold: float | None
+    if pass_rate is not None or not samples.labels:
+        goal, wanted = "pass_rate", PASS_RATE if pass_rate is None else pass_rate
+        threshold = for_pass_rate(scores, wanted)
+    else:
+        goal = "false_accept_rate"
+        wanted = FALSE_ACCEPT_RATE if false_accept_rate is None else false_accept_rate
+        threshold = for_false_accept_rate(bad, good, wanted)
+    groups = {"pass_rate": scores, "true_accept_rate": good, "false_accept_rate": bad}
+    rates = {
+        name: accepted(group, threshold) for name, group in groups.items() if group and threshold is not None
+    }
+    auc = roc_auc(bad, good) if samples.labels else None
+    found = None if threshold is None else turned(threshold, samples.lower)
+    return Calibration(samples, goal, wanted, found, rates, auc)
+
+
+def counterparts_of(settings: CalibrationSettings, samples: Samples) -> list[Counterpart]:
+    """
+    Return the thresholds of *samples* that keep the pass rates of the other model's.
+
+    Raises:
+        BadInput: the files have no score for each other.
+    """
+    assert settings.like
+    old = read_samples(settings.like, samples.metric, None)
+    old.lower = samples.lower
+    if len(old.scores) != len(samples.scores):
+        counts = f"{len(old.scores)} scores in {settings.like}, {len(samples.scores)} in {settings.scores}"
+        raise BadInput(f"{counts}: score the same pictures with both models")
+    scores, new = old.worth(old.scores), samples.worth(samples.scores)
+    one = settings.threshold
+    wanted = percentiles(scores) if one is None else [turned(one, old.lower)]
+    return [counterpart(scores, new, threshold) for threshold in wanted]
+
+
+def counterparts(found: Sequence[Counterpart], samples: Samples) -> dict[str, Any]:
+    """Return thresholds of two models as JSON."""
+    return {
+        "metric": samples.metric,
+        "direction": f"{'lower' if samples.lower else 'higher'} is better",
+        "scores": len(samples.scores),
+        "thresholds": [
+            {
+                "old": turned(each.old_threshold, samples.lower),
+                "new": None if each.threshold is None else turned(each.threshold, samples.lower),
+                "old_rate": each.old_rate.as_json(),
+                "new_rate": each.rate and each.rate.as_json(),
+                "caution": each.caution,
+            }
+            for each in found
+        ],
+    }
