@@ -25,6 +25,7 @@ from loadtest.corpus import pictures
 from scoregate.data.source import dataset_of
 from scoregate.runs import batch
 from scoregate.runs.results import lines_of
+from scoregate.runs.settings import Batch
 
 PROFILE = """
 [models.vqa]
@@ -132,7 +133,7 @@ def of_shards(gate: scoregate.Client, source: Path) -> float:
     """Return the seconds of the shards in *source*."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        settings = batch.Batch(dataset=source, out=out)
+        settings = Batch(dataset=source, out=out)
         began = time.perf_counter()
         dataset = dataset_of(settings, settings.names)
         files, _ = batch.score_shards(batch.session_of(gate, settings, dataset), out)

@@ -86,7 +86,7 @@ class Apply(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Node):
+class Relation(Node):
     """Two sides and the sign between them."""
 
     sign: str
@@ -102,7 +102,7 @@ class Logic(Node):
 
 
 Term = Number | Name | Apply
-Truth = Comparison | Logic
+Truth = Relation | Logic
 
 
 class Interval(NamedTuple):
@@ -208,14 +208,14 @@ class Parser:
     def term(self, node: ast.expr, depth: int = 0) -> Term:
         """Return the node of a number."""
         found = self.node(node, depth)
-        if isinstance(found, Comparison | Logic):
+        if isinstance(found, Relation | Logic):
             raise fault(found.column, f"{self.shown(node)} is a condition, where a number is needed")
         return found
 
     def truth(self, node: ast.expr, depth: int = 0) -> Truth:
         """Return the node of a condition."""
         found = self.node(node, depth)
-        if not isinstance(found, Comparison | Logic):
+        if not isinstance(found, Relation | Logic):
             raise fault(found.column, f"{self.shown(node)} is a number, where a condition is needed")
         return found
 
@@ -246,7 +246,7 @@ class Parser:
             case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in SIGNS for op in ops):
                 sides = [self.term(each, below) for each in (left, *others)]
                 pairs = tuple(
-                    Comparison(a.column, SIGNS[type(op)], (a, b))
+                    Relation(a.column, SIGNS[type(op)], (a, b))
                     for op, (a, b) in zip(ops, pairwise(sides), strict=True)
                 )
                 return Logic(column, "and", pairs) if len(pairs) > 1 else pairs[0]
@@ -336,7 +336,7 @@ ENDS: Mapping[str, Callable[..., Sequence[float]]] = {
 def truth(node: Truth, known: Known) -> bool | None:
     """Return whether a condition holds; None if that is open for the intervals of its names."""
     match node:
-        case Comparison(sign=sign, parts=(left, right)):
+        case Relation(sign=sign, parts=(left, right)):
             a, b = interval(left, known), interval(right, known)
             return None if a.lack or b.lack else TRUTHS[sign](a, b)
         case Logic(word="not", parts=(part,)):

@@ -10,13 +10,13 @@ from pydantic import ValidationError
 
 from models.core.contract import ModelInfo
 from service.core.expression import (
-    Comparison,
     Condition,
     Formula,
     Interval,
     Logic,
     Name,
     NoValue,
+    Relation,
     Truth,
     names_in,
     nodes,
@@ -168,7 +168,7 @@ def checked(place: str, metric: Metric, given: Mapping[str, Any]) -> MetricOptio
 def check_possible(place: str, condition: Condition, ranges: Mapping[str, Interval]) -> None:
     """Raise `SettingsError` for a comparison that no scores within the metrics' *ranges* make true."""
     for node in nodes(condition.tree):
-        if isinstance(node, Comparison) and truth(node, ranges) is False:
+        if isinstance(node, Relation) and truth(node, ranges) is False:
             raise SettingsError(
                 f"{place}: column {node.column}: this comparison is never true: {bounds(node, ranges)}"
             )
@@ -182,7 +182,7 @@ def check_rank(place: str, formula: Formula, ranges: Mapping[str, Interval]) -> 
         raise SettingsError(f"{place}: {exc}") from exc
 
 
-def bounds(node: Comparison, ranges: Mapping[str, Interval]) -> str:
+def bounds(node: Relation, ranges: Mapping[str, Interval]) -> str:
     """Return the ranges of the metrics of a comparison, in words."""
     names = dict.fromkeys(each.name for each in names_in(node))
     said = [f"{name} is {ranges[name].low:g} to {ranges[name].high:g}" for name in names]

@@ -31,7 +31,7 @@ from service.serving.backends.base import decoding_s, images_in_use
 from service.serving.cache import NO_CACHE, Cache
 from service.serving.context import Context
 from service.serving.contract import LOADED, Backend
-from service.serving.job import Job, Result
+from service.serving.job import Job, JobResult
 
 log = logging.getLogger("scoregate.models")
 
@@ -41,7 +41,7 @@ BULK_KEPT_S = 10.0  # how long a bulk call without callers is kept: trainers ret
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PreparedGroup:
     """Jobs that are prepared together, and the task that does so."""
 
     jobs: Sequence[Job]
@@ -69,7 +69,7 @@ class Handle:
         self.name, self.backend = backend.name, backend
         self._cache, self._call_later = cache, call_later
         self._jobs: dict[bytes, Job] = {}
-        self._groups: dict[Job, Group] = {}  # of each job that is being prepared
+        self._groups: dict[Job, PreparedGroup] = {}  # of each job that is being prepared
         self._preparing = Tasks()
         self._lines: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # of each lane: who waits for room
         self._freed = asyncio.Event()  # a call has ended
@@ -201,7 +201,7 @@ class Handle:
                 context.looked_up("scores", status)
         if new:
             preparing = self._preparing.start(self._prepare_and_start(new, context))
-            self._groups |= dict.fromkeys(new, Group(new, preparing))
+            self._groups |= dict.fromkeys(new, PreparedGroup(new, preparing))
         else:
             context.queued(self.name)
         await self._wait([*jobs.values()], context)
@@ -226,7 +226,7 @@ class Handle:
         job.join(context.lane, context.deadline)
         return job
 
-    def _ended(self, key: bytes, result: Promise[Result]) -> None:
+    def _ended(self, key: bytes, result: Promise[JobResult]) -> None:
         """Forget a job that has its result or was cancelled."""
         del self._jobs[key]
         self._freed.set()
@@ -329,7 +329,7 @@ class Handle:
             group.preparing.cancel()
 
 
-def keep(cache: Cache, key: bytes, result: Promise[Result]) -> None:
+def keep(cache: Cache, key: bytes, result: Promise[JobResult]) -> None:
     """Store the outcome of a job, unless it failed or was cancelled."""
     if not result.cancelled() and isinstance(outcome := result.result().outcome, CallResult):
         cache.keep(key, outcome)

@@ -17,7 +17,7 @@ from service.observability.tracing import NO_SPAN, Span
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class JobResult:
     """
     The result of one call.
 
@@ -51,7 +51,7 @@ class Job:
         call: the call itself; None if only the prepared one is known here.
         model: the model that must answer it: the outcome is cached under its identity.
         span, request_id: of the first caller.
-        result: becomes its `Result`; cancelled if all callers have gone.
+        result: becomes its `JobResult`; cancelled if all callers have gone.
         callers: number of requests that wait for it, by each lane that had any.
         running: its batch has begun.
         prepared_s: seconds of its group's preparation, without decoding.
@@ -70,7 +70,7 @@ class Job:
     model: ModelInfo | None = None
     span: Span = NO_SPAN
     request_id: str = ""
-    result: Promise[Result] = field(default_factory=Promise)
+    result: Promise[JobResult] = field(default_factory=Promise)
     callers: Counter[str] = field(default_factory=Counter)
     running: bool = False
     prepared_s: float = 0.0
@@ -109,9 +109,9 @@ class Job:
 
     def answer(self, outcome: CallResult | ScoregateError, ran_s: float = 0.0) -> None:
         """Set the result, unless the callers have gone."""
-        self.finish(Result(outcome, self.waited_s, ran_s, self.batch))
+        self.finish(JobResult(outcome, self.waited_s, ran_s, self.batch))
 
-    def finish(self, result: Result) -> None:
+    def finish(self, result: JobResult) -> None:
         """Set a *result* from elsewhere, unless the callers have gone."""
         if not self.result.done():
             self.answered = monotonic()

@@ -64,7 +64,8 @@ def test_no_function_of_a_module_is_called_just_read_or_load():
 
 
 # Packages in which a name of a public class stands for one thing.
-ONE_CLASS_FOR_A_NAME = ["models"]
+ONE_CLASS_FOR_A_NAME = ["models", "service", "scoregate"]
+TWO_CLASSES = {"Score"}  # a result, and `scoregate.ray.Score`, which scores a batch
 
 
 @pytest.mark.parametrize("package", ONE_CLASS_FOR_A_NAME)
@@ -77,7 +78,8 @@ def test_no_two_public_classes_of_a_package_have_one_name(package):
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     places[node.name].append(module)
 
-    assert {} == {name: modules for name, modules in places.items() if len(modules) > 1}
+    found = {name: modules for name, modules in places.items() if len(modules) > 1}
+    assert {} == {name: modules for name, modules in found.items() if name not in TWO_CLASSES}
 
 
 def test_a_folder_holds_at_least_three_things():

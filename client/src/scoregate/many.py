@@ -24,7 +24,7 @@ Send = Callable[[Sequence[Mapping[str, Any]], Files, ScoreParams], Awaitable[Rep
 
 
 @dataclass(frozen=True)
-class Entry:
+class IndexedItem:
     """An item with its index, and its result of an earlier run."""
 
     index: int
@@ -73,21 +73,21 @@ class Many:
         self._turns = asyncio.Semaphore(concurrency)
         self.ahead = 2 * concurrency  # so that one slow request does not idle the others
 
-    def batches(self) -> Iterator[list[Entry]]:
+    def batches(self) -> Iterator[list[IndexedItem]]:
         """Yield the items in order, one list per request."""
-        entries: list[Entry] = []
+        entries: list[IndexedItem] = []
         for index, pair in enumerate(self._pairs):
             item = Item.of(pair)
             self._own |= bool(item.metrics)
             known = self._resume.known(index, item) if self._resume else None
-            entries.append(Entry(index, item, known))
+            entries.append(IndexedItem(index, item, known))
             if len(entries) == self._batch_size:
                 yield entries
                 entries = []
         if entries:
             yield entries
 
-    async def score(self, entries: Sequence[Entry]) -> list[Result]:
+    async def score(self, entries: Sequence[IndexedItem]) -> list[Result]:
         """
         Score a batch.
 
@@ -152,11 +152,11 @@ class Many:
             self._progress.close()
 
     def _pack(
-        self, entries: Sequence[Entry], files: Files
-    ) -> tuple[list[dict[str, Any]], list[Entry], dict[int, Result]]:
+        self, entries: Sequence[IndexedItem], files: Files
+    ) -> tuple[list[dict[str, Any]], list[IndexedItem], dict[int, Result]]:
         """Encode the items that fit a request; return them, and the results of those that failed."""
         wire: list[dict[str, Any]] = []
-        sent: list[Entry] = []
+        sent: list[IndexedItem] = []
         broken: dict[int, Result] = {}
         for entry in entries:
             if files.size > MAX_BYTES:
@@ -169,7 +169,7 @@ class Many:
         return wire, sent, broken
 
     async def _ask(
-        self, wire: Sequence[Mapping[str, Any]], sent: Sequence[Entry], files: Files
+        self, wire: Sequence[Mapping[str, Any]], sent: Sequence[IndexedItem], files: Files
     ) -> dict[int, Result]:
         try:
             report = await self._send(wire, files, self._params)
@@ -183,7 +183,7 @@ class Many:
         pairs = zip(sent, report, strict=True)
         return {entry.index: replace(result, index=entry.index) for entry, result in pairs}
 
-    def _failed(self, entry: Entry, fault: Mapping[str, Any], exc: ScoregateError) -> Result:
+    def _failed(self, entry: IndexedItem, fault: Mapping[str, Any], exc: ScoregateError) -> Result:
         """Return the result of an item with a fault of its request."""
         kind = KINDS.get(str(fault.get("code")), type(exc))
         at = OF_AN_ITEM.fullmatch(str(fault.get("pointer")))

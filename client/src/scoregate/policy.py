@@ -11,13 +11,13 @@ from itertools import chain
 from typing import Literal
 
 from .expression import (
-    Comparison,
     Condition,
     Formula,
     Known,
     Logic,
     Name,
     Number,
+    Relation,
     Term,
     Truth,
     names_in,
@@ -155,7 +155,7 @@ def open_names(node: Truth, known: Known) -> Iterator[str]:
 def reasons(node: Truth, known: Known, *, holds: bool) -> list[str]:
     """Return comparisons from which it follows that a decided condition *holds*, or does not."""
     match node:
-        case Comparison(sign=sign, parts=(left, right)):
+        case Relation(sign=sign, parts=(left, right)):
             return [f"{said(left, known)} {sign if holds else OPPOSITE[sign]} {said(right, known)}"]
         case Logic(word="not", parts=(part,)):
             return reasons(part, known, holds=not holds)

@@ -32,7 +32,7 @@ from service.serving.batcher.queue import Queue
 from service.serving.batcher.runner import answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.contract import Backend
-from service.serving.job import Job, Result
+from service.serving.job import Job, JobResult
 
 log = logging.getLogger("scoregate.remote")
 
@@ -231,7 +231,7 @@ class RemoteBackend(Backend):
         [call], ended = batch.calls, self.clock()
         outcome = Draining() if task.cancelled() else task.result()
         self._scheduler.end(batch, ended)
-        result = Result(outcome, call.waited_s, ended - batch.began)
+        result = JobResult(outcome, call.waited_s, ended - batch.began)
         answer(self.name, self._resident.queue, [call], [result], self._instruments)
         self._fill_slots()
 

@@ -51,7 +51,7 @@ def certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-class Answer(NamedTuple):
+class UpstreamResponse(NamedTuple):
     """The answer to one request, whatever its status."""
 
     status: int
@@ -146,7 +146,7 @@ class Upstream:
         if not httpx.codes.is_success(answer.status):
             raise ServerFailed(f"answered {path} with {answer.status}", answer.status)
 
-    async def look(self, path: str, method: str = "GET") -> Answer:
+    async def look(self, path: str, method: str = "GET") -> UpstreamResponse:
         """Return the answer to one request that has no body.  Raises `ServerFailed` if there is none."""
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -211,7 +211,7 @@ class Upstream:
         path: str,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> UpstreamResponse:
         """Return the answer to one request.  Raises `Unreachable`, `ServerFailed` if it is not read."""
         try:
             url = self._base.join(path)
@@ -225,7 +225,7 @@ class Upstream:
                         raise ServerFailed(f"returned more than {MAX_BYTES >> 20} MiB", status)
         except httpx.HTTPError as exc:
             raise Unreachable(f"cannot be reached ({type(exc).__name__})") from exc
-        return Answer(status, answer.headers, bytes(read))
+        return UpstreamResponse(status, answer.headers, bytes(read))
 
 
 def cause_of(status: int, content: bytes) -> str:

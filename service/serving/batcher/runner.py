@@ -14,7 +14,7 @@ from service.observability.tracing import Span
 from service.serving.batcher.device import ExecutionSlot, is_out_of_memory
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import RunningBatch, Scheduler
-from service.serving.job import Job, Result
+from service.serving.job import Job, JobResult
 
 log = logging.getLogger("scoregate.device")
 
@@ -53,7 +53,7 @@ def answer(
     name: str,
     queue: Queue,
     calls: Sequence[Job],
-    results: Sequence[Result],
+    results: Sequence[JobResult],
     instruments: Instruments,
     gap_s: float = 0.0,
 ) -> None:
@@ -68,7 +68,7 @@ def answer(
         results: those of a batch have its seconds as `ran_s`, which no two batches share.
         gap_s: see `CostModel.observe`.
     """
-    checked, costs = list[Result](), defaultdict[float, int](int)
+    checked, costs = list[JobResult](), defaultdict[float, int](int)
     for call, result in zip(calls, results, strict=True):
         match result.outcome:
             case ModelError() as error:
@@ -126,7 +126,7 @@ class BatchRunner:
         slot.since = self._scheduler.progress = now = self._clock()
         self._instruments.count_batch(hosted.name, len(calls), now - began)
         results = [
-            Result(outcome, call.waited_s, now - began, call.batch)
+            JobResult(outcome, call.waited_s, now - began, call.batch)
             for call, outcome in zip(calls, outcomes, strict=True)
         ]
         answer(hosted.name, hosted.queue, calls, results, self._instruments, batch.gap_s)

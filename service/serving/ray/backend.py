@@ -29,9 +29,9 @@ from service.serving.batcher.queue import Queue
 from service.serving.batcher.runner import answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.contract import Backend
-from service.serving.job import Job, Result
+from service.serving.job import Job, JobResult
 from service.serving.ray.groups import Answer, Deployment, Described, Lost, Sending, Sent, Work
-from service.serving.ray.replicas import Presence, ReplicaQueue, ReplicaQueues, abandon, returned
+from service.serving.ray.replicas import ReplicaPresence, ReplicaQueue, ReplicaQueues, abandon, returned
 
 log = logging.getLogger("scoregate.ray")
 
@@ -65,7 +65,7 @@ class ReplicatedBackend(Backend):
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.name = name
-        self._presence = Presence(deployment, self._came, self._went, sleep)
+        self._presence = ReplicaPresence(deployment, self._came, self._went, sleep)
         self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, clock)
         self._cpu, self._instruments, self.clock, self._grace_s = cpu, instruments, clock, grace_s
         self._strays: dict[Job, None] = {}  # that wait until there is a replica
@@ -222,7 +222,7 @@ class ReplicatedBackend(Backend):
         self, replica: ReplicaQueue, batch: RunningBatch[None], task: "asyncio.Task[Answer | None]"
     ) -> None:
         """Answer a group's calls or retry them, and send the next group."""
-        now, calls, results = self.clock(), batch.calls, dict[Job, Result]()
+        now, calls, results = self.clock(), batch.calls, dict[Job, JobResult]()
         replica.sent.discard(task)
         replica.scheduler.end(batch, now)
         error: ScoregateError | None = None
@@ -246,12 +246,12 @@ class ReplicatedBackend(Backend):
                 else:
                     results[call] = result
         if error is not None:
-            results = {call: Result(error) for call in calls}
+            results = {call: JobResult(error) for call in calls}
         self._answer(replica, results)
         if not self._closed:
             self._send_due(replica)
 
-    def _may_retry(self, call: Job, result: Result) -> bool:
+    def _may_retry(self, call: Job, result: JobResult) -> bool:
         """Return True to retry: the replica drains, or it missed that the deadline was extended."""
         in_time = asyncio.get_running_loop().time() < call.deadline
         return isinstance(result.outcome, (Draining, DeadlineExceeded) if in_time else Draining)
@@ -274,9 +274,9 @@ class ReplicatedBackend(Backend):
                 self._place(call)
             else:
                 fault = f"{LOSSES} replicas of {self.name} went away while they worked on this call"
-                self._answer(replica, {call: Result(ModelFault(fault))})
+                self._answer(replica, {call: JobResult(ModelFault(fault))})
 
-    def _answer(self, replica: ReplicaQueue, results: Mapping[Job, Result]) -> None:
+    def _answer(self, replica: ReplicaQueue, results: Mapping[Job, JobResult]) -> None:
         """Answer calls, with the time that each waited in this process added."""
         waited = [
             replace(result, waited_s=call.waited_s + result.waited_s) for call, result in results.items()

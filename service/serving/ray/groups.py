@@ -11,7 +11,7 @@ from models.core.settings import ModelSettings, PlacedSettings
 from models.images.image import Image
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments, gpu_memory
-from service.serving.job import Result
+from service.serving.job import JobResult
 from service.serving.loading import is_placed
 
 Resources = dict[str, float]
@@ -118,7 +118,7 @@ class Described:
 class Answer:
     """The result of each call of a group, and what the replica ran since its last answer."""
 
-    results: list[Result]
+    results: list[JobResult]
     work: Work
 
 

@@ -20,7 +20,7 @@ from service.serving.backends.local import LocalBackend
 from service.serving.batcher.device import Device, compute_on_one_core
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.job import Job, Result
+from service.serving.job import Job, JobResult
 from service.serving.loading import load_model, with_recipe
 from service.serving.ray.groups import Answer, Described, Recorder, Sent
 from service.serving.runtime import queue_of
@@ -102,7 +102,7 @@ class Replica:
         for job in self._under_way.get(group, ()):
             job.promote()
 
-    async def _results(self, jobs: Sequence[Job]) -> list[Result]:
+    async def _results(self, jobs: Sequence[Job]) -> list[JobResult]:
         began = monotonic()
         calls = [job.call for job in jobs if job.call is not None]
         prepared = await self._backend.prepare(calls, jobs[0].lane)

@@ -16,7 +16,7 @@ from service.serving.admission import AdmissionForecast
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.runner import add_batch_span
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
-from service.serving.job import Job, Result
+from service.serving.job import Job, JobResult
 from service.serving.ray.groups import Answer, Deployment, Described, Lost
 
 RETRY_S = 1.0  # until a replica that did not answer is called again
@@ -24,7 +24,7 @@ GROUPS = 2  # sent to one replica at a time: one that it works on, and the next
 RECOVERY_S = 10.0  # in which a replica usually restarts
 
 
-class Presence:
+class ReplicaPresence:
     """
     Gets the description of each new replica.
 
@@ -153,7 +153,7 @@ def rank(id: str, digest: str) -> bytes:
     return hashlib.blake2b(f"{id} {digest}".encode(), digest_size=8).digest()
 
 
-def abandon(task: asyncio.Task[Any], calls: Sequence[Job], result: Promise[Result]) -> None:
+def abandon(task: asyncio.Task[Any], calls: Sequence[Job], result: Promise[JobResult]) -> None:
     """Cancel a group whose calls are all done or cancelled."""
     if all(call.result.done() for call in calls):
         task.cancel()
@@ -247,7 +247,7 @@ class ReplicaQueues:
 
 def returned(
     model: str, replica: ReplicaQueue, batch: RunningBatch[None], answer: Answer, now: float
-) -> list[Result]:
+) -> list[JobResult]:
     """
     Return the result of each call of a group, with its batch's span, and the way there and back as waiting.
 

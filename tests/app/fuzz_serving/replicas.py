@@ -26,7 +26,7 @@ from service.serving.batcher.queue import Queue
 from service.serving.cache import NO_CACHE
 from service.serving.context import Context
 from service.serving.handle import Handle
-from service.serving.job import Result
+from service.serving.job import JobResult
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.groups import Answer, Described, Lost, Work
 from tests.app.fuzz_serving.findings import Findings
@@ -80,13 +80,13 @@ class Replicas:
             await asyncio.sleep(1000)
         return Answer([self.result(own, sent.call) for sent in calls], Work())
 
-    def result(self, model: str, call: LikelihoodCall) -> Result:
+    def result(self, model: str, call: LikelihoodCall) -> JobResult:
         chance = self.dice.random()
         if chance < 0.03:
-            return Result(Draining())
+            return JobResult(Draining())
         if chance < 0.04:
-            return Result(DeadlineExceeded(stage="queue"))
-        return Result(answer_of(model, call), 0.0, 0.001 + self.dice.random() / 1e6)
+            return JobResult(DeadlineExceeded(stage="queue"))
+        return JobResult(answer_of(model, call), 0.0, 0.001 + self.dice.random() / 1e6)
 
     async def promote(self, replica: str, group: str) -> None:
         await asyncio.sleep(0)

@@ -10,11 +10,11 @@ import pytest
 from service.core.expression import (
     MAX_CHARACTERS,
     MAX_DEPTH,
-    Comparison,
     Condition,
     Formula,
     Interval,
     NoValue,
+    Relation,
     interval,
     names_in,
     nodes,
@@ -189,7 +189,7 @@ def test_any_name_is_taken_if_the_caller_names_none():
 def test_the_tree_has_each_comparison_with_its_column():
     """A chain is several comparisons; equal texts have equal trees."""
     condition = Condition.of("0 < a < 1 or not b >= 2")
-    found = [(node.column, node.sign) for node in nodes(condition.tree) if isinstance(node, Comparison)]
+    found = [(node.column, node.sign) for node in nodes(condition.tree) if isinstance(node, Relation)]
 
     assert [(1, "<"), (5, "<"), (18, ">=")] == found
     assert condition == Condition.of("0  < a < 1 or not b >= 2".replace("  ", " "))

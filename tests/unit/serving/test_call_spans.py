@@ -6,7 +6,7 @@ import pytest
 
 from models.core.outcomes import Reward
 from service.serving import handle as handles
-from service.serving.job import Job, Result
+from service.serving.job import Job, JobResult
 from tests.support.handles import asking, call, context, held, serving, until
 from tests.support.spans import Recorded
 
@@ -37,7 +37,7 @@ async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_
         asked, shared = context(), Job(None, "interactive", call=call(), model=handle.info)
         shared.prepared_s = 0.25
         shared.join("interactive")
-        shared.finish(Result(Reward((1.0,)), waited_s=0.5, ran_s=1.0, decoded_s=0.125, prepared_s=2.0))
+        shared.finish(JobResult(Reward((1.0,)), waited_s=0.5, ran_s=1.0, decoded_s=0.125, prepared_s=2.0))
         await handle._wait([shared], asked)
 
     stages = {"decode": 0.125, "prepare": 2.25, "queue": 0.5, "model": 1.0}

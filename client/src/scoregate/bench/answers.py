@@ -49,7 +49,7 @@ class Question(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Item:
+class BenchmarkItem:
     """
     A prompt of a benchmark.
 
@@ -92,13 +92,13 @@ class Reading:
     """
 
     metrics: Sequence[str]
-    options: Callable[[Item], Mapping[str, Any]]
-    answers: Callable[[Item, Mapping[str, Any]], Answers]
+    options: Callable[[BenchmarkItem], Mapping[str, Any]]
+    answers: Callable[[BenchmarkItem, Mapping[str, Any]], Answers]
     parse: Callable[[Any], Answer | None]
     empty_is_wrong: bool = False
 
 
-def question_set(item: Item) -> list[dict[str, Any]]:
+def question_set(item: BenchmarkItem) -> list[dict[str, Any]]:
     """
     Return the questions of an item as a set of a request, each text once, without dependencies.
 
@@ -118,13 +118,13 @@ def question_set(item: Item) -> list[dict[str, Any]]:
     return [{"id": id, "text": name, "expected": right} for id, (name, right) in enumerate(found.items(), 1)]
 
 
-def in_details(metric: str, item: Item, line: Mapping[str, Any], name: str) -> dict[int, Any]:
+def in_details(metric: str, item: BenchmarkItem, line: Mapping[str, Any], name: str) -> dict[int, Any]:
     """Return a field of each question in the details of a metric, by number of the item."""
     of_text = {each["text"]: each[name] for each in line["details"][metric]["questions"]}
     return {id: of_text[question.text.strip()] for id, question in item.questions.items()}
 
 
-def yes_no_set(item: Item) -> list[dict[str, Any]]:
+def yes_no_set(item: BenchmarkItem) -> list[dict[str, Any]]:
     """Return the set of `question_set` with yes-no questions alone, whatever answer the item expects."""
     plain = {id: question._replace(expected="yes") for id, question in item.questions.items()}
     return question_set(replace(item, questions=plain))
@@ -219,10 +219,10 @@ class Found:
     pictures: dict[str, list[Answers | None]] = field(default_factory=dict)
     models: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
-    items: list[Item] = field(default_factory=list)
+    items: list[BenchmarkItem] = field(default_factory=list)
 
 
-def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[Item], reading: Reading) -> Found:
+def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[BenchmarkItem], reading: Reading) -> Found:
     """
     Return the answers in results of scoring, whose columns `item` and `tile` name the picture.
 
@@ -250,7 +250,7 @@ def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[Item], reading:
     return found
 
 
-def in_file(path: Path, items: Sequence[Item], reading: Reading) -> Found:
+def in_file(path: Path, items: Sequence[BenchmarkItem], reading: Reading) -> Found:
     """
     Return the answers in a file: results of scoring, or a table with a row for each answer.
 
@@ -264,18 +264,18 @@ def in_file(path: Path, items: Sequence[Item], reading: Reading) -> Found:
     if "sha256" in table.records[0].values:
         return in_lines(lines_of(path), items, reading)
     of_id = {item.id: item for item in items}
-    rows = list[Entry]()
+    rows = list[QuestionEntry]()
     cells = zip(table.names("item"), table.records, table.each("answer", reading.parse), strict=True)
     for name, record, answer in cells:
         place = f"{path}, row {record.number}"
         if name not in of_id:
             raise BadInput(f"{place}, column item: the benchmark has no item {name}")
         tile, question = (text(record.values.get(column)) for column in ("tile", "question"))
-        rows.append(Entry(place, of_id[name], tile or "", question, answer))
+        rows.append(QuestionEntry(place, of_id[name], tile or "", question, answer))
     return in_rows(rows, path)
 
 
-class Entry(NamedTuple):
+class QuestionEntry(NamedTuple):
     """
     An answer in a file, None if it is missing there.
 
@@ -286,13 +286,13 @@ class Entry(NamedTuple):
     """
 
     place: str
-    item: Item
+    item: BenchmarkItem
     tile: str
     question: str | None
     answer: Answer | None
 
 
-def in_rows(rows: Iterable[Entry], table: Path | None = None) -> Found:
+def in_rows(rows: Iterable[QuestionEntry], table: Path | None = None) -> Found:
     """
     Return the answers by item and picture; None for a picture without all answers.
 
@@ -329,7 +329,7 @@ def plain_number(name: str) -> str:
     return number[1] if (number := WHOLE.fullmatch(name)) else name
 
 
-def numbers_of(row: Entry) -> list[int]:
+def numbers_of(row: QuestionEntry) -> list[int]:
     """Return the numbers of the questions that an answer may be to; several have one text."""
     questions, name = row.item.questions, row.question
     if name is None:

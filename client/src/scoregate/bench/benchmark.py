@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 import scoregate
-from scoregate.bench.answers import Answer, Answers, Found, Item, Reading, in_file, in_lines
+from scoregate.bench.answers import Answer, Answers, BenchmarkItem, Found, Reading, in_file, in_lines
 from scoregate.bench.pictures import Placed, pictures_of
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
@@ -138,7 +138,7 @@ def no_more(settings: GeneratorSettings, figures: Figures) -> Figures:
     return {}
 
 
-def not_released(path: Path, items: Sequence[Item]) -> Found | None:
+def not_released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """Return None: the authors have no format of answers."""
     return None
 
@@ -169,11 +169,11 @@ class Benchmark(Generic[Own]):
     data: str
     settings: type[Own]
     paper: Paper
-    items: Callable[[Own], list[Item]]
+    items: Callable[[Own], list[BenchmarkItem]]
     reading: Reading
-    values: Callable[[Own, Item, Sequence[Answers]], Values]
+    values: Callable[[Own, BenchmarkItem, Sequence[Answers]], Values]
     derived: Callable[[Own, Figures], Figures] = no_more
-    released: Callable[[Path, Sequence[Item]], Found | None] = not_released
+    released: Callable[[Path, Sequence[BenchmarkItem]], Found | None] = not_released
     pooled: bool = False
     wording: bool = False
     partial: bool = False
@@ -213,7 +213,7 @@ class Benchmark(Generic[Own]):
 
 
 def answers_of(
-    benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], connect: Connect
+    benchmark: Benchmark[Own], settings: Own, items: Sequence[BenchmarkItem], connect: Connect
 ) -> dict[str, Found]:
     """Return the answers about each generator's pictures; those in folders are scored.  Raises `BadInput`."""
     if not settings.answers:
@@ -237,7 +237,7 @@ def answers_of(
 def scored(
     benchmark: Benchmark[Own],
     settings: Own,
-    items: Sequence[Item],
+    items: Sequence[BenchmarkItem],
     name: str,
     placed: Placed,
     client: scoregate.Client,
@@ -264,7 +264,7 @@ def scored(
 
 
 def rows_of(
-    benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], placed: Placed
+    benchmark: Benchmark[Own], settings: Own, items: Sequence[BenchmarkItem], placed: Placed
 ) -> tuple[list[Row], list[str]]:
     """Return a row for each picture or tile that is scored, and notes about the folder."""
     skip_black = benchmark.skip_black(settings)
@@ -272,7 +272,7 @@ def rows_of(
 
 
 def tables_of(
-    benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], found: Mapping[str, Found]
+    benchmark: Benchmark[Own], settings: Own, items: Sequence[BenchmarkItem], found: Mapping[str, Found]
 ) -> dict[str, Any]:
     """Return the tables of the answers about each generator's pictures.  Raises `BadInput`."""
     values = {name: values_of(benchmark, settings, items, each) for name, each in found.items()}
@@ -318,7 +318,9 @@ def natural(figure: str) -> list[Any]:
     return [int(each) if each.isdecimal() else each for each in re.split(r"(\d+)", figure)]
 
 
-def values_of(benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], found: Found) -> OfItems:
+def values_of(
+    benchmark: Benchmark[Own], settings: Own, items: Sequence[BenchmarkItem], found: Found
+) -> OfItems:
     """
     Return the values of each item whose pictures all have answers; some of them, if the benchmark allows it.
 
@@ -342,7 +344,9 @@ def values_of(benchmark: Benchmark[Own], settings: Own, items: Sequence[Item], f
     return values
 
 
-def means_of(benchmark: Benchmark[Own], settings: Own, item: Item, pictures: Sequence[Answers]) -> Values:
+def means_of(
+    benchmark: Benchmark[Own], settings: Own, item: BenchmarkItem, pictures: Sequence[Answers]
+) -> Values:
     """Return the values of an item; means over its pictures, if the paper has one of each prompt."""
     if benchmark.paper.pictures > 1:
         return benchmark.values(settings, item, pictures)
@@ -405,7 +409,7 @@ def ends_of(benchmark: Benchmark[Own], settings: Own, values: OfItems) -> dict[s
 def cautions(
     benchmark: Benchmark[Own],
     settings: Own,
-    items: Sequence[Item],
+    items: Sequence[BenchmarkItem],
     found: Found,
     values: OfItems,
 ) -> Iterator[str]:

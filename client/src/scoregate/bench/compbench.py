@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.bench.answers import Answers, Item, Question, Reading, in_details, share, yes_no_set
+from scoregate.bench.answers import Answers, BenchmarkItem, Question, Reading, in_details, share, yes_no_set
 from scoregate.bench.benchmark import Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import rows_of
 from scoregate.records import BadInput
@@ -42,7 +42,7 @@ class CompBenchSettings(GeneratorSettings):
     )
 
 
-def items(settings: CompBenchSettings) -> list[Item]:
+def items(settings: CompBenchSettings) -> list[BenchmarkItem]:
     """
     Return the items, CATEGORY/N with N from 0, and a question for each phrase; `--prompts` needs none.
 
@@ -65,7 +65,7 @@ def items(settings: CompBenchSettings) -> list[Item]:
             texts = [text for text in texts if text not in SKIPPED][:PHRASES]
         questions = {each: Question(f"{text}?") for each, text in enumerate(texts, 1)}
         file, number = f"{category}/samples/{prompt}", f"{int(place) * PICTURES:06}"
-        found.append(Item(id, prompt, file, questions, category, options=options, number=number))
+        found.append(BenchmarkItem(id, prompt, file, questions, category, options=options, number=number))
     return found
 
 
@@ -110,18 +110,18 @@ def noun_chunks(prompts: Mapping[str, str]) -> dict[str, list[str]]:
     }
 
 
-def options(item: Item) -> dict[str, Any]:
+def options(item: BenchmarkItem) -> dict[str, Any]:
     """Return the options of the metric: a set of the phrases alone, unless the user has other words."""
     return {METRIC: {**item.options[METRIC], "question_set": yes_no_set(item)}}
 
 
-def probabilities(item: Item, line: Mapping[str, Any]) -> Answers:
+def probabilities(item: BenchmarkItem, line: Mapping[str, Any]) -> Answers:
     """Return P(yes) among yes and no for each phrase.  Raises `TypeError` for written answers."""
     found = in_details(METRIC, item, line, "probability")
     return {id: float(probability) for id, probability in found.items()}
 
 
-def values(settings: CompBenchSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: CompBenchSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return the product over the phrases for each picture, in the authors' precision."""
 
     def rounded(value: np.float32) -> float:

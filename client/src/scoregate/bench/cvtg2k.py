@@ -10,7 +10,7 @@ from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from scoregate.bench.answers import TEXT, Answer, Answers, Item, Question
+from scoregate.bench.answers import TEXT, Answer, Answers, BenchmarkItem, Question
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import json_of
 from scoregate.records import BadInput
@@ -24,7 +24,7 @@ CLIPSCORE = "clipscore"
 HESSEL = {"scale": "hessel", "prefix": "A photo depicts"}
 
 
-def items(settings: GeneratorSettings) -> list[Item]:
+def items(settings: GeneratorSettings) -> list[BenchmarkItem]:
     """Return the items; the expected text is what stands in single quotes in the prompt."""
     folders = {path.name.lower(): path for path in settings.data.iterdir() if path.is_dir()}
     found = []
@@ -41,7 +41,7 @@ def items(settings: GeneratorSettings) -> list[Item]:
             for id, prompt in prompts.items():
                 place = f"{name}/{area}/{id}"
                 questions = {1: Question("text", " ".join(words(prompt))), 2: Question(CLIPSCORE)}
-                found.append(Item(place, prompt, place, questions, f"{name} {area}"))
+                found.append(BenchmarkItem(place, prompt, place, questions, f"{name} {area}"))
     if not found:
         raise BadInput(f"{settings.data}: there is no prompt in {SETS[0]}/{AREAS[0]}.json, nor in the others")
     return found
@@ -52,7 +52,7 @@ def words(prompt: str) -> list[str]:
     return [word for text in QUOTED.findall(prompt) for word in text.lower().split()]
 
 
-def values(settings: GeneratorSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: GeneratorSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return for each wanted word whether it was read, and its likeness to the most similar word."""
     accuracy, likeness = list[float](), list[float]()
     wanted = item.questions[1].expected.split()
@@ -65,7 +65,7 @@ def values(settings: GeneratorSettings, item: Item, pictures: Sequence[Answers])
     return found | {f"areas{PART}{item.group}": accuracy}
 
 
-def clipscore(item: Item, answer: Answer) -> float:
+def clipscore(item: BenchmarkItem, answer: Answer) -> float:
     """Return the CLIPScore, which is a text in a table.  Raises `BadInput`."""
     with suppress(ValueError):
         if isfinite(value := number_in(answer)):
@@ -78,11 +78,11 @@ def similarity(a: str, b: str) -> float:
     return 1 - Levenshtein.distance(a, b) / (max(len(a), len(b)) + NO_DIVISION)
 
 
-def options(item: Item) -> dict[str, Mapping[str, Any]]:
+def options(item: BenchmarkItem) -> dict[str, Mapping[str, Any]]:
     return {**TEXT.options(item), CLIPSCORE: HESSEL}
 
 
-def answers(item: Item, line: Mapping[str, Any]) -> Answers:
+def answers(item: BenchmarkItem, line: Mapping[str, Any]) -> Answers:
     return {**TEXT.answers(item, line), 2: line["scores"][CLIPSCORE]}
 
 

@@ -7,7 +7,16 @@ from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
-from scoregate.bench.answers import YES_NO, Answers, Entry, Found, Item, Question, in_rows, is_yes
+from scoregate.bench.answers import (
+    YES_NO,
+    Answers,
+    BenchmarkItem,
+    Found,
+    Question,
+    QuestionEntry,
+    in_rows,
+    is_yes,
+)
 from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
 from scoregate.bench.data import rows_of
 from scoregate.records import BadInput, Record
@@ -40,7 +49,7 @@ class DpgSettings(SheetSettings):
     any_yes: bool = setting("an answer such as `Yes.` is a yes, not exactly `yes` alone", default=False)
 
 
-def items(settings: DpgSettings) -> list[Item]:
+def items(settings: DpgSettings) -> list[BenchmarkItem]:
     """
     Return the items; of one whose rows are apart the last ones count, as in the released script.
 
@@ -51,13 +60,13 @@ def items(settings: DpgSettings) -> list[Item]:
     """
     table = rows_of(settings.data)
     rows = zip(table.names("item_id"), table.records, strict=True)
-    found: dict[str, Item] = {}
+    found: dict[str, BenchmarkItem] = {}
     for id, group in groupby(rows, key=lambda row: row[0]):
         records = [record for _, record in group]
         used = [each for each in records if settings.first_row or each.number != table.records[0].number]
         questions = dict(question_of(settings.data, record) for record in used)
         if questions or not settings.answers:
-            found[id] = Item(id, str(records[0].values.get("text") or ""), id, questions)
+            found[id] = BenchmarkItem(id, str(records[0].values.get("text") or ""), id, questions)
     if not found:
         raise BadInput(f"{settings.data}: there is no question after the first row; --first-row uses it")
     return [*found.values()]
@@ -77,7 +86,7 @@ def question_of(path: Path, record: Record) -> tuple[int, Question]:
     return id, Question(name, parents=tuple(filter(None, parents)), tag=tag)
 
 
-def values(settings: DpgSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: DpgSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return the mean score over the tiles, and the right answers by category; none without a parent."""
     right = [
         {id: float(is_yes(answers[id], "yes", any_form=settings.any_yes)) for id in item.questions}
@@ -116,7 +125,7 @@ def zeroed(
     return counted
 
 
-def released(path: Path, items: Sequence[Item]) -> Found | None:
+def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """
     Return the answers in the released script's `…_detail.txt`: picture, box of the tile, question and answer.
 
@@ -126,7 +135,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     if path.suffix != ".txt":
         return None
     of_id = {item.id: item for item in items}
-    rows = list[Entry]()
+    rows = list[QuestionEntry]()
     for number, line in enumerate(path.read_text("utf-8", errors="replace").strip("\n").split("\n"), 1):
         place = f"{path}, line {number}"
         parts = DETAIL.fullmatch(line)
@@ -139,7 +148,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
         question = max(texts, key=len, default=parts[5])
         side = right - left
         tile = f"{top // side}{left // side}"
-        rows.append(Entry(place, item, tile, question, parts[5].removeprefix(f"{question}, ")))
+        rows.append(QuestionEntry(place, item, tile, question, parts[5].removeprefix(f"{question}, ")))
     return in_rows(rows)
 
 

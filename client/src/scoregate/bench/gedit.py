@@ -6,7 +6,7 @@ from math import sqrt
 from pathlib import Path, PurePosixPath
 from statistics import fmean
 
-from scoregate.bench.answers import Answers, Entry, Found, Item, in_rows
+from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.data import rows_of
 from scoregate.bench.grades import EditSettings, graded, grades_from, picture_in, questions_of, rubric
@@ -30,19 +30,19 @@ class GEditSettings(EditSettings):
     rubric: str = rubric("gedit")
 
 
-def items(settings: GEditSettings) -> list[Item]:
+def items(settings: GEditSettings) -> list[BenchmarkItem]:
     """Return the items TASK/LANGUAGE/KEY of one language.  Raises `BadInput`."""
     table = rows_of(settings.data)
     columns = [table.names(name) for name in ("task_type", "instruction_language", "key", "instruction")]
     common = table.each("Intersection_exist", is_true) if settings.intersection else [True] * len(columns[0])
-    found: dict[str, Item] = {}
+    found: dict[str, BenchmarkItem] = {}
     for task, language, key, text, counts in zip(*columns, common, strict=True):
         if language != settings.language or not counts:
             continue
         id = f"{task}/{language}/{key}"
         if id in found:
             raise BadInput(f"{settings.data}: two edits are {id}")
-        found[id] = Item(
+        found[id] = BenchmarkItem(
             id,
             text,
             f"{FOLDER}/{id}",
@@ -63,7 +63,7 @@ def is_true(cell: object) -> bool:
     return str(cell).lower() == "true"
 
 
-def values(settings: GEditSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: GEditSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return the smaller grade of the edit, that of the picture, and the root of their product, by task."""
     found: dict[str, list[float]] = {}
     for answers in pictures:
@@ -83,7 +83,7 @@ def derived(settings: GEditSettings, figures: Figures) -> Figures:
     return found
 
 
-def released(path: Path, items: Sequence[Item]) -> Found | None:
+def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """
     Return the scores in the authors' combined CSV, which has the smaller grade of each two.
 
@@ -92,7 +92,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     """
     if kind(path) != ".csv" or not (table := rows_of(path)).has("sementics_score"):
         return None
-    of_id, rows, others = {item.id: item for item in items}, list[Entry](), 0
+    of_id, rows, others = {item.id: item for item in items}, list[QuestionEntry](), 0
     scores = [table.each(name, READING.parse) for name in ("sementics_score", "quality_score")]
     images = table.names("edited_image")
     for record, image, edit, picture in zip(table.records, images, *scores, strict=True):
@@ -102,7 +102,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
             continue
         grades = zip(item.questions, (edit, edit, picture, picture), strict=True)
         place = f"{path}, row {record.number}"
-        rows += [Entry(place, item, "", str(id), grade) for id, grade in grades]
+        rows += [QuestionEntry(place, item, "", str(id), grade) for id, grade in grades]
     found = in_rows(rows)
     found.notes += [f"scores of other edits: {others}"] if others else []
     return found

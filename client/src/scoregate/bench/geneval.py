@@ -31,7 +31,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenEvalSettings(Bootstrap):
+class GenEvalBenchmarkSettings(Bootstrap):
     """The settings of GenEval."""
 
     answers: Mapping[str, Path] = setting(
@@ -49,7 +49,7 @@ class GenEvalSettings(Bootstrap):
     )
 
 
-def tables(settings: GenEvalSettings) -> dict[str, Any]:
+def tables(settings: GenEvalBenchmarkSettings) -> dict[str, Any]:
     """Return generators by task, failures by kind, the agreement with people, and generators' differences."""
     if settings.clipscore and not settings.human:
         raise BadInput("--clipscore is compared with people's verdicts, so it needs --human")
@@ -70,7 +70,9 @@ def tables(settings: GenEvalSettings) -> dict[str, Any]:
     return content | compared(settings, of_prompts, sample, "prompt")
 
 
-def clusters(settings: GenEvalSettings, tables: dict[str, Table]) -> dict[tuple[str, str], str] | None:
+def clusters(
+    settings: GenEvalBenchmarkSettings, tables: dict[str, Table]
+) -> dict[tuple[str, str], str] | None:
     """Return what `--cluster` names for each task and prompt.  Raises `BadInput` if it divides one."""
     if settings.cluster is None:
         return None
@@ -139,7 +141,7 @@ def kind_of(line: str) -> str:
     return next((kind for kind, words in KINDS.items() if words.match(line)), "other")
 
 
-def agreement(settings: GenEvalSettings, tables: dict[str, Table]) -> list[dict[str, Any]]:
+def agreement(settings: GenEvalBenchmarkSettings, tables: dict[str, Table]) -> list[dict[str, Any]]:
     """Return the agreement with people over all generators, for each task and all of them."""
     assert settings.human
     rows: list[list[Any]] = [[], [], [], []]
@@ -170,7 +172,7 @@ def agreement(settings: GenEvalSettings, tables: dict[str, Table]) -> list[dict[
 GENEVAL = MetricBenchmark(
     "geneval",
     "",
-    GenEvalSettings,
+    GenEvalBenchmarkSettings,
     tables,
     answers=f"a generator and its verdicts: a file, or a folder with {RESULTS}",
 )

@@ -5,7 +5,7 @@ from math import exp, log
 from pathlib import Path
 from statistics import fmean
 
-from scoregate.bench.answers import PROBABILITY, Answers, Found, Item, Question, share
+from scoregate.bench.answers import PROBABILITY, Answers, BenchmarkItem, Found, Question, share
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import json_of, rows_of
 from scoregate.records import BadInput, kind
@@ -13,7 +13,7 @@ from scoregate.records import BadInput, kind
 ARITHMETIC, GEOMETRIC = "arithmetic", "geometric"  # Soft-TIFA AM and GM
 
 
-def items(settings: GeneratorSettings) -> list[Item]:
+def items(settings: GeneratorSettings) -> list[BenchmarkItem]:
     """Return the items, named by their places from 0, in groups by number of atoms.  Raises `BadInput`."""
     found = []
     for place, record in enumerate(rows_of(settings.data).records):
@@ -29,11 +29,11 @@ def items(settings: GeneratorSettings) -> list[Item]:
             raise BadInput(f"{settings.data}, line {record.number}: {why}") from None
         name = str(place)
         numbered = dict(enumerate(questions, 1))
-        found.append(Item(name, str(values.get("prompt") or ""), name, numbered, str(atoms)))
+        found.append(BenchmarkItem(name, str(values.get("prompt") or ""), name, numbered, str(atoms)))
     return found
 
 
-def values(settings: GeneratorSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: GeneratorSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return both means of each picture, and the probabilities by skill."""
     means = [geometric([float(each) for each in answers.values()]) for answers in pictures]
     found: dict[str, list[float]] = {
@@ -51,7 +51,7 @@ def geometric(values: Sequence[float]) -> float:
     return exp(fmean(map(log, values))) if all(values) else 0.0
 
 
-def released(path: Path, items: Sequence[Item]) -> Found | None:
+def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """
     Return the probabilities in the authors' list of lists, one for each prompt in the order of the data.
 

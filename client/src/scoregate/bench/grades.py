@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from scoregate.bench.answers import Answers, Item, Question, Reading
+from scoregate.bench.answers import Answers, BenchmarkItem, Question, Reading
 from scoregate.bench.benchmark import GeneratorSettings
 from scoregate.records import BadInput
 from scoregate.records import number as number_in
@@ -74,7 +74,7 @@ def grades_from(low: float, high: float) -> Reading:
             raise ValueError(f"{cell!r} is not from {low} to {high}")
         return value
 
-    def answers(item: Item, line: Mapping[str, Any]) -> Answers:
+    def answers(item: BenchmarkItem, line: Mapping[str, Any]) -> Answers:
         outputs = line["details"][JUDGE]["outputs"]
         try:
             return {id: grade(outputs[question.text]["value"]) for id, question in item.questions.items()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from scoregate.bench.answers import Answers, Entry, Found, Item, in_rows
+from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.data import json_of
 from scoregate.bench.grades import EditSettings, graded, grades_from, picture_in, questions_of, rubric
@@ -61,7 +61,7 @@ class ImgEditSettings(EditSettings):
     rubric: str = rubric("imgedit", "; {type} stands for the type of the edit")
 
 
-def items(settings: ImgEditSettings) -> list[Item]:
+def items(settings: ImgEditSettings) -> list[BenchmarkItem]:
     """Return the items.  Raises `BadInput`."""
     content = json_of(settings.data)
     if not (isinstance(content, Mapping) and content):
@@ -76,7 +76,7 @@ def items(settings: ImgEditSettings) -> list[Item]:
                 f"{settings.data}, edit {key}: no id, prompt and known edit_type ({exc})"
             ) from None
         found.append(
-            Item(
+            BenchmarkItem(
                 key,
                 prompt,
                 key,
@@ -89,7 +89,7 @@ def items(settings: ImgEditSettings) -> list[Item]:
     return found
 
 
-def values(settings: ImgEditSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: ImgEditSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return the mean grade of each edit, rounded to two digits, by type."""
     means = [fmean(float(each) for each in answers.values()) for answers in pictures]
     return {f"{TYPES}{item.group}": means if settings.exact else [round(each, 2) for each in means]}
@@ -101,7 +101,7 @@ def derived(settings: ImgEditSettings, figures: Figures) -> Figures:
     return {"overall": fmean(means)} if means else {}
 
 
-def released(path: Path, items: Sequence[Item]) -> Found | None:
+def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """
     Return the grades in the authors' result.json, by key.
 
@@ -111,14 +111,14 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     of_id = {item.id: item for item in items}
     if not (isinstance(content, Mapping) and content.keys() & of_id.keys()):
         return None
-    rows, without = list[Entry](), list[str]()
+    rows, without = list[QuestionEntry](), list[str]()
     for key in [key for key in content if key in of_id]:
         grades = grades_in(content[key])
         if len(grades) != len(GRADES):
             without.append(key)
             continue
         pairs = zip(GRADES, grades, strict=True)
-        rows += [Entry(f"{path}, edit {key}", of_id[key], "", name, grade) for name, grade in pairs]
+        rows += [QuestionEntry(f"{path}, edit {key}", of_id[key], "", name, grade) for name, grade in pairs]
     found = in_rows(rows)
     found.pictures |= {key: [None] for key in without}
     if others := len(content.keys() - of_id.keys()):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scoregate.bench.answers import Answers, Entry, Found, Item, in_rows
+from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Paper, Values
 from scoregate.bench.data import json_of
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, picture_in, questions_of, rubric
@@ -43,7 +43,7 @@ class KrisSettings(JudgeSettings):
     rubric: str = rubric("kris_{type}", "; {type} stands for edit, knowledge, view or series")
 
 
-def items(settings: KrisSettings) -> list[Item]:
+def items(settings: KrisSettings) -> list[BenchmarkItem]:
     """Return the items CATEGORY/ID.  Raises `BadInput`."""
     found = []
     for category in sorted(DIMENSION_OF):
@@ -57,7 +57,7 @@ def items(settings: KrisSettings) -> list[Item]:
     return found
 
 
-def item_of(settings: KrisSettings, category: str, id: str, edit: Mapping[str, Any]) -> Item:
+def item_of(settings: KrisSettings, category: str, id: str, edit: Mapping[str, Any]) -> BenchmarkItem:
     """Return an item with the grades of its dimension, and its pictures.  Raises `BadInput`."""
     dimension = DIMENSION_OF[category]
     outputs = [name for name in SHORT if name != "knowledge" or dimension in WITH_KNOWLEDGE]
@@ -69,7 +69,7 @@ def item_of(settings: KrisSettings, category: str, id: str, edit: Mapping[str, A
     if dimension in WITH_KNOWLEDGE:
         kind, data = "knowledge", {"explanation": str(edit["explain_en"])}
     files = [*series, *([edit["gt_img"]] if kind == "view" else [])]
-    return Item(
+    return BenchmarkItem(
         f"{category}/{id}",
         str(edit["ins_en"]),
         f"{category}/{id}",
@@ -81,7 +81,7 @@ def item_of(settings: KrisSettings, category: str, id: str, edit: Mapping[str, A
     )
 
 
-def values(settings: KrisSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: KrisSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return the points (grade - 1) * 25 of all grades, by dimension, by kind of knowledge, and of all."""
     found: dict[str, list[float]] = {}
     for answers in pictures:
@@ -94,7 +94,7 @@ def values(settings: KrisSettings, item: Item, pictures: Sequence[Answers]) -> V
     return found
 
 
-def released(path: Path, items: Sequence[Item]) -> Found | None:
+def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """
     Return the grades in the authors' folder of a generator, CATEGORY/metrics.json.
 
@@ -103,7 +103,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     Raises:
         BadInput: a file has another form, or a grade is none.
     """
-    rows, without, files = list[Entry](), list[str](), dict[str, Mapping[str, Any]]()
+    rows, without, files = list[QuestionEntry](), list[str](), dict[str, Mapping[str, Any]]()
     for item in items if path.is_dir() else ():
         category, _, id = item.id.partition("/")
         file = path / category / "metrics.json"
@@ -120,7 +120,9 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
             grades = {name: KRIS.reading.parse(cell) for name, cell in cells.items()}
         except (AttributeError, TypeError, ValueError) as exc:
             raise BadInput(f"{file}, edit {id}: not of the form of KRIS-Bench ({exc})") from None
-        rows += [Entry(f"{file}, edit {id}", item, "", str(name), grade) for name, grade in grades.items()]
+        rows += [
+            QuestionEntry(f"{file}, edit {id}", item, "", str(name), grade) for name, grade in grades.items()
+        ]
     found = in_rows(rows)
     found.pictures |= {id: [None] for id in without}
     known = {item.id for item in items}

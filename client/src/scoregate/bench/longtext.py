@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scoregate.bench.answers import TEXT, Answers, Entry, Found, Item, Question, in_rows, read_text
+from scoregate.bench.answers import (
+    TEXT,
+    Answers,
+    BenchmarkItem,
+    Found,
+    Question,
+    QuestionEntry,
+    in_rows,
+    read_text,
+)
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import rows_of
 from scoregate.bench.texts import REMARKS, is_chinese, matches, plain, without_remarks
@@ -25,7 +34,7 @@ class LongTextSettings(GeneratorSettings):
     )
 
 
-def items(settings: LongTextSettings) -> list[Item]:
+def items(settings: LongTextSettings) -> list[BenchmarkItem]:
     """
     Return the items; the expected answer is the whole text, and the tag what is compared in all of them.
 
@@ -40,13 +49,13 @@ def items(settings: LongTextSettings) -> list[Item]:
             raise BadInput(f"{settings.data}, row {record.number}, column text: not a list of texts")
         wanted = {1: Question("", " ".join(texts), tag=WORDS)}
         group, prompt = str(record.values.get("category") or ""), str(record.values.get("prompt") or "")
-        found.append(Item(id, prompt, id.zfill(4), wanted, group, number="1"))
+        found.append(BenchmarkItem(id, prompt, id.zfill(4), wanted, group, number="1"))
     if any(is_chinese(each.questions[1].expected) for each in found):
         found = [replace(each, questions={1: each.questions[1]._replace(tag=CHARACTERS)}) for each in found]
     return found
 
 
-def values(settings: LongTextSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: LongTextSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return 1 or 0 for each wanted word of each picture; of a Chinese text for each character."""
     text, characters = item.questions[1].expected, item.questions[1].tag == CHARACTERS
     remarks = REMARKS if settings.all_remarks else REMARKS[1:]
@@ -59,18 +68,18 @@ def values(settings: LongTextSettings, item: Item, pictures: Sequence[Answers]) 
     return {"text": right, f"categories{PART}{item.group}": right}
 
 
-def released(path: Path, items: Sequence[Item]) -> Found | None:
+def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """Return the texts in the released script's `results.jsonl`: `image` and `ocr_results`."""
     if kind(path) != ".jsonl" or not (table := rows_of(path)).has("ocr_results"):
         return None
     of_id = {item.id: item for item in items}
-    rows = list[Entry]()
+    rows = list[QuestionEntry]()
     for record, image in zip(table.records, table.names("image"), strict=True):
         place, parts = f"{path}, row {record.number}", NAME.fullmatch(Path(image).name)
         if not parts or parts[1] not in of_id:
             raise BadInput(f"{place}, column image: the benchmark has no item of {image}")
         read = read_text(record.values.get("ocr_results"))
-        rows.append(Entry(place, of_id[parts[1]], parts[2] or "", None, read))
+        rows.append(QuestionEntry(place, of_id[parts[1]], parts[2] or "", None, read))
     return in_rows(rows)
 
 

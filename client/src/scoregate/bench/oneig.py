@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scoregate.bench.answers import GENERATOR, YES_NO, Answers, Item, Question, is_yes
+from scoregate.bench.answers import GENERATOR, YES_NO, Answers, BenchmarkItem, Question, is_yes
 from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
 from scoregate.bench.data import first_of, json_of, rows_of
 from scoregate.records import BadInput, json_cell
@@ -29,7 +29,7 @@ class OneIgSettings(SheetSettings):
     any_yes: bool = setting("an answer such as `yes.` is a yes, not exactly `Yes` alone", default=False)
 
 
-def items(settings: OneIgSettings) -> list[Item]:
+def items(settings: OneIgSettings) -> list[BenchmarkItem]:
     """Return the items of the classes, each with its questions.  Raises `BadInput` if one has none."""
     table = rows_of(settings.data)
     column = first_of(table, *SUFFIXES)
@@ -47,7 +47,7 @@ def items(settings: OneIgSettings) -> list[Item]:
             if not isinstance(content, Mapping) or id not in content:
                 raise BadInput(f"{path}: there are no questions about item {id}")
             questions = questions_of(content[id], f"{path}, item {id}")
-            found.append(Item(f"{name}/{id}", prompt, f"{name}/{GENERATOR}/{id}", questions, name))
+            found.append(BenchmarkItem(f"{name}/{id}", prompt, f"{name}/{GENERATOR}/{id}", questions, name))
     return found
 
 
@@ -65,7 +65,7 @@ def questions_of(entry: Any, place: str) -> dict[int, Question]:
         raise BadInput(f"{place}: question and dependency are no objects by number ({exc})") from None
 
 
-def values(settings: OneIgSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: OneIgSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return the mean score over the pictures: right answers, and 0 for a child of a no."""
     scores = []
     for answers in pictures:

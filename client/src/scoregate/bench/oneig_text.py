@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from rapidfuzz.distance import Levenshtein
 
-from scoregate.bench.answers import GENERATOR, TEXT, Answers, Item, Question
+from scoregate.bench.answers import GENERATOR, TEXT, Answers, BenchmarkItem, Question
 from scoregate.bench.benchmark import Benchmark, Figures, Paper, SheetSettings, Values
 from scoregate.bench.data import first_of, rows_of
 from scoregate.bench.texts import is_chinese, matches, plain, without_remarks
@@ -29,12 +29,15 @@ class OneIgTextSettings(SheetSettings):
     keep_black: bool = setting("a black tile is a picture without text, and not skipped", default=False)
 
 
-def items(settings: OneIgTextSettings) -> list[Item]:
+def items(settings: OneIgTextSettings) -> list[BenchmarkItem]:
     """Return the items; the expected answer is the cell of texts."""
     table = rows_of(settings.data)
     column = first_of(table, *PROMPTS)
     rows = zip(table.names("id"), table.names(column), table.names("text_content"), strict=True)
-    return [Item(id, prompt, f"text/{GENERATOR}/{id}", {1: Question("", text)}) for id, prompt, text in rows]
+    return [
+        BenchmarkItem(id, prompt, f"text/{GENERATOR}/{id}", {1: Question("", text)})
+        for id, prompt, text in rows
+    ]
 
 
 def with_cap(settings: OneIgTextSettings) -> OneIgTextSettings:
@@ -42,7 +45,7 @@ def with_cap(settings: OneIgTextSettings) -> OneIgTextSettings:
     return replace(settings, cap=settings.cap or CAPS[first_of(rows_of(settings.data), *PROMPTS)])
 
 
-def values(settings: OneIgTextSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: OneIgTextSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return the edit distance of each picture, whether it is 0, and 1 or 0 for each wanted word."""
     wanted = compared(item.questions[1].expected)
     found: dict[str, list[float]] = {DISTANCE: [], WHOLE: [], WORDS: []}

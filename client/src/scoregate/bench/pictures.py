@@ -10,7 +10,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from scoregate.bench.answers import GENERATOR, Item
+from scoregate.bench.answers import GENERATOR, BenchmarkItem
 from scoregate.bench.data import json_of
 from scoregate.data.folders import pictures
 from scoregate.data.rows import Row, composed, prompt_fault
@@ -19,7 +19,7 @@ from scoregate.records import BadInput, kind
 
 NUMBERED = re.compile(r"(.+)_([0-9]+)", re.DOTALL)  # the name of one of several pictures
 
-Options = Callable[[Item], Mapping[str, Any]]
+Options = Callable[[BenchmarkItem], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Placed:
     others: int
 
     def rows(
-        self, items: Sequence[Item], options: Options, sheet: Grid | None, *, skip_black: bool
+        self, items: Sequence[BenchmarkItem], options: Options, sheet: Grid | None, *, skip_black: bool
     ) -> tuple[list[Row], list[str]]:
         """
         Return a row for each picture or tile, in the order of the items, and notes about the folder.
@@ -73,7 +73,7 @@ class Placed:
         return rows, notes + ([f"black tiles skipped: {black}"] if black else [])
 
 
-def pictures_of(path: Path, items: Sequence[Item], name: str) -> Placed | None:
+def pictures_of(path: Path, items: Sequence[BenchmarkItem], name: str) -> Placed | None:
     """
     Return the pictures in a folder, or in a JSON object of paths by prompt; None for another file.
 
@@ -92,7 +92,7 @@ def pictures_of(path: Path, items: Sequence[Item], name: str) -> Placed | None:
     return Placed(path.parent, found, len(content.keys() - known.keys()))
 
 
-def pictures_in(folder: Path, items: Sequence[Item], name: str) -> Placed:
+def pictures_in(folder: Path, items: Sequence[BenchmarkItem], name: str) -> Placed:
     """
     Return the pictures in *folder* by their names, and the number of others in the folders of items.
 

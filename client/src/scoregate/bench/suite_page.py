@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from scoregate.bench.answers import Answers, Item
+from scoregate.bench.answers import Answers, BenchmarkItem
 from scoregate.bench.benchmark import Benchmark, Own, rows_of
 from scoregate.bench.oneig_text import DISTANCE
 from scoregate.bench.pictures import pictures_of
@@ -113,7 +113,7 @@ class Valued(NamedTuple):
     value: float
     figure: str
     line: Line
-    item: Item
+    item: BenchmarkItem
     answers: Answers
 
     @property
@@ -122,7 +122,7 @@ class Valued(NamedTuple):
 
 
 def valued(
-    benchmark: Benchmark[Own], settings: Own, items: Mapping[str, Item], file: Path
+    benchmark: Benchmark[Own], settings: Own, items: Mapping[str, BenchmarkItem], file: Path
 ) -> Iterator[Valued]:
     """Yield the lines that have all scores and a value."""
     for line in lines_of(file):
@@ -142,7 +142,7 @@ def card(valued: Valued, generator: str, row: Row) -> str:
     return figure(of, {valued.figure: number(valued.value), **said}, data_uri(bytes_of(row)), details)
 
 
-def explained(item: Item, answers: Answers) -> tuple[dict[str, str], dict[str, Any]]:
+def explained(item: BenchmarkItem, answers: Answers) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the numbers and the text that was read, and the wrong verdicts as details of a metric."""
     said, questions = dict[str, str](), []
     for id, question in item.questions.items():

@@ -86,7 +86,7 @@ class SuiteSettings(Drawings):
 
 
 @dataclass(frozen=True)
-class Differences:
+class SuiteDifferences:
     """
     What is not as in a manifest.
 
@@ -119,7 +119,7 @@ class SuiteReport:
     failed: bool = False
     worst: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=lambda: {"client": VERSION, "benchmarks": {}})
-    differences: Differences | None = None
+    differences: SuiteDifferences | None = None
 
     def leave_out(self, entry: SuiteEntry, why: str, generator: str = "all") -> None:
         """Note and print why there are no figures."""
@@ -308,7 +308,7 @@ def write(out: Path, report: SuiteReport, manifest: Mapping[str, Any]) -> None:
         say(str(out / name))
 
 
-def differences(then: Mapping[str, Any], report: SuiteReport, tolerance: float) -> Differences:
+def differences(then: Mapping[str, Any], report: SuiteReport, tolerance: float) -> SuiteDifferences:
     """Return the facts that are not those of a manifest, and the figures that differ by more."""
     before, now = flat(then["facts"]), flat(report.facts)
     facts = [
@@ -322,7 +322,7 @@ def differences(then: Mapping[str, Any], report: SuiteReport, tolerance: float) 
         for name in dict.fromkeys([*old, *new])
         if not (name in old and name in new and abs(old[name] - new[name]) <= tolerance)
     ]
-    return Differences(facts, figures, len(old.keys() & new.keys()))
+    return SuiteDifferences(facts, figures, len(old.keys() & new.keys()))
 
 
 def figures_in(content: Any, place: str = "") -> Iterator[tuple[str, float]]:

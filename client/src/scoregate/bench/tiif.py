@@ -6,7 +6,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scoregate.bench.answers import GENERATOR, YES_NO, Answer, Answers, Found, Item, Question, given, yes_no
+from scoregate.bench.answers import (
+    GENERATOR,
+    YES_NO,
+    Answer,
+    Answers,
+    BenchmarkItem,
+    Found,
+    Question,
+    given,
+    yes_no,
+)
 from scoregate.bench.benchmark import PART, Benchmark, Figures, GeneratorSettings, Paper, Values
 from scoregate.bench.data import json_of, rows_of
 from scoregate.records import BadInput
@@ -57,7 +67,7 @@ class TiifSettings(GeneratorSettings):
     )
 
 
-def items(settings: TiifSettings) -> list[Item]:
+def items(settings: TiifSettings) -> list[BenchmarkItem]:
     """Return the items ATTRIBUTE/short/N and ATTRIBUTE/long/N, with N from 0.  Raises `BadInput`."""
     folder = settings.data / f"{settings.set}_eval_prompts"
     if not (files := sorted(folder.glob(f"*{QUESTIONS}"))):
@@ -65,7 +75,7 @@ def items(settings: TiifSettings) -> list[Item]:
     return [item for file in files for item in items_in(file, settings.data / f"{settings.set}_prompts")]
 
 
-def items_in(file: Path, folder: Path) -> list[Item]:
+def items_in(file: Path, folder: Path) -> list[BenchmarkItem]:
     """Return the items of an attribute.  Raises `BadInput`."""
     path = folder / file.name.replace(QUESTIONS, PROMPTS)
     asked, prompts = rows_of(file).records, rows_of(path).records
@@ -87,11 +97,13 @@ def items_in(file: Path, folder: Path) -> list[Item]:
                     f"{file}, row {record.number}: not of the form of TIIF-Bench ({exc})"
                 ) from None
             place = f"{name}/{GENERATOR}/{length}_description/{number}"
-            found.append(Item(f"{name}/{length}/{number}", text, place, questions, f"{name} {length}"))
+            found.append(
+                BenchmarkItem(f"{name}/{length}/{number}", text, place, questions, f"{name} {length}")
+            )
     return found
 
 
-def values(settings: TiifSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: TiifSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return whether each answer is the expected one, apart from case."""
     right = [
         float(said(answers[id]) == question.expected.strip().lower())
@@ -127,7 +139,7 @@ def mean_of(figures: Mapping[str, float], attributes: Sequence[str], length: str
     return fmean(found) if found else None
 
 
-def released(path: Path, items: Sequence[Item]) -> Found | None:
+def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """
     Return the answers in the authors' folder of a generator, which has a file for each item.
 
@@ -150,7 +162,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
         except (KeyError, TypeError, ValueError) as exc:
             raise BadInput(f"{file}: not of the form of TIIF-Bench ({exc})") from None
         id, questions = f"{attribute}/{length}/{number}", {key: each for key, (each, _) in every.items()}
-        found.items.append(Item(id, "", "", questions, f"{attribute} {length}"))
+        found.items.append(BenchmarkItem(id, "", "", questions, f"{attribute} {length}"))
         found.pictures[id] = [given(questions, {key: answer for key, (_, answer) in every.items()})]
     return found
 

@@ -33,7 +33,7 @@ def time_of(text: str) -> tuple[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ts2Settings(JoinSettings):
+class Ts2BenchmarkSettings(JoinSettings):
     """The settings of T2IscoreScore: of the authors' definitions, and times for the table."""
 
     version: Version = setting(VERSION, default="released", parse=version, choices=VERSIONS)
@@ -47,7 +47,7 @@ class Ts2Settings(JoinSettings):
     )
 
 
-def tables(settings: Ts2Settings) -> dict[str, Any]:
+def tables(settings: Ts2BenchmarkSettings) -> dict[str, Any]:
     """Return a table with a row for each metric."""
     table = table_of(settings, {"file_name": "file_name"}, {"file_name": "image"})
     graphs, nodes = table.names("id"), table.names("rank")
@@ -70,5 +70,5 @@ def tables(settings: Ts2Settings) -> dict[str, Any]:
 
 
 TS2 = MetricBenchmark(
-    "ts2", "metadata.csv: id, rank; or a file that has these and scores", Ts2Settings, tables
+    "ts2", "metadata.csv: id, rank; or a file that has these and scores", Ts2BenchmarkSettings, tables
 )

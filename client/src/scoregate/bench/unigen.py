@@ -11,10 +11,10 @@ from typing import Any
 
 from scoregate.bench.answers import (
     Answers,
-    Entry,
+    BenchmarkItem,
     Found,
-    Item,
     Question,
+    QuestionEntry,
     Reading,
     in_details,
     in_rows,
@@ -49,7 +49,7 @@ class UniGenSettings(GeneratorSettings):
     )
 
 
-def items(settings: UniGenSettings) -> list[Item]:
+def items(settings: UniGenSettings) -> list[BenchmarkItem]:
     """Return the items, with a question for each test point.  Raises `BadInput`."""
     table = rows_of(settings.data)
     prompt = first_of(table, *LANGUAGES)
@@ -68,27 +68,27 @@ def items(settings: UniGenSettings) -> list[Item]:
             place = f"{settings.data}, row {record.number}, column {column}"
             raise BadInput(f"{place}: no lists {points} and {descriptions} ({exc})") from None
         options = {METRIC: {} if worded else {"question": WORDS.replace("{prompt}", text)}}
-        found.append(Item(id, text, id, questions, options=options))
+        found.append(BenchmarkItem(id, text, id, questions, options=options))
     return found
 
 
-def with_points(item: Item) -> Item:
+def with_points(item: BenchmarkItem) -> BenchmarkItem:
     """Return an item whose questions also name their test points: one text may belong to several."""
     named = {id: each._replace(text=f'{each.tag}, "{each.text}"') for id, each in item.questions.items()}
     return replace(item, questions=named)
 
 
-def options(item: Item) -> dict[str, Any]:
+def options(item: BenchmarkItem) -> dict[str, Any]:
     """Return the options of the metric: a set with a yes-no question for each test point."""
     return {METRIC: {**item.options[METRIC], "question_set": yes_no_set(with_points(item))}}
 
 
-def answers(item: Item, line: Mapping[str, Any]) -> Answers:
+def answers(item: BenchmarkItem, line: Mapping[str, Any]) -> Answers:
     """Return whether each test point is answered with yes."""
     return {id: each == "yes" for id, each in in_details(METRIC, with_points(item), line, "answer").items()}
 
 
-def values(settings: UniGenSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: UniGenSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return 1 for each test point that a picture passes, else 0, by dimension and by test point."""
     found: dict[str, list[float]] = {}
     for answers in pictures:
@@ -99,7 +99,7 @@ def values(settings: UniGenSettings, item: Item, pictures: Sequence[Answers]) ->
     return found
 
 
-def released(path: Path, items: Sequence[Item]) -> Found | None:
+def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """
     Return the grades in the authors' CSV of results; a picture whose row has none is without answers.
 
@@ -109,7 +109,7 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
     if kind(path) != ".csv" or not (table := rows_of(path)).has("img_path"):
         return None
     of_id = {item.id: item for item in items}
-    rows, without = list[Entry](), list[tuple[str, str]]()
+    rows, without = list[QuestionEntry](), list[tuple[str, str]]()
     for record, id, image in zip(table.records, table.names("index"), table.names("img_path"), strict=True):
         place = f"{path}, row {record.number}"
         if (item := of_id.get(id)) is None:
@@ -120,14 +120,14 @@ def released(path: Path, items: Sequence[Item]) -> Found | None:
             without.append((id, number))
             continue
         pairs = zip(item.questions, grades, strict=True)
-        rows += [Entry(place, item, number, str(id), float(grade == 1)) for id, grade in pairs]
+        rows += [QuestionEntry(place, item, number, str(id), float(grade == 1)) for id, grade in pairs]
     found = in_rows(rows)
     for id, _ in without:
         found.pictures.setdefault(id, []).append(None)
     return found
 
 
-def grades_in(record: Record, item: Item, place: str) -> list[Any] | None:
+def grades_in(record: Record, item: BenchmarkItem, place: str) -> list[Any] | None:
     """
     Return the grades in `result_json` or `score`, or None.
 

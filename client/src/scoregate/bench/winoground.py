@@ -14,7 +14,7 @@ PREDICATES = {"1": "1 Main Pred", "2": "2 Main Preds"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class WinogroundSettings(PairSettings):
+class WinogroundBenchmarkSettings(PairSettings):
     """The settings of Winoground."""
 
     tags: Path | None = setting(
@@ -25,7 +25,7 @@ class WinogroundSettings(PairSettings):
     )
 
 
-def tables(settings: WinogroundSettings) -> dict[str, Any]:
+def tables(settings: WinogroundBenchmarkSettings) -> dict[str, Any]:
     """Return text, image and group score of each metric, by tag."""
     table, tags = rows_of(settings.data), dict[str, list[str]]()
     for item, record in zip(table.names("id"), table.records, strict=True):
@@ -44,5 +44,5 @@ def tables(settings: WinogroundSettings) -> dict[str, Any]:
 
 
 WINOGROUND = MetricBenchmark(
-    "winoground", "examples.jsonl: id, and tags if it has them", WinogroundSettings, tables
+    "winoground", "examples.jsonl: id, and tags if it has them", WinogroundBenchmarkSettings, tables
 )

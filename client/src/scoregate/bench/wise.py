@@ -7,7 +7,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from scoregate.bench.answers import Answer, Answers, Entry, Found, Item, in_rows
+from scoregate.bench.answers import Answer, Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
 from scoregate.bench.data import rows_of
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, questions_of, rubric
@@ -33,12 +33,12 @@ class WiseSettings(JudgeSettings):
     rubric: str = rubric("wise")
 
 
-def items(settings: JudgeSettings, outputs: Sequence[str] = tuple(WEIGHTS)) -> list[Item]:
+def items(settings: JudgeSettings, outputs: Sequence[str] = tuple(WEIGHTS)) -> list[BenchmarkItem]:
     """Return the items, with a question for each of the *outputs*.  Raises `BadInput`."""
     files = [settings.data]
     if settings.data.is_dir():
         files = [file for file in sorted(settings.data.glob("*.json")) if not file.stem.endswith(COPIES)]
-    found: dict[str, Item] = {}
+    found: dict[str, BenchmarkItem] = {}
     for file in files:
         table = rows_of(file)
         columns = map(table.names, ("prompt_id", "Prompt", "Explanation"))
@@ -47,7 +47,7 @@ def items(settings: JudgeSettings, outputs: Sequence[str] = tuple(WEIGHTS)) -> l
             if id in found:
                 raise BadInput(f"{file}: two prompts have the prompt_id {id}")
             options = graded(settings, explanation=why)
-            found[id] = Item(id, prompt, id, questions_of(*outputs), group, options=options)
+            found[id] = BenchmarkItem(id, prompt, id, questions_of(*outputs), group, options=options)
     if not found:
         raise BadInput(f"{settings.data}: there is no file of prompts")
     return [*found.values()]
@@ -60,7 +60,7 @@ def category(cell: object) -> str:
     return CATEGORIES[name]
 
 
-def values(settings: JudgeSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: JudgeSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return the weighted sum of the grades of each picture, from 0 to 1, by category."""
     weights = WEIGHTS.values()
     return {
@@ -82,7 +82,7 @@ READING = grades_from(0, 2)
 
 
 def released(
-    path: Path, items: Sequence[Item], parse: Callable[[Any], Answer | None] = READING.parse
+    path: Path, items: Sequence[BenchmarkItem], parse: Callable[[Any], Answer | None] = READING.parse
 ) -> Found | None:
     """
     Return the grades in the authors' files `…results.jsonl`: a folder of three of them, or a single one.
@@ -91,7 +91,7 @@ def released(
         BadInput: a grade is missing or none, its prompt is not in the data, or is there twice.
     """
     files = sorted(path.glob("*results.jsonl")) if path.is_dir() else [path] * (kind(path) == ".jsonl")
-    of_id, rows = {item.id: item for item in items}, list[Entry]()
+    of_id, rows = {item.id: item for item in items}, list[QuestionEntry]()
     names = [question.text for question in items[0].questions.values()]
     for table in map(rows_of, files):
         if not table.has("prompt_id"):
@@ -102,7 +102,7 @@ def released(
             if id not in of_id:
                 raise BadInput(f"{place}, column prompt_id: the benchmark has no item {id}")
             pairs = zip(names, grades, strict=True)
-            rows += [Entry(place, of_id[id], "", name, grade) for name, grade in pairs]
+            rows += [QuestionEntry(place, of_id[id], "", name, grade) for name, grade in pairs]
     return in_rows(rows) if rows else None
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from scoregate.bench.answers import Answers, Item
+from scoregate.bench.answers import Answers, BenchmarkItem
 from scoregate.bench.benchmark import Benchmark, Paper, Values
 from scoregate.bench.grades import JudgeSettings, grades_from, rubric
 from scoregate.bench.wise import items, released, whole
@@ -21,7 +21,7 @@ class WiseVerifiedSettings(JudgeSettings):
     rubric: str = rubric("wise_verified")
 
 
-def values(settings: WiseVerifiedSettings, item: Item, pictures: Sequence[Answers]) -> Values:
+def values(settings: WiseVerifiedSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
     """Return the grade of each picture, by category."""
     return {item.group: [float(answers[1]) for answers in pictures]}
 

@@ -21,7 +21,7 @@ CLUSTERS = ("prompt", "item", "text_id")  # columns whose values are drawn where
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FigureOutcome:
     """
     A figure.
 
@@ -44,7 +44,7 @@ def outcome(
     drawn: Drawn | None = None,
     cluster: str = "row",
     size: tuple[int, str] | None = None,
-) -> Outcome:
+) -> FigureOutcome:
     """
     Merge dataclasses and objects into one, with the numbers of dropped rows and of what was drawn.
 
@@ -60,7 +60,9 @@ def outcome(
         content |= {"interval": ends} if (ends := interval(drawn)) else {}
         if cluster != "row":
             size = drawn.sample.units, cluster if cluster in ("item", "prompt") else "cluster"
-    return Outcome(content | more | ({"lower_is_better": True} if table.turned else {}), draw, drawn, size)
+    return FigureOutcome(
+        content | more | ({"lower_is_better": True} if table.turned else {}), draw, drawn, size
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,10 +236,10 @@ def caution(rows: int, what: str = "row") -> dict[str, str]:
     return {"caution": f"{rows} {what}{'s' * (rows != 1)}, fewer than {FEW}"} if rows < FEW else {}
 
 
-Evaluated = Callable[[Any, Table], Outcome]
+Evaluated = Callable[[Any, Table], FigureOutcome]
 
 
-def sliced(evaluated: Evaluated, settings: FigureSettings, table: Table) -> Outcome:
+def sliced(evaluated: Evaluated, settings: FigureSettings, table: Table) -> FigureOutcome:
     """Return the figures of all rows, and by the values of the column `--by`."""
     whole = of_metrics(evaluated, settings, table)
     if isinstance(settings, Drawings) and settings.bootstrap:
@@ -252,13 +254,13 @@ def sliced(evaluated: Evaluated, settings: FigureSettings, table: Table) -> Outc
         try:
             part = of_metrics(evaluated, settings, replace(table, records=records))
         except BadInput as exc:  # for example, all ratings are the same
-            part = Outcome({"error": str(exc)}, whole.draw)
+            part = FigureOutcome({"error": str(exc)}, whole.draw)
         by[value] = {"rows": len(records)} | part.content | few(len(records), part)
     more = {"by": by, "untagged": sum(not each for each in tags)}
-    return Outcome({"rows": len(table.records)} | whole.content | more, whole.draw)
+    return FigureOutcome({"rows": len(table.records)} | whole.content | more, whole.draw)
 
 
-def of_metrics(evaluated: Evaluated, settings: FigureSettings, table: Table) -> Outcome:
+def of_metrics(evaluated: Evaluated, settings: FigureSettings, table: Table) -> FigureOutcome:
     """Return the figures of a metric, or of several on the rows that have all, and their differences."""
     if not isinstance(settings, OfMetrics):
         return evaluated(settings, table)
@@ -283,10 +285,10 @@ def of_metrics(evaluated: Evaluated, settings: FigureSettings, table: Table) -> 
     apart = differences({name: (each.content, each.drawn) for name, each in found.items() if each.drawn})
     content: dict[str, Any] = {"metrics": {name: each.content for name, each in found.items()}}
     content |= {"differences": list(map(asdict, apart)), "incomplete": len(table.records) - len(records)}
-    return Outcome(content, found[metrics[0]].draw, size=found[metrics[0]].size)
+    return FigureOutcome(content, found[metrics[0]].draw, size=found[metrics[0]].size)
 
 
-def few(rows: int, found: Outcome) -> dict[str, str]:
+def few(rows: int, found: FigureOutcome) -> dict[str, str]:
     """Return the caution about figures of few things, by default those of the *rows* that are in them."""
     content = found.content
     figures = next(iter(content.get("metrics", {"": content}).values()))

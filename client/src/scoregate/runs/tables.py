@@ -35,7 +35,7 @@ NESTED = ("scores", "columns")  # of a line; in CSV each of their entries is a c
 OWN = "columns."  # before the name of a column of the data set that is a name of ours in CSV, or begins so
 
 
-class Kind(NamedTuple):
+class ColumnKind(NamedTuple):
     """The type of a column's cells, or of the entries of its lists."""
 
     of: type
@@ -61,7 +61,7 @@ def write_parquet(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequ
             file.write_table(pyarrow.Table.from_pylist(some, schema))
 
 
-def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, Kind]) -> list[Any]:
+def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, ColumnKind]) -> list[Any]:
     """Return the columns of the file."""
     text = pyarrow.string()
     arrows = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64(), str: text}
@@ -78,7 +78,7 @@ def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, Kind]) -> list
     return [*named, *((name, text) for name in TEXTS)]
 
 
-def kinds_of_columns(lines: Iterator[Line]) -> dict[str, Kind]:
+def kinds_of_columns(lines: Iterator[Line]) -> dict[str, ColumnKind]:
     """Return the type of each of the data set's own columns; text if its cells are of several."""
     seen: dict[str, dict[bool, set[type]]] = {}
     for line in lines:
@@ -94,12 +94,12 @@ def type_of(cell: Any) -> type:
     return str if type(cell) is int and not -LARGEST <= cell < LARGEST else type(cell)
 
 
-def kind_of(kinds: Mapping[bool, set[type]]) -> Kind:
+def kind_of(kinds: Mapping[bool, set[type]]) -> ColumnKind:
     """Return the kind of a column; *kinds* are the types in its lists (True) and outside them."""
     if len(kinds) > 1:
-        return Kind(str)
+        return ColumnKind(str)
     lists, found = next(iter(kinds.items()), (False, set[type]()))
-    return Kind(one_of(found - {type(None)}), lists)
+    return ColumnKind(one_of(found - {type(None)}), lists)
 
 
 def one_of(kinds: set[type]) -> type:
@@ -109,7 +109,7 @@ def one_of(kinds: set[type]) -> type:
     return float if kinds == {int, float} else str
 
 
-def flat(line: Line, kinds: dict[str, Kind]) -> Line:
+def flat(line: Line, kinds: dict[str, ColumnKind]) -> Line:
     """Return a line as the file holds it."""
     cells = line.get("columns", {})
     columns = {name: kind.convert(cells.get(name)) for name, kind in kinds.items()}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scoregate.bench.answers import Item
+from scoregate.bench.answers import BenchmarkItem
 from scoregate.bench.pictures import pictures_in
 from tests.unit.client.bench.test_dpg import row
 
@@ -187,7 +187,7 @@ def test_misspelt_pictures_in_the_folders_of_a_generator_are_counted(tmp_path):
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    items = [Item(f"anime/{n}", "p", f"anime/{{generator}}/00{n}") for n in range(3)]
+    items = [BenchmarkItem(f"anime/{n}", "p", f"anime/{{generator}}/00{n}") for n in range(3)]
     placed = pictures_in(tmp_path, items, "A")
 
     assert (["anime/0"], 2) == ([*placed.of_item], placed.others)
@@ -197,6 +197,6 @@ def test_digits_of_other_scripts_are_no_numbers_of_pictures(tmp_path):
     """As in other names they are counted as pictures of no prompt."""
     for name in ("0.png", "\u0661.png", "2_\u0661.png"):
         (tmp_path / name).touch()
-    placed = pictures_in(tmp_path, [Item(f"{n}", "p", f"{n}") for n in range(3)], "a")
+    placed = pictures_in(tmp_path, [BenchmarkItem(f"{n}", "p", f"{n}") for n in range(3)], "a")
 
     assert (["0"], 2) == ([*placed.of_item], placed.others)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scoregate.bench.answers import Item
+from scoregate.bench.answers import BenchmarkItem
 from scoregate.bench.pictures import pictures_in
 from scoregate.cli.main import main
 
@@ -115,7 +115,10 @@ def test_pictures_of_compbench_are_numbered_on_from_prompt_to_prompt(tmp_path, c
         path = tmp_path / "out" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    items = [Item(line["id"], line["prompt"], f"shape/samples/{line['prompt']}") for line in (first, second)]
+    items = [
+        BenchmarkItem(line["id"], line["prompt"], f"shape/samples/{line['prompt']}")
+        for line in (first, second)
+    ]
     placed = pictures_in(tmp_path / "out", items, "a")
 
     assert "shape/samples/a round bagel_000009.png" == first["files"][-1]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scoregate.bench.answers import Found, Item
+from scoregate.bench.answers import BenchmarkItem, Found
 from scoregate.bench.benchmark import cautions
 from scoregate.bench.compbench import COMPBENCH
 from scoregate.bench.gedit import GEDIT
@@ -17,7 +17,7 @@ def said(benchmark, *labels):
     """The cautions about models."""
     found = Found({"0": [{1: 1}]}, {*labels})
     settings = benchmark.settings(data=Path("data"))
-    every = cautions(benchmark, settings, [Item("0", "a prompt", "0")], found, {"0": {}})
+    every = cautions(benchmark, settings, [BenchmarkItem("0", "a prompt", "0")], found, {"0": {}})
     return [each for each in every if each.startswith("answered by")]
 
 

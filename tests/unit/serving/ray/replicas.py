@@ -14,7 +14,7 @@ from service.core.lanes import LANES
 from service.serving.batcher.queue import Queue
 from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
-from service.serving.job import Result
+from service.serving.job import JobResult
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.groups import Answer, Described, Lost, Work
 from tests.support.instruments import unread
@@ -35,7 +35,7 @@ class Group:
 
     def answered(self, work=None, **more):
         """By the model."""
-        results = [Result(answer(sent.call), WAITED_S, RAN_S, **more) for sent in self.calls]
+        results = [JobResult(answer(sent.call), WAITED_S, RAN_S, **more) for sent in self.calls]
         self.said.set_result(Answer(results, work or Work()))
 
     def lost(self):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from scoregate.evaluation.figures import generators, metrics, raters
-from scoregate.evaluation.outcome import Evaluated, FigureSettings, Outcome, sliced
+from scoregate.evaluation.outcome import Evaluated, FigureOutcome, FigureSettings, sliced
 from scoregate.evaluation.tables import read_table
 
 
@@ -82,7 +82,7 @@ FIGURES = {
 }
 
 
-def evaluate(figure: str, settings: FigureSettings) -> Outcome:
+def evaluate(figure: str, settings: FigureSettings) -> FigureOutcome:
     """
     Return a figure of the table that *settings* name; by the values of a column, if they name one.
 

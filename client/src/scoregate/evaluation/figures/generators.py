@@ -16,10 +16,10 @@ from scoregate.evaluation.outcome import (
     TABLE,
     Bootstrap,
     Cells,
+    FigureOutcome,
     FigureSettings,
     OfMetrics,
     OnScale,
-    Outcome,
     caution,
     cluster_of,
     compared,
@@ -69,7 +69,7 @@ class OrderingSettings(FigureSettings, OnScale):
     )
 
 
-def of_ordering(settings: OrderingSettings, table: Table) -> Outcome:
+def of_ordering(settings: OrderingSettings, table: Table) -> FigureOutcome:
     """Return the relation of every pair, and the order by mean."""
     columns: list[Any] = [table.worth(settings.value, lower=settings.lower_is_better)]
     columns += [table.texts(settings.model), table.texts(settings.item)]
@@ -110,7 +110,7 @@ class MeansSettings(OfMetrics):
     model: str = in_column("the generator")
 
 
-def of_means(settings: MeansSettings, table: Table) -> Outcome:
+def of_means(settings: MeansSettings, table: Table) -> FigureOutcome:
     """Return the means; lower scores stay as they are."""
     scores, models = table.complete(table.numbers(settings.metric), table.texts(settings.model))
     if not len(scores):
@@ -124,7 +124,7 @@ def of_means(settings: MeansSettings, table: Table) -> Outcome:
         axes.bar([label(model) for model in means], [*means.values()], color="lightsteelblue")
         axes.set_ylabel(f"mean {label(settings.metric)}")
 
-    return Outcome({"mean": means, "pictures": len(scores), "dropped": table.dropped}, draw)
+    return FigureOutcome({"mean": means, "pictures": len(scores), "dropped": table.dropped}, draw)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ class SideBySideSettings(FigureSettings, Bootstrap):
     lower_is_better: bool = setting("of all these metrics", default=False)
 
 
-def of_sxs(settings: SideBySideSettings, table: Table) -> Outcome:
+def of_sxs(settings: SideBySideSettings, table: Table) -> FigureOutcome:
     """Return the relation of each two generators, and the accuracy of each metric."""
     cluster = cluster_of(settings, table, "item", table.texts(settings.item))
     names = {name: getattr(settings, name) for name in ("item", "a", "b", "vote", "rater")}
@@ -182,7 +182,7 @@ def of_sxs(settings: SideBySideSettings, table: Table) -> Outcome:
         axes.set_xlabel("share of items")
         axes.legend()
 
-    return Outcome(content, draw)
+    return FigureOutcome(content, draw)
 
 
 def votes_of(
@@ -267,7 +267,7 @@ class GenEvalSettings(FigureSettings, Bootstrap):
     )
 
 
-def of_geneval(settings: GenEvalSettings, table: Table) -> Outcome:
+def of_geneval(settings: GenEvalSettings, table: Table) -> FigureOutcome:
     """Return the six tasks, their mean, and the prompts."""
     described(table)
     once_each(table)

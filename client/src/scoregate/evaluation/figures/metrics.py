@@ -9,8 +9,8 @@ from scoregate.evaluation.bootstrap import together
 from scoregate.evaluation.outcome import (
     Bootstrap,
     Cluster,
+    FigureOutcome,
     OfMetrics,
-    Outcome,
     cluster_of,
     drawings,
     label,
@@ -42,7 +42,7 @@ class AgreementSettings(OfMetrics, Bootstrap):
     )
 
 
-def of_agreement(settings: AgreementSettings, table: Table) -> Outcome:
+def of_agreement(settings: AgreementSettings, table: Table) -> FigureOutcome:
     """Return the figures of correlation and of pairs."""
     columns = [table.worth(settings.metric, lower=settings.lower_is_better), table.numbers(settings.human)]
     group = [table.texts(settings.group)] if settings.group else []
@@ -79,7 +79,7 @@ class AurocSettings(OfMetrics, Bootstrap):
     label: str = in_column("1 or true of a right picture, else 0 or false", "--label", "--human")
 
 
-def of_auroc(settings: AurocSettings, table: Table) -> Outcome:
+def of_auroc(settings: AurocSettings, table: Table) -> FigureOutcome:
     """Return the area."""
     cluster = cluster_of(settings, table, "row", rows(table))
     metric, truth, together = table.complete(
@@ -113,7 +113,7 @@ class PreferenceSettings(OfMetrics, Bootstrap):
     )
 
 
-def of_preference(settings: PreferenceSettings, table: Table) -> Outcome:
+def of_preference(settings: PreferenceSettings, table: Table) -> FigureOutcome:
     """Return the share."""
     numbers = table.worth(settings.metric, lower=settings.lower_is_better), table.numbers(settings.human)
     groups = table.texts(settings.group)
@@ -148,7 +148,7 @@ class Ts2Settings(OfMetrics):
     skip_graph: Sequence[str] | None = setting(SKIP_GRAPH, default=None, metavar="GRAPH", several=True)
 
 
-def of_ts2(settings: Ts2Settings, table: Table) -> Outcome:
+def of_ts2(settings: Ts2Settings, table: Table) -> FigureOutcome:
     """Return the figures of all graphs, and of the parts of the released data."""
     scores = table.worth(settings.metric, lower=settings.lower_is_better)
     graphs, nodes = table.names(settings.graph), table.names(settings.node)
@@ -176,7 +176,7 @@ class WinogroundSettings(OfMetrics, Bootstrap):
     image: str = in_column("the picture, 0 or 1", default="image")
 
 
-def of_winoground(settings: WinogroundSettings, table: Table) -> Outcome:
+def of_winoground(settings: WinogroundSettings, table: Table) -> FigureOutcome:
     """Return the three shares."""
     texts = [table.texts(column) for column in (settings.item, settings.caption, settings.image)]
     scores = table.worth(settings.metric, lower=settings.lower_is_better)

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from scoregate.evaluation.outcome import (
     TABLE,
     Bootstrap,
+    FigureOutcome,
     FigureSettings,
     OnScale,
-    Outcome,
     cluster_of,
     label,
     outcome,
@@ -55,7 +55,7 @@ class AlphaSettings(RatingsSettings, Bootstrap):
     )
 
 
-def of_alpha(settings: AlphaSettings, table: Table) -> Outcome:
+def of_alpha(settings: AlphaSettings, table: Table) -> FigureOutcome:
     """Return alpha at the three levels."""
     cluster = cluster_of(settings, table, "unit", table.texts(settings.unit))
     unit, rater, rating, together = settings.complete(table, [*cluster.cells])
@@ -95,7 +95,7 @@ class ConvergenceSettings(RatingsSettings):
     seed: int = setting("of the subsets (default 0)", default=0, parse=count)
 
 
-def of_convergence(settings: ConvergenceSettings, table: Table) -> Outcome:
+def of_convergence(settings: ConvergenceSettings, table: Table) -> FigureOutcome:
     """Return mean and band for each number of raters."""
     more = [table.texts(settings.model)] if settings.model else []
     unit, rater, rating, *model = settings.complete(table, *more)
@@ -137,7 +137,7 @@ class ReliableSettings(FigureSettings, OnScale):
     threshold: float = setting("of the largest disagreement (default 0.5)", default=0.5, parse=share)
 
 
-def of_reliable(settings: ReliableSettings, table: Table) -> Outcome:
+def of_reliable(settings: ReliableSettings, table: Table) -> FigureOutcome:
     """Return the prompts, and what every generator and template keeps."""
     optional = {name: getattr(settings, name) for name in ("template", "unit") if getattr(settings, name)}
     columns = [table.texts(column) for column in (settings.prompt, settings.model, *optional.values())]
@@ -181,7 +181,7 @@ class TemplatesSettings(FigureSettings):
     )
 
 
-def of_templates(settings: TemplatesSettings, table: Table) -> Outcome:
+def of_templates(settings: TemplatesSettings, table: Table) -> FigureOutcome:
     """Return a row for each template and generator, and the correlations of templates."""
     answers = answers_of(table, {name: getattr(settings, name) for name in COLUMNS}, settings.unit)
     rows, of_pictures = templates(answers), scores(answers)
@@ -200,7 +200,7 @@ def of_templates(settings: TemplatesSettings, table: Table) -> Outcome:
         axes.bar(names, [row.ordinal or 0 for row in whole], color="lightsteelblue")
         axes.set_ylabel("Krippendorff's alpha, ordinal")
 
-    return Outcome(content, draw)
+    return FigureOutcome(content, draw)
 
 
 def answers_of(table: Table, names: Mapping[str, str], unit: str | None = None) -> Answers:
