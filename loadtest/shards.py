@@ -22,10 +22,9 @@ import pyarrow.parquet as pq
 
 import scoregate
 from loadtest.corpus import pictures
-from scoregate.data.source import dataset_of
 from scoregate.runs import batch
 from scoregate.runs.results import lines_of
-from scoregate.runs.settings import Batch
+from scoregate.runs.settings import Batch, dataset_of
 
 PROFILE = """
 [models.vqa]

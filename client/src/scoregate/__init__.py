@@ -16,8 +16,17 @@ from scoregate.errors import ScoregateError
 from scoregate.images import sample_frames
 from scoregate.items import Item
 from scoregate.local import AsyncLocalClient, LocalClient, aload, load
-from scoregate.notices import Notice, ScoregateWarning
-from scoregate.results import MetricError, QuestionSet, Ranked, Ranking, Report, Result, Score
+from scoregate.results import (
+    MetricError,
+    Notice,
+    QuestionSet,
+    Ranked,
+    Ranking,
+    Report,
+    Result,
+    Score,
+    ScoregateWarning,
+)
 from scoregate.settings import VERSION
 
 __version__ = VERSION

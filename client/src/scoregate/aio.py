@@ -13,7 +13,6 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import quote
 
-from scoregate.addresses import addresses_of
 from scoregate.answers import (
     question_set_of,
     question_sets_of,
@@ -26,13 +25,12 @@ from scoregate.answers import (
     without_warned,
 )
 from scoregate.comparison import Comparison, lonely
-from scoregate.connection import Connection, form
+from scoregate.connection import Connection, HttpTransport, Transport, addresses_of, api_key_of, form
 from scoregate.errors import ScoregateError
 from scoregate.images import Picture
 from scoregate.items import Files, Item, ScoreParams, given, names_of, packed
 from scoregate.many import MOST_ITEMS, OF_A_MATRIX, Many
 from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
-from scoregate.transports import HttpTransport, Transport, api_key_of
 
 Filled = Callable[[Files], "Mapping[str, Any] | None"]
 

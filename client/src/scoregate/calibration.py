@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 from scoregate.records import BadInput, Record, number, records, truth
 from scoregate.runs.plan import Line, is_line
-from scoregate.runs.summary import Kind, kinds_of
-from scoregate.runs.tables import line_of, nested
+from scoregate.runs.results import WarningKind, kinds_of, line_of, nested
 from scoregate.settings import BadSetting, in_column, setting
 
 NAMED = 5  # rows without a score that are named
@@ -231,7 +230,7 @@ class Origin:
     """
 
     lower: bool = False
-    kinds: list[Kind] = field(default_factory=list)
+    kinds: list[WarningKind] = field(default_factory=list)
     models: list[Mapping[str, str]] = field(default_factory=list)
 
     def notes(self) -> list[str]:

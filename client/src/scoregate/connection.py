@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+import re
+from abc import ABC, abstractmethod
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from math import inf
 from typing import Any, TypeVar
 
-from scoregate.addresses import Address, choice
-from scoregate.errors import ScoregateError, ServiceConnectionError
+from scoregate.answers import ENCODING, Reply, failure, pieces_of, problem_of, reply_of
+from scoregate.errors import ScoregateError, ServiceConnectionError, ServiceTimeoutError, reason_of
 from scoregate.http import httpx
-from scoregate.replies import failure, problem_of
-from scoregate.transports import Transport, in_time
 
 T = TypeVar("T")
 LONGEST_MS = 600_000  # maximum that the service accepts
@@ -236,3 +248,317 @@ def form(request: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[str, b
     parts |= {name: (name, data) for name, data in files.items()}
     built = httpx.Request("POST", "", files=parts)
     return built.headers["Content-Type"], built.read()
+
+
+# --- transports and addresses ---
+
+
+CONNECT_S = 10.0  # for one attempt to connect
+IDLE_S = 30.0  # of an idle connection; less than the service's 75 s, so that the client closes it
+KEY = re.compile(r"[!-~]+")
+
+
+class Transport(ABC):
+    """A way to services: over HTTP, or to one of this process."""
+
+    @abstractmethod
+    async def send(
+        self,
+        address: Address,
+        method: str,
+        path: str,
+        left: float,
+        content: bytes | None,
+        headers: Mapping[str, str],
+    ) -> Reply:
+        """
+        Return the response to a request, whatever its status.
+
+        Args:
+            left: seconds that are left.
+
+        Raises:
+            ServiceTimeoutError, ServiceConnectionError: there is no response.
+        """
+
+    @abstractmethod
+    def opened(
+        self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[tuple[str, AsyncIterator[bytes]]]:
+        """POST, and yield the request's id and the pieces of the response.  Raises its error."""
+
+    async def close(self, address: Address) -> None:  # noqa: B027, most have nothing to close
+        """Close the connections to an address."""
+
+
+class HttpTransport(Transport):
+    """
+    Requests over HTTP.
+
+    Args:
+        urls: the services' addresses.
+        max_connections: to each address.
+        transport: of httpx2, in place of the own one.
+    """
+
+    def __init__(self, urls: Sequence[str], api_key: str, max_connections: int, transport: Any) -> None:
+        self._headers = {"Accept-Encoding": ENCODING}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        self._limits = httpx.Limits(
+            max_connections=max_connections,
+            max_keepalive_connections=max_connections,
+            keepalive_expiry=IDLE_S,
+        )
+        if transport is not None and not isinstance(transport, httpx.AsyncBaseTransport):
+            kind = type(transport)
+            raise TypeError(f"transport must be of httpx2, and is a {kind.__module__}.{kind.__qualname__}")
+        if transport is not None and any(map(is_unix, urls)):
+            raise ValueError("a unix: address has a transport of its own")
+        self._transport = transport
+
+    async def close(self, address: Address) -> None:
+        if address.http is not None:
+            await address.http.aclose()
+
+    async def send(
+        self,
+        address: Address,
+        method: str,
+        path: str,
+        left: float,
+        content: bytes | None,
+        headers: Mapping[str, str],
+    ) -> Reply:
+        async def exchanged() -> Reply:
+            async with self._sent(address, method, path, left, content, headers) as response:
+                return await reply_of(response, f"{address.url}{path}")
+
+        return await in_time(exchanged(), left, f"{address.url}{path}")
+
+    @asynccontextmanager
+    async def opened(
+        self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
+        """POST, and yield the request's id and the pieces of the response.  Raises its error."""
+        async with self._sent(address, "POST", path, left, content, headers) as response:
+            if response.status_code != 200:
+                raise failure(await reply_of(response, f"{address.url}{path}"))
+            pieces = pieces_of(response, f"{address.url}{path}")
+            yield response.headers.get("x-request-id", ""), pieces
+
+    @asynccontextmanager
+    async def _sent(
+        self,
+        address: Address,
+        method: str,
+        path: str,
+        left: float,
+        content: bytes | None,
+        headers: Mapping[str, str],
+    ) -> AsyncIterator[httpx.Response]:
+        """Yield a response whose content has not been read; raise our errors in place of httpx2's."""
+        timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
+        http = address.http = address.http or self._pool(address.url)
+        sent = http.stream(method, path, content=content, headers=headers, timeout=timeout)
+        try:
+            async with sent as response:
+                yield response
+        except httpx.ConnectTimeout:
+            raise ServiceConnectionError(
+                f"cannot connect to {address.url} within {timeout.connect:.0f} s"
+            ) from None
+        except httpx.TimeoutException:
+            raise ServiceTimeoutError(f"no answer from {address.url}{path} in time") from None
+        except httpx.RequestError as exc:
+            raise ServiceConnectionError(f"{address.url}: {reason_of(exc)}") from None
+
+    def _pool(self, url: str) -> httpx.AsyncClient:
+        transport = self._transport
+        if is_unix(url):
+            transport = httpx.AsyncHTTPTransport(uds=socket_of(url), limits=self._limits, verify=False)
+        return httpx.AsyncClient(
+            base_url="http://localhost" if is_unix(url) else url,
+            headers=self._headers,
+            limits=self._limits,
+            transport=transport,
+            trust_env=False,  # no proxy and no .netrc of the environment
+            verify=url.startswith("https"),  # reading certificates takes 30 ms
+        )
+
+
+async def in_time(work: Coroutine[Any, Any, T], left: float, url: str) -> T:
+    """Return the result of *work*.  Raises `ServiceTimeoutError` after *left* seconds."""
+    try:
+        return await asyncio.wait_for(work, left)
+    except ServiceTimeoutError:  # of the work itself
+        raise
+    except (asyncio.TimeoutError, TimeoutError):
+        raise ServiceTimeoutError(f"no answer from {url} in time") from None
+
+
+def api_key_of(given: str | None) -> str:
+    """
+    Return the key: *given*, that of the environment, or an empty one.
+
+    Raises:
+        ValueError: a header cannot hold the key.  The message does not quote it.
+    """
+    name = "SCOREGATE_API_KEY" if given is None else "api_key"
+    key = os.environ.get(name, "") if given is None else given
+    if key and not KEY.fullmatch(key):
+        raise ValueError(f"{name} must have visible ASCII characters only, no spaces and no line break")
+    return key
+
+
+# --- addresses: their form, and which of several gets a request ---
+
+
+VARIABLE, DEFAULT = "SCOREGATE_BASE_URL", "http://127.0.0.1:8000"
+UNIX = "unix:"
+MAX_SOCKET_BYTES = 107  # of a Unix socket's path, by the kernel
+
+REST_S, MAX_REST_S = 0.5, 30.0  # after the first failure, doubled for each further one; and at most
+SILENT_S = 1.0  # without an answer; the service itself answers before the deadline of its request
+
+
+@dataclass(eq=False)
+class Address:
+    """
+    An address, and its requests in one event loop.  All times are of one clock.
+
+    Attributes:
+        http: the connections to it; None before the first one.
+        waiting: requests without a complete response.
+        busy_until: the end of its last `Retry-After`.
+        rests_until: the time until which it gets no request, since the last ones failed.
+    """
+
+    url: str
+    http: Any = None
+    waiting: int = 0
+    busy_until: float = -inf
+    rests_until: float = -inf
+    _failures: int = 0  # in a row
+    _failed_at: float = -inf
+
+    def is_free(self, now: float) -> bool:
+        """Return True if it is neither busy nor resting."""
+        return max(self.busy_until, self.rests_until) <= now
+
+    @contextmanager
+    def request(self, clock: Callable[[], float]) -> Iterator[None]:
+        """Count a request that is sent in this context, and note whether it fails."""
+        sent = clock()
+        if self._failures:  # one request finds out whether it is back
+            self._rest(sent)
+        self.waiting += 1
+        try:
+            yield
+        except ScoregateError as exc:
+            self._note(exc, sent, clock())
+            raise
+        else:
+            self.answered()
+        finally:
+            self.waiting -= 1
+
+    def _note(self, error: ScoregateError, sent: float, now: float) -> None:
+        """Note the error of a request that was *sent* then."""
+        if error.retry_after_s is not None:
+            self.busy_until = max(self.busy_until, now + error.retry_after_s * random.uniform(1.0, 1.25))
+        if not isinstance(error, (ServiceConnectionError, ServiceTimeoutError)):
+            self.answered()
+        elif sent >= self._failed_at and (
+            isinstance(error, ServiceConnectionError) or now - sent >= SILENT_S
+        ):
+            self._failures += 1  # once for all requests that were under way
+            self._failed_at = now
+            self._rest(now)
+
+    def answered(self) -> None:
+        """Note that it works."""
+        self._failures, self.rests_until = 0, -inf
+
+    def _rest(self, now: float) -> None:
+        rest_s = min(MAX_REST_S, REST_S * 2.0 ** min(self._failures - 1, 16))
+        self.rests_until = now + rest_s * random.uniform(1.0, 1.25)
+
+
+def choice(addresses: Sequence[Address], now: float) -> Address:
+    """
+    Return the free address with the fewest waiting requests; without a free one, that which is free first.
+
+    Of equal ones one at random, so that many processes do not all begin with the first.
+    """
+    return min(
+        addresses,
+        key=lambda each: (
+            max(each.busy_until, now),
+            max(each.rests_until, now),
+            each.waiting,
+            random.random(),
+        ),
+    )
+
+
+def addresses_of(given: Sequence[str] | str | None) -> list[str]:
+    """
+    Return services' addresses without a final slash: *given*, those of the environment, or the default.
+
+    Args:
+        given: a list, or a text with commas between them.
+
+    Raises:
+        ValueError: an address is not valid.  The message has no password in it.
+    """
+    name = "base_url" if given else VARIABLE
+    every = given or os.environ.get(VARIABLE) or DEFAULT
+    urls = [normal(each) for each in (every.split(",") if isinstance(every, str) else every)]
+    for url in urls:
+        if why := fault(url):
+            raise ValueError(f"{name} {why}" + ("" if "@" in url else f", and is {url[:200]!r}"))
+    return list(dict.fromkeys(urls))
+
+
+def normal(given: str) -> str:
+    """Return an address with its scheme in lower case and without a final slash; `unix:///` as `unix:/`."""
+    if is_unix(given.lower()):
+        return f"{UNIX}{given[len(UNIX) :].replace('///', '/', 1)}"
+    scheme, separator, rest = given.partition("://")
+    return f"{scheme.lower()}{separator}{rest.rstrip('/')}"
+
+
+def is_unix(url: str) -> bool:
+    """Return True for the address of a Unix socket."""
+    return url.startswith(UNIX)
+
+
+def socket_of(url: str) -> str:
+    """Return the path of a Unix socket from its address."""
+    return url[len(UNIX) :]
+
+
+def fault(url: str) -> str:
+    """Return why *url* cannot be the address of a service; empty if it can."""
+    if is_unix(url):
+        path = socket_of(url)
+        if not path.startswith("/") or path.startswith("//") or not path.isprintable():
+            return "must name an absolute path after unix:, as in unix:/run/scoregate.sock"
+        long = len(os.fsencode(path)) > MAX_SOCKET_BYTES
+        return f"must have a path of at most {MAX_SOCKET_BYTES} bytes" if long else ""
+    if not url.startswith(("http://", "https://")):
+        return "must begin with http:// or https://"
+    if " " in url or not url.isprintable():
+        return "must not have spaces or line breaks"
+    if "?" in url or "#" in url:
+        return "must not have a query or a fragment"
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        return "is not a valid address"
+    if parsed.userinfo:
+        return "must not have a user or a password"
+    if not parsed.host:
+        return "must name a host"
+    return "" if parsed.port is None or 0 < parsed.port < 2**16 else "must have a port from 1 to 65535"

@@ -1,4 +1,4 @@
-"""`scoregate.load`: the service in this process, on a thread of its own, without a port."""
+"""`scoregate.load`: the service in this process, on a thread of its own, without a port; or another one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from scoregate.addresses import Address
 from scoregate.aio import AsyncClient
-from scoregate.client import Client
+from scoregate.answers import Reply, failure
+from scoregate.client import Client, Portal, nothing
+from scoregate.connection import Address, Transport
 from scoregate.errors import NotReadyError, ScoregateError, ServiceTimeoutError
-from scoregate.portal import Portal, nothing
-from scoregate.replies import Reply, failure
-from scoregate.transports import Transport
+from scoregate.records import BadInput
 
 ADDRESS = "http://in-process"
 NOT_LOADED = "not_loaded"  # the code of an error that a person has to mend
@@ -285,3 +285,51 @@ def close_all() -> None:
 # A service needs its executors until it is closed.  They end before what `atexit` calls, and after what is
 # registered here, if it is registered later than theirs.
 threading._register_atexit(close_all)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """
+    Where the scores come from; other processes make a client of it, too.
+
+    Attributes:
+        base_url, api_key: as of `scoregate.Client`.
+        local: models that each process loads in place of a service, see `scoregate.load`; without an address
+            and a key, by default those of the variable SCOREGATE_LOCAL.
+        timeout_s: of a call with its retries.
+        strict: a score that the service warns about is an error.
+    """
+
+    base_url: str | None = None
+    api_key: str | None = None
+    local: Sequence[str] = ()
+    timeout_s: float = 60.0
+    strict: bool = False
+
+    @property
+    def models(self) -> list[str]:
+        """The models to load; none of a service.  Raises `BadInput` for both."""
+        given = {"--base-url": self.base_url, "--api-key": self.api_key}
+        named = [name for name, value in given.items() if value is not None]
+        if named and self.local:
+            raise BadInput(f"--local and {named[0]}: models of this process have no address and no key")
+        return [*self.local] or ([] if named else os.environ.get("SCOREGATE_LOCAL", "").split())
+
+    def client(self, **more: Any) -> Client:
+        """
+        Return a client, a context manager.
+
+        Args:
+            more: further arguments of `scoregate.Client`.
+
+        Raises:
+            BadInput: the address is not valid, or the server's package is not installed.
+            ScoregateError: the models cannot be loaded.
+        """
+        more = {"timeout_s": self.timeout_s, "strict": self.strict, **more}
+        try:
+            if names := self.models:
+                return load(*names, **more)
+            return Client(self.base_url, api_key=self.api_key, **more)
+        except (ValueError, ImportError) as exc:
+            raise BadInput(str(exc)) from exc

@@ -12,9 +12,9 @@ from typing import Any
 from scoregate.errors import KINDS, BadImageError, InvalidError, ModelChangedError, ScoregateError
 from scoregate.images import Picture
 from scoregate.items import Files, Item, ScoreParams
-from scoregate.progress import Progress
 from scoregate.results import Report, Result
 from scoregate.resume import Resume
+from scoregate.text import Progress
 
 MOST_ITEMS = 128  # of a request, unless the service is set otherwise
 OF_A_MATRIX = 32  # pairs of a request, if a picture has no more

@@ -18,9 +18,8 @@ from scoregate.records import Record, arrow
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.plan import plan_of, with_options
 from scoregate.runs.pool import own_store
-from scoregate.runs.results import Results
+from scoregate.runs.results import Results, fields, flat
 from scoregate.runs.settings import Scoring
-from scoregate.runs.tables import fields, flat
 
 ITS_OWN = ("row", "image", "prompt")  # of a line; the batch has these itself
 

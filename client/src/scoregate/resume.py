@@ -19,8 +19,7 @@ from scoregate.errors import (
     error_of,
 )
 from scoregate.items import Item, ScoreParams
-from scoregate.notices import Notice
-from scoregate.results import Result
+from scoregate.results import Notice, Result
 from scoregate.store import Line, Store, opened
 
 CLIP = ("start", "end", "fps")  # of an item

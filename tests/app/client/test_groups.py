@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 
 import scoregate
-from scoregate.notices import Notice, ScoregateWarning
+from scoregate.results import Notice, ScoregateWarning
 from scoregate.trainers import Reward, trl
 from scoregate.trainers.reward import NoScore
 from tests.support.paths import ROOT

@@ -1,13 +1,14 @@
 """`scoregate.runs.pool`: what it requests of Ray, by a module in place of Ray."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from scoregate.records import BadInput, NoResult
 from scoregate.runs.pool import Pool, with_errors
-from scoregate.runs.settings import RayCluster
+from scoregate.runs.settings import Batch
 
 
 class RayActorError(Exception):
@@ -70,7 +71,7 @@ def pool(monkeypatch):
         )
         monkeypatch.setitem(sys.modules, "ray", ray)
         data = Data()
-        return Pool(data, RayCluster(actors=actors, actor_gpus=actor_gpus)), data
+        return Pool(data, Batch(dataset=Path(), out=Path(), actors=actors, actor_gpus=actor_gpus)), data
 
     return pool
 

@@ -9,6 +9,7 @@ import pytest
 
 from demo.process import free_port, url
 from scoregate import Client, ScoregateError
+from scoregate.answers import retry_after_s
 from scoregate.connection import backoff_s, of_the_service_ms
 from scoregate.errors import (
     BadImageError,
@@ -18,7 +19,6 @@ from scoregate.errors import (
     ServiceConnectionError,
     ServiceTimeoutError,
 )
-from scoregate.replies import retry_after_s
 from tests.support.answers import problem, request_of, scored
 from tests.support.pictures import png
 

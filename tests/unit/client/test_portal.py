@@ -7,7 +7,8 @@ import threading
 import httpx2 as httpx
 import pytest
 
-from scoregate import Client, portal
+from scoregate import Client
+from scoregate import client as portal
 from scoregate.trainers.reward import Reward
 
 LIMIT_S = 60  # a deadlock lasts longer

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from scoregate.progress import Progress
+from scoregate.text import Progress
 
 
 class Terminal(io.StringIO):

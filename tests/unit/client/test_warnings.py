@@ -8,7 +8,7 @@ import pytest
 import scoregate
 from scoregate import Notice
 from scoregate.errors import WarnedError
-from scoregate.notices import notices_of
+from scoregate.results import notices_of
 from tests.support.answers import request_of, scored
 from tests.support.pictures import png
 

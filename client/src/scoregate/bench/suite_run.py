@@ -19,7 +19,6 @@ from scoregate.bench.suite import BUILT_IN, Content, SuiteEntry, checked, entrie
 from scoregate.bench.suite_page import latex_of, page, worst
 from scoregate.errors import ScoregateError
 from scoregate.evaluation.outcome import Drawings
-from scoregate.progress import say
 from scoregate.records import BadInput, NoResult
 from scoregate.report.formats import NONE, cell
 from scoregate.runs.manifest import digest_of, is_text, used
@@ -27,6 +26,7 @@ from scoregate.runs.plan import plan_of
 from scoregate.runs.reproduction import TOLERANCE, flat
 from scoregate.runs.settings import Scoring
 from scoregate.settings import CONCURRENCY, VERSION, count, finite, setting, settings_in, whole
+from scoregate.text import say
 
 FORM = 1
 RESULTS, TABLES, MANIFEST = "results", "tables.json", "manifest.json"  # of the report

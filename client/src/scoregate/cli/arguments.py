@@ -11,8 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import scoregate
 from scoregate import settings
 from scoregate.data.tiles import GRID_HELP
-from scoregate.local import NOT_LOADED
-from scoregate.service import Service
+from scoregate.local import NOT_LOADED, Service
 from scoregate.settings import (
     METRIC,
     ORIENT,

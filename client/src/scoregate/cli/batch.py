@@ -14,8 +14,8 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.runs.batch import TIMEOUT_S, score_batch, write_filtered
+from scoregate.runs.results import say_summary
 from scoregate.runs.settings import Batch
-from scoregate.runs.summary import say_summary
 from scoregate.settings import setting, whole
 
 

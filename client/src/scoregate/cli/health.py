@@ -8,7 +8,7 @@ from typing import Any
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, UNREACHABLE, connected, described
-from scoregate.runs.summary import demos
+from scoregate.results import demos
 from scoregate.text import shown, table
 
 TIMEOUT_S = 10.0

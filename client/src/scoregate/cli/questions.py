@@ -8,7 +8,7 @@ from typing import Any
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, connected
-from scoregate.runs.summary import demos
+from scoregate.results import demos
 from scoregate.text import number, shown, table
 
 ROLE = "questions"  # of the models that write them

@@ -11,10 +11,10 @@ from scoregate.cli.arguments import (
     service_of,
     settings_of,
 )
-from scoregate.progress import say
 from scoregate.report.dataset import PageSettings, write_page
 from scoregate.runs.batch import TIMEOUT_S
-from scoregate.runs.summary import say_summary
+from scoregate.runs.results import say_summary
+from scoregate.text import say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -25,9 +25,8 @@ from scoregate.data.tiles import Grid, cut, grid_of
 from scoregate.errors import reason_of
 from scoregate.http import httpx
 from scoregate.images import is_url
-from scoregate.progress import LEFT_OUT, say_unused
 from scoregate.records import check_regular
-from scoregate.text import number, shown, table
+from scoregate.text import LEFT_OUT, number, say_unused, shown, table
 
 FETCH_S = 60.0
 MAX_BYTES = 64 * 2**20  # of a URL; the default limit of a request

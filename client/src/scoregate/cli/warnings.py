@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 import scoregate
-from scoregate.runs.summary import with_demo
+from scoregate.results import with_demo
 from scoregate.text import shown
 
 NAMED = 3  # pictures that a warning is about and names

@@ -71,9 +71,9 @@ def shards_of(path: Path) -> list[Path]:
         found = in_folder(path) or below(path)
     else:
         found = [path] if kind(path) in (".tar", ".arrow") and path.exists() else []
-    if {kind(shard) for shard in found} - {".tar"}:
+    if set(map(kind, found)) - {".tar"}:
         arrow()
-    if len({stem(shard) for shard in found}) < len(found):
+    if len(set(map(stem, found))) < len(found):
         raise BadInput(f"{path}: two shards have the same name")
     return found
 

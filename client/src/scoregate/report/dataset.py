@@ -11,20 +11,19 @@ from typing import Any
 
 from scoregate.answers import is_number
 from scoregate.data.datasets import Dataset
-from scoregate.data.source import check_output, dataset_of
 from scoregate.evaluation import Table
 from scoregate.evaluation.outcome import values
+from scoregate.local import Service
 from scoregate.records import Record
 from scoregate.report.html import data_uri
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
 from scoregate.report.sheet import bytes_of
+from scoregate.results import notices_in
 from scoregate.runs.batch import BatchOutcome, scored, session
 from scoregate.runs.manifest import runs_of
-from scoregate.runs.results import Results, existing
-from scoregate.runs.settings import ANY_MODELS, Run
-from scoregate.runs.summary import Summary, notices_of
-from scoregate.service import Service
+from scoregate.runs.results import Results, Summary, existing
+from scoregate.runs.settings import ANY_MODELS, Run, check_output, dataset_of
 from scoregate.settings import BadSetting, finite, in_column, scale, setting, share, whole
 
 ITEM = "prompt"  # the default of what generators share
@@ -199,7 +198,7 @@ def rows(results: Results, facts: Facts) -> Iterator[ReportRow]:
             scores=scores,
             errors=line["errors"],
             models=line.get("models", {}) if scores else {},
-            warnings=notices_of(line),
+            warnings=notices_in(line),
             parts={name: parts for name in details if (parts := parts_of(details[name], scores.get(name)))},
             **vars(facts.of[line["row"]]),
         )

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 
-from scoregate.notices import DEMO
 from scoregate.report.comparisons import agreement, matrices
 from scoregate.report.html import bad, facts, in_sections, note, safe, table
 from scoregate.report.means import means, skills
@@ -11,6 +10,7 @@ from scoregate.report.parts import Missing, part
 from scoregate.report.pictures import PICTURES, worst
 from scoregate.report.pictures import title as title_of_worst
 from scoregate.report.rows import ScoredRow
+from scoregate.results import DEMO
 
 HOUR_S = 3600
 

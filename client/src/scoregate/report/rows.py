@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scoregate.evaluation.arrays import Floats, exact
-from scoregate.notices import Notice
+from scoregate.results import Notice
 
 EMPTY = "(empty)"  # stands for a cell without a name
 

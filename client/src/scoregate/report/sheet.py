@@ -8,7 +8,7 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
 from scoregate.report.html import bad, data_uri, document, image, note, safe
 from scoregate.runs.plan import Line, Plan
-from scoregate.runs.summary import Kind, kinds_of
+from scoregate.runs.results import WarningKind, kinds_of
 from scoregate.text import number
 
 STYLE = "body { max-width: 80rem; }\n"
@@ -47,7 +47,7 @@ def bytes_of(row: Row) -> bytes:
 
 
 def page(
-    worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int, kinds: Sequence[Kind]
+    worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int, kinds: Sequence[WarningKind]
 ) -> str:
     """Return the page."""
     title = f"The {len(worst)} worst of {rows}" if len(worst) < rows else f"All {rows}, the worst first"

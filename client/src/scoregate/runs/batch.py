@@ -16,17 +16,15 @@ from typing import Any, NamedTuple
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, digest_of
-from scoregate.data.source import check_output, dataset_of
 from scoregate.items import names_of
-from scoregate.progress import Progress, say
+from scoregate.local import Service
 from scoregate.records import BadInput, NoResult
 from scoregate.runs.manifest import Manifest, keep_sets
 from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_options
-from scoregate.runs.results import Results, ResultsFile, files_of, journal_of, lines_of, plan_in
-from scoregate.runs.settings import KEPT, Batch, Run
-from scoregate.runs.summary import Summary
-from scoregate.service import Service
+from scoregate.runs.results import Results, ResultsFile, Summary, files_of, journal_of, lines_of, plan_in
+from scoregate.runs.settings import KEPT, Batch, Run, check_output, dataset_of
 from scoregate.settings import METRIC, settings_in
+from scoregate.text import Progress, say
 
 TIMEOUT_S = 600.0  # of a request
 ITEMS = 16  # of a request; the pictures of several requests are in memory
@@ -158,9 +156,7 @@ def into_folder(batch: Batch, dataset: Dataset, service: Service, opened: Opened
     if batch.ray:
         from scoregate.runs.cluster import score_on_cluster
 
-        files, requested, parts = score_on_cluster(
-            batch, batch, dataset, service, opened, batch.out, retry=batch.retry
-        )
+        files, requested, parts = score_on_cluster(batch, dataset, service, opened)
         summary = Summary.merged(parts)
     else:
         with opened() as here:
@@ -310,10 +306,11 @@ class Part(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A row that was sent."""
+    """A row that was sent, and its line of an earlier run."""
 
     part: Part
     row: Row
+    known: Line
 
 
 class End(NamedTuple):
@@ -357,8 +354,8 @@ def scored_rows(
             allow_model_change=True,  # `Plan.line` compares with the plan
         )
         for answer in answers:
-            part, row = next_request(client, sent)
-            part.results.add(row, plan.line(row, answer, part.results.earlier(row) or {}))
+            part, row, known = next_request(client, sent)
+            part.results.add(row, plan.line(row, answer, known))
             asked += 1
             part.seen(answer)
             progress.step(failed=bool(answer.errors))
@@ -393,13 +390,13 @@ def unscored(
     for each in parts:
         opened = stack.enter_context(ExitStack())
         part = opened.enter_context(each)
-        for row, item in unscored_of(part, plan, progress):
-            sent.append(Request(part, row))
+        for request, item in unscored_of(part, plan, progress):
+            sent.append(request)
             yield item
         sent.append(End(part, opened))
 
 
-def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Row, scoregate.Item]]:
+def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Request, scoregate.Item]]:
     """Yield the rows to send of a part, and as they are sent.  All others get their lines here."""
     results = part.results
     for each in part.rows:
@@ -415,4 +412,4 @@ def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Ro
             results.keep(row, known)
             progress.step(resumed=True)
         else:
-            yield row, item
+            yield Request(part, row, known or {}), item

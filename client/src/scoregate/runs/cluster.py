@@ -21,14 +21,13 @@ from typing import Any, Protocol
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, dumped_options
-from scoregate.local import server
-from scoregate.progress import say
+from scoregate.local import Service, server
 from scoregate.records import BadInput
 from scoregate.runs.manifest import content_of
 from scoregate.runs.pool import Place, Pool, attempt, joined, place_of, with_errors
 from scoregate.runs.results import files_of, journal_of
-from scoregate.runs.settings import RayCluster, Scoring
-from scoregate.service import Service
+from scoregate.runs.settings import Batch, Scoring
+from scoregate.text import say
 
 
 class ShardScorer(Protocol):
@@ -41,22 +40,14 @@ Opened = Callable[[], AbstractContextManager[ShardScorer]]
 
 
 def score_on_cluster(
-    cluster: RayCluster,
-    scoring: Scoring,
-    dataset: Dataset,
-    service: Service,
-    opened: Opened,
-    folder: Path,
-    *,
-    retry: bool,
+    batch: Batch, dataset: Dataset, service: Service, opened: Opened
 ) -> tuple[dict[Path, Path], int, list[Any]]:
     """
-    Score shards into *folder* on a cluster; files that are there are checked first.
+    Score shards into the folder of a *batch* on a cluster; files that are there are checked first.
 
     Args:
         service: the models that each process loads.
         opened: makes a session in a process of the cluster.
-        retry: score the rows with errors of finished shards again.
 
     Returns:
         The shard of each file, the number of scored rows, and the summary of each shard, which the process
@@ -66,7 +57,8 @@ def score_on_cluster(
         BadInput: see `joined` and `ShardScorer.finish`; also if the nodes do not share the folders.
         NoResult: a shard ended several processes.
     """
-    place, files, asked = place_of(service), files_of(dataset.shards, folder), 0
+    folder, retry, asked = batch.out, batch.retry, 0
+    place, files = place_of(service), files_of(dataset.shards, folder)
     left = {file for file in files if retry or not file.exists() or journal_of(file).exists()}
     if left:
         dataset.check_samples()
@@ -74,9 +66,9 @@ def score_on_cluster(
     first = sorted(files, key=left.__contains__)
     rows = [{"shard": str(files[file]), "file": str(file)} for file in first]
     summaries = list[Any]()
-    with joined(cluster) as pool:
+    with joined(batch) as pool:
         unscored = [files[file] for file in first if file in left]
-        sets = write_sets(pool, place, scoring, service, dataset, unscored, folder)
+        sets = write_sets(pool, place, batch, service, dataset, unscored, folder)
         for number, row in enumerate(pool.map(ShardActor, (place, sets, opened, retry), rows), 1):
             asked += int(row["asked"])
             summaries.append(pickle.loads(row["summary"]))

@@ -8,12 +8,11 @@ from scoregate.data.copies import copy_of, copy_samples
 from scoregate.data.datasets import Dataset
 from scoregate.data.tiles import Sheets
 from scoregate.expression import ANY, Condition, fault, names_in
-from scoregate.progress import say
 from scoregate.records import BadInput
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of
-from scoregate.runs.settings import Filter
-from scoregate.text import shown
+from scoregate.runs.settings import Batch
+from scoregate.text import say, shown
 
 MARK = ".filter"  # the file in a folder of new shards that says what their samples passed
 
@@ -29,7 +28,7 @@ def passes(line: Line, wanted: Condition) -> bool:
     return not line["errors"] and wanted.holds(known) is True
 
 
-def check_filter(filter: Filter, dataset: Dataset, metrics: Sequence[str], results: Path | None) -> None:
+def check_filter(batch: Batch, dataset: Dataset, metrics: Sequence[str], results: Path | None) -> None:
     """
     Raise `BadInput` if the filter could not be applied.
 
@@ -37,7 +36,7 @@ def check_filter(filter: Filter, dataset: Dataset, metrics: Sequence[str], resul
         metrics: that are scored.
         results: the folder of results; None of one file.
     """
-    wanted, folder = filter.filter, filter.kept_shards
+    wanted, folder = batch.filter, batch.kept_shards
     if wanted and (others := [name for name in names_in(wanted.tree) if name.name not in metrics]):
         unscored = fault(others[0].column, f"{others[0].name} is not scored, see --metric")
         raise BadInput(f"--filter {wanted.text}: {unscored}")

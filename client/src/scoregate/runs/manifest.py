@@ -17,10 +17,10 @@ import scoregate
 from scoregate.answers import is_number
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
-from scoregate.data.source import DataSource
 from scoregate.records import BadInput, check_regular
 from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import Results, ResultsFile
+from scoregate.runs.settings import DataSource
 from scoregate.settings import VERSION
 from scoregate.text import shown
 

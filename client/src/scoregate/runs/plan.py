@@ -17,9 +17,8 @@ from scoregate.answers import is_number, lower_is_better
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, dumped_options, is_column
 from scoregate.many import change_of
-from scoregate.notices import Notice
 from scoregate.records import TABLES_OF_TEXT, BadInput, kind
-from scoregate.results import Result
+from scoregate.results import Notice, Result
 from scoregate.runs.settings import ANY_MODELS, Scoring
 from scoregate.store import Line as Line
 

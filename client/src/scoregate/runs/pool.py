@@ -16,11 +16,10 @@ from typing import Any
 from uuid import uuid4
 
 import scoregate
-from scoregate.local import server
-from scoregate.progress import say
+from scoregate.local import Service, server
 from scoregate.records import BadInput, NoResult
-from scoregate.runs.settings import RayCluster
-from scoregate.service import Service
+from scoregate.runs.settings import Batch
+from scoregate.text import say
 
 ATTEMPTS = 4  # of a shard in a run
 KEPT = "what is finished is kept, and the same command goes on from there"
@@ -135,13 +134,13 @@ class Pool:
         data: the module `ray.data`, connected.
     """
 
-    def __init__(self, data: Any, cluster: RayCluster) -> None:
+    def __init__(self, data: Any, batch: Batch) -> None:
         ray = import_module("ray")
         self._data, self._errors = data, ray.exceptions
         there = int(ray.cluster_resources().get("GPU", 0))
-        gpus = min(there, 1) if cluster.actor_gpus is None else cluster.actor_gpus
+        gpus = min(there, 1) if batch.actor_gpus is None else batch.actor_gpus
         environment = {name: value for name, value in os.environ.items() if name.startswith("SCOREGATE_")}
-        self._sizes = cluster.actors or (max(there, 1),) * 2
+        self._sizes = batch.actors or (max(there, 1),) * 2
         self._needs = {"num_gpus": gpus or None, "runtime_env": {"env_vars": environment}}
 
     def map(
@@ -203,7 +202,7 @@ def attempt(run: str, shard: Path, file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def joined(cluster: RayCluster) -> Iterator[Pool]:
+def joined(batch: Batch) -> Iterator[Pool]:
     """
     Join or start a cluster.
 
@@ -217,7 +216,7 @@ def joined(cluster: RayCluster) -> Iterator[Pool]:
         raise BadInput(str(exc)) from exc
     with ExitStack() as stack:
         try:
-            stack.enter_context(serving.connected(cluster.ray))
+            stack.enter_context(serving.connected(batch.ray))
             data = import_module("ray.data")  # after the environment of Ray was set
         except gate.FAULTS as exc:
             text = str(exc).replace("runtime.address", "--ray")
@@ -226,7 +225,7 @@ def joined(cluster: RayCluster) -> Iterator[Pool]:
             raise BadInput(EXTRA.format("Ray") if "needs Ray" in text else text) from exc
         except ImportError as exc:
             raise BadInput(EXTRA.format(exc.name)) from exc
-        yield Pool(data, cluster)
+        yield Pool(data, batch)
 
 
 def place_of(service: Service) -> Place:

@@ -10,13 +10,12 @@ from typing import Any
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, Row
-from scoregate.data.source import dataset_of
 from scoregate.runs import manifest
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.manifest import Sets, absent, ids_of, source_in, tell_parts
 from scoregate.runs.plan import Line, key, plan_of
 from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of
-from scoregate.runs.settings import Scoring
+from scoregate.runs.settings import Scoring, dataset_of
 from scoregate.settings import CONCURRENCY, finite, setting, whole
 
 TOLERANCE = 1e-4

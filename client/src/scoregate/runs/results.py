@@ -1,24 +1,28 @@
 """The results file of `scoregate batch`: appended during a run, sorted at its end; read also offline."""
 
+import csv
+import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from io import BytesIO
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import QUESTION_SET, RELATED, Row, digest
+from scoregate.data.rows import QUESTION_SET, RELATED, Row, digest, is_column
 from scoregate.data.shards import stem
-from scoregate.records import BadInput, check_regular
-from scoregate.runs.plan import Key, Line, Plan, finite, is_unreadable, key, loaded
+from scoregate.records import BadInput, arrow, check_regular, json_or_text, records
+from scoregate.results import DEMO, Notice, notices_in
+from scoregate.runs.plan import UNREADABLE, Key, Line, Plan, checked, finite, is_unreadable, key, loaded
 from scoregate.runs.settings import KINDS
-from scoregate.runs.tables import WRITERS, read_lines
 from scoregate.store import Store, dumped, opened
+from scoregate.text import say, shown
 
 
 def check_kind(file: Path) -> None:
@@ -256,3 +260,321 @@ def digests(row: Row) -> set[str]:
         return set()
     uses = chain.from_iterable(combinations(RELATED, count) for count in range(len(RELATED) + 1))
     return {digest(data, *frames, *chain.from_iterable(related[column] for column in used)) for used in uses}
+
+
+# --- tables: Parquet and CSV ---
+
+
+# Objects and lists whose shape differs from row to row.
+TEXTS = (
+    "models",
+    "options",
+    "own_options",
+    "own_metrics",
+    "question_sets",
+    "details",
+    "warnings",
+    "lower_is_better",
+    "orient",
+)
+PLAIN = ("row", "image", "prompt", "sha256")
+ROWS = 1000  # that are written together
+LARGEST = 2**63
+NESTED = ("scores", "columns")  # of a line; in CSV each of their entries is a column
+OWN = "columns."  # before the name of a column of the data set that is a name of ours in CSV, or begins so
+
+
+class ColumnKind(NamedTuple):
+    """The type of a column's cells, or of the entries of its lists."""
+
+    of: type
+    lists: bool = False
+
+    def convert(self, cell: Any) -> Any:
+        """Return *cell* as the column holds it; a list in a column of texts is JSON."""
+        if cell is None or (isinstance(cell, list) and not self.lists):
+            return None if cell is None else json.dumps(cell)
+        if isinstance(cell, list):
+            return [None if each is None else as_text(self.of(each)) for each in cell]
+        return as_text(self.of(cell))
+
+
+def write_parquet(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence[str]) -> None:
+    """Write *lines* to *path*; they are iterated twice."""
+    pyarrow, writer = arrow()
+    kinds = kinds_of_columns(map(as_texts, lines()))
+    schema = pyarrow.schema(fields(pyarrow, metrics, kinds))
+    with path.open("wb") as opened, writer.ParquetWriter(opened, schema) as file:  # a name may be no UTF-8
+        rest = map(as_texts, lines())
+        while some := [flat(line, kinds) for line in islice(rest, ROWS)]:
+            file.write_table(pyarrow.Table.from_pylist(some, schema))
+
+
+def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, ColumnKind]) -> list[Any]:
+    """Return the columns of the file."""
+    text = pyarrow.string()
+    arrows = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64(), str: text}
+    error = pyarrow.struct([("code", text), ("detail", text)])
+    named = [("row", pyarrow.int64()), ("image", text), ("prompt", text), ("sha256", text)]
+    named.append(("scores", pyarrow.struct([(metric, pyarrow.float64()) for metric in metrics])))
+    named.append(("errors", pyarrow.struct([(metric, error) for metric in metrics])))
+    if kinds:
+        of = {
+            name: pyarrow.list_(arrows[kind.of]) if kind.lists else arrows[kind.of]
+            for name, kind in kinds.items()
+        }
+        named.append(("columns", pyarrow.struct(list(of.items()))))
+    return [*named, *((name, text) for name in TEXTS)]
+
+
+def kinds_of_columns(lines: Iterator[Line]) -> dict[str, ColumnKind]:
+    """Return the type of each of the data set's own columns; text if its cells are of several."""
+    seen: dict[str, dict[bool, set[type]]] = {}
+    for line in lines:
+        for name, cell in line.get("columns", {}).items():
+            kinds = seen.setdefault(name, {})
+            if cell is not None:
+                cells = cell if isinstance(cell, list) else [cell]
+                kinds.setdefault(isinstance(cell, list), set()).update(map(type_of, cells))
+    return {name: kind_of(kinds) for name, kinds in seen.items()}
+
+
+def type_of(cell: Any) -> type:
+    return str if type(cell) is int and not -LARGEST <= cell < LARGEST else type(cell)
+
+
+def kind_of(kinds: Mapping[bool, set[type]]) -> ColumnKind:
+    """Return the kind of a column; *kinds* are the types in its lists (True) and outside them."""
+    if len(kinds) > 1:
+        return ColumnKind(str)
+    lists, found = next(iter(kinds.items()), (False, set[type]()))
+    return ColumnKind(one_of(found - {type(None)}), lists)
+
+
+def one_of(kinds: set[type]) -> type:
+    """Return the type that holds values of all *kinds*."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return float if kinds == {int, float} else str
+
+
+def flat(line: Line, kinds: dict[str, ColumnKind]) -> Line:
+    """Return a line as the file holds it."""
+    cells = line.get("columns", {})
+    columns = {name: kind.convert(cells.get(name)) for name, kind in kinds.items()}
+    texts = {name: json.dumps(line[name]) for name in TEXTS if name in line}
+    return line | texts | ({"columns": columns} if kinds else {})
+
+
+def as_texts(line: Line) -> Line:
+    """Return *line* with its texts `as_text`: names of columns, prompts, and errors, which quote a name."""
+    errors = {
+        metric: {name: as_text(each) for name, each in error.items()}
+        for metric, error in line["errors"].items()
+    }
+    columns = {as_text(name): cell for name, cell in line.get("columns", {}).items()}
+    named = {name: as_text(line[name]) for name in ("image", "prompt")}
+    return line | named | {"errors": errors} | ({"columns": columns} if columns else {})
+
+
+def as_text(value: Any) -> Any:
+    """Return *value* without halves of characters, which Parquet cannot hold."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
+def write_csv(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence[str]) -> None:
+    """Write *lines* to *path*; they are iterated twice."""
+    own = list(dict.fromkeys(name for line in map(as_texts, lines()) for name in line.get("columns", {})))
+    ours = [*PLAIN, *metrics, "errors"]
+    taken = {*ours, *TEXTS, *NESTED}
+    renamed = (f"{OWN}{name}" if name in taken or name.startswith(OWN) else name for name in own)
+    heads = [*ours, *renamed, *TEXTS]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(heads)
+        for line in map(as_texts, lines()):
+            scores, columns = line["scores"], line.get("columns", {})
+            cells = [line[name] for name in PLAIN] + [scores.get(metric) for metric in metrics]
+            cells += [json.dumps(line["errors"]) if line["errors"] else None]
+            cells += [cell_of(columns.get(name)) for name in own]
+            cells += [json.dumps(line[name]) if name in line else None for name in TEXTS]
+            writer.writerow(map(as_text, cells))
+
+
+def cell_of(cell: Any) -> Any:
+    """Return a cell of the data set as CSV holds it: a text, or else JSON."""
+    return cell if cell is None or isinstance(cell, str) else json.dumps(cell)
+
+
+WRITERS = {".parquet": write_parquet, ".csv": write_csv}
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Yield the lines that one of `WRITERS` wrote.  Raises `BadInput` for an invalid one."""
+    for record in records(path):
+        yield checked(line_of(record.values), f"{path}, row {record.number}")
+
+
+def line_of(values: Mapping[str, Any]) -> Line:
+    """Return a row as a line; text that is not JSON is kept, and makes the line invalid."""
+    line = nested(values)
+    for name in ("scores", "errors"):
+        cells = line.get(name) or {}
+        if isinstance(cells, dict):
+            cells = {metric: value for metric, value in cells.items() if value is not None}
+        line[name] = cells
+    for name in TEXTS:
+        text = line.pop(name, None)
+        if text is not None:
+            line[name] = parsed(text)
+    return line
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return a row of results in CSV as a row of Parquet; any other row unchanged.
+
+    The metrics are the columns between `sha256` and `errors`, and the data set's columns follow these.
+    """
+    if "scores" in values or not values.keys() >= {*PLAIN, "errors", TEXTS[0]}:
+        return dict(values)
+    cells = {name: None if cell == "" else cell for name, cell in values.items()}
+    names = list(cells)
+    last, own = names.index("errors"), names.index(TEXTS[0])
+    found = {name: cells[name] for name in (*PLAIN, *names[own:])}
+    found |= {"row": json_or_text(values["row"]), "errors": parsed(cells["errors"]) or {}}
+    found["scores"] = typed(cells, names[len(PLAIN) : last])
+    columns = typed(cells, names[last + 1 : own])
+    return found | {"columns": {name.removeprefix(OWN): cell for name, cell in columns.items()}}
+
+
+def typed(cells: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the cells of CSV that have these *names*, parsed if they are JSON of what columns hold."""
+    found = {name: None if cells[name] is None else json_or_text(cells[name]) for name in names}
+    return {name: cell if is_column(cell) else cells[name] for name, cell in found.items()}
+
+
+def parsed(cell: Any) -> Any:
+    """Parse the JSON in a cell; return the cell itself if it is not JSON."""
+    try:
+        return json.loads(cell)
+    except (ValueError, TypeError, RecursionError):
+        return cell
+
+
+# --- summaries ---
+
+
+REASONS = 5  # why rows cannot be read
+
+
+@dataclass
+class WarningKind:
+    """Warnings of one kind: the number of rows, the first text, and the picture that it is about, if any."""
+
+    text: str
+    code: str
+    image: str | None = None
+    rows: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.rows} row{'s' * (self.rows > 1)}: {self.text}"
+
+
+def kinds_of(lines: Iterable[Line]) -> list[WarningKind]:
+    """Return the kinds of warnings of some lines, demo models first and then the most frequent ones."""
+    found: dict[str, WarningKind] = {}
+    for line in lines:
+        for kind, notice in {notice.kind: notice for notice in notices_in(line)}.items():
+            image = None if notice.code == DEMO else line["image"]
+            found.setdefault(kind, WarningKind(str(notice), notice.code, image)).rows += 1
+    return in_order(found.values())
+
+
+def merged_kinds(kinds: Iterable[WarningKind]) -> list[WarningKind]:
+    """Return *kinds* of several tables as those of one."""
+    found: dict[str, WarningKind] = {}
+    for kind in kinds:
+        first = found.setdefault(Notice(kind.text, kind.code).kind, replace(kind, rows=0))
+        first.rows += kind.rows
+    return in_order(found.values())
+
+
+def in_order(kinds: Iterable[WarningKind]) -> list[WarningKind]:
+    """Return *kinds*, those of demo models first and then the most frequent ones."""
+    return sorted(kinds, key=lambda kind: (kind.code != DEMO, -kind.rows))
+
+
+@dataclass
+class Summary:
+    """
+    The number of rows, and of those without all scores, by code; why the first ones cannot be read; warnings.
+    """
+
+    rows: int = 0
+    incomplete: int = 0
+    unread: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    details: list[str] = field(default_factory=list)
+    warnings: list[WarningKind] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> "Summary":
+        """Return the summary of *lines*."""
+        summary = cls()
+        summary.warnings = kinds_of(summary.counted(lines))
+        return summary
+
+    @classmethod
+    def merged(cls, parts: Sequence["Summary"]) -> "Summary":
+        """Return the summary of the lines of all *parts*."""
+        return cls(
+            sum(part.rows for part in parts),
+            sum(part.incomplete for part in parts),
+            sum(part.unread for part in parts),
+            sum((part.codes for part in parts), Counter()),
+            [*islice(chain.from_iterable(part.details for part in parts), REASONS)],
+            merged_kinds(chain.from_iterable(part.warnings for part in parts)),
+        )
+
+    def counted(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """Yield *lines*, which may be many, and count them."""
+        for line in lines:
+            errors = line["errors"].values()
+            self.rows += 1
+            self.incomplete += bool(errors)
+            self.codes.update({error["code"] for error in errors})
+            why = {error["detail"] for error in errors if error["code"] == UNREADABLE}
+            self.unread += len(why)
+            self.details += why if len(self.details) < REASONS else ()
+            yield line
+
+    @property
+    def text(self) -> str:
+        return f"{self.rows - self.incomplete} of {self.rows} rows have all scores"
+
+    @property
+    def without(self) -> str:
+        """The codes of the errors, for the end of a sentence."""
+        codes = ", ".join(f"{number} {shown(code)}" for code, number in self.codes.most_common())
+        return f"; without a score: {codes}" if codes else ""
+
+
+def say_summary(summary: Summary, requested: int, out: Path, left_over: int = 0) -> None:
+    """
+    Print *summary* to stderr.
+
+    Args:
+        requested: rows that were sent.
+        out: of the results.
+        left_over: their lines of no row of the data set.
+    """
+    texts = [f"cannot read {detail}" for detail in summary.details[:REASONS]]
+    if summary.unread > REASONS:
+        texts.append(f"and {summary.unread - REASONS} more rows, see {UNREADABLE} in the results")
+    texts += [f"warning: {each}" + f" (first: {each.image})" * bool(each.image) for each in summary.warnings]
+    texts.append(f"{summary.text}; {requested} were requested in this run{summary.without}")
+    texts.append(str(out))
+    if left_over:
+        texts.append(f"{left_over} lines are of no row of the data set; they are kept")
+    say(*texts)

@@ -1,12 +1,19 @@
-"""Settings of runs over data sets: of the scores, a filter, a cluster, and all of them together."""
+"""Settings of runs: which data set and how it is read, the scores, a filter, a cluster."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scoregate.data.source import DataSource
+from scoregate.data.datasets import Dataset
+from scoregate.data.folders import captions_alone, is_generated, left_out
+from scoregate.data.matrix import sweep_of
+from scoregate.data.rows import prompt_fault
+from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
+from scoregate.records import BadInput, kind
 from scoregate.settings import CONCURRENCY, METRIC, ORIENT, BadSetting, setting, whole
+from scoregate.text import LEFT_OUT, say_unused, shown
 
 if TYPE_CHECKING:
     from scoregate.expression import Condition
@@ -15,6 +22,75 @@ ANY_MODELS = "--allow-model-change"
 KINDS = (".jsonl", ".parquet", ".csv")  # of results
 KEPT = "kept.txt"
 GROUP = "a cluster"
+PROMPT_COLUMN = Dataset.prompt_column
+OF_A_FOLDER = ("prompt", "prompts", "prompt_from_name")  # where the prompts of a folder come from
+ABOUT_PROMPTS = (
+    "--prompt",
+    "--prompts",
+    "--prompt-from-name",
+    "--prompt-column",
+    "--matrix",
+)  # not with --no-prompt
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSource:
+    """Settings of a data set: its place, its columns, and what becomes a row."""
+
+    dataset: Path = setting(
+        "a folder with captions, metadata or shards, a .jsonl, .csv, .tsv, .parquet or .tar, a pattern",
+        positional=True,
+        metavar="DATASET",
+        parse=Path,
+    )
+    image_column: str | None = setting(
+        "default image; file_name in a folder's metadata", default=None, metavar="NAME"
+    )
+    prompt_column: str = setting("default %(default)s", default=PROMPT_COLUMN, metavar="NAME")
+    prompt: str | None = setting(
+        "of all pictures of a folder, in place of captions", "-p", "--prompt", default=None
+    )
+    prompts: Path | None = setting(
+        "of the pictures of a folder by name, in place of captions: a JSON object, or a table",
+        default=None,
+        metavar="FILE",
+        parse=Path,
+    )
+    prompt_from_name: str | None = setting(
+        "of the pictures of a folder, in their names: the first group, with underscores as spaces",
+        default=None,
+        metavar="REGEX",
+    )
+    no_prompt: bool = setting("read no prompts, for metrics that need none", default=False)
+    image_part: str | None = setting(
+        "of several pictures of a sample in a tar: left for KEY.left.png", default=None, metavar="PART"
+    )
+    frames_column: str | None = setting(
+        "lists of frames or views, in place of one picture", default=None, metavar="NAME"
+    )
+    metrics_column: str | None = setting(
+        "the metrics of each row, a list or names with commas, of those that are given",
+        default=None,
+        metavar="NAME",
+    )
+    option_column: Sequence[str] = setting(
+        "a column with an option of each row, such as ocr.text=wanted",
+        default=(),
+        metavar="METRIC.OPTION=COLUMN",
+        several=True,
+    )
+    matrix: bool = setting(
+        "score each picture of a row with each of its texts; columns may be lists, or named with commas",
+        default=False,
+    )
+    sweep: Sequence[str] = setting(
+        "score each row with each value of an option, a line of FILE each",
+        default=(),
+        metavar="METRIC.OPTION=FILE",
+        several=True,
+    )
+    grid: str | None = setting(GRID_HELP, default=None, metavar="RxC")
+    any_path: bool = setting("read pictures outside the data set's folder, too", default=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,24 +134,6 @@ def condition(text: str) -> "Condition":
         raise BadSetting(f"{text!r}: {exc}") from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filter:
-    """Settings of the rows that are kept."""
-
-    filter: "Condition | None" = setting(
-        f"write the names of the rows that pass to {KEPT}; also >, <= and <; and, or, not",
-        default=None,
-        metavar="'METRIC >= X'",
-        parse=condition,
-    )
-    kept_shards: Path | None = setting(
-        "write new shards of the samples that pass --filter; OUT is a folder",
-        default=None,
-        metavar="FOLDER",
-        parse=Path,
-    )
-
-
 def span(text: str) -> tuple[int, int]:
     """Return the least and the greatest number in `N` or `LOW:HIGH`."""
     low, _, high = text.partition(":")
@@ -94,9 +152,34 @@ def amount(text: str) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RayCluster:
-    """Settings of a Ray cluster, each of whose processes loads the models."""
+class Run(Scoring, DataSource):
+    """Settings of scoring a data set."""
 
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Run):
+    """
+    Settings of scoring a data set into a file or a folder of results.
+
+    Attributes:
+        filter, kept_shards: of the rows that are kept.
+        ray, actors, actor_gpus: of a cluster, each of whose processes loads the models.
+    """
+
+    out: Path = setting(f"the results, {', '.join(KINDS)}; of shards a folder", "-o", "--out", parse=Path)
+    retry: bool = setting("score rows with errors again, also in finished shards", default=False)
+    filter: "Condition | None" = setting(
+        f"write the names of the rows that pass to {KEPT}; also >, <= and <; and, or, not",
+        default=None,
+        metavar="'METRIC >= X'",
+        parse=condition,
+    )
+    kept_shards: Path | None = setting(
+        "write new shards of the samples that pass --filter; OUT is a folder",
+        default=None,
+        metavar="FOLDER",
+        parse=Path,
+    )
     ray: str | None = setting(
         "score shards on a Ray cluster: HOST:PORT, auto, or local",
         default=None,
@@ -115,14 +198,101 @@ class RayCluster:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run(Scoring, DataSource):
-    """Settings of scoring a data set."""
+def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
+    """
+    Return the data set, whose rows have options of *metrics*.
+
+    Raises:
+        BadInput: settings have another form, or do not go together.
+    """
+    if source.frames_column and (source.matrix or source.grid):
+        raise BadInput(f"--{'matrix' if source.matrix else 'grid'} and --frames-column: give one of them")
+    others = source.matrix or source.prompt_column != PROMPT_COLUMN
+    prompts = {f"--{name.replace('_', '-')}": getattr(source, name) for name in OF_A_FOLDER}
+    if source.no_prompt and (others or any(value is not None for value in prompts.values())):
+        raise BadInput(f"--no-prompt reads no prompts: leave out {', '.join(ABOUT_PROMPTS)}")
+    check_prompts(source.dataset, prompts)
+    renamed = dict(map(renaming, source.option_column))
+    sweeps = [sweep_of(text) for text in source.sweep]
+    for name in (*renamed, *(sweep.name for sweep in sweeps)):
+        if name.rpartition(".")[0] not in metrics:
+            raise BadInput(f"{shown(name)}: this metric is not scored, see --metric")
+    found = Dataset(
+        source.dataset,
+        source.image_column,
+        source.prompt_column,
+        source.any_path,
+        source.frames_column,
+        renamed,
+        source.matrix,
+        sweeps,
+        metrics,
+        prompt=source.prompt,
+        prompts=source.prompts,
+        prompt_from_name=source.prompt_from_name,
+        no_prompt=source.no_prompt,
+        image_part=source.image_part,
+        metrics_column=source.metrics_column,
+    )
+    return Sheets(**vars(found), grid=grid_of(source.grid)) if source.grid else found
 
 
-@dataclass(frozen=True, kw_only=True)
-class Batch(RayCluster, Filter, Run):
-    """Settings of scoring a data set into a file or a folder of results."""
+def renaming(text: str) -> tuple[str, str]:
+    """Return the option and the column of a text `METRIC.OPTION=COLUMN`.  Raises `BadInput`."""
+    name, _, column = text.partition("=")
+    if not column or not all(name.rpartition(".")):
+        raise BadInput(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
+    return name, column
 
-    out: Path = setting(f"the results, {', '.join(KINDS)}; of shards a folder", "-o", "--out", parse=Path)
-    retry: bool = setting("score rows with errors again, also in finished shards", default=False)
+
+def check_prompts(folder: Path, given: Mapping[str, Any]) -> None:
+    """Raise `BadInput` if *folder* has prompts of its own, or one of the settings *given* is not valid."""
+    names = [name for name, value in given.items() if value is not None]
+    if names[1:]:
+        raise BadInput(f"{' and '.join(names)}: give one of them")
+    if names and (Dataset(folder).shards or Dataset(folder).table is not None or is_generated(folder)):
+        raise BadInput(f"{names[0]} is for a folder of pictures alone: {folder} has prompts of its own")
+    if (prompt := given["--prompt"]) is not None and (fault := prompt_fault(prompt)):
+        raise BadInput(f"--prompt {fault}")
+    try:
+        re.compile(given["--prompt-from-name"] or "")
+    except re.error as exc:
+        raise BadInput(f"--prompt-from-name: no regular expression ({exc})") from None
+
+
+def check_output(dataset: Dataset, out: Path, page: Path | None) -> None:
+    """Raise `BadInput` now for faults that would otherwise show after all is scored."""
+    files = dataset.shards or list(filter(None, [dataset.table]))
+    if not files and (given := about_columns(dataset)):
+        raise BadInput(f"{given[0]}: this folder has no table, but a text file for each picture")
+    files += filter(None, [dataset.prompts])
+    read = {file.resolve() for file in files}
+    for path, what in ((out, "results"), (page, "page")):
+        if path and path.resolve() in read:
+            raise BadInput(f"{path}: the {what} would overwrite the data set")
+        if path and not path.parent.is_dir():
+            raise BadInput(f"{path}: there is no folder {path.parent}")
+    if page and page.resolve() == out.resolve():
+        raise BadInput(f"{page}: the page would overwrite the results")
+    if dataset.image_part and {kind(shard) for shard in dataset.shards} != {".tar"}:
+        raise BadInput("--image-part is for the pictures in tar files")
+    if (
+        not (files or dataset.no_prompt or dataset.prompt_from_name)
+        and dataset.prompt is None
+        and (alone := captions_alone(dataset.path))
+    ):
+        say_unused("text files without a picture of the same name", alone)
+    if dataset.path.is_dir() and not (dataset.shards or dataset.table or is_generated(dataset.path)):
+        say_unused(LEFT_OUT, left_out(dataset.path))
+
+
+def about_columns(dataset: Dataset) -> list[str]:
+    """Return the arguments that need a table."""
+    given = {
+        "--image-column": dataset.image_column and not dataset.prompts,
+        "--prompt-column": dataset.prompt_column != Dataset.prompt_column and not dataset.prompts,
+        "--frames-column": dataset.frames_column,
+        "--option-column": dataset.option_columns,
+        "--matrix": dataset.matrix,
+    }
+    return [argument for argument, value in given.items() if value]

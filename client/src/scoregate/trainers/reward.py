@@ -12,14 +12,13 @@ from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
-from scoregate.addresses import addresses_of
 from scoregate.aio import AsyncClient
 from scoregate.answers import lower_is_better, understood
-from scoregate.client import Client, asynchronous
+from scoregate.client import Client, Portal, Portals, asynchronous
+from scoregate.connection import addresses_of, api_key_of
 from scoregate.errors import ConflictError, ScoregateError, UnknownMetricError
 from scoregate.items import Item, names_of
-from scoregate.notices import ScoregateWarning
-from scoregate.portal import Portal, Portals
+from scoregate.results import ScoregateWarning
 from scoregate.trainers.figures import statistics
 from scoregate.trainers.groups import Gather, groups_of, of_all_ranks
 from scoregate.trainers.outcomes import (
@@ -37,7 +36,6 @@ from scoregate.trainers.pictures import check_encode, in_batches, items_of
 from scoregate.trainers.sending import Send, Sender, better, passing, pause_s
 from scoregate.trainers.watch.settings import Watch
 from scoregate.trainers.watch.work import Watcher
-from scoregate.transports import api_key_of
 
 __all__ = ["NoScore", "Outcome", "Reward"]
 

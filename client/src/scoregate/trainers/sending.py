@@ -26,8 +26,7 @@ from scoregate.errors import (
     UpstreamFailedError,
 )
 from scoregate.items import Item
-from scoregate.notices import Notice, ScoregateWarning
-from scoregate.results import Result
+from scoregate.results import Notice, Result, ScoregateWarning
 from scoregate.trainers.groups import win_rates
 from scoregate.trainers.outcomes import Outcome, Scored, WeightedSum, concerns_some
 

@@ -9,13 +9,12 @@ from types import SimpleNamespace
 import httpx2 as httpx
 import pytest
 
-import scoregate as module
+from scoregate import Client, local
 from scoregate.cli.main import main
 from tests.support.pictures import png
 from tests.support.shards import tar_of
 from tests.unit.client.cli.served import ROWS
 
-CLIENT = module.Client
 COLOURS = ("red", "green", "blue", "white")
 Run = Callable[..., SimpleNamespace]
 Command = Callable[..., "tuple[int, str, str]"]
@@ -47,7 +46,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Comman
 
     def command(service: Callable[[httpx.Request], httpx.Response], *arguments: str) -> tuple[int, str, str]:
         transport = httpx.MockTransport(service)
-        monkeypatch.setattr(module, "Client", partial(CLIENT, transport=transport))
+        monkeypatch.setattr(local, "Client", partial(Client, transport=transport))
         done = run(*arguments)
         return done.returncode, done.stdout, done.stderr
 

@@ -3,7 +3,7 @@
 import httpx2 as httpx
 import pytest
 
-from scoregate.notices import ScoregateWarning
+from scoregate.results import ScoregateWarning
 from scoregate.trainers.flow_grpo import NOT_APPLICABLE, factory
 from scoregate.trainers.reward import NoScore, Reward
 from scoregate.trainers.trl import reward_function

@@ -17,9 +17,9 @@ from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.answers import lower_is_better, understood
+from scoregate.client import Portal
 from scoregate.errors import NoTextError, ScoregateError, UnknownMetricError, reason_of
 from scoregate.items import Item
-from scoregate.portal import Portal
 from scoregate.results import Result
 from scoregate.trainers.figures import PREFIX, log
 from scoregate.trainers.outcomes import Outcome, Scored
