@@ -88,26 +88,25 @@ def check_regular(path: str | os.PathLike[str]) -> None:
         raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
 
 
-def opened(path: Path) -> BinaryIO:
+def opened(path: Path, *, text: bool = False) -> BinaryIO:
     """
     Return the bytes of a file, unpacked if they are gzip's.
 
     Raises:
-        BadInput: it is a pointer of Git LFS in place of the file.
+        BadInput: it is a pointer of Git LFS in place of the file; or a *text* in UTF-16.
         OSError: it cannot be read; also for a device or a pipe.
     """
     check_regular(path)
     with path.open("rb") as file:
         start = file.read(len(LFS))
-    if is_pointer(start):
+    if start.startswith(LFS):  # the text that Git keeps in place of the file
         raise BadInput(f"{path}: {POINTER}")
     packed = path.suffix.lower() == GZIP or start.startswith(PACKED)
-    return cast(BinaryIO, gzip.open(path)) if packed else path.open("rb")
-
-
-def is_pointer(start: bytes) -> bool:
-    """Return True for the text that Git keeps in place of a file of Git LFS."""
-    return start.startswith(LFS)
+    content = gzip.open(path) if packed else path.open("rb")  # noqa: SIM115, the caller closes it
+    if text and content.peek(2)[:2] in UTF_16:
+        content.close()
+        raise BadInput(f"{path}: is UTF-16: save it as UTF-8")
+    return cast(BinaryIO, content)
 
 
 def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
@@ -118,17 +117,8 @@ def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
         yield line
 
 
-def text_of(path: Path) -> BinaryIO:
-    """Return the bytes of a file of text, as `opened`.  Raises `BadInput` for UTF-16."""
-    file = io.BufferedReader(cast(io.RawIOBase, opened(path)))
-    if file.peek(2)[:2] in UTF_16:
-        file.close()
-        raise BadInput(f"{path}: is UTF-16: save it as UTF-8")
-    return file
-
-
 def json_lines(path: Path) -> Iterator[Record]:
-    with text_of(path) as file:
+    with opened(path, text=True) as file:
         for number, line in enumerate(lines_of(path, file), 1):
             if line.strip():
                 yield json_record(number, line)
@@ -146,10 +136,12 @@ def json_record(number: int, line: bytes) -> Record:
 
 def separated(path: Path) -> Iterator[Record]:
     csv.field_size_limit(MAX_LINE)
-    with io.TextIOWrapper(text_of(path), "utf-8-sig", errors="surrogateescape", newline="") as file:
+    with io.TextIOWrapper(opened(path, text=True), "utf-8-sig", errors="surrogateescape", newline="") as file:
         lines = lines_of(path, file)
         first = next(lines, "")
-        reader = csv.DictReader(chain([first], lines), delimiter=separator_of(path, first))
+        names = QUOTED.sub("", first)
+        separator = "\t" if kind(path) == ".tsv" else max(SEPARATORS, key=names.count)
+        reader = csv.DictReader(chain([first], lines), delimiter=separator)
         try:
             heads = reader.fieldnames or ()
         except csv.Error as exc:
@@ -170,14 +162,6 @@ def separated(path: Path) -> Iterator[Record]:
                     yield Record(number, fault="has more cells than the first line names")
                     continue
                 yield Record(number, {name: value for name, value in values.items() if value is not None})
-
-
-def separator_of(path: Path, heads: str) -> str:
-    """Return what separates cells: a tab in TSV, else the most frequent one between the names of columns."""
-    if kind(path) == ".tsv":
-        return "\t"
-    names = QUOTED.sub("", heads)
-    return max(SEPARATORS, key=names.count)
 
 
 def parquet(path: Path) -> Iterator[Record]:

@@ -9,6 +9,7 @@ import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
@@ -91,6 +92,7 @@ def in_column(help: str, *flags: str, default: Any = MISSING, several: bool = Fa
     return setting(named, *flags, default=default, metavar="COLUMN", several=several)
 
 
+@cache
 def shown_fields(kind: type) -> list[tuple["Field[Any]", Shown]]:
     """Return the fields of a settings class that are options of the command line, in their order."""
     every = [(each, each.metadata["shown"]) for each in fields(kind) if "shown" in each.metadata]

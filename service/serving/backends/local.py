@@ -68,7 +68,7 @@ class LocalBackend(Backend):
         mover: FairThreads,
     ) -> None:
         self.name, self.info = hosted.name, hosted.model.info
-        self.queues, self.clock, self._resident = [(pool.scheduler, hosted)], pool.clock, hosted
+        self.queues, self.clock, self._hosted = [(pool.scheduler, hosted)], pool.clock, hosted
         self._pool, self._table, self._cpu, self._mover = pool, table, cpu, mover
         self._devices = pool.devices_of(hosted)
         self._restore: dict[str, Callable[[], None]] = {}  # by device, of each offloaded copy
@@ -86,22 +86,22 @@ class LocalBackend(Backend):
     @property
     def device_bytes(self) -> int:
         """Memory on its devices in bytes."""
-        return bytes_of(self._resident.copies)
+        return bytes_of(self._hosted.copies)
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """Prepare on one of the lane's CPU threads; an idle device may wait for the calls meanwhile."""
-        with self._pool.expecting(self._resident, lane, len(calls)):
-            return await self._cpu[lane].run(prepare_all, self._resident.model.prepare, self.name, calls)
+        with self._pool.expecting(self._hosted, lane, len(calls)):
+            return await self._cpu[lane].run(prepare_all, self._hosted.model.prepare, self.name, calls)
 
     def start(self, job: Job) -> None:
         """Queue the job."""
-        self._pool.submit(self._resident, job)
+        self._pool.submit(self._hosted, job)
 
     # --- the model goes and comes -----------------------------------------------------------------
 
     async def offload(self) -> None:
         """Move the weights of all copies to the host's memory; if that fails, serve on."""
-        await self._pool.pause(self._resident)
+        await self._pool.pause(self._hosted)
         try:
             await self._offload()
         except Exception:
@@ -110,10 +110,10 @@ class LocalBackend(Backend):
 
     async def unload(self) -> None:
         """Drop the weights of all copies; if that fails, load them again and serve on."""
-        await self._pool.pause(self._resident)
+        await self._pool.pause(self._hosted)
         self._restore.clear()
         try:
-            for copy in tuple(self._resident.copies.values()):
+            for copy in tuple(self._hosted.copies.values()):
                 await self._mover.run(drop, copy)
         except Exception:
             await self._serve_on(whole=False)
@@ -122,7 +122,7 @@ class LocalBackend(Backend):
     async def check(self, revision: str) -> None:
         """Download the files of *revision*, and check them and the memory for its weights."""
         table = self._table.model_copy(update={"revision": revision})
-        given_back = {device: bytes_of({device: copy}) for device, copy in self._resident.copies.items()}
+        given_back = {device: bytes_of({device: copy}) for device, copy in self._hosted.copies.items()}
         await self._on_mover(check_loadable, self.name, table, given_back)
 
     async def load(self, revision: str = "") -> None:
@@ -139,31 +139,31 @@ class LocalBackend(Backend):
             if not kept:
                 self._put(await self._load(self._table), self._table)
             for device in tuple(self._restore):
-                if device in self._resident.copies:  # it may have been taken out meanwhile
+                if device in self._hosted.copies:  # it may have been taken out meanwhile
                     await self._mover.run(self._restore[device])
                 del self._restore[device]
-            await self._pool.warm(self._resident)
+            await self._pool.warm(self._hosted)
         except Exception:
             await self._put_away(keep=kept)
             raise
-        self._pool.resume(self._resident)
+        self._pool.resume(self._hosted)
 
     async def _load_other(self, table: ModelSettings) -> None:
         """Load the model of *table* in place of this one, which is away; if it fails, put this one back."""
-        old, old_table, outcome = dict(self._resident.copies), self._table, self._resident.outcome
+        old, old_table, outcome = dict(self._hosted.copies), self._table, self._hosted.outcome
         restore, self._restore = self._restore, {}
         new: dict[str, Model] = {}
         try:
             new = await self._load(table)
             self._put(new, table)
-            self._resident.outcome = None  # of another revision
-            await self._pool.warm(self._resident)
+            self._hosted.outcome = None  # of another revision
+            await self._pool.warm(self._hosted)
         except Exception:
             await self._drop(new)
-            self._put({device: old[device] for device in self._resident.copies}, old_table)
-            self._resident.outcome, self._restore = outcome, restore
+            self._put({device: old[device] for device in self._hosted.copies}, old_table)
+            self._hosted.outcome, self._restore = outcome, restore
             raise
-        self._pool.resume(self._resident)
+        self._pool.resume(self._hosted)
 
     async def _serve_on(self, *, whole: bool) -> None:
         """Serve after a failed change, if the model was here; load it first unless it is *whole*."""
@@ -172,7 +172,7 @@ class LocalBackend(Backend):
         try:
             if not whole:
                 await self.load()
-            self._pool.resume(self._resident)
+            self._pool.resume(self._hosted)
         except Exception:  # it is away now, and an operator can load it
             log.error("model not brought back", extra={"model": self.name}, exc_info=True)
 
@@ -186,12 +186,12 @@ class LocalBackend(Backend):
             keep = False
         if not keep:
             self._restore.clear()
-            await self._drop(self._resident.copies)
+            await self._drop(self._hosted.copies)
         self.presence.change("offloaded" if keep else "unloaded")
 
     async def _offload(self) -> None:
         """Move each copy to the host's memory that is not there."""
-        for device, copy in tuple(self._resident.copies.items()):
+        for device, copy in tuple(self._hosted.copies.items()):
             if device not in self._restore:
                 self._restore[device] = await self._mover.run(offload, copy)
 
@@ -205,13 +205,13 @@ class LocalBackend(Backend):
 
     async def _load(self, table: ModelSettings) -> dict[str, Model]:
         """Return copies of the model of *table* for the devices that serve.  Raises `Invalid`, `NotReady`."""
-        serving = tuple(self._resident.copies)  # those of a lost device are not among them
+        serving = tuple(self._hosted.copies)  # those of a lost device are not among them
         if isinstance(table, DeviceSettings) and table.devices:
             table = table.model_copy(update={"devices": serving})
         loaded = await self._on_mover(load_model, self.name, table)
         assert not isinstance(loaded, RemoteModel)  # as at the start
         copies = copies_of(serving[0], loaded)
-        return {device: copies[device] for device in self._resident.copies}
+        return {device: copies[device] for device in self._hosted.copies}
 
     async def _on_mover(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call *work* on the thread that loads.  Raises `Invalid`, or `NotReady` for a temporary reason."""
@@ -228,6 +228,6 @@ class LocalBackend(Backend):
             raise Invalid(str(exc)) from exc
 
     def _put(self, copies: dict[str, Model], table: ModelSettings) -> None:
-        self._resident.copies, self._table = copies, table
-        self._resident.model = next(iter(copies.values()))
-        self.info = with_recipe(self._resident.model.info, table)
+        self._hosted.copies, self._table = copies, table
+        self._hosted.model = next(iter(copies.values()))
+        self.info = with_recipe(self._hosted.model.info, table)

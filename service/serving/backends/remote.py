@@ -71,9 +71,9 @@ class RemoteBackend(Backend):
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.name, self.info, self.clock = name, model.info, clock
-        self._resident = HostedModel(name, model, queue)
-        self._scheduler = Scheduler([self._resident], clock(), settings.max_in_flight)
-        self.queues = [(self._scheduler, self._resident)]
+        self._hosted = HostedModel(name, model, queue)
+        self._scheduler = Scheduler([self._hosted], clock(), settings.max_in_flight)
+        self.queues = [(self._scheduler, self._hosted)]
         self._missing, self._logged = "has not been checked yet", ""
         self._served, self._upstream = settings.model, upstream
         self._cpu, self._instruments = cpu, instruments
@@ -108,7 +108,7 @@ class RemoteBackend(Backend):
         self._instruments.model_ready.labels(self.name).set(0)
         await self._watcher.aclose()
         await self._trust.aclose()
-        for call in self._resident.queue.take_all(self.clock()):
+        for call in self._hosted.queue.take_all(self.clock()):
             call.answer(Draining())
         await self._sending.cancel()
         await self._joined.aclose()
@@ -193,8 +193,8 @@ class RemoteBackend(Backend):
 
     async def _known(self, call: Call) -> Any:
         """Return the outcome of one of the service's own calls.  Raises `ModelError`, `UpstreamError`."""
-        prepared = await self._cpu[INTERACTIVE].run(self._resident.model.prepare, call)
-        return await self._resident.model.answer(prepared, self._check(INTERACTIVE))
+        prepared = await self._cpu[INTERACTIVE].run(self._hosted.model.prepare, call)
+        return await self._hosted.model.answer(prepared, self._check(INTERACTIVE))
 
     def _check(self, lane: str) -> Post:
         """Return the way to the server for the service's own calls, which wait for no others."""
@@ -202,7 +202,7 @@ class RemoteBackend(Backend):
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """Prepare on one of the lane's CPU threads."""
-        model = self._resident.model
+        model = self._hosted.model
         with self.expecting(lane, len(calls)):
             return await self._cpu[lane].run(prepare_all, model.prepare, self.name, calls)
 
@@ -211,13 +211,13 @@ class RemoteBackend(Backend):
         if self._closed:
             raise Draining
         job.arrived = self.clock()
-        self._scheduler.put(self._resident, job)
+        self._scheduler.put(self._hosted, job)
         self._fill_slots()
 
     def _fill_slots(self) -> None:
         """Send waiting calls while slots are free."""
         while self._scheduler.has_slot and not self._closed:
-            batch = self._scheduler.begin(self._resident, self.clock())
+            batch = self._scheduler.begin(self._hosted, self.clock())
             if batch is None:
                 return
             [call] = batch.calls
@@ -232,7 +232,7 @@ class RemoteBackend(Backend):
         outcome = Draining() if task.cancelled() else task.result()
         self._scheduler.end(batch, ended)
         result = JobResult(outcome, call.waited_s, ended - batch.began)
-        answer(self.name, self._resident.queue, [call], [result], self._instruments)
+        answer(self.name, self._hosted.queue, [call], [result], self._instruments)
         self._fill_slots()
 
     async def _outcome(self, job: Job) -> Any:

@@ -125,7 +125,7 @@ async def nothing_left(findings: Findings, client: httpx.AsyncClient) -> None:
     """Note calls, requests and memory that are counted though nobody waits any more."""
     service = service_of(client)
     handle = service.runtime.handles["vqa"]
-    queue, presence = handle.backend._resident.queue, handle.backend.presence  # type: ignore[attr-defined]
+    queue, presence = handle.backend._hosted.queue, handle.backend.presence  # type: ignore[attr-defined]
     await findings.comes(lambda: not handle.under_way, lambda: f"{handle.under_way} calls are left")
     findings.expect(presence.state == "loaded", "the model is", presence.state)
     findings.expect(not presence._requests, "requests use the model:", presence._requests)

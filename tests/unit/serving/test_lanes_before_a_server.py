@@ -110,7 +110,7 @@ async def busy(handle, server, now, bulk):
 
 
 def depth(handle, lane):
-    return handle.backend._resident.queue.depth[lane]
+    return handle.backend._hosted.queue.depth[lane]
 
 
 async def answered(server, *tasks):

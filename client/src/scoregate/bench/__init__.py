@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class Declaration:
     help: str
     of_generators: bool
 
-    @property
+    @cached_property
     def benchmark(self) -> Benchmark[Any] | MetricBenchmark[Any]:
         """The benchmark, whose file is imported at the first use."""
         found: Benchmark[Any] | MetricBenchmark[Any]

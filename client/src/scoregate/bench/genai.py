@@ -22,7 +22,7 @@ from scoregate.bench.data import (
 )
 from scoregate.evaluation import BadInput, Scale, Table, correlation, pair_accuracy
 from scoregate.evaluation.agreement import BestOf, best_of
-from scoregate.evaluation.outcome import OnScale, scale_of, values
+from scoregate.evaluation.outcome import OnScale, values
 from scoregate.evaluation.tables import text
 from scoregate.records import Record, json_cell, kind
 from scoregate.settings import setting
@@ -46,7 +46,7 @@ class GenAiSettings(OnScale, JoinSettings):
 
 def tables(settings: GenAiSettings) -> dict[str, Any]:
     """Return the agreement of metrics, generators by skill, and the rating of the best of N."""
-    table, facts = pictures(rated(settings.data), scale_of(settings.scale))
+    table, facts = pictures(rated(settings.data), settings.scale)
     table = without_zeros(table)
     for path in settings.scores:
         table = joined(table, without_zeros(rows_of(path)), KEYS, by_order=settings.by_order)

@@ -23,7 +23,7 @@ from scoregate.bench.data import (
 from scoregate.bench.genai import agreement
 from scoregate.evaluation import BadInput, Scale, Table
 from scoregate.evaluation.arrays import Floats
-from scoregate.evaluation.outcome import OnScale, scale_of
+from scoregate.evaluation.outcome import OnScale
 from scoregate.records import Record
 from scoregate.settings import setting
 
@@ -56,12 +56,12 @@ def tables(settings: Tifa160Settings) -> dict[str, Any]:
     table = table_of(settings, {"image_path": "image_path"}, {"image_path": "image"})
     once(table)
     if settings.likert:
-        table, outside = with_likert(table, settings.likert, scale_of(settings.scale))
+        table, outside = with_likert(table, settings.likert, settings.scale)
         human = table.numbers("human_avg")
     elif not table.has("human_avg"):
         raise BadInput(f"{table.path}: no column human_avg; name a file of ratings by --likert")
     else:
-        human, outside = on_scale(table.numbers("human_avg"), scale_of(settings.scale))
+        human, outside = on_scale(table.numbers("human_avg"), settings.scale)
 
     def figures(metric: str) -> dict[str, Any]:
         row = agreement(*table.complete(worth(settings, table, metric), human))

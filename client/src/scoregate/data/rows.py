@@ -16,7 +16,7 @@ from unicodedata import normalize
 from scoregate.errors import BadImageError, reason_of
 from scoregate.images import is_url, of_pillow
 from scoregate.items import Item
-from scoregate.records import POINTER, is_pointer, json_cell, json_or_text
+from scoregate.records import LFS, POINTER, json_cell, json_or_text
 
 STARTS = {
     b"\xff\xd8\xff": "jpeg",
@@ -78,7 +78,7 @@ def readable(picture: bytes) -> bytes:
         ValueError: the package `pillow-heif` is not installed, or cannot read the picture; or it is a pointer
             in place of the picture.
     """
-    if is_pointer(picture):
+    if picture.startswith(LFS):
         raise ValueError(POINTER)
     if kind_of(picture) != "heic":
         return picture

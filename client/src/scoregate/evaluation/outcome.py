@@ -9,7 +9,8 @@ from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.bootstrap import Drawn, Sample, differences, drawn, interval
 from scoregate.evaluation.tables import Table, text
 from scoregate.records import BadInput, json_cell
-from scoregate.settings import count, in_column, scale, setting
+from scoregate.settings import count, in_column, setting
+from scoregate.settings import scale as ends_of_scale
 
 Cells = Sequence[str | None]
 
@@ -100,11 +101,16 @@ class OfMetrics(FigureSettings):
         return ", ".join(self.metrics) if role == "metric" else super().columns(role)
 
 
+def scale(text: str) -> Scale:
+    """Return the scale that *text* names, such as 1:5."""
+    return Scale(*ends_of_scale(text))
+
+
 @dataclass(frozen=True, kw_only=True)
 class OnScale:
     """Settings of ratings that have a scale."""
 
-    scale: tuple[float, float] | None = setting(
+    scale: Scale | None = setting(
         "ratings outside are counted and left out", default=None, metavar="A:B", parse=scale
     )
 
@@ -131,11 +137,6 @@ class Bootstrap(Drawings):
         "draw its values, each with all of its rows (default prompt, item or text_id, where one is shared)",
         default=None,
     )
-
-
-def scale_of(ends: tuple[float, float] | None) -> Scale | None:
-    """Return the scale with these *ends*."""
-    return Scale(*ends) if ends else None
 
 
 def label(column: str) -> str:

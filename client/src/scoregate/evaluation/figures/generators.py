@@ -27,7 +27,6 @@ from scoregate.evaluation.outcome import (
     interval_of,
     label,
     outcome,
-    scale_of,
 )
 from scoregate.evaluation.raters import levels
 from scoregate.evaluation.sxs import (
@@ -79,7 +78,7 @@ def of_ordering(settings: OrderingSettings, table: Table) -> FigureOutcome:
         value,
         model,
         item,
-        scale=scale_of(settings.scale),
+        scale=settings.scale,
         alpha=settings.alpha,
         zero_method=settings.zero_method,
         better=settings.better,

@@ -15,7 +15,6 @@ from scoregate.evaluation.outcome import (
     cluster_of,
     label,
     outcome,
-    scale_of,
 )
 from scoregate.evaluation.raters import LEVELS, alpha, convergence
 from scoregate.evaluation.tables import Table
@@ -63,7 +62,7 @@ def of_alpha(settings: AlphaSettings, table: Table) -> FigureOutcome:
         unit,
         rater,
         rating,
-        scale=scale_of(settings.scale),
+        scale=settings.scale,
         bootstrap=settings.bootstrap,
         seed=settings.seed,
         cluster=together,
@@ -105,7 +104,7 @@ def of_convergence(settings: ConvergenceSettings, table: Table) -> FigureOutcome
         rating,
         model=model[0] if model else None,
         level=settings.level,
-        scale=scale_of(settings.scale),
+        scale=settings.scale,
         samples=settings.samples,
         seed=settings.seed,
     )
@@ -146,7 +145,7 @@ def of_reliable(settings: ReliableSettings, table: Table) -> FigureOutcome:
         prompt,
         model,
         rating,
-        scale=scale_of(settings.scale),
+        scale=settings.scale,
         threshold=settings.threshold,
         **dict(zip(optional, more, strict=True)),
     )
