@@ -6,7 +6,7 @@ from dataclasses import MISSING
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import scoregate
 from scoregate import settings
@@ -234,7 +234,7 @@ def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
 def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     """Return the settings of the arguments that `add_settings` declared; *more* are of other fields."""
     values: dict[str, Any] = {}
-    for each, _ in shown_fields(kind):
+    for each, _ in shown_fields(cast(type, kind)):
         value = getattr(arguments, each.name)
         if value is not None:
             values[each.name] = tuple(value) if isinstance(value, list) else value
