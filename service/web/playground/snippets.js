@@ -50,7 +50,7 @@ function scored({ prompt, items, metrics, options, explain, ...request }, { pict
     source.length > 0 && ["source", paths(source)[0]],
   ].filter(Boolean);
   const own = OF_AN_ITEM.filter((name) => name in request).map((name) => `${name}=${literal(request[name])}`);
-  const item = ["prompt", "picture", ...beside.map(([name]) => `${name}=${name}`), ...own].join(", ");
+  const item = ["prompt=prompt", "image=picture", ...beside.map(([name]) => `${name}=${name}`), ...own].join(", ");
   const together = Array.isArray(items?.[0].image);
   return [
     `prompt = ${literal(prompt ?? items[0].prompt)}`,
