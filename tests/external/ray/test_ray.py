@@ -21,7 +21,7 @@ def test_a_killed_replica_costs_no_answer_and_is_replaced(ray):
         kill(before[0])
         answers = [each.result() for each in asked]
 
-    assert {200} == {answer.status_code for answer in answers}
+    assert [] == [answer.text[:600] for answer in answers if answer.status_code != 200]
     assert not any(answer.json()["partial"] for answer in answers)
     until(lambda: bool(set(replicas("vqa")) - set(before)), STARTED_WITHIN_S)
 
@@ -47,7 +47,7 @@ def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profi
         cluster.deploy(ray_profile.path)
         until(lambda: asked(ray) == 1 and ray.model().startswith("fake-vqa"), STARTED_WITHIN_S)
 
-    assert {200} == {answer.status_code for answer in answers}
+    assert [] == [answer.text[:600] for answer in answers if answer.status_code != 200]
     assert not any(answer.json()["partial"] for answer in answers)
     assert running.result() > 2
 
