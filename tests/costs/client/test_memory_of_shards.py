@@ -23,13 +23,13 @@ from functools import partial
 
 import httpx2 as httpx
 
-import scoregate
 from loadtest.servers import memory_mb
+from scoregate import local
 from scoregate.cli.main import main
 from tests.unit.client.cli.served import Service, metric
 
 transport = httpx.MockTransport(Service("clip@1", metrics={"vqascore": metric()}))
-scoregate.Client = partial(scoregate.Client, transport=transport)
+local.Client = partial(local.Client, transport=transport)
 status = main(["batch", sys.argv[1], "-o", sys.argv[2], "-m", "vqascore", "--base-url", "http://test"])
 print(status, memory_mb(os.getpid(), "VmHWM"))
 """
