@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, create_model, model_validator
 
@@ -23,6 +23,7 @@ from service.web.wire.requests import (
     WireItem,
     different,
     listed,
+    one_form,
 )
 from service.web.wire.translate import Parts, items_of
 
@@ -107,14 +108,7 @@ class DecideRequest(Clipped):
     timeout_ms: Timeout | None = None
     explain: bool = False
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        forms = [self.items, self.image, self.images]
-        if sum(form is not None for form in forms) != 1 or (self.prompt and self.items is not None):
-            raise ValueError("give either items, or image or images with prompt")
-        if self.image is None and any(each is not None for each in (self.id, self.references, self.source)):
-            raise ValueError("id, references and source belong to an item, or to an image alone")
-        return self
+    _one_form = model_validator(mode="after")(one_form)
 
     @property
     def named(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ clients can read; rules between fields are descriptions there, and are checked h
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -186,6 +186,16 @@ class WireItem(Clipped):
 OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # other fields are the request's own
 
 
+def one_form(body: Any) -> Any:
+    """Return a body of items, or of an image or images; raise `ValueError` for several of these or none."""
+    forms = [body.items, body.image, body.images]
+    if sum(form is not None for form in forms) != 1 or (body.prompt and body.items is not None):
+        raise ValueError("give either items, or image or images with prompt")
+    if body.image is None and any(each is not None for each in (body.id, body.references, body.source)):
+        raise ValueError("id, references and source belong to an item, or to an image alone")
+    return body
+
+
 class ScoreRequest(Clipped):
     """
     Body of `POST /score`: `items`, or an `image` or many `images`, with one `prompt`.
@@ -208,14 +218,7 @@ class ScoreRequest(Clipped):
     timeout_ms: Timeout | None = None
     explain: bool = False
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        forms = [self.items, self.image, self.images]
-        if sum(form is not None for form in forms) != 1 or (self.prompt and self.items is not None):
-            raise ValueError("give either items, or image or images with prompt")
-        if self.image is None and any(each is not None for each in (self.id, self.references, self.source)):
-            raise ValueError("id, references and source belong to an item, or to an image alone")
-        return self
+    _one_form = model_validator(mode="after")(one_form)
 
     def all_items(self) -> Mapping[str, WireItem]:
         """Return the items of any form, by their JSON pointer."""
