@@ -24,7 +24,8 @@ def use(client: scoregate.Client) -> None:
     client.score(np.zeros((2, 2, 3), np.uint8), "x")
     client.score(image, "x")
     client.score([image, image], "x")
-    client.score_items([*pairs, scoregate.Item("x", b"BM", references=["a.png"], source=Path("b.png"))])
+    item = scoregate.Item(prompt="x", image=b"BM", references=["a.png"], source=Path("b.png"))
+    client.score_items([*pairs, item])
     list(client.score_many(iter(pairs)))
     client.rank("x", ["a.png"])
 """
@@ -39,7 +40,7 @@ def use(client: scoregate.Client) -> None:
     client.score_items([(5, "x")])
     list(client.score_many([(5, "x")]))
     client.rank("x", [5])
-    scoregate.Item("x", 5)
+    scoregate.Item(prompt="x", image=5)
 """
 
 

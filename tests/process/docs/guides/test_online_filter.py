@@ -26,7 +26,7 @@ def caller(fake_service):
 
 def test_the_commands_of_the_page_are_valid():
     """The arguments that choose a threshold."""
-    [(_, commands)] = fences(f"guides/{PAGE}", "sh")
+    (_, commands), _ = fences(f"guides/{PAGE}", "sh")
 
     assert ["batch", "calibrate"] == [
         parser().parse_args(shlex.split(line)[1:]).command for line in commands.splitlines()
