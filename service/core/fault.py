@@ -51,7 +51,7 @@ class ScoregateError(Exception):
     ) -> None:
         self.detail = detail or type(self).detail
         self.faults = tuple(faults)
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = retry_after_s or None  # 0: to wait does not help
         super().__init__(self.detail)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from service.core.errors import Overloaded
+from service.core.retry_after import Shortage, expected_wait_s
 
 MAX_REQUESTS = 1024  # verl-omni sends up to 800 in parallel
 MAX_ITEMS = 16 * 1024
@@ -119,7 +120,10 @@ class WaitingRoom:
             or self._requests >= MAX_REQUESTS
             or self.items + items > MAX_ITEMS
         ):
-            raise Overloaded("too many requests wait for their scores already", retry_after_s=5.0)
+            raise Overloaded(
+                "too many requests wait for their scores already",
+                retry_after_s=expected_wait_s(Shortage.PLACES),
+            )
         self._count(size, 1, items)
 
     def _count(self, size: int, requests: int, items: int) -> None:

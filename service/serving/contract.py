@@ -19,7 +19,6 @@ from service.serving.job import Job
 
 State = Literal["loaded", "offloaded", "unloaded", "leaving", "loading"]
 LOADED: State = "loaded"
-RETRY_S = 10.0  # after a load for which memory or the hub was missing
 
 
 class Presence:

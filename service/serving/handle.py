@@ -25,6 +25,7 @@ from service.core.errors import (
     TooLarge,
 )
 from service.core.lanes import BULK, INTERACTIVE
+from service.core.retry_after import QueuedWork, expected_wait_s
 from service.observability.tracing import Span
 from service.serving.admission import Demand, Place
 from service.serving.backends.base import decoding_s, images_in_use
@@ -105,14 +106,14 @@ class Handle:
             missing = backend.missing
             detail = f"{self.name}: {missing}" if missing else f"the {lane} lane of {self.name} is full"
             raise (LaneFull if lane == INTERACTIVE else Overloaded)(
-                detail, retry_after_s=forecast.drain_s or None
+                detail, retry_after_s=expected_wait_s(QueuedWork(forecast.drain_s))
             )
         done_s = (forecast.wait_s + forecast.run_s) * CAUTION
         left_s = context.deadline - asyncio.get_running_loop().time()
         late = lane == INTERACTIVE and done_s > left_s
         if late and (forecast.wait_s or backend.estimate(demand).batches > 1):
             detail = f"{self.name} would need {done_s:.1f} s, and {max(0.0, left_s):.1f} s are left"
-            raise LaneFull(detail, retry_after_s=forecast.drain_s or None)
+            raise LaneFull(detail, retry_after_s=expected_wait_s(QueuedWork(forecast.drain_s)))
 
     async def wait_for_room(self, context: Context, demand: Demand, place: Place) -> None:
         """

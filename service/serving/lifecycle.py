@@ -8,10 +8,11 @@ from typing import Literal
 from models.core.messages import in_short
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import Conflict, Invalid, ModelFault, NotFound, NotReady, ScoregateError
+from service.core.retry_after import Shortage, expected_wait_s
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
 from service.serving.batcher.device import is_out_of_memory
-from service.serving.contract import LOADED, RETRY_S, State
+from service.serving.contract import LOADED, State
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
 
@@ -83,7 +84,9 @@ class Lifecycle:
                 raise
             detail = str(exc) if isinstance(exc, NotYet) else f"models.{handle.name}: {in_short(exc)}"
             if isinstance(exc, NotYet) or is_out_of_memory(exc):
-                raise NotReady(f"too little free memory: {detail}", retry_after_s=RETRY_S) from exc
+                raise NotReady(
+                    f"too little free memory: {detail}", retry_after_s=expected_wait_s(Shortage.MODEL)
+                ) from exc
             log.error("model not changed", extra={"model": handle.name}, exc_info=exc)
             raise ModelFault(detail) from exc
         finally:

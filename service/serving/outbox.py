@@ -13,6 +13,7 @@ from typing import Any
 from service.core.concurrency.budget import ByteBudget, Share
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import NotFound, Overloaded, ScoregateError
+from service.core.retry_after import Shortage, expected_wait_s
 
 log = logging.getLogger("scoregate.outbox")
 
@@ -21,7 +22,6 @@ Parts = Mapping[str, Any]  # plain values, by name
 KEEP_S = 900.0
 MAX_SIZE = 16 * 2**20  # of finished results, for each caller
 MAX_RUNNING = 256  # for each caller; cosmos-rl has one for each batch of a rank
-AGAIN_S = 5.0
 
 
 @dataclass(eq=False, slots=True)
@@ -72,7 +72,10 @@ class Outbox:
         for late in [name for name, entry in own.items() if entry.until <= now]:
             del own[late]
         if sum(entry.until == inf for entry in own.values()) >= MAX_RUNNING:
-            raise Overloaded(f"{MAX_RUNNING} requests of this key run already", retry_after_s=AGAIN_S)
+            raise Overloaded(
+                f"{MAX_RUNNING} requests of this key run already",
+                retry_after_s=expected_wait_s(Shortage.PLACES),
+            )
         share = Share(self._memory)
         share.grow(size)
         identity, entry = str(uuid.uuid4()), OutboxEntry()

@@ -20,6 +20,7 @@ from service.core.concurrency.sharing import SingleFlight
 from service.core.errors import Forbidden, LargerThanQuota, QuotaExceeded
 from service.core.fields import WHOLE, Strict
 from service.core.lanes import LANES
+from service.core.retry_after import UsedQuota, expected_wait_s
 from service.core.settings import SettingsError
 
 log = logging.getLogger("scoregate.keys")
@@ -251,7 +252,7 @@ class Quotas:
         left, since = self._left.get(key.name, (float(key.quota), now))
         left = min(key.quota, left + (now - since) * per_s)
         if pairs > left + ROUNDING:
-            wait_s = (pairs - left) / per_s
+            wait_s = expected_wait_s(UsedQuota(pairs - left, per_s))
             allowed = f"the key {key.name} may have {key.quota} pairs of an item and a metric a minute"
             raise QuotaExceeded(f"{allowed}; it may have {pairs} in {wait_s:.1f} s", retry_after_s=wait_s)
         self._left[key.name] = left - pairs, now

@@ -1,7 +1,5 @@
 """Errors to HTTP responses: `application/problem+json` (RFC 9457), or a dialect's own format."""
 
-import math
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -12,6 +10,7 @@ from starlette.responses import Response
 
 from service.core.errors import Fault, Invalid, ScoregateError
 from service.core.fields import BRANCHES
+from service.core.retry_after import header_value
 from service.observability.instruments import Instruments
 from service.web.wire.responses import ErrorEntry, FaultEntry, Problem
 
@@ -62,19 +61,8 @@ def problem(error: ScoregateError, request_id: str) -> Response:
 def headers_of(error: ScoregateError) -> dict[str, str]:
     """Return the headers of the response to an error, in any format."""
     if error.status in (429, 503):
-        return retry_after(error)
+        return {"Retry-After": header_value(error)}
     return {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
-
-
-def retry_after(error: ScoregateError, most_s: float = math.inf) -> dict[str, str]:
-    """
-    Return the header `Retry-After`: whole seconds with jitter, so that rejected requests return apart.
-
-    Args:
-        most_s: before the jitter.  An exact wait has none.
-    """
-    wait_s = min(max(1.0, error.retry_after_s or 0.0), most_s)
-    return {"Retry-After": str(math.ceil(wait_s * (1.0 if error.exact_wait else random.uniform(1.0, 1.25))))}
 
 
 def fault_entry(fault: Fault) -> FaultEntry:

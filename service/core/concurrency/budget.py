@@ -11,13 +11,13 @@ from math import inf
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from service.core.errors import MemoryFull
+from service.core.retry_after import Shortage, expected_wait_s
 
 T = TypeVar("T")
 
 # Of a `ByteBudget`.
 SMALL_BYTES = 2**20  # requests up to this size still fit after larger ones have used their part
 LARGE_PART = 7 / 8  # for all larger requests together
-RETRY_S = 2.0
 
 
 class Caller(NamedTuple):
@@ -287,7 +287,7 @@ class Share:
         if size and budget.held + size > most:  # no bytes more always fit: a body ends with an empty message
             raise MemoryFull(
                 f"requests hold as many bytes as they may together ({budget.total >> 20} MiB)",
-                retry_after_s=RETRY_S,
+                retry_after_s=expected_wait_s(Shortage.BYTES),
             )
         self.size += size
         budget.held += size

@@ -11,10 +11,11 @@ from models.core.copies import copies_of
 from models.core.settings import DeviceSettings, ModelSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Invalid, NotReady, ScoregateError
+from service.core.retry_after import Shortage, expected_wait_s
 from service.serving.backends.base import prepare_all
 from service.serving.batcher.device import loaded_torch
 from service.serving.batcher.pool import LocalModel, Pool
-from service.serving.contract import RETRY_S, Backend
+from service.serving.contract import Backend
 from service.serving.job import Job
 from service.serving.loading import check_loadable, load_model, with_recipe
 
@@ -223,7 +224,7 @@ class LocalBackend(Backend):
                 raise
             raise NotReady(f"models.{self.name}: not loaded within {LOAD_S:g} s") from exc
         except CheckpointAway as exc:
-            raise NotReady(str(exc), retry_after_s=RETRY_S) from exc
+            raise NotReady(str(exc), retry_after_s=expected_wait_s(Shortage.MODEL)) from exc
         except CheckpointError as exc:
             raise Invalid(str(exc)) from exc
 

@@ -26,6 +26,7 @@ from service.core.errors import (
     bare,
 )
 from service.core.lanes import BULK
+from service.core.retry_after import header_value
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions, Score
@@ -37,7 +38,7 @@ from service.scoring.report import MetricResult, most_telling
 from service.serving.admission import Place, WaitingRoom
 from service.serving.context import Context, free
 from service.web.endpoints import context_of, header_timeout
-from service.web.problems import headers_of, retry_after
+from service.web.problems import headers_of
 from service.wiring.bootstrap import Service
 
 log = logging.getLogger("scoregate.dialects")
@@ -310,7 +311,7 @@ def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
     """
     if not is_temporary(error):
         return error.status, headers_of(error)
-    return UNAVAILABLE, retry_after(error, MOST_WAIT_S)
+    return UNAVAILABLE, {"Retry-After": header_value(error, MOST_WAIT_S)}
 
 
 def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, MetricResult]]]) -> None:
