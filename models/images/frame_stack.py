@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import PIL.Image
 
@@ -14,18 +14,6 @@ from models.images.formats.decode import decode_film
 from models.images.formats.pillow import turned
 from models.images.formats.registry import read_film
 from models.images.image import Image, lazily, lossless
-
-T = TypeVar("T")
-
-
-def sampled(frames: Sequence[T], count: int) -> list[T]:
-    """
-    Return the middle frame of each of *count* equal parts; all frames if there are no more.
-
-    For 10 frames and a count of 4 these are the frames 1, 3, 6 and 8.
-    """
-    count = min(count, len(frames))
-    return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]
 
 
 class FrameStack(Image):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from models.images.formats.mp4 import MP4
-from models.images.frame_stack import sampled
 from service.core.errors import Invalid
+from service.images.frames import sampled
 
 MAX_HEADER = 1024  # bytes; NumPy writes 118 for four dimensions
 BEFORE = 256  # bytes before the pixels that NumPy writes, the header among them

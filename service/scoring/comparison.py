@@ -13,12 +13,13 @@ from models.images.image import Image
 from service.core.concurrency.budget import one_caller
 from service.core.concurrency.tasks import side_by_side
 from service.core.errors import REFUSALS, BadImage, DeadlineExceeded, Fault, Invalid, ScoregateError
+from service.images.frames import Frame
 from service.images.loader import ImageRef
 from service.metrics.common.contract import REFERENCES, SOURCE, Item, MetricOptions, Score
 from service.observability.notes import Note
 from service.scoring.engine import Engine, infos_of, notes, raise_if_changed, repeated
 from service.scoring.pairs import FailedPair, Pair, Schedule, Winner
-from service.scoring.plan import Frame, Input, UnopenedItem, Workload, demands_of
+from service.scoring.plan import Input, UnopenedItem, Workload, demands_of
 from service.scoring.report import (
     ItemReport,
     MetricResult,

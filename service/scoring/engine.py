@@ -36,13 +36,14 @@ from service.core.errors import (
     ScoregateError,
     bare,
 )
+from service.images.frames import Frame
 from service.images.loader import ImageLoader, ImageRef
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
-from service.scoring.plan import Frame, Input, Plan, UnopenedItem, Workload
+from service.scoring.plan import Input, Plan, UnopenedItem, Workload
 from service.scoring.report import ItemReport, MetricResult, Report, demo_notes, folded, unknown_words
 from service.serving.backends.base import not_decoded
 from service.serving.context import Context, free

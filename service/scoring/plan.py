@@ -5,66 +5,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil
-from typing import NamedTuple
 
-from models.images.frame_stack import sampled
 from service.core.errors import (
     BadImage,
     Fault,
-    ImageTooLarge,
     Invalid,
     ModelChanged,
-    NoFrames,
     ScoregateError,
 )
 from service.core.fields import Orient
+from service.images.frames import ENTIRE, Frame, TimeSpan, scored_frames
+from service.images.limits import again
 from service.images.loader import ONE_FRAME, ImageRef
-from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions, Score
+from service.metrics.common.contract import REFERENCES, SOURCE, Metric, MetricOptions, Score
 from service.scoring.catalog import MetricCatalog
 from service.serving.admission import Demand, Place, Reservation
 from service.serving.context import Context
 from service.serving.handle import Handle
 
-VIDEO_FRAMES = 16  # of a video, if the request sets neither a rate nor a number
-ROUNDING_S = 1e-9  # of a frame's time
 BATCHES = 3  # of the slowest model: one runs, one waits, and one is being prepared
 LEAST = 2  # frames, so that one is decoded while the model works on the other
 COMPUTED = 32  # frames, if no model is used
-
-
-@dataclass(frozen=True, slots=True)
-class TimeSpan:
-    """
-    A part of a video, in seconds from its first frame.
-
-    Attributes:
-        start, end: the first moment, and the one after the last; None for those of the file.
-        fps: frames that are taken from each second; None for all frames.
-    """
-
-    start: float | None = None
-    end: float | None = None
-    fps: float | None = None
-
-    def frames(self, times: Sequence[float]) -> list[int]:
-        """
-        Return the numbers of the frames that are taken, in order and each once; none after the file's end.
-
-        With a rate these are the frames on screen at `start`, `start + 1 / fps`, and so on.
-
-        Args:
-            times: when each frame appears, and when the last one ends.
-        """
-        start, end = self.start or 0.0, times[-1] if self.end is None else min(self.end, times[-1])
-        shown = [n for n in range(len(times) - 1) if times[n + 1] > start and times[n] < end]
-        if self.fps is None or not shown:
-            return shown
-        steps = [max(0, ceil((time - start - ROUNDING_S) * self.fps)) for time in times]
-        last = ceil((end - start - ROUNDING_S) * self.fps)
-        return [n for n in shown if steps[n] < min(steps[n + 1], last)]
-
-
-WHOLE = TimeSpan()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +54,10 @@ class UnopenedItem:
     place: str = ""
     references: Sequence[ImageRef] = ()
     source: ImageRef | None = None
-    clip: TimeSpan = WHOLE
+    clip: TimeSpan = ENTIRE
     orient: Orient | None = None
     metrics: Sequence[str] = ()
     required: Sequence[str] = ()
-
-
-class Frame(NamedTuple):
-    """A frame of an item: the index of its file, and its number in that if the file counts as its frames."""
-
-    file: int
-    number: int | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -228,29 +182,14 @@ class Plan:
         # An animation counts as its frames if the request sets how they are taken or folded, or the metric
         # takes them together; a video always.
         whole, chosen = options.together, options.model_fields_set
-        every = whole or item.clip != WHOLE or not chosen.isdisjoint(MetricOptions.model_fields)
-        frames, given, lasts = list[Frame](), 0, 0.0
-        for file, image in enumerate(item.frames):
-            if every or image.video:
-                self.films[image] = None
-            if (every or image.video) and (film := image.film):
-                given += len(film.times) - 1
-                lasts = max(lasts, film.times[-1])
-                numbers = [0] if film.times is ONE_FRAME else item.clip.frames(film.times)
-                frames += [Frame(file, number) for number in numbers]
-            else:
-                given += 1
-                frames.append(Frame(file))
-        samples = options.samples
-        if samples is None and item.clip.fps is None and any(image.video for image in item.frames):
-            samples = VIDEO_FRAMES
-        if not frames:
-            return NoFrames(f"no frame is between start and end; it lasts {lasts:g} s")
-        if samples is None and len(frames) > MAX_FRAMES:
-            sample = f"options.{name}.samples scores some of them"
-            return ImageTooLarge(f"{len(frames)} frames; at most {MAX_FRAMES}; {sample}")
-        if samples is not None:
-            frames = sampled(frames, samples)
+        every = whole or item.clip != ENTIRE or not chosen.isdisjoint(MetricOptions.model_fields)
+        self.films |= dict.fromkeys(image for image in item.frames if every or image.video)
+        try:
+            frames, given = scored_frames(
+                item.frames, item.clip, options.samples, every, f"options.{name}.samples"
+            )
+        except BadImage as error:
+            return again(error)
         references = item.references if REFERENCES in uses else ()
         source = item.source if SOURCE in uses else None
         inputs = []

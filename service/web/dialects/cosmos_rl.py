@@ -15,7 +15,7 @@ from service.core.concurrency.cpu_threads import on_thread
 from service.core.errors import Invalid, Malformed, NotFound, ScoregateError
 from service.core.fields import Name, few
 from service.images.arrays import frames_of
-from service.scoring.plan import VIDEO_FRAMES
+from service.images.frames import VIDEO_FRAMES
 from service.serving.context import Context
 from service.serving.outbox import Parts
 from service.web.dialects.registry import Dialect

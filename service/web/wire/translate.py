@@ -6,13 +6,14 @@ from itertools import chain
 
 from service.core.errors import Fault, Invalid, UnknownMetric
 from service.core.fields import Orient
+from service.images.frames import TimeSpan
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.scoring.comparison import ComparedGroup
 from service.scoring.engine import Engine
 from service.scoring.pairs import Schedule
-from service.scoring.plan import TimeSpan, UnopenedItem
+from service.scoring.plan import UnopenedItem
 from service.scoring.ranking import Cascade, Rule
 from service.web.problems import MAX_FAULTS
 from service.web.wire.comparison import CompareRequest, WireSchedule

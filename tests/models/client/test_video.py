@@ -8,13 +8,12 @@ import pytest
 import torch
 
 from models.images.formats.decode import decode
-from models.images.frame_stack import sampled
 from scoregate import Item, sample_frames
 from scoregate.errors import BadImageError
 from scoregate.images import MAX_FRAMES, TAKEN
 from scoregate.items import Files
+from service.images.frames import VIDEO_FRAMES, sampled
 from service.metrics.common.contract import MAX_FILES
-from service.scoring.plan import VIDEO_FRAMES
 
 PIXELS = np.random.default_rng(0).integers(0, 255, (5, 6, 7, 3), np.uint8)  # of five frames
 FLOATS = PIXELS.astype(np.float32) / 255

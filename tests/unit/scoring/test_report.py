@@ -14,10 +14,11 @@ from service.core.errors import (
     QuestionLLMFailed,
     UpstreamFailed,
 )
+from service.images.frames import Frame
 from service.metrics.common.contract import Score
 from service.observability.instruments import Instruments
 from service.observability.notes import Code, Note
-from service.scoring.plan import Frame, Input, UnopenedItem
+from service.scoring.plan import Input, UnopenedItem
 from service.scoring.report import ItemReport, Report, mean, most_telling, unknown_words
 
 SCORE = Score(0.5, {})
