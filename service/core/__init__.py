@@ -1,1 +1,1 @@
-"""What all layers use: errors, lanes, fields, expressions, text files."""
+"""What all layers use: errors, `Retry-After`, lanes, fields, expressions, text files."""
