@@ -9,7 +9,7 @@ import socket
 import time
 from typing import Any
 
-from service.images import network
+from service.images import fetcher
 from service.process.command import main
 
 SLOW_S = 9
@@ -32,5 +32,5 @@ def anything(address: str) -> bool:
 if __name__ == "__main__":
     real: Any = socket.getaddrinfo
     setattr(socket, "getaddrinfo", lookup)  # noqa: B010 (its type is the real one's)
-    network.PublicNetwork.__init__.__defaults__ = (network.resolve, anything)
+    fetcher.PublicNetwork.__init__.__defaults__ = (fetcher.resolve, anything)
     main()

@@ -12,7 +12,7 @@ from demo.process import HOST, SERVICE, free_port
 from loadtest.attacks.target import target
 from loadtest.report import Report
 from models.core.outcomes import CallResult, Likelihood
-from service.images.network import is_public
+from service.images.fetcher import is_public
 
 ONE_REPLICA = """
 [models.vqa]

@@ -5,7 +5,7 @@ import random
 from enum import Enum
 from typing import NamedTuple
 
-from service.core.fault import ScoregateError
+from service.core.errors import ScoregateError
 
 LEAST_S = 1.0  # in the header, also if no wait was predicted
 MAX_JITTER = 1.25  # of the wait in the header, so that rejected requests return apart

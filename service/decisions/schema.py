@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from service.core.settings.decisions import Prompts
+from service.core.settings.sections import Prompts
 from service.scoring.decide import DecisionRecord
 
 VERSION = 1  # of the tables, as `PRAGMA user_version`

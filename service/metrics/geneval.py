@@ -13,16 +13,38 @@ from service.core.errors import NoMasks, NoTask
 from service.core.fields import WHOLE, Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Detector, ModelCalls
-from service.metrics.objects.checks import Verdict, coloured, verdict
-from service.metrics.objects.classes import CLASSES, check_known, names_of
-from service.metrics.objects.colours import colours_of
-from service.metrics.objects.cutout import BACKGROUND, ORIGINAL, Cutout
-from service.metrics.objects.detections import RELEASED, DetectedObject, Limits, by_class
-from service.metrics.objects.positions import MARGIN, PositionRule
-from service.metrics.objects.rewards import ObjectReward, reward
-from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Task, check
-from service.metrics.objects.templates import task_of
-from service.metrics.objects.trainers import FORMAT
+from service.metrics.objects.checks import (
+    MARGIN,
+    ObjectReward,
+    PositionRule,
+    Verdict,
+    coloured,
+    reward,
+    verdict,
+)
+from service.metrics.objects.detections import (
+    BACKGROUND,
+    ORIGINAL,
+    RELEASED,
+    Cutout,
+    DetectedObject,
+    Limits,
+    by_class,
+    colours_of,
+)
+from service.metrics.objects.tasks import (
+    CLASSES,
+    MAX_CLAUSES,
+    TRAINER_FORMAT,
+    Exclude,
+    Include,
+    Tag,
+    Task,
+    check,
+    check_known,
+    names_of,
+    task_of,
+)
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
 
@@ -203,5 +225,5 @@ metric = Metric(
     range=(0, 1),
     formula="[all objects, their number, colours and position are as the prompt asks]",
     paper="Ghosh et al. 2023, arXiv 2310.11513",
-    trainers=FORMAT,
+    trainers=TRAINER_FORMAT,
 )

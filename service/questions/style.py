@@ -14,7 +14,7 @@ import orjson
 from models.core.calls import GenerateCall
 from models.families.question_llm import user_message
 from service.core.settings import SettingsError
-from service.core.settings.questions import StyleSettings
+from service.core.settings.sections import StyleSettings
 from service.questions import styles as package
 from service.questions.sets import Question
 

@@ -17,7 +17,7 @@ from service.questions.style import Style
 from service.questions.writer import QuestionWriter
 from service.scoring.engine import raise_if_changed, repeated
 from service.serving.admission import Demand
-from service.serving.backends.base import not_decoded
+from service.serving.backends.contract import not_decoded
 from service.serving.context import CacheStatus, Context
 from service.serving.handle import Handle, used
 from service.serving.runtime import Runtime

@@ -45,7 +45,7 @@ from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
 from service.scoring.plan import Input, Plan, UnopenedItem, Workload
 from service.scoring.report import ItemReport, MetricResult, Report, demo_notes, folded, unknown_words
-from service.serving.backends.base import not_decoded
+from service.serving.backends.contract import not_decoded
 from service.serving.context import Context, free
 from service.serving.handle import Handle, used
 from service.serving.runtime import Runtime

@@ -28,10 +28,9 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.core.retry_after import QueuedWork, expected_wait_s
 from service.observability.tracing import Span
 from service.serving.admission import Demand, Place
-from service.serving.backends.base import decoding_s, images_in_use
+from service.serving.backends.contract import LOADED, Backend, decoding_s, images_in_use
 from service.serving.cache import NO_CACHE, Cache
 from service.serving.context import Context
-from service.serving.contract import LOADED, Backend
 from service.serving.job import Job, JobResult
 
 log = logging.getLogger("scoregate.models")

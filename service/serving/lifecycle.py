@@ -11,8 +11,8 @@ from service.core.errors import Conflict, Invalid, ModelFault, NotFound, NotRead
 from service.core.retry_after import Shortage, expected_wait_s
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
+from service.serving.backends.contract import LOADED, State
 from service.serving.batcher.device import is_out_of_memory
-from service.serving.contract import LOADED, State
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
 

@@ -14,7 +14,7 @@ from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.core.errors import Forbidden, UnsupportedMediaType
-from service.core.settings.hosts import parse
+from service.core.settings.sections import host_and_port
 from service.observability.build import commit
 from service.web.dialects.registry import routers
 from service.web.dialects.scoring import DialectScoring
@@ -159,7 +159,7 @@ def check_origin(headers: Headers, hosts: Collection[str]) -> None:
         UnsupportedMediaType: no JSON.  A page may send other types without a preflight request.
     """
     host = headers.get("host", "")
-    if not is_loopback(name := name_of(host)) and name not in {parse(each)[0] for each in hosts}:
+    if not is_loopback(name := name_of(host)) and name not in {host_and_port(each)[0] for each in hosts}:
         raise Forbidden(f"the host {host[:80]!r} is neither loopback nor listed in server.operator_hosts")
     origins = {each.partition("://")[2] for each in headers.getlist("origin")}
     if origins - {host} or set(headers.getlist("sec-fetch-site")) - {"same-origin", "none"}:

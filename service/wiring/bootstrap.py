@@ -27,9 +27,8 @@ from service.scoring.engine import Engine
 from service.scoring.policies import served_policies
 from service.serving.batcher.device import compute_on_one_core
 from service.serving.lifecycle import Lifecycle
-from service.serving.local import LocalRuntime
 from service.serving.outbox import Outbox
-from service.serving.runtime import Runtime
+from service.serving.runtime import LocalRuntime, Runtime
 
 log = logging.getLogger("scoregate.service")
 

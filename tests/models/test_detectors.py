@@ -21,7 +21,7 @@ from models.families.detector.mask2former import Instances, Mask2Former, box_of
 from models.families.detector.owlv2 import Owlv2
 from models.families.detector.picture import MAX_SIDE, smaller
 from models.images.image import Image
-from service.metrics.objects.cutout import GREY, Cutout
+from service.metrics.objects.detections import GREY, Cutout
 from tests.support.detector_checkpoints import LABELS, mask2former, owlv2
 
 PICTURES = [

@@ -8,8 +8,7 @@ import PIL.ImageDraw
 
 from models.core.calls import DetectCall, ImageCall
 from models.core.outcomes import Detection, Detections, Embedding, packed
-from service.metrics.objects.colours import COLOURS
-from service.metrics.objects.cutout import GREY
+from service.metrics.objects.detections import COLOURS, GREY
 from tests.support.fakes import FakeClip, FakeDetector
 from tests.support.pictures import b64, item, saved
 

@@ -53,7 +53,7 @@ from models.images.frame_stack import FrameStack
 from models.images.grid import Grid
 from models.images.image import Image
 from models.images.pixels import Pixels
-from service.metrics.objects.cutout import Cutout
+from service.metrics.objects.detections import Cutout
 from tests.support import (
     artifact_checkpoints,
     blip_checkpoints,

@@ -3,11 +3,12 @@
 import os
 import re
 import ssl
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from models.core.settings import HttpAddress, Section, http_address
 from models.images.formats.contract import BYTES_PER_PIXEL
@@ -16,7 +17,29 @@ from models.images.formats.registry import FORMATS
 from service.core import redis
 from service.core.fields import Orient
 from service.core.settings import Given, SettingsError
-from service.core.settings.hosts import parse
+
+HOST = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
+PORTS = {"http": 80, "https": 443}  # by scheme; no other scheme is fetched
+
+
+def host_and_port(entry: str) -> tuple[str, int | None]:
+    """Return a listed host in lower case, and its port if one is listed.  Raises `ValueError`."""
+    found = HOST.fullmatch(entry.lower())
+    if not found or int(found[2] or 1) not in range(1, 65536):
+        raise ValueError(f"{entry!r} is no host, such as images.example.org or images.example.org:8443")
+    return found[1].strip("[]"), int(found[2]) if found[2] else None
+
+
+def is_listed(entries: Iterable[str], scheme: str, host: str, port: int | None) -> bool:
+    """
+    Return True if *entries* list the host and port; an entry without a port means the scheme's default port.
+    """
+    usual = PORTS.get(scheme)
+    return usual is not None and any(
+        (name, listed or usual) == (host.lower(), port or usual)
+        for name, listed in map(host_and_port, entries)
+    )
+
 
 OTEL_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
@@ -110,7 +133,7 @@ class Server(Section):
     @classmethod
     def _hosts(cls, hosts: list[str]) -> list[str]:
         for host in hosts:
-            if parse(host)[1] is not None:
+            if host_and_port(host)[1] is not None:
                 raise ValueError(f"{host}: a host without its port, such as gpu-1.example.org")
         return hosts
 
@@ -186,7 +209,7 @@ class Images(Section):
     @classmethod
     def _hosts(cls, entries: list[str]) -> list[str]:
         for entry in entries:
-            parse(entry)
+            host_and_port(entry)
         return entries
 
     @model_validator(mode="after")
@@ -326,3 +349,68 @@ class CacheSettings(Section):
             return Path(self.questions.removeprefix("sqlite:///")).expanduser()
         except RuntimeError as exc:
             raise SettingsError(f"cache.questions: {self.questions}: {exc}") from exc
+
+
+Files = Path | dict[str, Path]
+StyleName = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]{0,63}$")]
+
+
+class StyleSettings(Section):
+    """A question style from files; a parser with several calls needs a table of files, by the call's name."""
+
+    parser: str = Field(description="The form of the messages and of the LLM's answers.")
+    instructions: Files = Field(description="File of the text before the prompt.")
+    examples: Files | None = Field(None, description="File of in-context examples, after the instructions.")
+
+
+class QuestionSettings(Section):
+    """
+    How question sets are written.
+
+    Attributes:
+        styles: the profile's own styles, by name.
+    """
+
+    styles: dict[StyleName, StyleSettings] = Field({})
+
+
+Prompts = Literal["text", "digest", "off"]
+
+
+class DecisionSettings(Section):
+    """Where decisions are logged, and what of them."""
+
+    log: Given[str | None] = Field(
+        None, pattern="^sqlite:///.", description="A file, as `sqlite:///PATH`; without it nothing is logged."
+    )
+    prompts: Prompts = Field("text", description="What is logged of prompts: the text, a digest, or nothing.")
+    keep_days: int = Field(90, ge=1, le=36_500, description="Days until a row is deleted.")
+
+    @property
+    def path(self) -> Path | None:
+        """The SQLite file.  Raises `SettingsError` if the home directory is needed and unknown."""
+        try:
+            return Path(self.log.removeprefix("sqlite:///")).expanduser() if self.log else None
+        except RuntimeError as exc:
+            raise SettingsError(f"decisions.log: {self.log}: {exc}") from exc
+
+
+PolicyName = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]{0,63}$")]
+
+
+class PolicySettings(Section):
+    """The conditions of one policy; each is an expression over metrics."""
+
+    accept: str = Field(description="Condition of items that are accepted.")
+    review: str | None = Field(None, description="Condition of those of the others that people review.")
+    without_score: Literal["accept", "review", "reject"] = Field(
+        "reject", description="The decision where the known scores do not decide."
+    )
+    unreadable: Literal["review", "reject"] = Field(
+        "reject", description="The decision about a picture that cannot be read."
+    )
+    rank_by: str | None = Field(None, description="Formula that orders the accepted items of a group.")
+    timeout_ms: int = Field(
+        1000, ge=1, le=MAX_TIMEOUT_MS, description="Time for a decision; a request may name a shorter one."
+    )
+    options: dict[str, dict[str, Any]] = Field({}, description="Options by metric, as `/score` takes them.")

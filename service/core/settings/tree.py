@@ -15,14 +15,15 @@ from pydantic_core import PydanticCustomError
 
 from models.core.settings import ModelSettings, PlacedSettings, Section
 from models.families.registry import families
-from service.core.settings.decisions import DecisionSettings
 from service.core.settings.dialects import Dialects
-from service.core.settings.policies import PolicyName, PolicySettings
-from service.core.settings.questions import QuestionSettings
 from service.core.settings.sections import (
     CacheSettings,
+    DecisionSettings,
     Images,
     JudgeSettings,
+    PolicyName,
+    PolicySettings,
+    QuestionSettings,
     QueueSettings,
     RuntimeSettings,
     Server,

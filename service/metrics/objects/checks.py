@@ -1,16 +1,66 @@
 """
-GenEval's checks of the objects in an image (Ghosh et al. 2023, as in the released code).
+GenEval's checks of the objects in an image (Ghosh et al. 2023, as in the released code), and its rewards.
 
-The reasons have the released code's words, since people have scripts that parse them.
+The reasons have the released code's words, since people have scripts that parse them.  The rewards are those
+of the reward server of flow_grpo (yifan123/reward-server, 92ac29f); deepgen_rl's has the same.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, get_args
+from math import copysign, hypot
+from typing import Literal, NamedTuple, get_args
 
+from models.core.outcomes import Box
 from service.metrics.objects.detections import DetectedObject, Objects
-from service.metrics.objects.positions import MARGIN, PositionRule, relations
-from service.metrics.objects.tasks import Colour, Include, Task
+from service.metrics.objects.tasks import Colour, Include, Relation, Task
+
+PositionRule = Literal["released", "paper"]
+
+MARGIN = 0.1  # the default of the least distance of the centers, relative to both objects' sizes
+LEAST = 1e-3  # pixels beyond the margin; less is no offset
+DIRECTION = 0.5  # least share of the distance in one direction
+
+
+def relations(a: Box, b: Box, rule: PositionRule, margin: float = MARGIN) -> list[Relation]:
+    """
+    Return the relations of *a* to *b*: none, one or several.
+
+    The paper's rule: the centers differ in a direction by more than *margin* of both sizes together.  (Its
+    formulas for "above" and "below" differ only by a sign; both were meant to mirror left and right.)  The
+    released code divides the offset beyond the margin by the distance of the centers, and requires more than
+    a half: an object that is mostly below is not "left of" as well.
+    """
+    beyond = [beyond_margin(a, b, axis, margin) for axis in (0, 1)]
+    if rule == "released":
+        if all(abs(offset) < LEAST for offset in beyond):
+            return []
+        distance = hypot(*(middle(a, axis) - middle(b, axis) for axis in (0, 1)))
+        beyond = [offset / distance for offset in beyond]
+    least = DIRECTION if rule == "released" else 0.0
+    x, y = beyond
+    holds: dict[Relation, bool] = {
+        "left of": x < -least,
+        "right of": x > least,
+        "above": y < -least,
+        "below": y > least,
+    }
+    return [relation for relation, holding in holds.items() if holding]
+
+
+def beyond_margin(a: Box, b: Box, axis: int, margin: float) -> float:
+    """Return the offset of *a*'s center from *b*'s along an axis, less the margin; 0 within it."""
+    offset = middle(a, axis) - middle(b, axis)
+    return copysign(max(abs(offset) - margin * (length(a, axis) + length(b, axis)), 0.0), offset)
+
+
+def middle(box: Box, axis: int) -> float:
+    """Return the center of a box along an axis; 0 is x."""
+    return (box[axis] + box[axis + 2]) / 2
+
+
+def length(box: Box, axis: int) -> float:
+    """Return the size of a box along an axis."""
+    return abs(box[axis + 2] - box[axis])
 
 
 class Verdict(NamedTuple):
@@ -91,3 +141,59 @@ def coloured(task: Task, objects: Objects) -> list[DetectedObject]:
         if clause.color and len(surest(clause, objects)) >= clause.count
         for each in surest(clause, objects)
     ]
+
+
+class ObjectReward(NamedTuple):
+    """
+    The reward of an image.
+
+    Attributes:
+        strict: true if the number of objects is exact, with their colours and positions.  Excluded objects
+            are not checked.
+        value: the mean reward of all counts, colours and positions; at most 1, and below 0 for far too many
+            objects.
+    """
+
+    strict: bool
+    value: float
+
+
+def reward(task: Task, objects: Objects, rule: PositionRule, margin: float = MARGIN) -> ObjectReward:
+    """Return the reward of an image with these *objects*, whose colours are set."""
+    matched: list[Sequence[DetectedObject]] = []  # by clause; empty if it fails
+    parts: list[float] = []
+    for clause in task.include:
+        found = objects.get(clause.name, ())
+        given, holds = of_clause(clause, found, matched, rule, margin)
+        parts += given
+        matched.append(found if holds else [])
+    return ObjectReward(all(matched), sum(parts) / len(parts))
+
+
+def of_clause(
+    clause: Include,
+    found: Sequence[DetectedObject],
+    matched: Sequence[Sequence[DetectedObject]],
+    rule: PositionRule,
+    margin: float,
+) -> tuple[list[float], bool]:
+    """Return the rewards of a clause's parts, and True if it holds."""
+    parts, holds = [share(clause.count, len(found))], len(found) == clause.count
+    if not holds:
+        return [*parts, *([0.0] if clause.color or clause.position else [])], False
+    if clause.color:
+        coloured = sum(each.colour == clause.color for each in found)
+        parts.append(share(clause.count, coloured))
+        holds = coloured == clause.count
+    if clause.position and holds:
+        relation, number = clause.position
+        if not matched[number]:
+            return [*parts, 0.0], False
+        holds = all(relation in said for said in positions(found, matched[number], rule, margin))
+        parts += [1.0] if holds else [0.0, 1.0]  # the 1 is also in the original if a position is wrong
+    return parts, holds
+
+
+def share(asked: int, found: int) -> float:
+    """Return `1 - |asked - found| / asked`."""
+    return 1 - abs(asked - found) / asked

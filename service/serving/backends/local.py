@@ -12,10 +12,9 @@ from models.core.settings import DeviceSettings, ModelSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Invalid, NotReady, ScoregateError
 from service.core.retry_after import Shortage, expected_wait_s
-from service.serving.backends.base import prepare_all
+from service.serving.backends.contract import Backend, prepare_all
 from service.serving.batcher.device import loaded_torch
 from service.serving.batcher.pool import LocalModel, Pool
-from service.serving.contract import Backend
 from service.serving.job import Job
 from service.serving.loading import check_loadable, load_model, with_recipe
 

@@ -25,13 +25,12 @@ from service.core.errors import (
 )
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.observability.instruments import Instruments
-from service.serving.backends.base import prepare_all
+from service.serving.backends.contract import Backend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE, Joined, Unreachable, Upstream, explained
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.runner import answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
-from service.serving.contract import Backend
 from service.serving.job import Job, JobResult
 
 log = logging.getLogger("scoregate.remote")

@@ -15,7 +15,7 @@ from service.core.errors import ScoregateError
 from service.core.lanes import INTERACTIVE
 from service.core.settings.tree import Settings
 from service.observability.logs import configure_logging
-from service.serving.backends.base import decoding_s
+from service.serving.backends.contract import decoding_s
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.device import Device, compute_on_one_core
 from service.serving.batcher.pool import Pool

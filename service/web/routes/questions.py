@@ -12,8 +12,7 @@ from service.web.endpoints import context_of, json_response, requests_of, servic
 from service.web.openapi import TIMEOUT, TRACE, documented
 from service.web.problems import entry
 from service.web.server.body import read_body
-from service.web.wire.options import options_of
-from service.web.wire.requests import QuestionsRequest
+from service.web.wire.requests import QuestionsRequest, options_of
 from service.web.wire.responses import QuestionEntry, QuestionsAnswer, SetEntry
 
 router = APIRouter()

@@ -28,8 +28,7 @@ from service.web.problems import entry
 from service.web.server.body import read_body
 from service.web.streaming import MEDIA_TYPE, ScoreStream
 from service.web.wire.comparison import CompareRequest
-from service.web.wire.options import options_of
-from service.web.wire.requests import RankRequest, ScoreRequest
+from service.web.wire.requests import RankRequest, ScoreRequest, options_of
 from service.web.wire.responses import (
     CompareAnswer,
     FailedPairEntry,

@@ -14,10 +14,10 @@ from pydantic import (
 
 from service.core.fields import WHOLE, Name, Orient, Prompt, Strict, branch, schema_keywords
 from service.metrics.common.contract import MetricOptions
-from service.web.wire.options import Options
 from service.web.wire.requests import (
     Clipped,
     Id,
+    Options,
     Picture,
     Priority,
     ScoreRequest,

@@ -12,9 +12,9 @@ from service.metrics.common.contract import Metric, MetricOptions
 from service.scoring.decide import Candidates
 from service.scoring.policies import ServedPolicy, together
 from service.web.problems import MAX_FAULTS
-from service.web.wire.options import Options, sent
 from service.web.wire.requests import (
     Clipped,
+    Options,
     Picture,
     References,
     ScoreRequest,
@@ -24,6 +24,7 @@ from service.web.wire.requests import (
     different,
     listed,
     one_form,
+    sent,
 )
 from service.web.wire.translate import Parts, items_of
 

@@ -1,12 +1,12 @@
 """
-Wire types of requests: shapes and limits.
+Wire types of requests: shapes and limits, and options, of which an item's override those of its request.
 
 Everything here is checked in a request's JSON alone; `service.images.loader` reads the content of images.
 Types that depend on metrics are made from their declarations.  The JSON schema holds what generators of
 clients can read; rules between fields are descriptions there, and are checked here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -29,8 +29,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, branch, clean, schema_keywords
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.images.sources import Base64
-from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES
-from service.web.wire.options import Options
+from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, MetricOptions
 
 MAX_ITEMS = 128  # unless the settings say otherwise
 MAX_RANKED = 64  # pictures of a ranking
@@ -47,6 +46,44 @@ Text = Annotated[
         )
     ),
 ]
+
+
+class Options(Strict):
+    """Options by metric."""
+
+
+def of_the_request(options: Options, info: ValidationInfo) -> Options:
+    """Store the shared options in the context, for items with options of their own."""
+    if info.context is not None:
+        info.context["options"] = options
+    return options
+
+
+def over_the_requests(own: Any, info: ValidationInfo) -> Any:
+    """Merge an item's own options over those of the request, by metric and option."""
+    shared = (info.context or {}).get("options")
+    if shared is None or not isinstance(own, dict):
+        return own
+    merged = sent(shared)
+    for metric, options in own.items():
+        both = metric in merged and isinstance(options, dict)
+        merged[metric] = {**sent(merged[metric]), **options} if both else options
+    return merged
+
+
+def sent(options: BaseModel) -> dict[str, Any]:
+    """Return the fields that the request sets."""
+    return {name: getattr(options, name) for name in options.model_fields_set}
+
+
+def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:
+    """Return the options of each requested metric; an output's are by default those of its metric."""
+    given = options.model_fields_set
+    return {
+        name: getattr(options, whole if name not in given and whole in given else name)
+        for name in metrics
+        if name in type(options).model_fields and (whole := name.partition(".")[0])
+    }
 
 
 class ImageData(Strict):

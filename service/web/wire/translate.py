@@ -17,7 +17,6 @@ from service.scoring.plan import UnopenedItem
 from service.scoring.ranking import Cascade, Rule
 from service.web.problems import MAX_FAULTS
 from service.web.wire.comparison import CompareRequest, WireSchedule
-from service.web.wire.options import options_of, sent
 from service.web.wire.requests import (
     ImageData,
     ImagePart,
@@ -26,6 +25,8 @@ from service.web.wire.requests import (
     ScoreRequest,
     WireImage,
     WireItem,
+    options_of,
+    sent,
 )
 
 Parts = Mapping[str, bytes]

@@ -10,10 +10,10 @@ from service.core.fields import Name, Prompt, schema_keywords
 from service.metrics.common.contract import Metric
 from service.web.wire.comparison import PairMetric, compare_request
 from service.web.wire.decide import DecideRequest, decide_request
-from service.web.wire.options import Options, of_the_request, over_the_requests
 from service.web.wire.requests import (
     MAX_ITEMS,
     MAX_RANKED,
+    Options,
     QuestionsRequest,
     RankRequest,
     ScoreRequest,
@@ -21,6 +21,8 @@ from service.web.wire.requests import (
     WireItem,
     different,
     listed,
+    of_the_request,
+    over_the_requests,
     shared,
 )
 

@@ -11,7 +11,7 @@ import pytest
 
 from service.core.errors import NotReady
 from service.core.settings import NotYet, SettingsError
-from service.core.settings.decisions import DecisionSettings
+from service.core.settings.sections import DecisionSettings
 from service.decisions import file
 from service.decisions import log as log_module
 from service.decisions.log import DAY_S, MAX_WAITING, PIECE, WRITE_EVERY_S, DecisionLog

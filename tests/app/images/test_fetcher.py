@@ -11,8 +11,7 @@ from werkzeug import Response
 from service.core.concurrency.budget import ByteBudget
 from service.core.errors import ImageTooLarge, UrlFailed, UrlNotAllowed
 from service.core.settings.sections import Images
-from service.images.fetcher import Fetcher
-from service.images.network import PublicNetwork
+from service.images.fetcher import Fetcher, PublicNetwork
 
 pytestmark = pytest.mark.anyio
 

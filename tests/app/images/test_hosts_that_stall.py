@@ -11,9 +11,14 @@ import pytest
 from service.core.concurrency.budget import ByteBudget, one_caller
 from service.core.errors import UrlFailed
 from service.core.settings.sections import Images
-from service.images import network
-from service.images.fetcher import LARGEST_HELD, LARGEST_URGENT, MAX_PER_HOST, Fetcher
-from service.images.network import MAX_HEAD_BYTES, PublicNetwork
+from service.images.fetcher import (
+    LARGEST_HELD,
+    LARGEST_URGENT,
+    MAX_HEAD_BYTES,
+    MAX_PER_HOST,
+    Fetcher,
+    PublicNetwork,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -180,7 +185,7 @@ async def test_a_name_that_does_not_resolve_holds_a_thread_of_its_own(monkeypatc
         over.wait(10)
         raise socket.gaierror
 
-    monkeypatch.setattr(network.socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr("service.images.fetcher.socket.getaddrinfo", getaddrinfo)
     fetching = fetcher(PublicNetwork())
 
     async def fetched(number):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from service.metrics.objects.classes import CLASSES
+from service.metrics.objects.tasks import CLASSES
 from tests.support.fake_objects import SIZE, Leaning, detection, picture, scored
 from tests.support.pictures import item
 

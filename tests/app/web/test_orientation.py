@@ -5,8 +5,7 @@ from functools import partial
 
 import pytest
 
-from service.images.fetcher import Fetcher
-from service.images.network import PublicNetwork
+from service.images.fetcher import Fetcher, PublicNetwork
 from tests.support.fakes import FakeDetector
 from tests.support.pictures import b64, item, pixels, png
 from tests.support.refusals import JSON, refused

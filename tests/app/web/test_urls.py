@@ -4,8 +4,7 @@ from functools import partial
 
 import pytest
 
-from service.images.fetcher import Fetcher
-from service.images.network import PublicNetwork
+from service.images.fetcher import Fetcher, PublicNetwork
 from tests.support.pictures import b64, item, png
 
 pytestmark = pytest.mark.anyio

@@ -18,8 +18,7 @@ from models.core.settings import (
 )
 from models.families.registry import own
 from service.core.settings import SettingsError
-from service.core.settings.policies import PolicySettings
-from service.core.settings.questions import StyleSettings
+from service.core.settings.sections import PolicySettings, StyleSettings
 from service.core.settings.tree import PartSettings, Settings
 from service.wiring.load import load_settings
 from tests.support.pages import fences, named_rows, page, section

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.images.network import is_public
+from service.images.fetcher import is_public
 
 PUBLIC = ["93.184.215.14", "8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "2002:808:808::1"]
 

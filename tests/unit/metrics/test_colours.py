@@ -6,8 +6,7 @@ import pytest
 from models.core.calls import TextCall
 from models.core.outcomes import Embedding
 from models.families.fake.model import GREY
-from service.metrics.objects.colours import COLOURS, TEMPLATES, colours_of, texts_of
-from service.metrics.objects.detections import DetectedObject
+from service.metrics.objects.detections import COLOUR_TEMPLATES, COLOURS, DetectedObject, colours_of, texts_of
 from tests.support.fake_objects import detection
 
 
@@ -34,7 +33,7 @@ class Clip:
         if not isinstance(call, TextCall):
             return COLOURS.index(next(self.seen))
         self.texts.append(call.text)
-        return (len(self.texts) - 1) // len(TEMPLATES) % len(COLOURS)
+        return (len(self.texts) - 1) // len(COLOUR_TEMPLATES) % len(COLOURS)
 
 
 @pytest.mark.anyio

@@ -5,7 +5,7 @@ import PIL.Image
 
 from models.core.outcomes import Detection, packed
 from models.images.image import Image
-from service.metrics.objects.cutout import GREY, Cutout
+from service.metrics.objects.detections import GREY, Cutout
 
 RED = (255, 0, 0)
 PICTURE = Image.of(PIL.Image.new("RGB", (8, 6), "red"))

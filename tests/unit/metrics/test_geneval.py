@@ -4,8 +4,7 @@ import pytest
 
 from service.core.errors import NoTask
 from service.metrics.geneval import GenEvalOptions, details, metric, task_for
-from service.metrics.objects.checks import Verdict
-from service.metrics.objects.rewards import ObjectReward
+from service.metrics.objects.checks import ObjectReward, Verdict
 from service.serving.admission import Demand
 
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from scoregate.cli.main import main
-from service.metrics.objects.positions import relations
-from service.metrics.objects.templates import task_of
+from service.metrics.objects.checks import relations
+from service.metrics.objects.tasks import task_of
 from tests.support.paths import GOLDEN
 
 GENEVAL = GOLDEN / "geneval"

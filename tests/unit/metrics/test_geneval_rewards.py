@@ -5,12 +5,9 @@ import pytest
 from service.core.errors import Invalid
 from service.metrics.common.contract import Score
 from service.metrics.geneval import GenEvalOptions
-from service.metrics.objects.checks import coloured, verdict
+from service.metrics.objects.checks import coloured, relations, reward, verdict
 from service.metrics.objects.detections import DetectedObject
-from service.metrics.objects.positions import relations
-from service.metrics.objects.rewards import reward
-from service.metrics.objects.tasks import Task
-from service.metrics.objects.trainers import FORMAT
+from service.metrics.objects.tasks import TRAINER_FORMAT, Task
 
 LEFT, RIGHT = (0.0, 0.0, 10.0, 10.0), (100.0, 0.0, 110.0, 10.0)
 
@@ -96,7 +93,7 @@ def test_the_answer_has_the_keys_and_the_order_of_reward_servers():
         {"correct": True, "strict": False, "reward": 0.5, "tag": "counting"},
         {"correct": True, "strict": True, "reward": 1.0, "tag": "colors"},
     ]
-    answer = FORMAT.answer([Score(1.0, each) for each in shown])
+    answer = TRAINER_FORMAT.answer([Score(1.0, each) for each in shown])
 
     tasks = ["single_object", "two_object", "counting", "colors", "position", "color_attr"]
     others = {task: [-10.0, -10.0] for task in tasks}
@@ -110,7 +107,7 @@ def test_the_answer_has_the_keys_and_the_order_of_reward_servers():
 def test_a_line_of_metadata_is_read_over_the_options_of_the_settings():
     """What the metric does not read plays no part."""
     line = {"tag": "single_object", "include": [clause("cat")], "prompt": "a photo of a cat", "id": 7}
-    options = FORMAT.options_of(line, GenEvalOptions(position_rule="paper"))
+    options = TRAINER_FORMAT.options_of(line, GenEvalOptions(position_rule="paper"))
 
     assert ("a photo of a cat", "paper") == (options.prompt, options.position_rule)
     assert ["cat"] == [each.name for each in options.include]
@@ -128,7 +125,7 @@ def test_a_line_of_metadata_is_read_over_the_options_of_the_settings():
 )
 def test_a_line_that_is_none_is_named(line, named):
     with pytest.raises(Invalid, match=named):
-        FORMAT.options_of(line, GenEvalOptions())
+        TRAINER_FORMAT.options_of(line, GenEvalOptions())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from models.core.contract import ModelInfo
 from service.core.settings import SettingsError
-from service.core.settings.policies import PolicySettings
+from service.core.settings.sections import PolicySettings
 from service.metrics.common.registry import metrics
 from service.scoring.policies import served_policies, together
 

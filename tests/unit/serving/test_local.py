@@ -9,7 +9,7 @@ from service.core.concurrency.cpu_threads import cpu_threads
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
-from service.serving.local import LocalRuntime
+from service.serving.runtime import LocalRuntime
 from tests.support.fakes import FakeQuestionLLM, FakeVqa
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.core.errors import NotReady
-from service.serving.contract import Presence
+from service.serving.backends.contract import Presence
 
 pytestmark = pytest.mark.anyio
 

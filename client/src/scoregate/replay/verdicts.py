@@ -14,9 +14,8 @@ from service.core.errors import NoTask, UnknownClass
 from service.core.text_files import MAX_LINE, lines, opened
 from service.metrics.geneval import GenEvalOptions
 from service.metrics.objects.checks import coloured, verdict
-from service.metrics.objects.classes import CLASSES, check_known
 from service.metrics.objects.detections import DetectedObject, by_class
-from service.metrics.objects.tasks import Colour, Task, check
+from service.metrics.objects.tasks import CLASSES, Colour, Task, check, check_known
 from service.metrics.tifa import fold as tifa_fold
 from service.questions.sets import Question
 

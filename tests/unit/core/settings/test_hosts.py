@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.core.settings.hosts import allowed, parse
+from service.core.settings.sections import host_and_port, is_listed
 
 LISTED = ["images.example.org", "CDN.example.org:8443", "[2606:4700::1111]:80"]
 
@@ -19,7 +19,7 @@ LISTED = ["images.example.org", "CDN.example.org:8443", "[2606:4700::1111]:80"]
 )
 def test_a_listed_host_is_allowed_with_its_port(scheme, host, port):
     """Without one, the scheme's own; whatever the case."""
-    assert allowed(LISTED, scheme, host, port)
+    assert is_listed(LISTED, scheme, host, port)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_listed_host_is_allowed_with_its_port(scheme, host, port):
 )
 def test_nothing_else_is_allowed(scheme, host, port):
     """No part of a listed name, no other port, and no other scheme."""
-    assert not allowed(LISTED, scheme, host, port)
+    assert not is_listed(LISTED, scheme, host, port)
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_nothing_else_is_allowed(scheme, host, port):
 def test_an_entry_that_is_no_host_is_refused(entry):
     """With an example of one."""
     with pytest.raises(ValueError, match=r"images\.example\.org:8443"):
-        parse(entry)
+        host_and_port(entry)

@@ -8,8 +8,8 @@ import pytest
 from service.core.errors import Invalid
 from service.core.fields import MAX_PROMPT
 from service.metrics.common.registry import own
+from service.web.dialects.pickled.app import no_prompts, request_of
 from service.web.dialects.pickled.opcodes import LongText
-from service.web.dialects.pickled.requests import no_prompts, request_of
 
 PICTURES = [b"one", bytearray(b"two")]
 LONG = LongText(memoryview(b"a" * 100_000))

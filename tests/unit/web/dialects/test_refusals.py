@@ -6,9 +6,8 @@ import struct
 import pytest
 
 from service.core.errors import Malformed, TooLarge
-from service.web.dialects.pickled.calls import MAX_STRINGS
 from service.web.dialects.pickled.opcodes import MAX_TEXT
-from service.web.dialects.pickled.reader import MAX_OPCODES, MAX_VALUES, read_pickle
+from service.web.dialects.pickled.reader import MAX_OPCODES, MAX_STRINGS, MAX_VALUES, read_pickle
 from tests.unit.web.dialects.test_numpy_texts import array_of
 
 LIMIT = 2**26
