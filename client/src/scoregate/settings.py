@@ -144,6 +144,31 @@ def value_of(known: "Field[Any]", value: Any) -> Any:
         raise BadInput(f"{known.name}: {value!r}: {exc}") from None
 
 
+def generator_paths(texts: Sequence[str]) -> dict[str, Path]:
+    """
+    Return the path of each generator by its name: `NAME=PATH`, or a path that exists and names it.
+
+    Raises:
+        BadInput: two have one name.
+    """
+    found: dict[str, Path] = {}
+    for text in texts:
+        before, equals, after = text.partition("=")
+        named = equals and before and after and not Path(text).exists()
+        path = Path(after if named else text)
+        name = (
+            before
+            if named
+            else path.resolve().name.partition(".")[0]
+            if path.is_file()
+            else path.resolve().name
+        )
+        if name in found:
+            raise BadInput(f"{found[name]} and {path} are both named {shown(name)}: name one as NAME=PATH")
+        found[name] = path
+    return found
+
+
 def metric_options(
     texts: Sequence[str], options: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:

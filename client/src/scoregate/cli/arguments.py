@@ -218,14 +218,17 @@ def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
         else:
             more |= {"metavar": as_shown.metavar, "type": as_shown.parse, "choices": as_shown.choices}
             more["default"] = None if required or as_shown.several else each.default
-            more |= {"action": "append"} if as_shown.several else {}
+            more |= {"action": "append"} if as_shown.several and not as_shown.positional else {}
         to: Any = parser
         if name := as_shown.excludes:
             to = groups[name] = groups.get(name) or parser.add_mutually_exclusive_group()
         elif name := as_shown.group:
             to = groups[name] = groups.get(name) or parser.add_argument_group(name)
         if as_shown.positional:
-            to.add_argument(each.name, **more | ({"nargs": as_shown.nargs} if as_shown.nargs else {}))
+            positional = to.add_argument(
+                each.name, **more | ({"nargs": as_shown.nargs} if as_shown.nargs else {})
+            )
+            positional.required = required  # with `*` none could stand after an option
         else:
             flags = as_shown.flags or [f"--{each.name.replace('_', '-')}"]
             to.add_argument(*flags, dest=each.name, required=required, **more)

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         outcome = evaluate(arguments.figure, settings)
     except BadColumn as exc:
-        raise UsageFault(f"{settings.table}, column {settings.columns(exc.role)}: {exc.why}") from exc
+        raise UsageFault(f"{settings.place}, column {settings.columns(exc.role)}: {exc.why}") from exc
     if arguments.json:
         print(json.dumps(outcome.content, allow_nan=False))
     else:

@@ -14,6 +14,7 @@ from scoregate.evaluation.raters import Alpha, Convergence, alpha, convergence
 from scoregate.evaluation.tables import Table, read_table
 from scoregate.evaluation.templates import Reliable, reliable
 from scoregate.evaluation.ts2 import Ts2, ts2
+from scoregate.evaluation.versus import GeneratorMean, GeneratorPair, Versus, versus
 from scoregate.evaluation.winoground import Winoground, winoground
 from scoregate.records import BadInput
 
@@ -25,6 +26,8 @@ __all__ = [
     "Convergence",
     "Correlation",
     "GenEval",
+    "GeneratorMean",
+    "GeneratorPair",
     "Ordering",
     "PairAccuracy",
     "Preference",
@@ -33,6 +36,7 @@ __all__ = [
     "SignedRank",
     "Table",
     "Ts2",
+    "Versus",
     "Winoground",
     "alpha",
     "auroc",
@@ -46,5 +50,6 @@ __all__ = [
     "reliable",
     "signed_rank",
     "ts2",
+    "versus",
     "winoground",
 ]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import BadColumn, Floats, Names, Scale, coded, exact, floats, inside
+from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, coded, exact, floats, inside
 
 ALPHA = 0.001
 DIGITS = 1e-12  # of the largest difference: what is closer to another one is equal to it
@@ -144,11 +144,7 @@ def ordered(
     items, columns = coded([name for name, keep in zip(item, kept, strict=True) if keep])
     if len(models) < 2:
         raise BadColumn("model", f"there is one generator, {models[0]}, and an order needs two")
-    count = np.zeros((len(models), len(items)))
-    total = np.zeros_like(count)
-    np.add.at(count, (rows, columns), 1)
-    np.add.at(total, (rows, columns), values[kept])
-    cells = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    cells = cells_of(values[kept], rows, columns, (len(models), len(items)))
     if np.nanmin(cells) == np.nanmax(cells):
         raise BadColumn(role, f"all values are {np.nanmin(cells):g}")
     cells, means = exact_cells(cells), np.nanmean(cells, axis=1)
@@ -160,10 +156,25 @@ def ordered(
         {models[place]: float(means[place]) for place in order},
         tiers([models[place] for place in order], pairs),
         len(items),
-        int((count == 0).any(axis=0).sum()),
+        int(np.isnan(cells).any(axis=0).sum()),
         int(kept.sum()),
         int((~kept).sum()),
     )
+
+
+def cells_of(values: Floats, rows: Codes, columns: Codes, shape: tuple[int, int]) -> Floats:
+    """
+    Return a row for each generator and a column for each item: the mean of its values, NaN without any.
+
+    Args:
+        rows, columns: the codes of the generator and the item of each value.
+        shape: the numbers of generators and items.
+    """
+    count = np.zeros(shape)
+    total = np.zeros_like(count)
+    np.add.at(count, (rows, columns), 1)
+    np.add.at(total, (rows, columns), values)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def exact_cells(cells: Floats) -> Floats:
@@ -192,10 +203,7 @@ def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedR
     Args:
         zero_method: `wilcox` drops differences of 0, `pratt` ranks them and then drops them.
     """
-    given = np.asarray(differences, dtype=np.float64)
-    largest = np.abs(given).max(initial=0)
-    if largest:
-        given = np.rint(given / (largest * DIGITS))
+    given = without_noise(differences)
     zeros = int((given == 0).sum())
     ranked = given if zero_method == "pratt" else given[given != 0]
     ranks = rankdata(np.abs(ranked))
@@ -210,6 +218,13 @@ def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedR
     ) / 24
     z = (plus - mean) / sqrt(variance) if variance > 0 else 0.0
     return SignedRank(len(given) - zeros, zeros, plus, minus, z, erfc(abs(z) / sqrt(2)))
+
+
+def without_noise(differences: Any) -> Floats:
+    """Return whole numbers, in units of `DIGITS` of the largest difference, so that equal ones are equal."""
+    given = np.asarray(differences, dtype=np.float64)
+    largest = np.abs(given).max(initial=0)
+    return np.rint(given / (largest * DIGITS)) if largest else given
 
 
 def tiers(order: list[str], pairs: list[OrderedPair]) -> list[list[str]] | None:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.bootstrap import Drawn, Sample, differences, drawn, interval
-from scoregate.evaluation.tables import Table, text
+from scoregate.evaluation.tables import GENERATOR, Table, joined, read_table, text
 from scoregate.records import BadInput, json_cell
-from scoregate.settings import count, in_column, setting
+from scoregate.settings import count, generator_paths, in_column, setting
 from scoregate.settings import scale as ends_of_scale
 
 Cells = Sequence[str | None]
@@ -82,9 +82,44 @@ class FigureSettings:
         found = getattr(self, role, None) or role
         return ", ".join(found) if isinstance(found, tuple) else found
 
+    @property
+    def place(self) -> str:
+        """The files, for errors."""
+        return str(self.table)
+
+    def read(self) -> Table:
+        """Return the table.  Raises `BadInput`, `OSError`."""
+        return read_table(self.table)
+
 
 @dataclass(frozen=True, kw_only=True)
-class OfMetrics(FigureSettings):
+class OfScores(FigureSettings):
+    """Settings of a figure of scores, which may be results of several generators."""
+
+    table: Path | None = setting(TABLE, "--scores", default=None, metavar="FILE", parse=Path)  # type: ignore[assignment]
+    results: Sequence[str] = setting(
+        f"in place of --scores: results of `batch`, each of a generator, in the column {GENERATOR}",
+        default=(),
+        metavar="[NAME=]FILE",
+        several=True,
+        positional=True,
+        nargs="+",
+    )
+
+    @property
+    def place(self) -> str:
+        return ", ".join(map(str, generator_paths(self.results).values())) or str(self.table)
+
+    def read(self) -> Table:
+        if self.table and not self.results:
+            return read_table(self.table)
+        if self.table or not self.results:
+            raise BadInput("name the scores: --scores FILE, or the results of each generator, NAME=FILE …")
+        return joined(generator_paths(self.results))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfMetrics(OfScores):
     """Settings of a figure of a metric; of several it is computed on the same rows."""
 
     metrics: Sequence[str] = in_column(

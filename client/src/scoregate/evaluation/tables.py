@@ -12,6 +12,7 @@ from scoregate.evaluation.arrays import Floats
 from scoregate.records import BadInput, Record, json_cell, number, records, truth
 
 NESTED = ("columns", "scores")  # of a line that `scoregate batch` wrote
+GENERATOR = "generator"  # the column that names the file of a row, of several
 LOWER = "lower_is_better"  # likewise: the metrics whose lower scores are better
 
 Found = TypeVar("Found")
@@ -105,13 +106,13 @@ class Table:
             if all(cell is None for cell in cells) and not self.has(column):
                 offered = ", ".join(dict.fromkeys(name for record in self.records for name in record.values))
                 raise BadInput(f"{self.path}: no column {column}; there are {offered}")
-        found, number = [], 0
+        found, place = [], ""
         try:
             for record, cell in zip(records, cells, strict=True):
-                number = record.number
+                place = record.name or f"{self.path}, row {record.number}"
                 found.append(read(cell))
         except ValueError as exc:
-            raise BadInput(f"{self.path}, row {number}, column {column}: {exc}") from exc
+            raise BadInput(f"{place}, column {column}: {exc}") from exc
         return found
 
     def number(self, cell: Any) -> float:
@@ -148,6 +149,25 @@ def read_table(path: Path | str) -> Table:
         path,
         [replace(row, values=flat(row.values)) if nested & row.values.keys() else row for row in rows],
     )
+
+
+def joined(paths: Mapping[str, Path]) -> Table:
+    """
+    Return the rows of several files, with the name of each file in the column `GENERATOR`.
+
+    The only file keeps a column of that name, if it has one.
+
+    Raises:
+        BadInput: as `read_table`, or one of several files has the column.
+    """
+    found: list[Record] = []
+    for name, path in paths.items():
+        for row in read_table(path).records:
+            if GENERATOR in row.values and len(paths) > 1:
+                raise BadInput(f"{path} has a column {GENERATOR} of its own: give one table by --scores")
+            values = {GENERATOR: name, **row.values}
+            found.append(Record(len(found) + 1, values, name=f"{path}, row {row.number}"))
+    return Table(Path(", ".join(map(str, paths.values()))), found)
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:

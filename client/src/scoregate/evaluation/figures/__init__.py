@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from scoregate.evaluation.figures import generators, metrics, raters
 from scoregate.evaluation.outcome import Evaluated, FigureOutcome, FigureSettings, sliced
-from scoregate.evaluation.tables import read_table
 
 
 class Figure(NamedTuple):
@@ -89,4 +88,4 @@ def evaluate(figure: str, settings: FigureSettings) -> FigureOutcome:
     Raises:
         BadInput: the table or a column has no information.
     """
-    return sliced(FIGURES[figure].evaluated, settings, read_table(settings.table))
+    return sliced(FIGURES[figure].evaluated, settings, settings.read())

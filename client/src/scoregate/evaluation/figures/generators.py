@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.evaluation.arrays import BadColumn, coded
 from scoregate.evaluation.geneval import by_prompt, geneval, sample_of
 from scoregate.evaluation.ordering import ordering
 from scoregate.evaluation.outcome import (
@@ -19,6 +19,7 @@ from scoregate.evaluation.outcome import (
     FigureOutcome,
     FigureSettings,
     OfMetrics,
+    OfScores,
     OnScale,
     caution,
     cluster_of,
@@ -27,6 +28,7 @@ from scoregate.evaluation.outcome import (
     interval_of,
     label,
     outcome,
+    rows,
 )
 from scoregate.evaluation.raters import levels
 from scoregate.evaluation.sxs import (
@@ -41,19 +43,20 @@ from scoregate.evaluation.sxs import (
     voted,
 )
 from scoregate.evaluation.sxs import sample_of as of_points
-from scoregate.evaluation.tables import Table, read_table
+from scoregate.evaluation.tables import GENERATOR, Table, read_table
+from scoregate.evaluation.versus import mean_of_each
 from scoregate.records import BadInput, json_cell
-from scoregate.settings import in_column, setting, share
+from scoregate.settings import count, in_column, setting, share
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderingSettings(FigureSettings, OnScale):
+class OrderingSettings(OfScores, OnScale):
     """Settings of the generators' order."""
 
     lower_is_better: bool = setting(LOWER, default=False)
-    value: str = in_column("the scores or ratings; several of an item are averaged")
-    model: str = in_column("the generator")
-    item: str = in_column("what generators share, such as the prompt")
+    value: str = in_column("the scores or ratings; several of an item are averaged", "--value", "--metric")
+    model: str = in_column("the generator", default=GENERATOR)
+    item: str = in_column("what generators share", default="prompt")
     alpha: float = setting("significant below it (default 0.001)", default=0.001, metavar="A", parse=share)
     zero_method: Literal["wilcox", "pratt"] = setting(
         "for equal values", default="wilcox", choices=["wilcox", "pratt"]
@@ -102,28 +105,34 @@ def of_ordering(settings: OrderingSettings, table: Table) -> FigureOutcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeansSettings(OfMetrics):
+class MeansSettings(OfMetrics, Bootstrap):
     """Settings of the generators' means."""
 
     lower_is_better: bool = False
-    model: str = in_column("the generator")
+    model: str = in_column("the generator", default=GENERATOR)
+    bootstrap: int = setting(
+        "intervals from N drawings, 0 for none (default 0)", default=0, metavar="N", parse=count
+    )
 
 
 def of_means(settings: MeansSettings, table: Table) -> FigureOutcome:
     """Return the means; lower scores stay as they are."""
-    scores, models = table.complete(table.numbers(settings.metric), table.texts(settings.model))
+    cluster = cluster_of(settings, table, "row", rows(table))
+    columns = table.numbers(settings.metric), table.texts(settings.model), [*cluster.cells]
+    scores, models, together = table.complete(*columns)
     if not len(scores):
         raise BadColumn("metric", "no row has a score and a generator")
-    found: dict[str, list[float]] = {}
-    for score, model in zip(scores, models, strict=True):
-        found.setdefault(model, []).append(float(score))
-    means = {model: fmean(found[model]) for model in sorted(found)}
+    names, codes = coded(models)
+    means, ends = mean_of_each(names, codes, coded(together)[1], scores, settings.bootstrap, settings.seed)
+    content: dict[str, Any] = {"mean": means} | ({"interval": ends} if ends else {})
+    content |= {"pictures": len(scores), "dropped": table.dropped}
+    content |= {"cluster": cluster.name, "clusters": len({*together})} if settings.bootstrap else {}
 
     def draw(axes: Any) -> None:
         axes.bar([label(model) for model in means], [*means.values()], color="lightsteelblue")
         axes.set_ylabel(f"mean {label(settings.metric)}")
 
-    return FigureOutcome({"mean": means, "pictures": len(scores), "dropped": table.dropped}, draw)
+    return FigureOutcome(content, draw)
 
 
 @dataclass(frozen=True, kw_only=True)
