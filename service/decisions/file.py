@@ -87,7 +87,7 @@ def checked(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         if not version:
             connection.executescript(f"BEGIN IMMEDIATE; {TABLES} COMMIT;")
-        connection.execute("SELECT decision_id, prompt_digest FROM decisions LIMIT 1").fetchone()
+        connection.execute("SELECT decision_id, audit FROM decisions LIMIT 1").fetchone()
     except BaseException:
         connection.close()
         raise

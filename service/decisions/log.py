@@ -13,7 +13,7 @@ from service.core.concurrency.watcher import Watcher
 from service.core.errors import NotReady
 from service.core.settings.sections import DecisionSettings
 from service.decisions.file import LogFile, opened
-from service.decisions.schema import INSERT, WITH_TIME, Row, row_of
+from service.decisions.schema import END_AUDIT, INSERT, WITH_TIME, AuditRecord, Row, as_json, row_of
 from service.scoring.decide import DecisionRecord, DecisionSink
 
 log = logging.getLogger("scoregate.decisions")
@@ -63,9 +63,11 @@ class DecisionLog(DecisionSink):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._watcher = Watcher(self._write_on, WRITE_EVERY_S)
         self._waiting: list[DecisionRecord] = []
+        self._ended: list[AuditRecord] = []
         self._file: LogFile
         # Of the thread:
         self._again: list[Row] = []  # rows that found the file locked
+        self._audits: list[AuditRecord] = []  # of which the rows may not be written yet
         self._lost, self._warn_at, self._sweep_at = 0, 0.0, 0.0
 
     async def __aenter__(self) -> Self:
@@ -83,8 +85,7 @@ class DecisionLog(DecisionSink):
     async def __aexit__(self, *exc: object) -> None:
         """Write what waits, and close the file."""
         await self._watcher.aclose()
-        records, self._waiting = self._waiting, []
-        await on_thread(self._finish, records, pool=self._thread)
+        await on_thread(self._finish, *self._taken(), pool=self._thread)
         self._thread.shutdown()
 
     def record(self, records: Sequence[DecisionRecord]) -> None:
@@ -93,6 +94,14 @@ class DecisionLog(DecisionSink):
         self._waiting += records[:room]
         if lost := len(records[room:]):
             self._lose(lost, "too many rows wait")
+
+    def end_audits(self, records: Sequence[AuditRecord]) -> None:
+        """
+        Write the results of audits to their rows, which were handed to `record` before; return at once.
+
+        Those that cannot be written stay selected.
+        """
+        self._ended += records[: max(0, MAX_WAITING - len(self._ended))]
 
     async def label(self, decision_id: str, good: bool, who: str | None) -> None:
         """
@@ -109,13 +118,19 @@ class DecisionLog(DecisionSink):
 
     async def _write_on(self) -> None:
         """Write what waits, and delete a piece of what is old."""
-        records, self._waiting = self._waiting, []
-        await on_thread(self._step, records, pool=self._thread)
+        await on_thread(self._step, *self._taken(), pool=self._thread)
+
+    def _taken(self) -> tuple[list[DecisionRecord], list[AuditRecord]]:
+        """Return what waits, which is written now."""
+        taken = self._waiting, self._ended
+        self._waiting, self._ended = [], []
+        return taken
 
     # From here on in the store's thread.
 
-    def _step(self, records: Sequence[DecisionRecord]) -> None:
+    def _step(self, records: Sequence[DecisionRecord], audits: Sequence[AuditRecord]) -> None:
         self._write(records)
+        self._write_audits(audits)
         now = monotonic()
         if now >= self._sweep_at:
             # As many as come, at least: else old rows would become more.
@@ -140,6 +155,20 @@ class DecisionLog(DecisionSink):
             if lost:
                 self._lose(lost, str(exc) if isinstance(exc, sqlite3.Error) else type(exc).__name__)
 
+    def _write_audits(self, records: Sequence[AuditRecord]) -> None:
+        self._audits = [*self._audits, *records][:MAX_WAITING]
+        if not self._audits or self._again:  # not before their rows
+            return
+        try:
+            with self._file.connection as connection:
+                rows = [(each.status, as_json(each.scores), each.decision_id) for each in self._audits]
+                connection.executemany(END_AUDIT, rows)
+        except sqlite3.Error as exc:
+            if is_locked(exc):
+                return
+            log.warning("decisions.log: %d results of audits were not logged: %s", len(self._audits), exc)
+        self._audits = []
+
     def _delete_old(self, limit: int) -> int:
         """Delete at most *limit* rows of each table; return the largest number that was deleted."""
         before = self._clock() - self._settings.keep_days * DAY_S
@@ -159,9 +188,10 @@ class DecisionLog(DecisionSink):
             insert = "INSERT INTO labels VALUES (?, ?, ?, ?)"
             connection.execute(insert, (decision_id, int(good), who, self._clock()))
 
-    def _finish(self, records: Sequence[DecisionRecord]) -> None:
+    def _finish(self, records: Sequence[DecisionRecord], audits: Sequence[AuditRecord]) -> None:
         try:
             self._write(records, last=True)
+            self._write_audits(audits)
         finally:
             self._file.close()
 

@@ -56,6 +56,7 @@ REJECTIONS = (
     "too_large",
 )
 
+AUDIT_RESULTS = ("complete", "failed", "dropped")
 VERDICTS = ("accept", "review", "reject")
 OTHER_REASON = "other"
 # Why a decision was made; all but the first four are codes of errors by which it was made without a score.
@@ -210,6 +211,11 @@ class Instruments:
         self.decisions_unlogged = counter(
             "scoregate_decisions_unlogged_total", "Decisions that could not be written to the log."
         )
+        self.audits = counter(
+            "scoregate_audits_total",
+            "Audited items by result; dropped ones did not fit into the memory, or ended with the service.",
+            ("result",),
+        )
         self.model_ready = gauge(
             "scoregate_model_ready", "1 when the model is loaded, warm and serving.", ("model",)
         )
@@ -258,6 +264,8 @@ class Instruments:
             self.stage_duration.labels(stage, lane)
         for metric, result in product(metrics, SCORE_RESULTS):
             self.scores.labels(metric, result)
+        for result in AUDIT_RESULTS:
+            self.audits.labels(result)
         for reason in REJECTIONS:
             self.rejections.labels(reason)
         for fault in Misread:
@@ -284,6 +292,10 @@ class Instruments:
         known = reason if reason in DECISION_REASONS else OTHER_REASON
         self.decisions.labels(policy, decision, known).inc()
         self.decision_duration.labels(policy).observe(seconds)
+
+    def count_audit(self, result: str) -> None:
+        """Count an item whose audit has ended, or was dropped."""
+        self.audits.labels(result).inc()
 
     def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
         """Count one response; a route that was not added counts as `OTHER`."""

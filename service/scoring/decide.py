@@ -7,7 +7,7 @@ What fails, or is not there in time, is unknown, and the policy decides from wha
 import asyncio
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -23,7 +23,7 @@ from service.core.errors import ScoregateError
 from service.core.expression import Known, NoValue
 from service.core.policy import UNREADABLE, Outcome, Verdict
 from service.images.loader import ImageRef
-from service.images.sources import Url
+from service.images.sources import Source, Url
 from service.metrics.common.contract import Score
 from service.observability.notes import Note
 from service.scoring.catalog import MetricCatalog
@@ -57,6 +57,7 @@ class DecisionRecord:
             Empty if its bytes could not be read, or are a video's from a URL.
         prompt: empty if the item has none.
         milliseconds: from the request's first byte to the decision.
+        audited: it was chosen for an audit.
     """
 
     decision_id: str
@@ -75,6 +76,7 @@ class DecisionRecord:
     picture: str
     prompt: str
     milliseconds: float
+    audited: bool = False
 
 
 class DecisionSink(Protocol):
@@ -110,6 +112,7 @@ class Decided:
         decisions: of each item, by policy.
         pictures: of each item, see `DecisionRecord`.
         milliseconds: of each item, until its last score.
+        audited: the items that were chosen for an audit, by index, with the bytes of their pictures.
     """
 
     report: Report
@@ -117,6 +120,7 @@ class Decided:
     decisions: Sequence[Mapping[str, Decision]]
     pictures: Sequence[str]
     milliseconds: Sequence[float]
+    audited: Mapping[int, UnopenedItem] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +132,14 @@ class Candidates:
         groups: the group of each item, or None.
         policies: decide about each item, from the same scores.
         keep: the most items of a group that are accepted.
+        audited: the indices of items that were chosen for an audit.
     """
 
     items: Sequence[UnopenedItem]
     groups: Sequence[str | None]
     policies: Sequence[ServedPolicy]
     keep: int = 1
+    audited: Collection[int] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -145,15 +151,18 @@ class Candidate:
         started: the metrics that were started.
         report: of its stages so far.
         picture, milliseconds: see `Decided`.
+        copy: of the item, with the bytes of its pictures, if it is audited.
     """
 
     item: UnopenedItem
     group: str | None
     policies: Sequence[ServedPolicy]
+    audited: bool = False
     started: set[str] = field(default_factory=set)
     report: ItemReport = field(init=False)
     picture: str = ""
     milliseconds: float = 0.0
+    copy: UnopenedItem | None = None
 
     def __post_init__(self) -> None:
         """Begin with the report of no metric."""
@@ -235,6 +244,7 @@ class Candidate:
     def end(self, context: Context) -> None:
         """Note its pictures, whose bytes are still there, and the time."""
         self.picture, self.milliseconds = digest_of(self.item.frames), 1000 * context.elapsed()
+        self.copy = with_bytes(self.item) if self.audited else None
 
     def add(self, results: Mapping[str, MetricResult], notes: Sequence[Note] = ()) -> None:
         """Add the results of a stage, with the warnings about the prompt."""
@@ -334,6 +344,22 @@ def is_fetched(item: UnopenedItem) -> bool:
     return any(map(is_url, pictures_of(item)))
 
 
+def with_bytes(item: UnopenedItem) -> UnopenedItem:
+    """Return a copy of an item that shares the bytes of its pictures alone, also of downloaded ones."""
+    copies = {ref: ImageRef(bytes_of(ref), ref.kind, ref.orient) for ref in pictures_of(item)}
+    return replace(
+        item,
+        frames=[copies[ref] for ref in item.frames],
+        references=[copies[ref] for ref in item.references],
+        source=copies[item.source] if item.source else None,
+    )
+
+
+def bytes_of(ref: ImageRef) -> Source:
+    """Return the bytes of a picture if they are there, else what stands for them."""
+    return ref.image.encoded if isinstance(ref.image, Image) else ref.source
+
+
 def digest_of(refs: Sequence[ImageRef]) -> str:
     """Return the digest of an item's pictures, see `DecisionRecord`."""
     digests = [*map(file_digest, refs)]
@@ -369,8 +395,8 @@ async def decided(engine: Engine, candidates: Candidates, context: Context) -> D
     context.charge(most)
     handles = handles_of(names, engine.catalog)
     each = [
-        Candidate(item, group, policies)
-        for item, group in zip(candidates.items, candidates.groups, strict=True)
+        Candidate(item, group, policies, index in candidates.audited)
+        for index, (item, group) in enumerate(zip(candidates.items, candidates.groups, strict=True))
     ]
     try:
         with used(handles.values(), context):
@@ -393,7 +419,8 @@ async def decided(engine: Engine, candidates: Candidates, context: Context) -> D
             )
     ids = {policy.name: policy.id(models_of(policy, engine.catalog, infos)) for policy in policies}
     pictures, times = [one.picture for one in each], [one.milliseconds for one in each]
-    return Decided(report, ids, decisions, pictures, times)
+    audited = {index: one.copy for index, one in enumerate(each) if one.copy is not None}
+    return Decided(report, ids, decisions, pictures, times, audited)
 
 
 def handles_of(names: Sequence[str], catalog: MetricCatalog) -> dict[str, Handle]:
@@ -451,4 +478,5 @@ def records(
                 picture=outcome.pictures[index],
                 prompt=item.item.prompt,
                 milliseconds=outcome.milliseconds[index],
+                audited=index in outcome.audited,
             )

@@ -13,6 +13,7 @@ from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
 from service.core.redis import RedisClient
 from service.core.settings.tree import Settings
+from service.decisions.audits import Audits
 from service.decisions.log import DecisionLog
 from service.images.loader import ImageLoader
 from service.metrics.common.composites import Composite, composites
@@ -63,6 +64,7 @@ class Service:
         memory: the budget of the bytes that all requests hold.
         outbox: scores that trainers fetch later.
         decisions: the log of decisions, if the settings name one.
+        audits: of a share of the decisions, if the settings have one.
         parser: a thread that parses large bodies.
 
     Raises:
@@ -119,6 +121,7 @@ class Service:
         self.tracer: trace.Tracer = trace.NoOpTracer()
         self.draining = False
         self.decisions: DecisionLog | None = None
+        self.audits: Audits | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -151,6 +154,10 @@ class Service:
             self.engine = Engine(
                 self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
             )
+            if self.decisions is not None and (share := self.settings.decisions.audit):
+                count = self.instruments.count_audit
+                self.audits = Audits(self.engine, self.decisions, share, count)
+                starting.push_async_callback(self.audits.aclose)
             self.asker = Asker(self.runtime, self.pictures, self.questions)
             starting.push_async_callback(self.outbox.aclose)
             self.lifecycle = Lifecycle(self.runtime, self.instruments)

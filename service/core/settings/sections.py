@@ -385,6 +385,15 @@ class DecisionSettings(Section):
     )
     prompts: Prompts = Field("text", description="What is logged of prompts: the text, a digest, or nothing.")
     keep_days: int = Field(90, ge=1, le=36_500, description="Days until a row is deleted.")
+    audit: float = Field(
+        0.0, ge=0, le=1, description="Share of the items that get every metric of their policies."
+    )
+
+    @model_validator(mode="after")
+    def _log_of_audits(self) -> Self:
+        if self.audit and not self.log:
+            raise ValueError("audit needs decisions.log, where its scores are stored")
+        return self
 
     @property
     def path(self) -> Path | None:

@@ -1,5 +1,7 @@
 """`POST /decide` and `GET /policies`."""
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Request, Response
 
 from service.core.concurrency.tasks import while_connected
@@ -47,6 +49,8 @@ async def decide(request: Request) -> Response:
     wanted, parts = await read_body(request, requests_of(request).decide, service.settings.server)
     policies = policies_of(wanted, service.policies)
     candidates = candidates_of(wanted, policies, parts, service.metrics)
+    if service.audits is not None:
+        candidates = replace(candidates, audited=service.audits.chosen(len(candidates.items)))
     request.state.items = len(candidates.items)
     limits = [policy.timeout_ms for policy in policies]
     limits += filter(None, [wanted.timeout_ms or header_timeout(request)])
@@ -70,6 +74,8 @@ async def decide(request: Request) -> Response:
     response = json_response(content, headers=timing_header(timings))
     if service.decisions is not None:
         service.decisions.record([*records(made, candidates, service.engine.catalog, context)])
+    if service.audits is not None:
+        service.audits.start(made, candidates, context)
     return response
 
 

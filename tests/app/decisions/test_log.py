@@ -15,6 +15,7 @@ from service.core.settings.sections import DecisionSettings
 from service.decisions import file
 from service.decisions import log as log_module
 from service.decisions.log import DAY_S, MAX_WAITING, PIECE, WRITE_EVERY_S, DecisionLog
+from service.decisions.schema import AuditRecord
 from tests.support.decision_records import record
 
 pytestmark = pytest.mark.anyio
@@ -183,6 +184,64 @@ async def test_rows_wait_while_a_command_holds_the_file(place, monkeypatch):
 
     assert [("d-0",), ("d-1",), ("d-2",)] == place.rows()
     assert 0 == place.lost
+
+
+async def test_the_result_of_an_audit_is_written_to_its_row(place):
+    """Also if both come at once; one of an unknown row changes nothing."""
+    async with place.open() as log:
+        log.record([record(audited=True), record("d-2", audited=True), record("d-3")])
+        log.end_audits([AuditRecord("d-1", "complete", {"vqascore": 0.91, "ocr": 0.5})])
+        await log._write_on()
+        log.end_audits([AuditRecord("elsewhere", "failed", {})])
+    rows = place.rows("SELECT audit, scores FROM decisions ORDER BY decision_id")
+
+    decided = [("selected", '{"vqascore":0.91}'), (None, '{"vqascore":0.91}')]
+    assert [("complete", '{"vqascore":0.91,"ocr":0.5}'), *decided] == rows
+
+
+async def test_the_result_of_an_audit_waits_for_its_row(place, monkeypatch):
+    """While a command holds the file neither is written, and then both are."""
+    monkeypatch.setattr(file, "BUSY_S", 0.01)
+    async with place.open() as log:
+        with closing(sqlite3.connect(place.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            log.record([record(audited=True)])
+            log.end_audits([AuditRecord("d-1", "failed", {})])
+            await log._write_on()
+            other.execute("ROLLBACK")
+            await log._write_on()
+            log.record([record("d-2", audited=True)])
+            await log._write_on()
+            other.execute("BEGIN IMMEDIATE")
+            log.end_audits([AuditRecord("d-2", "complete", {})])
+            await log._write_on()
+            other.execute("ROLLBACK")
+
+    assert [("failed",), ("complete",)] == place.rows("SELECT audit FROM decisions ORDER BY decision_id")
+
+
+async def test_a_full_disk_loses_the_results_of_audits(place, caplog):
+    """Their rows stay selected, the log says so, and the next result is written."""
+    async with place.open() as log:
+        log.record([record(audited=True), record("d-2", audited=True)])
+        await log._write_on()
+        log._file.connection.execute("PRAGMA query_only = ON")
+        log.end_audits([AuditRecord("d-1", "complete", {})])
+        await log._write_on()
+        log._file.connection.execute("PRAGMA query_only = OFF")
+        log.end_audits([AuditRecord("d-2", "complete", {})])
+
+    assert [("selected",), ("complete",)] == place.rows("SELECT audit FROM decisions ORDER BY decision_id")
+    assert any("1 results of audits were not logged" in each.getMessage() for each in caplog.records)
+
+
+async def test_results_of_audits_that_wait_are_bounded(place):
+    """Those above the limit are lost, as rows are."""
+    log = place.open()  # not started: nothing is written
+    for _ in range(2):
+        log.end_audits([AuditRecord("d-1", "complete", {})] * (MAX_WAITING - 1))
+
+    assert MAX_WAITING == len(log._ended)
 
 
 async def test_rows_that_wait_for_a_slow_disk_are_bounded(place):

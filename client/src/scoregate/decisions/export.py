@@ -122,7 +122,7 @@ def write_parquet(path: Path, rows: Iterator[Row], metrics: Sequence[str]) -> in
 
 COLUMNS = (
     *("decision_id", "time", "request_id", "caller_id", "key_name", "policy", "decision", "reason"),
-    *("because", "errors", "skipped", "models", "picture", "prompt", "prompt_digest"),
+    *("because", "errors", "skipped", "models", "picture", "prompt", "prompt_digest", "audit"),
     *NUMBERS,
 )
 

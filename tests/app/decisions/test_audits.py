@@ -1,0 +1,285 @@
+"""Audits: a share of the items gets every metric of its policies, after the answer."""
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from pydantic import ValidationError
+
+from service.core.settings.sections import DecisionSettings
+from service.decisions import audits
+from service.decisions.audits import Audits
+from service.images.fetcher import Fetcher, PublicNetwork
+from tests.support.app import depths, service_of
+from tests.support.fake_service import key_table
+from tests.support.pictures import b64, png
+
+pytestmark = pytest.mark.anyio
+
+COLOURS = ("red", "blue", "green")
+ITEMS = [{"image": b64(png(colour)), "prompt": "a red square"} for colour in COLOURS]
+EITHER = {"accept": "clipscore >= -0.999 or vqascore >= 0.5", "timeout_ms": 60_000}  # the first one decides
+
+
+def apart(fakes):
+    """The table of the models, of which one is on a device that another does not hold."""
+    models = {name: {"family": "fake", "role": fake.role} for name, fake in fakes.items()}
+    models["clip"]["device"] = "cuda:9"
+    return models
+
+
+class Place:
+    """A file of decisions, with the tables of the settings for it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def tables(self, share=1.0, **policies):
+        return {
+            "decisions": {"log": f"sqlite:///{self.path}", "audit": share},
+            "policies": policies or {"show": EITHER},
+        }
+
+    def rows(self, columns="audit, scores"):
+        query = f"SELECT {columns} FROM decisions ORDER BY rowid"
+        with closing(sqlite3.connect(self.path)) as connection:
+            return connection.execute(query).fetchall()
+
+    def scores(self):
+        return [json.loads(text) for (text,) in self.rows("scores")]
+
+    def states(self):
+        return [state for (state,) in self.rows("audit")]
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path / "decisions.sqlite3")
+
+
+def clip_first(client):
+    """Have a model be so dear that it is the last stage."""
+    backend = service_of(client).runtime.handles["vqa"].backend
+    estimate = backend.estimate
+    backend.estimate = lambda demand: replace(estimate(demand), seconds=1.0)
+
+
+async def decide(client, items=ITEMS, policy="show", **more):
+    answer = await client.post("/decide", json={"policy": policy, "items": items}, **more)
+    assert 200 == answer.status_code, answer.text
+    return answer.json()["decisions"]
+
+
+async def ended(client):
+    """Return when no audit runs."""
+    await service_of(client).audits._tasks.wait()
+
+
+def counted(client):
+    """The number of audits by result."""
+    [family] = service_of(client).instruments.audits.collect()
+    return {each.labels["result"]: each.value for each in family.samples if each.name.endswith("_total")}
+
+
+async def test_an_audited_item_has_every_metric_of_its_policy(serve, place):
+    """Also one that the decision skipped; what the row says of the decision stays as it was."""
+    async with serve(**place.tables()) as client:
+        clip_first(client)
+        body = {"items": ITEMS, "metrics": ["clipscore", "vqascore"]}
+        plain = [each["scores"] for each in (await client.post("/score", json=body)).json()["results"]]
+        answered = await decide(client)
+        await ended(client)
+        results = counted(client)
+
+    assert [["vqascore"]] * len(ITEMS) == [each["skipped"] for each in answered]
+    assert ["complete"] * len(ITEMS) == place.states()
+    assert plain == place.scores()
+    assert [('["vqascore"]',)] * len(ITEMS) == place.rows("skipped")
+    assert {"complete": len(ITEMS), "failed": 0, "dropped": 0} == results
+
+
+async def test_items_are_chosen_by_chance_before_anything_is_decided(serve, place):
+    """Whatever their scores are; the others are not marked."""
+    async with serve(**place.tables(0.5)) as client:
+        drawn = iter([0.7, 0.49, 0.5])
+        service_of(client).audits._chance = lambda: next(drawn)
+        await decide(client)
+        await ended(client)
+
+    assert [None, "complete", None] == place.states()
+
+
+@pytest.mark.parametrize(("share", "chosen"), [(0.5, {0, 2}), (0.1, {2}), (1.0, {0, 1, 2, 3})])
+def test_the_share_of_the_items_is_that_of_the_numbers_below_it(share, chosen):
+    """Each item has a number of its own."""
+    drawn = iter([0.4, 0.6, 0.0, 0.99])
+
+    assert chosen == Audits(None, None, share, None, lambda: next(drawn)).chosen(4)
+
+
+async def test_each_policy_of_an_audited_item_has_its_own_metrics(serve, place):
+    """The row of a policy has no score that only another one needs."""
+    tables = place.tables(show=EITHER, fit={"accept": "vqascore >= 0.5", "timeout_ms": 60_000})
+    async with serve(**tables) as client:
+        await decide(client, ITEMS[:1], ["show", "fit"])
+        await ended(client)
+
+    assert [{"clipscore", "vqascore"}, {"vqascore"}] == [{*scores} for scores in place.scores()]
+
+
+async def test_an_answer_waits_for_no_audit(serve, fakes, place):
+    """The model of the audit hangs meanwhile, with the calls in the bulk lane."""
+    async with serve(models=apart(fakes), **place.tables()) as client:
+        clip_first(client)
+        fakes["vqa"].hold.clear()
+        answered = [await decide(client, [item]) for item in ITEMS]
+        lanes = depths(client, "vqa")
+        fakes["vqa"].hold.set()
+        await ended(client)
+
+    assert ["accept"] * len(ITEMS) == [each["decision"] for [each] in answered]
+    assert 0 == lanes["interactive"]
+    assert ["complete"] * len(ITEMS) == place.states()
+
+
+async def test_audits_that_run_at_the_shut_down_are_dropped_and_counted(serve, fakes, place):
+    """The service ends without them, and their rows stay selected."""
+    async with serve(models=apart(fakes), **place.tables()) as client:
+        clip_first(client)
+        fakes["vqa"].hold.clear()
+        await decide(client)
+        instruments = service_of(client).instruments
+        await service_of(client).audits.aclose()
+        dropped = counted(client)["dropped"]
+        fakes["vqa"].hold.set()
+
+    assert len(ITEMS) == dropped
+    assert len(ITEMS) == instruments.audits.labels("dropped")._value.get()
+    assert ["selected"] * len(ITEMS) == place.states()
+    assert [{"clipscore"}] * len(ITEMS) == [{*scores} for scores in place.scores()]
+
+
+async def test_pictures_that_do_not_fit_into_the_memory_of_audits_are_dropped(
+    serve, fakes, place, monkeypatch
+):
+    """They are counted, and their room is free again when the audits before them have ended."""
+    size = len(png("red")) * 3 // 2  # one picture
+    assert 256 * 2**20 == audits.MAX_BYTES
+    monkeypatch.setattr(audits, "MAX_BYTES", size)
+    async with serve(models=apart(fakes), **place.tables()) as client:
+        clip_first(client)
+        fakes["vqa"].hold.clear()
+        await decide(client, ITEMS[:2])
+        held = service_of(client).audits._room._bytes
+        before = counted(client)["dropped"]
+        fakes["vqa"].hold.set()
+        await ended(client)
+        await decide(client, ITEMS[2:])
+        await ended(client)
+        left = service_of(client).audits._room._bytes
+
+    assert (1, 0) == (before, left)
+    assert len(png("red")) == held
+    assert ["complete", "selected", "complete"] == place.states()
+
+
+async def test_an_audit_whose_model_fails_is_failed_and_keeps_the_other_scores(serve, fakes, place):
+    """The answer was given before."""
+    async with serve(**place.tables()) as client:
+        clip_first(client)
+        fakes["vqa"].fault = lambda call: ValueError("broken")
+        [answered] = await decide(client, ITEMS[:1])
+        await ended(client)
+        results = counted(client)
+
+    assert "accept" == answered["decision"]
+    assert [("failed", {"clipscore"})] == [(state, {*json.loads(text)}) for state, text in place.rows()]
+    assert 1 == results["failed"]
+
+
+async def test_a_metric_that_was_late_is_computed_again_by_the_audit(serve, fakes, place):
+    """Without it the audits would have the easy items alone."""
+    tables = place.tables(show={"accept": "vqascore >= 0.5", "timeout_ms": 100})
+    async with serve(**tables) as client:
+        fakes["vqa"].hold.clear()
+        [answered] = await decide(client, ITEMS[:1])
+        fakes["vqa"].hold.set()
+        await ended(client)
+
+    assert "deadline_exceeded" == answered["errors"]["vqascore"]["code"]
+    assert ["complete"] == place.states()
+    assert [{"vqascore"}] == [{*scores} for scores in place.scores()]
+    assert [('{"vqascore":"deadline_exceeded"}',)] == place.rows("errors")
+
+
+async def test_a_picture_that_cannot_be_read_fails_its_audit(serve, place):
+    """Its neighbour is audited."""
+    async with serve(**place.tables()) as client:
+        await decide(client, [{**ITEMS[0], "image": "!"}, ITEMS[1]])
+        await ended(client)
+
+    assert ["failed", "complete"] == place.states()
+
+
+async def test_a_downloaded_picture_is_audited_without_another_download(
+    serve, place, httpserver, monkeypatch
+):
+    """Its address may have another picture by then."""
+
+    async def here(host, port):
+        return ["127.0.0.1"]
+
+    network = PublicNetwork(here, allowed=lambda address: True)
+    monkeypatch.setattr("service.images.loader.Fetcher", partial(Fetcher, network=network))
+    httpserver.expect_ordered_request("/a.png").respond_with_data(png("red"))
+    allowed = {"allow_urls": True, "allowed_url_hosts": [f"pictures.test:{httpserver.port}"]}
+    url = f"http://pictures.test:{httpserver.port}/a.png"
+    async with serve(images=allowed, **place.tables()) as client:
+        clip_first(client)
+        await decide(client, [{**ITEMS[0], "image": {"url": url}}])
+        await ended(client)
+
+    assert ["complete"] == place.states()
+    assert 1 == len(httpserver.log)
+
+
+async def test_a_picture_that_was_never_downloaded_fails_its_audit(serve, place):
+    """An audit downloads nothing."""
+    async with serve(**place.tables()) as client:
+        await decide(client, [{**ITEMS[0], "image": {"url": "https://example.org/a.png"}}])
+        await ended(client)
+
+    assert ["failed"] == place.states()
+
+
+async def test_audits_use_no_quota(serve, place, tmp_path):
+    """A key of two pairs a minute decides twice by one metric, whatever the audits compute."""
+    keys = tmp_path / "keys"
+    keys.write_text(key_table("app", "secret", "quota = 3"), "utf-8")
+    async with serve(server={"api_keys_file": keys}, **place.tables()) as client:
+        clip_first(client)
+        key = {"headers": {"X-API-Key": "secret"}}
+        await decide(client, ITEMS[:1], **key)
+        await ended(client)
+        await decide(client, ITEMS[1:2], **key)
+        await ended(client)
+
+    assert ["complete", "complete"] == place.states()
+
+
+async def test_without_a_share_nothing_is_audited(serve, place):
+    """By default no metric is computed that no decision needs."""
+    async with serve(**place.tables(0.0)) as client:
+        await decide(client)
+        assert service_of(client).audits is None
+
+    assert [None] * len(ITEMS) == place.states()
+
+
+def test_a_share_needs_a_log():
+    """The scores would be nowhere."""
+    with pytest.raises(ValidationError, match=r"audit needs decisions\.log"):
+        DecisionSettings(audit=0.02)
