@@ -209,13 +209,13 @@ def labelled(values: Mapping[str, Any], label: str) -> Any:
     return columns.get(label) if label not in values and isinstance(columns, Mapping) else values.get(label)
 
 
-def noted(samples: Samples) -> list[str]:
-    """Return one line about each kind of row that was left out, with the first of them."""
+def noted(left_out: Mapping[str, Sequence[int]], of: int) -> list[str]:
+    """Return one line about each kind of row that was left out of all, with the first of them."""
     return [
-        f"{len(rows)} of {samples.rows} rows left out, {why}: row{'s' * (len(rows) > 1)} "
+        f"{len(rows)} of {of} rows left out, {why}: row{'s' * (len(rows) > 1)} "
         + ", ".join(map(str, rows[:NAMED]))
         + ", …" * (len(rows) > NAMED)
-        for why, rows in samples.left_out.items()
+        for why, rows in left_out.items()
     ]
 
 
@@ -227,27 +227,36 @@ class Origin:
     Attributes:
         lower: True if lower scores are better.
         models: each set of models that gave scores.
+        options: each set of options of the metric.
     """
 
     lower: bool = False
     kinds: list[WarningKind] = field(default_factory=list)
     models: list[Mapping[str, str]] = field(default_factory=list)
+    options: list[Mapping[str, Any]] = field(default_factory=list)
 
     def notes(self) -> list[str]:
         """Return a line for each kind of warning, and one if several sets of models gave the scores."""
-        mixed = f"the scores are of {len(self.models)} sets of models, and not comparable"
-        return [*map(str, self.kinds), *([mixed] if self.models[1:] else [])]
+        mixed = [
+            f"the scores are of {len(sets)} sets of {what}, and not comparable"
+            for what, sets in (("models", self.models), ("options", self.options))
+            if len(sets) > 1
+        ]
+        return [*map(str, self.kinds), *mixed]
 
 
 def origin(path: Path, metric: str) -> Origin:
     """Read the origin of *metric*'s scores from *path*."""
     models: dict[str, Mapping[str, str]] = {}
+    options: dict[str, Mapping[str, Any]] = {}
     lower = False
     for line in scored_lines(path, metric):
         lower = lower or metric in line.get("lower_is_better", ())
-        labels = line.get("models", {})
+        labels, given = line.get("models", {}), line.get("options", {}).get(metric, {})
         models.setdefault(json.dumps(labels, sort_keys=True), labels)
-    return Origin(lower, kinds_of(scored_lines(path, metric)), list(models.values()))
+        options.setdefault(json.dumps(given, sort_keys=True), given)
+    kinds = kinds_of(scored_lines(path, metric))
+    return Origin(lower, kinds, list(models.values()), list(options.values()))
 
 
 def scored_lines(path: Path, metric: str) -> Iterator[Line]:

@@ -95,7 +95,7 @@ def as_text(found: Calibration) -> str:
     rows = [(f"{percent} %", f"{percentile(scores, percent):.6g}") for percent in PERCENTS]
     lines = [
         f"{shown(samples.metric)}: {len(scores)} scores {span}",
-        *noted(samples),
+        *noted(samples.left_out, samples.rows),
         "",
         table(["PERCENTILE", "SCORE"], rows, right=["PERCENTILE", "SCORE"]),
         "",

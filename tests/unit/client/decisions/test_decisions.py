@@ -14,6 +14,7 @@ from scoregate.decisions import logs as client_logs
 from scoregate.decisions.labels import allotted
 from service.decisions import schema
 from service.decisions.file import opened
+from tests.support.decision_logs import write
 from tests.support.decision_records import record
 
 DAY = 86_400
@@ -23,15 +24,6 @@ DAY = 86_400
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def write(path, *records):
-    """A log as the service leaves it."""
-    file = opened(path)
-    with file.connection:
-        file.connection.executemany(schema.INSERT, [schema.row_of(each, "text") for each in records])
-    file.close()
-    return path.name
 
 
 @pytest.fixture

@@ -1,0 +1,121 @@
+"""Policies in TOML files, as the service's settings have them: `[policies.NAME]`."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from scoregate.decisions.logs import DECISIONS
+from scoregate.expression import NAME, Condition, Formula
+from scoregate.policy import Policy
+from scoregate.records import BadInput, toml_of
+from scoregate.settings import BadSetting, setting
+
+CHOICES = {"without_score": DECISIONS, "unreadable": ("review", "reject")}
+KEYS = ("accept", "review", "rank_by", *CHOICES, "timeout_ms", "options")
+
+POLICY = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+E = TypeVar("E", Condition, Formula)
+
+
+def policy_name(text: str) -> str:
+    """Return a name that a policy may have."""
+    if not POLICY.fullmatch(text):
+        raise BadSetting("a policy's name has a-z, 0-9 and _, at most 64, and begins with a letter")
+    return text
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """The settings of a command that takes a policy of a file."""
+
+    file: Path = setting(
+        "a TOML file with [policies.NAME], such as a profile", positional=True, parse=Path, metavar="FILE"
+    )
+    name: str | None = setting("the policy, if the file has several", default=None, metavar="NAME")
+
+
+@dataclass(frozen=True)
+class NamedPolicy:
+    """A policy with its name, and the options of its metrics."""
+
+    name: str
+    rules: Policy
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def policy_of(settings: PolicyFile) -> NamedPolicy:
+    """
+    Return the policy of a file; metrics are not checked, since only a service has them.
+
+    Raises:
+        BadInput: the file has no such policy, or several and none is named, or a setting is not valid.
+    """
+    path, tables = settings.file, toml_of(settings.file).get("policies")
+    if not isinstance(tables, dict) or not tables:
+        raise BadInput(f"{path}: has no table [policies.NAME]")
+    if settings.name is None and len(tables) > 1:
+        raise BadInput(f"{path}: has several policies: choose one with --name: {', '.join(tables)}")
+    name = settings.name or next(iter(tables))
+    if name not in tables:
+        raise BadInput(f"{path}: has no policy {name}; there are {', '.join(tables)}")
+    place, table = f"{path}: policies.{name}", tables[name]
+    if not isinstance(table, dict):
+        raise BadInput(f"{place}: is not a table")
+    if unknown := [key for key in table if key not in KEYS]:
+        raise BadInput(f"{place}.{unknown[0]}: no such setting; there are {', '.join(KEYS)}")
+    for key, choices in CHOICES.items():
+        if table.get(key, choices[0]) not in choices:
+            raise BadInput(f"{place}.{key}: choose from {', '.join(choices)}")
+    accept = parsed(place, "accept", Condition, table)
+    if accept is None:
+        raise BadInput(f"{place}.accept: is missing")
+    review = parsed(place, "review", Condition, table)
+    rank_by = parsed(place, "rank_by", Formula, table)
+    chosen = {key: table[key] for key in CHOICES if key in table}
+    return NamedPolicy(name, Policy(accept, review, rank_by=rank_by, **chosen), table.get("options") or {})
+
+
+def parsed(place: str, key: str, kind: type[E], table: Mapping[str, Any]) -> E | None:
+    """Return the expression of a setting; None if it is not set.  Raises `BadInput`."""
+    if key not in table:
+        return None
+    if not isinstance(table[key], str):
+        raise BadInput(f"{place}.{key}: is not a text")
+    try:
+        return kind.of(table[key])
+    except ValueError as exc:
+        raise BadInput(f"{place}.{key}: {exc}") from exc
+
+
+def as_toml(policy: NamedPolicy, comments: list[str]) -> str:
+    """Return the file of a policy that only accepts or rejects, after *comments*."""
+    lines = [f"# {each}" for each in comments]
+    lines += ["", f"[policies.{policy.name}]", f"accept = {quoted(policy.rules.accept.text)}"]
+    for metric, options in policy.options.items():
+        lines += ["", f"[policies.{policy.name}.options.{key_of(metric)}]"]
+        lines += [f"{key_of(name)} = {inline(value)}" for name, value in options.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def key_of(name: str) -> str:
+    """Return a key, in quotes if it needs them."""
+    return name if NAME.fullmatch(name) and "." not in name else quoted(name)
+
+
+def quoted(text: str) -> str:
+    """Return a basic string of TOML, whose escapes are those of JSON."""
+    return json.dumps(text).replace("\x7f", "\\u007f")
+
+
+def inline(value: Any) -> str:
+    """Return a value of JSON in TOML."""
+    if isinstance(value, Mapping):
+        inside = (f"{key_of(name)} = {inline(each)}" for name, each in value.items() if each is not None)
+        return f"{{{', '.join(inside)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(inline, value))}]"
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
