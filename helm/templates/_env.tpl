@@ -44,6 +44,9 @@ values' own go before them.  Only the gateway asks others, so that only it has s
 {{- if .Values.secrets.apiKeys }}
 - {name: SCOREGATE_SERVER__API_KEYS_FILE, value: /etc/scoregate-keys/keys.toml}
 {{- end }}
+{{- if .Values.decisionsLog.enabled }}
+- {name: SCOREGATE_DECISIONS__LOG, value: sqlite:////var/lib/scoregate/decisions.sqlite3}
+{{- end }}
 {{- if and .Values.questionLlm.enabled .Values.secrets.vllm }}
 - name: VLLM_API_KEY
   valueFrom: {secretKeyRef: {name: {{ .Values.secrets.vllm }}, key: key}}

@@ -14,6 +14,9 @@ volumeMounts:
   {{- if and $gateway .Values.secrets.apiKeys }}
   - {name: keys, mountPath: /etc/scoregate-keys, readOnly: true}
   {{- end }}
+  {{- if and $gateway .Values.decisionsLog.enabled }}
+  - {name: decisions, mountPath: /var/lib/scoregate}
+  {{- end }}
   {{- if .Values.modelCache.enabled }}
   - {name: models, mountPath: /models, readOnly: true}
   {{- end }}
@@ -36,6 +39,10 @@ volumeMounts:
 {{- if and $gateway .Values.secrets.apiKeys }}
 - name: keys
   secret: {secretName: {{ .Values.secrets.apiKeys }}}
+{{- end }}
+{{- if and $gateway .Values.decisionsLog.enabled }}
+- name: decisions
+  persistentVolumeClaim: {claimName: {{ include "scoregate.name" . }}-decisions}
 {{- end }}
 {{- if .Values.modelCache.enabled }}
 {{ include "scoregate.models-volume" . }}

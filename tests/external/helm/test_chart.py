@@ -65,6 +65,15 @@ def test_a_wrong_value_is_refused_by_its_name(wrong, named):
         ("runtime=ray,profile=a,autoscaling.enabled=true,secrets.redisUrl=a", "ray.workers.max"),
         ("ray.workers.min=2", "ray.workers.max"),
         ("autoscaling.min=9", "autoscaling.max"),
+        ("decisionsLog.enabled=true", "needs gateway.surge=0"),
+        (
+            "decisionsLog.enabled=true,gateway.surge=0,runtime=ray,profile=a",
+            "needs the local runtime and one",
+        ),
+        (
+            "decisionsLog.enabled=true,gateway.surge=0,gateway.replicas=2,secrets.redisUrl=a",
+            "needs the local runtime and one gateway",
+        ),
     ],
 )
 def test_values_that_do_not_go_together_are_refused(wrong, reason):

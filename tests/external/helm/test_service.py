@@ -5,11 +5,12 @@ import re
 import tomllib
 
 import pytest
+import yaml
 
 from service.core.settings import SettingsError
 from service.process.command import parser
 from service.wiring.load import DEMO_PROFILE, load_settings
-from tests.external.helm.chart import EXAMPLES, RELEASE, named, objects, pods, variables
+from tests.external.helm.chart import EXAMPLES, RELEASE, helm, named, objects, pods, variables
 from tests.support.paths import ROOT
 
 PROFILES = {
@@ -55,6 +56,33 @@ def test_the_settings_of_every_pod_are_accepted(example, tmp_path):
             ports = {each["name"]: each["containerPort"] for each in container["ports"]}
             assert {"http": settings.server.port, "metrics": settings.server.metrics_port} == ports
             assert "0.0.0.0" == settings.server.host
+
+
+def test_the_log_of_decisions_lies_on_a_volume_that_the_pod_may_write(tmp_path):
+    """Its file system is read-only, and the volume is there after another install."""
+    profile = tmp_path / "profile.toml"
+    profile.write_text('[models.clip]\nfamily = "open_clip"\ncheckpoint = "demo:clip"\n')
+    done = helm(
+        "template",
+        *("--set", "decisionsLog.enabled=true,decisionsLog.size=2Gi,gateway.surge=0"),
+        *("--set-file", f"profile={profile}"),
+    )
+    found = {
+        (each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(done.stdout) if each
+    }
+    pod = found["Deployment", RELEASE]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    claim = found["PersistentVolumeClaim", f"{RELEASE}-decisions"]
+    path = load_settings(profile, variables(container)).decisions.path
+    [mount] = [each for each in container["volumeMounts"] if each["name"] == "decisions"]
+    [volume] = [each for each in pod["volumes"] if each["name"] == "decisions"]
+
+    assert mount["mountPath"] == str(path.parent)
+    assert "readOnly" not in mount
+    assert {"claimName": claim["metadata"]["name"]} == volume["persistentVolumeClaim"]
+    assert "2Gi" == claim["spec"]["resources"]["requests"]["storage"]
+    assert "keep" == claim["metadata"]["annotations"]["helm.sh/resource-policy"]
+    assert 0 == found["Deployment", RELEASE]["spec"]["strategy"]["rollingUpdate"]["maxSurge"]
 
 
 def test_a_misspelt_setting_in_a_profile_is_seen_by_this_check(tmp_path):

@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from demo.process import url
-from tests.external.prometheus.files import RULES, expressions
-from tests.support.double import faulty
+from tests.external.prometheus.files import RULES, expressions, soon
+from tests.support.double import TIMEOUT_MS, faulty
+from tests.support.pictures import item
 from tests.support.prometheus_server import EVERY, prometheus_server
 from tests.support.service import until
 
@@ -28,6 +29,7 @@ new = count()  # words that no request had before, so that no cache has the answ
 def double(tmp_path_factory):
     """The service around models that fail on demand, with short queues and a cache of scores."""
     settings = {"SCOREGATE_QUEUE__MAX_COST": str(ROOM * COST), "SCOREGATE_CACHE__SCORES": "memory"}
+    settings |= {"SCOREGATE_POLICIES__SHOW__ACCEPT": "vqascore >= 0"}
     with faulty(tmp_path_factory.mktemp("service"), **settings) as running:
         yield running
 
@@ -35,7 +37,7 @@ def double(tmp_path_factory):
 @pytest.fixture(scope="module")
 def prometheus(double, tmp_path_factory):
     """It looks often: groups that are evaluated every few minutes, too."""
-    rules = RULES.read_text("utf-8").replace("interval: 5m", f"interval: {EVERY}")
+    rules = soon(RULES.read_text("utf-8")).replace("interval: 5m", f"interval: {EVERY}")
     assert EVERY in rules
     with prometheus_server(tmp_path_factory.mktemp("prometheus"), double.port, rules) as running:
         until(lambda: bool(running.query("scoregate_build_info")))
@@ -55,6 +57,8 @@ def load(double):
     assert {200, 429} == set(statuses)
     for lane in ("interactive", "bulk"):
         assert 200 == double.score("a red cat", metrics=everything, priority=lane).status_code
+    decided = {"policy": "show", "items": [item("a dog")], "timeout_ms": TIMEOUT_MS}
+    assert 200 == double.client.post("/decide", json=decided).status_code
     assert double.score("poisoned", metrics=["vqascore"]).json()["results"][0]["errors"]
     assert 422 == double.score("a cat", metrics=["none"]).status_code
     assert 404 == httpx.get(f"{url(double.port)}/none", trust_env=False).status_code
