@@ -74,11 +74,13 @@ def as_text(id: str, trial: Trial) -> str:
 
 def of_all(trial: Trial) -> str:
     """Return the line about all decisions."""
-    complete, others = trial.audits["complete"], trial.audits.total() - trial.audits["complete"]
-    if not complete:
+    if not trial.audited:
         return "of all decisions: not known, since no row has a complete audit"
     if trial.of_all is None:
-        return f"of all decisions: not known, since {trial.audit_open} of {complete} audited rows are open"
+        return (
+            f"of all decisions: not known, since {trial.audit_open} of {trial.audited} audited rows are open"
+        )
+    others = trial.audits.total() - trial.audited
     lost = f"; {others} further audits are not complete, a possible bias" * bool(others)
     return f"of all decisions, by the audited rows: {trial.of_all}{lost}"
 

@@ -44,8 +44,10 @@ class Trial:
         lacking: rows that are open, by metric without a score on which they depend.
         open: the number of rows that are open for lack of a score.
         group: rows that were decided by others of their group, which a log does not have; they are left out.
-        audits: audited rows, by the state of their audit.
-        audit_changed, audit_open: complete audits whose decision changes, and those that are open.
+        audits: audited rows, by the state of their audit; `unreadable` for pictures that no audit can
+            read, and whose decision needs no score.
+        audit_changed, audit_open: those of complete audits and of unreadable pictures whose decision changes,
+            and those that are open.
     """
 
     rows: int = 0
@@ -68,14 +70,18 @@ class Trial:
         return sum(count for each, count in self.changes.items() if each.old != each.new)
 
     @property
+    def audited(self) -> int:
+        """The number of rows that stand for all."""
+        return self.audits["complete"] + self.audits["unreadable"]
+
+    @property
     def of_all(self) -> Rate | None:
         """
-        The share of all decisions that change, from complete audits, which were drawn before the decision.
+        The share of all decisions that change, from audits, which were drawn before the decision.
 
         None without them, or if one is open: those that are decided without a metric are no fair sample.
         """
-        complete = self.audits["complete"]
-        return Rate(self.audit_changed, complete) if complete and not self.audit_open else None
+        return Rate(self.audit_changed, self.audited) if self.audited and not self.audit_open else None
 
     def as_json(self) -> dict[str, Any]:
         """Return the trial as JSON."""
@@ -99,17 +105,20 @@ class Trial:
         if row["reason"] == "group":
             self.group += 1
             return
-        audit = row.get("audit")
+        audit = row["audit"]
+        if audit and not UNREADABLE.isdisjoint(row["errors"].values()):
+            audit = "unreadable"
         if audit:
             self.audits[audit] += 1
+        stands = audit in ("complete", "unreadable")
         new = decided(policy, row["scores"], row["errors"])
         if isinstance(new, str):
             self.changes[DecisionChange(row["decision"], new, label)] += 1
-            self.audit_changed += audit == "complete" and new != row["decision"]
+            self.audit_changed += stands and new != row["decision"]
         else:
             self.open += 1
             self.lacking.update(new)
-            self.audit_open += audit == "complete"
+            self.audit_open += stands
 
 
 def tried(settings: TrialSettings) -> tuple[NamedPolicy, dict[str, Trial]]:
@@ -162,14 +171,14 @@ def decided(policy: Policy, scores: Mapping[str, float], errors: Mapping[str, st
     """
     Return the decision, or the metrics without a score on which it depends.
 
-    A metric that failed would fail under the new policy, too.
+    A metric that failed would fail under the new policy, too; its score of a later audit does not count.
 
     Args:
-        errors: the codes of the errors of metrics without a score.
+        errors: the codes of the errors of metrics.
     """
     if not UNREADABLE.isdisjoint(errors.values()):
         return policy.unreadable
-    known = {name: scores.get(name, ANY) for name in policy.deciding}
+    known = {name: ANY if name in errors else scores.get(name, ANY) for name in policy.deciding}
     if len(policy.possible(known)) > 1:
         needed = dict.fromkeys(chain.from_iterable(policy.open(known)))
         if lacking := [name for name in needed if name not in errors]:

@@ -15,6 +15,7 @@ from scoregate.decisions.trial import Trial, TrialSettings, decided, label_of, t
 from scoregate.expression import Condition
 from scoregate.policy import Policy
 from scoregate.records import BadInput
+from service.decisions import schema
 from tests.support.decision_logs import write
 from tests.support.decision_records import record
 
@@ -118,6 +119,7 @@ def test_where_no_row_can_be_decided_the_status_is_1(folder, capsys):
         ({}, {"vqascore": "model_failed"}, ["dsg"]),
         ({"vqascore": 0.9}, {"ocr": "no_frames"}, "reject"),  # unreadable for any metric
         ({}, {"ocr": "model_failed"}, ["vqascore", "dsg"]),
+        ({"vqascore": 0.9, "dsg": 0.1}, {"dsg": "deadline_exceeded"}, "review"),  # the score is the audit's
     ],
 )
 def test_what_failed_fails_again_and_what_was_not_started_is_open(folder, scores, errors, new):
@@ -170,6 +172,30 @@ def test_the_share_of_all_decisions_is_that_of_complete_audits(folder):
     )
     assert {"complete": 40, "failed": 3, "open": 0} == trial.as_json()["audits"]
     assert 513 == trial.changed
+
+
+def test_a_picture_that_no_audit_can_read_stands_for_others_of_its_kind(folder):
+    """Its audit fails, and its decision needs no score; without it the share would be of readable ones."""
+    row = {"decision": "review", "reason": "unreadable", "audit": "failed"}
+    row |= {"errors": {"vqascore": "image_undecodable"}, "scores": {}}
+    trial = added(folder, *audited(3, 1), row)
+
+    assert (2, 4) == (trial.of_all.count, trial.of_all.of)
+
+
+def test_audits_are_read_from_the_log_of_the_service(folder, capsys):
+    """An audit adds its scores to the row; one that has not ended is a possible bias."""
+    scores = {"vqascore": 0.9}
+    rows = [record(id, scores=scores, audited=id != "d") for id in "abcd"]
+    name = write(folder / "log.sqlite3", *rows)
+    with closing(sqlite3.connect(folder / name)) as connection, connection:
+        ends = [("complete", json.dumps({**scores, "dsg": dsg}), id) for id, dsg in (("a", 1.0), ("b", 0.0))]
+        connection.executemany(schema.END_AUDIT, ends)
+    _, out, _ = run(capsys, name)
+    share = "0.5000, 1 of 2 (95 % interval 0.0945 to 0.9055)"
+
+    assert f"of all decisions, by the audited rows: {share}; 1 further audits are not complete" in out
+    assert "2 rows are open, since they lack a metric: dsg 2" in out
 
 
 def test_an_open_audit_leaves_the_share_of_all_unknown(folder):
