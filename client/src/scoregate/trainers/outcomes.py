@@ -85,11 +85,13 @@ class WeightedSum:
         for metric, error in missing.items():
             if metric in self.required or not remaining:
                 return error if len(self.weights) == 1 else error.at(metric)
-        scale = of_all / remaining if missing else 1.0
+        if missing:  # divided first: of_all / remaining may overflow
+            there = {
+                metric: weight / remaining * of_all if weight > 0 else weight
+                for metric, weight in there.items()
+            }
         parts = {metric: result.scores[metric] for metric in there}
-        scored = Scored(
-            sum(weight * (scale if weight > 0 else 1.0) * parts[metric] for metric, weight in there.items())
-        )
+        scored = Scored(sum(weight * parts[metric] for metric, weight in there.items()))
         if not isfinite(scored):
             return ScoregateError("the weighted sum is not finite", request_id=result.request_id)
         scored.parts = parts

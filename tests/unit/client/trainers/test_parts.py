@@ -125,6 +125,13 @@ def test_a_sum_that_is_no_number_is_an_error():
     assert "the weighted sum is not finite" == WeightedSum({"a": 1e300}, "a").of(result).detail
 
 
+def test_the_least_weight_takes_the_place_of_a_missing_score():
+    """Its share of the positive weights is 1, however small it is."""
+    result = Result(0, None, {"small": 0.25}, {"large": ScoregateError("away")}, {}, {}, "r")
+
+    assert 0.5 == WeightedSum({"large": 2.0, "small": 5e-324}, {"small"}).of(result)
+
+
 PARTS = st.lists(st.tuples(st.floats(-4, 4), st.floats(0, 1), st.booleans()), min_size=1, max_size=6)
 
 
