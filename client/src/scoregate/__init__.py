@@ -14,7 +14,7 @@ from scoregate.comparison import Comparison, FailedPair, Pair, Strength
 from scoregate.data.datasets import read_dataset
 from scoregate.errors import ScoregateError
 from scoregate.images import sample_frames
-from scoregate.items import Item
+from scoregate.items import Accept, Cascade, Item, Pairing, TimeSpan
 from scoregate.local import AsyncLocalClient, LocalClient, aload, load
 from scoregate.results import (
     MetricError,
@@ -32,8 +32,10 @@ from scoregate.settings import VERSION
 __version__ = VERSION
 
 __all__ = [
+    "Accept",
     "AsyncClient",
     "AsyncLocalClient",
+    "Cascade",
     "Client",
     "Comparison",
     "FailedPair",
@@ -42,6 +44,7 @@ __all__ = [
     "MetricError",
     "Notice",
     "Pair",
+    "Pairing",
     "QuestionSet",
     "Ranked",
     "Ranking",
@@ -51,6 +54,7 @@ __all__ = [
     "ScoregateError",
     "ScoregateWarning",
     "Strength",
+    "TimeSpan",
     "aload",
     "errors",
     "load",

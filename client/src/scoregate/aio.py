@@ -28,7 +28,21 @@ from scoregate.comparison import Comparison, lonely
 from scoregate.connection import Connection, HttpTransport, Transport, addresses_of, api_key_of, form
 from scoregate.errors import ScoregateError
 from scoregate.images import Picture
-from scoregate.items import Files, Item, ScoreParams, given, names_of, packed
+from scoregate.items import (
+    ALL_PAIRS,
+    ALL_PICTURES,
+    WHOLE_VIDEO,
+    Accept,
+    Cascade,
+    Files,
+    Item,
+    Pairing,
+    ScoreParams,
+    TimeSpan,
+    given,
+    names_of,
+    packed,
+)
 from scoregate.many import MOST_ITEMS, OF_A_MATRIX, Many
 from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
 
@@ -86,9 +100,7 @@ class AsyncClient:
         prompt: str | None = None,
         metric: str = "vqascore",
         *,
-        start: float | None = None,
-        end: float | None = None,
-        fps: float | None = None,
+        span: TimeSpan = WHOLE_VIDEO,
         options: Mapping[str, Any] | None = None,
         explain: bool = False,
         priority: str | None = None,
@@ -100,7 +112,7 @@ class AsyncClient:
         Args:
             image: one picture, the frames of one scene as a list, or a video.
             prompt: not needed by metrics that read none, such as `aesthetic`.
-            start, end, fps: the part of a video file, in seconds, and the frames taken from each second.
+            span: of a video file.
             options: by metric, as in the service's API.
             explain: fill `details` with the parts of the score.
 
@@ -109,7 +121,7 @@ class AsyncClient:
             ScoregateError: the request or the metric failed.
         """
         params = ScoreParams([metric], options, explain, priority or self.priority)
-        item = Item(prompt=prompt, image=image, start=start, end=end, fps=fps)
+        item = Item(prompt=prompt, image=image, span=span)
         report = await self._report([item], params, timeout_s)
         return score_of(report, metric)
 
@@ -267,15 +279,10 @@ class AsyncClient:
         images: Iterable[Picture],
         *,
         metric: str = "vqascore",
-        top_k: int | None = None,
-        threshold: float | None = None,
-        cascade: Mapping[str, Any] | None = None,
-        on_error: str = "raise",
-        on_deadline: str = "fail",
+        accept: Accept = ALL_PICTURES,
+        cascade: Cascade | None = None,
+        span: TimeSpan = WHOLE_VIDEO,
         orient: str | None = None,
-        start: float | None = None,
-        end: float | None = None,
-        fps: float | None = None,
         options: Mapping[str, Any] | None = None,
         priority: str | None = None,
         timeout_s: float | None = None,
@@ -286,45 +293,36 @@ class AsyncClient:
         Args:
             prompt: None for metrics that read none.
             images: 1 to 64 pictures.
-            top_k, threshold: the pictures to accept; all by default.
-            cascade: `{"metric": "clipscore", "keep": 8}` ranks all pictures by a cheap metric first, and only
-                the best of them by *metric*.
-            on_error: for pictures that fail or cannot be encoded: `raise` an error, or rank them last, as
-                accepted (`pass`) or not accepted (`block`).
+            accept: the pictures to accept, and what happens to those that fail.
+            cascade: ranks all pictures by a cheap metric first, and only the best of them by *metric*.
+            span: of all video files.
             orient: `exif` applies the EXIF orientation; by default the service's setting.
-            start, end, fps: as in `score`, for all videos.
-            on_deadline: `cheap` falls back to the cheap metric's order at the deadline; `fail` raises.
 
         Raises:
-            InvalidError: a picture failed, and *on_error* is `raise`.
+            InvalidError: a picture failed, and *accept* has `on_error` `raise`.
             ScoregateError: the request failed.
         """
         pictures, unsent = list(images), dict[int, Ranked]()
 
         def filled(files: Files) -> dict[str, Any] | None:
-            if on_error == "raise":
-                wire = [files.add(image, f"/images/{place}") for place, image in enumerate(pictures)]
-            else:
-                wire, broken = packed(files.add, pictures, "/images")
-                for place, error in broken.items():
-                    unsent[place] = Ranked(place, None, on_error == "pass", None, error)
+            wire, broken = files.images(pictures, strict=accept.on_error == "raise")
+            for place, error in broken.items():
+                unsent[place] = Ranked(place, None, accept.on_error == "pass", None, error)
             if unsent and not wire:
                 return None
             return given(
                 prompt=prompt or None,
                 images=wire,
                 metric=metric,
-                top_k=top_k,
-                threshold=threshold,
-                cascade=cascade,
-                on_error=on_error,
-                on_deadline=on_deadline,
+                top_k=accept.top_k,
+                threshold=accept.threshold,
+                on_error=accept.on_error,
+                cascade=cascade and {"metric": cascade.metric, "keep": cascade.keep},
+                on_deadline=cascade and cascade.on_deadline,
                 orient=orient,
-                start=start,
-                end=end,
-                fps=fps,
                 options=options,
                 priority=priority or self.priority,
+                **span.fields,
             )
 
         raw = await self._send("/rank", Files(allow_urls=self.allow_urls), filled, timeout_s)
@@ -341,9 +339,7 @@ class AsyncClient:
         metric: str | None = None,
         rubric: str | Mapping[str, Any] | None = None,
         source: Picture | None = None,
-        schedule: str | Mapping[str, Any] | None = None,
-        noise: float | None = None,
-        on_error: str = "raise",
+        pairs: Pairing = ALL_PAIRS,
         orient: str | None = None,
         options: Mapping[str, Any] | None = None,
         explain: bool = False,
@@ -359,9 +355,7 @@ class AsyncClient:
             metric: the metric whose scores are compared, `vqascore` by default.
             rubric: in its place, the rubric of a judge that sees two pictures, such as `preference`.
             source: the picture before the edits.
-            schedule: `all` pairs by default; `{"kind": "swiss", "pairs_per_image": 4}`, or `anchor`.
-            noise: the largest difference of two scores that is a tie.
-            on_error: for pictures that cannot be encoded here: `raise` an error, or `fail` their pairs.
+            pairs: those that are compared, and what happens to those that fail; all by default.
             orient: `exif` applies the EXIF orientation; by default the service's setting.
             explain: fill the `details` of pairs.
 
@@ -372,11 +366,8 @@ class AsyncClient:
         pictures, unsent = list(images), dict[int, ScoregateError]()
 
         def filled(files: Files) -> dict[str, Any] | None:
-            if on_error == "raise":
-                wire = [files.add(image, f"/images/{place}") for place, image in enumerate(pictures)]
-            else:
-                wire, broken = packed(files.add, pictures, "/images")
-                unsent.update(broken)
+            wire, broken = files.images(pictures, strict=pairs.on_error == "raise")
+            unsent.update(broken)
             if unsent and len(wire) < 2:
                 unsent.update({n: lonely(unsent) for n in range(len(pictures)) if n not in unsent})
                 return None
@@ -386,8 +377,8 @@ class AsyncClient:
                 source=None if source is None else files.add(source, "/source"),
                 metric=metric,
                 rubric=rubric,
-                schedule=schedule,
-                noise=noise,
+                schedule=pairs.schedule,
+                noise=pairs.noise,
                 orient=orient,
                 options=options,
                 explain=explain or None,

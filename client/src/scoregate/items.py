@@ -10,7 +10,78 @@ from typing import Any
 from scoregate.errors import BadImageError
 from scoregate.images import TAKEN, Picture, encoded, frames_of, is_url
 
-OWN = ("orient", "start", "end", "fps")  # fields that override those of the request
+
+@dataclass(frozen=True)
+class TimeSpan:
+    """
+    A part of a video file, and the frames of it that are scored.
+
+    Attributes:
+        start, end: seconds from the first frame; None for those of the file.
+        fps: frames that are taken from each second; without a rate the service takes 16 of the whole part.
+    """
+
+    start: float | None = None
+    end: float | None = None
+    fps: float | None = None
+
+    @property
+    def fields(self) -> dict[str, float]:
+        """Its fields of a request, without those that are not given."""
+        return given(start=self.start, end=self.end, fps=self.fps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accept:
+    """
+    The pictures of a ranking that are accepted; all by default.
+
+    Attributes:
+        top_k: the number of the best ones.
+        threshold: the worst score.
+        on_error: for pictures that fail or cannot be encoded: `raise` an error, or rank them last, as
+            accepted (`pass`) or not accepted (`block`).
+    """
+
+    top_k: int | None = None
+    threshold: float | None = None
+    on_error: str = "raise"
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """
+    A cheap metric that orders all pictures of a ranking, so that only its best are ranked by the other.
+
+    Attributes:
+        keep: the number of these.
+        on_deadline: `cheap` falls back to the cheap metric's order at the deadline; `fail` raises.
+    """
+
+    metric: str
+    keep: int
+    on_deadline: str = "fail"
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """
+    The pairs of a comparison.
+
+    Attributes:
+        schedule: `all` pairs; `{"kind": "swiss", "pairs_per_image": 4}`, or `anchor`.
+        noise: the largest difference of two scores that is a tie.
+        on_error: for pictures that cannot be encoded here: `raise` an error, or `fail` their pairs.
+    """
+
+    schedule: str | Mapping[str, Any] = "all"
+    noise: float | None = None
+    on_error: str = "raise"
+
+
+WHOLE_VIDEO = TimeSpan()
+ALL_PICTURES = Accept()
+ALL_PAIRS = Pairing()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +100,7 @@ class Item:
         source: the picture before an edit, for metrics that use it.
         orient: `exif` applies the EXIF orientation of the pictures, `as_stored` ignores it; by default the
             service's setting.
-        start, end, fps: the part of a video file, in seconds, and the frames taken from each second.
+        span: of a video file.
     """
 
     prompt: str | None
@@ -39,9 +110,7 @@ class Item:
     references: Sequence[Picture] = ()
     source: Picture | None = None
     orient: str | None = None
-    start: float | None = None
-    end: float | None = None
-    fps: float | None = None
+    span: TimeSpan = WHOLE_VIDEO
     metrics: Sequence[str] = ()
 
     @classmethod
@@ -89,8 +158,18 @@ class Files:
             wire["references"] = self.add(list(item.references), f"{place}/references")
         if item.source is not None:
             wire["source"] = self.add(item.source, f"{place}/source")
-        own = {name: getattr(item, name) for name in OWN}
-        return wire | {name: value for name, value in own.items() if value is not None}
+        return wire | given(orient=item.orient) | item.span.fields
+
+    def images(self, images: Sequence[Any], *, strict: bool) -> tuple[list[Any], Mapping[int, BadImageError]]:
+        """
+        Add the `images` of a request; return their references, and by index the errors of those without one.
+
+        Raises:
+            BadImageError: *strict* is set, and one cannot be encoded.
+        """
+        if strict:
+            return [self.add(image, f"/images/{place}") for place, image in enumerate(images)], {}
+        return packed(self.add, images, "/images")
 
     def add(self, image: Any, place: str, taken: int = TAKEN) -> Any:
         """

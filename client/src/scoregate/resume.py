@@ -22,7 +22,6 @@ from scoregate.items import Item, ScoreParams
 from scoregate.results import Notice, Result
 from scoregate.store import Line, Store, opened
 
-CLIP = ("start", "end", "fps")  # of an item
 LASTING = (InvalidError, NotFoundError, TooLargeError)  # the same item would get them again
 
 
@@ -124,8 +123,8 @@ def key_of(item: Item, params: ScoreParams) -> str:
         said += [[path_of(each) for each in item.references], path_of(item.source)]
     if item.orient is not None:
         said.append(item.orient)
-    if clip := {name: value for name in CLIP if (value := getattr(item, name)) is not None}:
-        said.append(clip)
+    if span := item.span.fields:
+        said.append(span)
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -40,7 +40,20 @@ export function python({ path, request, files }) {
   ].join("\n");
 }
 
-const OF_AN_ITEM = ["orient", "start", "end", "fps"];
+// The fields of a request that are one argument of the client, by the class of its value.
+const CLASSES = {
+  Accept: ["accept", ["top_k", "threshold", "on_error"]],
+  Cascade: ["cascade", ["metric", "keep"]],
+  TimeSpan: ["span", ["start", "end", "fps"]],
+};
+
+/** The fields of *request* that a class has, as one argument; none if they are not there. */
+function argument(kind, request) {
+  const [name, fields] = CLASSES[kind];
+  const given = fields.filter((field) => field in request).map((field) => `${field}=${literal(request[field])}`);
+  return given.length > 0 ? [`${name}=scoregate.${kind}(${given.join(", ")})`] : [];
+}
+
 const paths = (list) => list.map(({ file }) => `Path(${literal(file.name)})`);
 
 function scored({ prompt, items, metrics, options, explain, ...request }, { pictures, references, source }) {
@@ -49,7 +62,7 @@ function scored({ prompt, items, metrics, options, explain, ...request }, { pict
     references.length > 0 && ["references", `[${paths(references).join(", ")}]`],
     source.length > 0 && ["source", paths(source)[0]],
   ].filter(Boolean);
-  const own = OF_AN_ITEM.filter((name) => name in request).map((name) => `${name}=${literal(request[name])}`);
+  const own = ["orient" in request && `orient=${literal(request.orient)}`, ...argument("TimeSpan", request)].filter(Boolean);
   const item = ["prompt=prompt", "image=picture", ...beside.map(([name]) => `${name}=${name}`), ...own].join(", ");
   const together = Array.isArray(items?.[0].image);
   return [
@@ -63,14 +76,20 @@ function scored({ prompt, items, metrics, options, explain, ...request }, { pict
   ];
 }
 
-function ranked({ prompt, images, ...wanted }, { pictures }) {
-  const more = Object.entries(wanted).filter(([name]) => !["timeout_ms", "explain"].includes(name));
+function ranked({ prompt, images, cascade, ...wanted }, { pictures }) {
+  const plain = Object.entries(wanted).filter(([name]) => ["metric", "orient", "options", "priority"].includes(name));
+  const more = [
+    ...plain.map(([name, value]) => `${name}=${literal(value)}`),
+    ...argument("Accept", wanted),
+    ...argument("Cascade", cascade ?? {}),
+    ...argument("TimeSpan", wanted),
+  ];
   return [
     `pictures = [${paths(pictures).join(", ")}]`,
     "ranking = client.rank(",
     `    ${literal(prompt)},`,
     "    pictures,",
-    ...more.map(([name, value]) => `    ${name}=${literal(value)},`),
+    ...more.map((one) => `    ${one},`),
     ")",
     "for place in ranking:",
     "    print(pictures[place.index], place.score, place.accepted, place.decided_by)",

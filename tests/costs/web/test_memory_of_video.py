@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from demo.process import SERVICE, free_port, running, url, wait_until_ready
-from scoregate import Client
+from scoregate import Client, TimeSpan
 from tests.costs.models.test_decoding_cost import MB, status
 from tests.support.films import COLOURS, mp4
 from tests.support.pictures import png
@@ -33,7 +33,7 @@ def test_a_minute_of_1080p_at_two_frames_a_second_takes_less_than_400_mb(tmp_pat
             client.score(png(), "a red square", "clipscore")
             idle = sum(status(pid, "VmRSS") for pid in with_children(process.pid))
             Path(f"/proc/{process.pid}/clear_refs").write_text("5")  # forget the peaks until now
-            score = client.score(video, "a red square", "clipscore", fps=FPS, explain=True)
+            score = client.score(video, "a red square", "clipscore", span=TimeSpan(fps=FPS), explain=True)
             peak = sum(status(pid, "VmHWM") for pid in with_children(process.pid))
 
     taken_mb = (peak - idle) / MB

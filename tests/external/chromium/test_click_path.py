@@ -142,6 +142,24 @@ def test_the_code_to_copy_runs_as_it_stands(page, service, picture, mode, langua
     assert any(shown == round(float(found), 3) for found in re.findall(r"\d\.\d+", printed)), printed
 
 
+def test_the_python_code_of_a_ranking_has_an_argument_for_each_topic(page, service, picture):
+    """What is accepted is one argument, and the cascade another; the code runs as it stands."""
+    enter(page, service)
+    page.locator("#ask .modes label", has_text="rank").click()
+    page.locator(".more summary").click()
+    fill(page, [picture], "a red square")
+    page.locator("#top-k").fill("3")
+    page.locator("#threshold").fill("0")
+    page.locator("#cascade").select_option("clipscore")
+    score(page)
+    printed = run_as_shown(page, "python", picture.parent)
+
+    assert "True vqascore" in printed
+    code = page.locator("#snippet")
+    expect(code).to_contain_text('accept=scoregate.Accept(top_k=3, threshold=0, on_error="block"),')
+    expect(code).to_contain_text('cascade=scoregate.Cascade(metric="clipscore", keep=')
+
+
 def test_a_key_is_asked_for_and_kept_in_the_tab_alone(page, locked):
     """The page opens without one; with it the metrics come.  No code and no lasting storage has it."""
     page.goto(locked)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from models.images.formats.decode import decode
-from scoregate import Item, sample_frames
+from scoregate import Item, TimeSpan, sample_frames
 from scoregate.errors import BadImageError
 from scoregate.images import MAX_FRAMES, TAKEN
 from scoregate.items import Files
@@ -35,7 +35,10 @@ FORMS = {
 def test_the_service_gets_every_frame_of_a_video(video):
     """In order, as its very pixels; a video of several items is sent once."""
     files = Files()
-    items = [files.item(Item(prompt=prompt, image=video, fps=2), "/items/0") for prompt in ("a", "b")]
+    items = [
+        files.item(Item(prompt=prompt, image=video, span=TimeSpan(fps=2)), "/items/0")
+        for prompt in ("a", "b")
+    ]
 
     assert items[0]["image"] == items[1]["image"]
     assert 2 == items[0]["fps"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scoregate import Accept, Cascade
 from scoregate.errors import ImageFailedError, ImageUndecodableError
 from tests.support.pictures import png
 
@@ -23,7 +24,7 @@ def test_pictures_come_best_first(client):
 
 def test_a_cascade_decides_about_those_that_it_cut(client):
     """They stand behind, and are not accepted."""
-    ranking = client.rank("a red square", PICTURES, cascade={"metric": "clipscore", "keep": 2}, top_k=1)
+    ranking = client.rank("a red square", PICTURES, cascade=Cascade("clipscore", 2), accept=Accept(top_k=1))
 
     assert ["vqascore"] * 2 + ["clipscore"] * 2 == [ranked.decided_by for ranked in ranking]
     assert [True, False, False, False] == [ranked.accepted for ranked in ranking]
@@ -32,7 +33,7 @@ def test_a_cascade_decides_about_those_that_it_cut(client):
 @pytest.mark.parametrize(("on_error", "accepted"), [("pass", True), ("block", False)])
 def test_a_picture_that_failed_stands_last_with_its_error(client, on_error, accepted):
     """Accepted or not, as was said."""
-    *_, last = client.rank("a red square", [png()[:40], *PICTURES], on_error=on_error)
+    *_, last = client.rank("a red square", [png()[:40], *PICTURES], accept=Accept(on_error=on_error))
 
     assert (0, None, accepted, None) == (last.index, last.score, last.accepted, last.decided_by)
     assert isinstance(last.error, ImageUndecodableError)

@@ -3,7 +3,7 @@
 import httpx2 as httpx
 import pytest
 
-from scoregate import Pair, ScoregateError, Strength
+from scoregate import Pair, Pairing, ScoregateError, Strength
 from scoregate.errors import BadImageError
 from tests.support.pictures import png
 
@@ -38,7 +38,7 @@ def test_an_answer_that_is_no_comparison_is_an_error(answered, fields):
 def test_a_picture_that_is_not_sent_fails_its_own_pairs_alone(answered):
     """Indices are those of the call; by default it is an error."""
     client = answered(lambda request: httpx.Response(200, json=GOOD))
-    comparison = client.compare("x", [PICTURES[0], b"", PICTURES[1]], on_error="fail")
+    comparison = client.compare("x", [PICTURES[0], b"", PICTURES[1]], pairs=Pairing(on_error="fail"))
 
     assert [2, 0] == comparison.ranking
     assert 2 == comparison.best
@@ -56,7 +56,7 @@ def test_without_two_pictures_nothing_is_sent(answered):
     """All pairs have the error of the picture that cannot be encoded."""
     sent = []
     client = answered(lambda request: sent.append(request) or httpx.Response(500))
-    comparison = client.compare("x", [b"", PICTURES[0]], on_error="fail")
+    comparison = client.compare("x", [b"", PICTURES[0]], pairs=Pairing(on_error="fail"))
 
     assert [] == sent
     assert [(0, 1)] == [(pair.a, pair.b) for pair in comparison.failed]

@@ -3,7 +3,7 @@
 import httpx2 as httpx
 import pytest
 
-from scoregate import Item
+from scoregate import Accept, Item
 from scoregate.errors import BadImageError, UrlNotAllowedError, WarnedError
 from tests.support.answers import numbered, request_of
 from tests.support.pictures import png
@@ -74,12 +74,12 @@ def ranked(request):
 def test_a_picture_that_cannot_be_read_is_ranked_last(answered, on_error, accepted):
     """As one that the service cannot decode."""
     pictures = ["nowhere.png", png(), "gone.png", png("green")]
-    ranking = answered(ranked).rank("x", pictures, on_error=on_error)
+    ranking = answered(ranked).rank("x", pictures, accept=Accept(on_error=on_error))
 
     assert [3, 1, 0, 2] == [each.index for each in ranking]
     assert accepted == [each.index for each in ranking.accepted]
     assert [None, None, BadImageError, BadImageError] == [each.error and type(each.error) for each in ranking]
-    assert [] == list(answered(ranked).rank("x", ["gone.png"], on_error="block").accepted)
+    assert [] == list(answered(ranked).rank("x", ["gone.png"], accept=Accept(on_error="block")).accepted)
 
 
 def test_a_ranking_that_raises_errors_raises_that_of_such_a_picture(answered):

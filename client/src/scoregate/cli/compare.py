@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schedule",
         type=schedule,
+        default="all",
         metavar="KIND:N",
         help="swiss or anchor, with N pairs for each picture, in place of all pairs",
     )
@@ -57,8 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
             metric=arguments.metric,
             rubric=arguments.rubric,
             source=arguments.source,
-            schedule=arguments.schedule,
-            noise=arguments.noise,
+            pairs=scoregate.Pairing(arguments.schedule, arguments.noise),
             orient=arguments.orient,
             options=options_of(arguments),
         )

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, add_options, connected, options_of
@@ -42,12 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the service's answer, unchanged")
 
 
-def cascade(text: str) -> dict[str, Any]:
+def cascade(text: str) -> scoregate.Cascade:
     """Return the cheap metric, and how many pictures it keeps."""
     metric, colon, keep = text.rpartition(":")
     if not (colon and metric):
         raise argparse.ArgumentTypeError("it has the form METRIC:KEEP, such as clipscore:8")
-    return {"metric": metric, "keep": whole(keep)}
+    return scoregate.Cascade(metric, whole(keep))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,10 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.prompt,
             [picture for _, picture in pictures],
             metric=arguments.metric,
-            top_k=arguments.top_k,
-            threshold=arguments.threshold,
+            accept=scoregate.Accept(
+                top_k=arguments.top_k, threshold=arguments.threshold, on_error=arguments.on_error
+            ),
             cascade=arguments.cascade,
-            on_error=arguments.on_error,
             orient=arguments.orient,
             options=options_of(arguments),
         )

@@ -87,7 +87,6 @@ async def win_rates(
                 [item.image for item in items],
                 metric=metric,
                 options=own,
-                on_error="fail",
                 **how,
             )
         except ScoregateError as error:

@@ -17,7 +17,7 @@ from scoregate.answers import lower_is_better, understood
 from scoregate.client import Client, Portal, Portals, asynchronous
 from scoregate.connection import addresses_of, api_key_of
 from scoregate.errors import ConflictError, ScoregateError, UnknownMetricError
-from scoregate.items import Item, names_of
+from scoregate.items import Item, Pairing, names_of
 from scoregate.results import ScoregateWarning
 from scoregate.trainers.figures import statistics
 from scoregate.trainers.groups import Gather, groups_of, of_all_ranks
@@ -63,7 +63,7 @@ class Reward:
             scaled to the sum of all positive weights.
         group_by: "prompt" makes the rewards win rates: the pictures of a prompt in one call are compared in
             pairs by each metric.  With *gather* they may be those of several ranks.
-        comparison: `schedule` and `noise` of `Client.compare`.
+        comparison: `schedule` and `noise` of the `scoregate.Pairing` of a group.
         gather: returns the entries of all ranks, given a list of this rank's own, as `gather_object` of
             `accelerate.utils` does.  Each rank then makes the same number of calls.
         watch: a `scoregate.trainers.watch.Watch`, its attributes as a mapping, or its metrics: they score a
@@ -123,6 +123,7 @@ class Reward:
             raise ValueError("by_domain has the metrics and weights of each domain")
         one = weights_of(names_of(self.metrics) or [self.metric], self.weights)
         self._sums = weighted_sums(self.by_domain or {"": one}, self.required)
+        self._pairs = Pairing(**{**self.comparison, "on_error": "fail"})
         self._portals = Portals()
         self._warned: Counter[str] = Counter()
         self._lower: bool | None = None  # until the first request
@@ -374,7 +375,7 @@ class Reward:
             attempt += 1
             if self.group_by:
                 batches = groups_of(left, items, sums)
-                send: Send = partial(self._sender().compared, how=self.comparison)
+                send: Send = partial(self._sender().compared, pairs=self._pairs)
             else:
                 batches, send = list(in_batches(left, items, self.batch)), self._sender().outcomes
             asked = (

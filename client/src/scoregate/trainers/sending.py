@@ -25,7 +25,7 @@ from scoregate.errors import (
     ServiceTimeoutError,
     UpstreamFailedError,
 )
-from scoregate.items import Item
+from scoregate.items import Item, Pairing
 from scoregate.results import Notice, Result, ScoregateWarning
 from scoregate.trainers.groups import win_rates
 from scoregate.trainers.outcomes import Outcome, Scored, WeightedSum, concerns_some
@@ -102,14 +102,9 @@ class Sender:
         sums: Sequence[WeightedSum],
         deadline: float,
         places: asyncio.Semaphore,
-        how: Mapping[str, Any],
+        pairs: Pairing,
     ) -> list[Outcome]:
-        """
-        Return the outcome of each of *items*, a group with equal sums, from its win rates.
-
-        Args:
-            how: further arguments of `AsyncClient.compare`.
-        """
+        """Return the outcome of each of *items*, a group with equal sums, from its win rates."""
         async with places:
             results, notices = await win_rates(
                 self.client,
@@ -118,7 +113,7 @@ class Sender:
                 self.options,
                 priority=self.priority,
                 timeout_s=max(0.001, deadline - asyncio.get_running_loop().time()),
-                **how,
+                pairs=pairs,
             )
         outcomes = self._outcomes(results, sums, notices)
         for one in outcomes:
