@@ -83,7 +83,7 @@ class QuestionWriter:
             NotReady: the store failed, or the LLM does not serve, or none is configured.
         """
         began = monotonic()
-        context.stage = "questions"
+        context.calls.stage = "questions"
         status: CacheStatus = "hit"
         with context.span.child("questions", style=style.name) as span:
             if llm:
@@ -206,7 +206,7 @@ class QuestionWriter:
             reason = str(exc) if type(exc) is ValueError else "not JSON of the schema"
             raise BadAnswer(reason) from exc
         except TimeoutError as exc:
-            if context.stage == "queue":
+            if context.calls.stage == "queue":
                 count = ""
                 raise no_time(timeout_s) from exc
             raise QuestionLLMFailed(f"the question LLM did not answer within {timeout_s:g} s") from exc

@@ -66,9 +66,9 @@ class Asker:
         demand: Demand,
         context: Context,
     ) -> tuple[list[Any], ModelInfo]:
-        with one_caller(context.caller), model.used_by(context):
+        with one_caller(context.account.name), model.used_by(context):
             model.admit(context, demand)
-            context.charge(demand.calls)
+            context.account.charge(demand.calls)
             try:
                 async with (
                     asyncio.timeout_at(context.deadline),
@@ -80,7 +80,7 @@ class Asker:
                     raise_if_changed(outcomes)
                     return outcomes, info
             except TimeoutError as exc:
-                raise DeadlineExceeded(stage=context.stage) from exc
+                raise DeadlineExceeded(stage=context.calls.stage) from exc
             except ImageError as exc:
                 raise not_decoded(exc) from exc
 
@@ -120,7 +120,7 @@ class Asker:
     ) -> list[tuple[QuestionSet, CacheStatus] | ScoregateError]:
         if llm and (unwritten := await self._writer.unwritten(prompts, style, llm)):
             llm.admit(context, Demand(len(unwritten), sum(map(len, unwritten))))
-        context.charge(len(prompts))
+        context.account.charge(len(prompts))
         with used([llm] if llm else [], context):
             results = await side_by_side([self._question_set(each, style, llm, context) for each in prompts])
         raise_if_changed(results)

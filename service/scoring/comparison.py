@@ -187,10 +187,10 @@ async def judged(engine: Engine, group: ComparedGroup, context: Context) -> Comp
     work = Workload({handle: demand * orders for handle, demand in needed}, orders, context.lane)
     context.since = monotonic()
     async with AsyncExitStack() as stack:
-        stack.enter_context(one_caller(context.caller))
+        stack.enter_context(one_caller(context.account.name))
         stack.enter_context(used(handles.values(), context))
         work.admit(context)  # before any picture is opened
-        context.charge(orders)
+        context.account.charge(orders)
         stack.enter_context(work.reserved())
         try:
             async with asyncio.timeout_at(context.deadline):

@@ -262,7 +262,7 @@ class Candidate:
         self.started.update(names)
         item = only_used(self.item, names, engine.catalog)
         try:
-            report = await engine.score_once([item], names, replace(context, charge=free), counted=False)
+            report = await engine.score_once([item], names, context.charging(free), counted=False)
         except Exception as exc:  # of the admission, for example
             self.add(dict.fromkeys(names, error_of(exc, names[0])))
         else:
@@ -273,7 +273,7 @@ async def score_together(each: Sequence[Candidate], name: str, engine: Engine, c
     """Score items by the only metric of their policies; if that is refused, some may be admitted alone."""
     items = [only_used(one.item, [name], engine.catalog) for one in each]
     try:
-        report = await engine.score_once(items, [name], replace(context, charge=free), counted=False)
+        report = await engine.score_once(items, [name], context.charging(free), counted=False)
     except ScoregateError:
         return
     for one, scored in zip(each, report.items, strict=True):
@@ -392,7 +392,7 @@ async def decided(engine: Engine, candidates: Candidates, context: Context) -> D
         served = [name for name in names if engine.catalog.serves(name)]
         Plan(candidates.items, served, engine.catalog, context.lane)  # raises `Invalid`
     most = len(candidates.items) * len(names)
-    context.charge(most)
+    context.account.charge(most)
     handles = handles_of(names, engine.catalog)
     each = [
         Candidate(item, group, policies, index in candidates.audited)
@@ -404,7 +404,7 @@ async def decided(engine: Engine, candidates: Candidates, context: Context) -> D
                 await score_together(each, names[0], engine, context)
             await side_by_side(one.score(engine, context) for one in each if not one.started)
     finally:
-        context.charge(sum(len(one.started) for one in each) - most)
+        context.account.charge(sum(len(one.started) for one in each) - most)
     infos = infos_of(handles, context)
     report = Report([one.report for one in each], infos, demo_notes(infos, engine.demo))
     report.count(context.instruments)
@@ -466,7 +466,7 @@ def records(
                 time=now,
                 request_id=context.request_id,
                 caller_id=item.item.id,
-                key=context.caller,
+                key=context.account.name,
                 policy=outcome.policies[policy.name],
                 decision=made.outcome.decision,
                 reason=made.outcome.reason,

@@ -133,13 +133,13 @@ class Engine:
         if context.place is not None:  # before the request uses its models: they may go meanwhile
             await plan.work.wait_for_room(context, context.place)
         context.since = monotonic()
-        with one_caller(context.caller), used(plan.handles.values(), context):
+        with one_caller(context.account.name), used(plan.handles.values(), context):
             plan.work.admit(context)  # before any picture is opened: a full service fetches and opens none
             if plan.films and await self.images.count_frames(plan.films, context):
                 plan = Plan(items, metrics, self.catalog, context.lane)
                 plan.work.admit(context)  # again, with the work of all frames
                 plan.keep_frames()
-            context.charge(sum(map(len, plan.by_metric)))
+            context.account.charge(sum(map(len, plan.by_metric)))
             with plan.work.reserved():
                 if finished:
                     inputs = (self._finish(input, plan, context, finished) for input in plan.inputs)
@@ -222,10 +222,12 @@ class Engine:
             try:
                 async with limit:
                     score = checked(name, await self._call(name, item, options, context), options, context)
-                    return score.noted(unknown_tokens(context.unknown)) if context.unknown else score
+                    return (
+                        score.noted(unknown_tokens(context.calls.unknown)) if context.calls.unknown else score
+                    )
             except Exception as exc:
                 late = isinstance(exc, TimeoutError) and limit.expired()
-                error = DeadlineExceeded(stage=context.stage) if late else error_of(exc, name)
+                error = DeadlineExceeded(stage=context.calls.stage) if late else error_of(exc, name)
                 span.note(error=error.code)
                 return error
 
@@ -238,7 +240,7 @@ class Engine:
         score = metric.score(item, models, options)
         if not metric.computes:
             return score
-        context.stage = "decode"
+        context.calls.stage = "decode"
         return self._cpu[context.lane].run(run_to_end, score)
 
     async def _score_parts(
@@ -273,7 +275,7 @@ def checked(name: str, score: Any, options: MetricOptions, context: Context) -> 
     if not math.isfinite(score.value):
         raise ModelFault("the score is not a finite number")
     found = score.noted(unused) if (unused := options.unused()) else score
-    return replace(found, cache=context.found) if context.lookups and not found.cache else found
+    return replace(found, cache=context.found) if context.calls.lookups and not found.cache else found
 
 
 def unknown_tokens(shares: Sequence[float]) -> list[Note]:
@@ -316,7 +318,7 @@ async def repeated(work: Callable[[Context], Awaitable[T]], context: Context) ->
         return await work(context)
     except ModelChanged:
         context.request.models.clear()
-        return await work(replace(context, charge=free))
+        return await work(context.charging(free))
 
 
 def raise_if_changed(results: Iterable[object]) -> None:

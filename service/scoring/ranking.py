@@ -1,7 +1,7 @@
 """Ranking of images by one metric, or by a cheap one and then the best of them by another."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from service.core.errors import REFUSALS, DeadlineExceeded, Fault, ImageFailed, LaneFull, ScoregateError
@@ -110,7 +110,7 @@ async def both(
     except LaneFull:
         if rule.on_deadline == "fail":
             raise
-    both_stages = replace(context, charge=lambda pairs: context.charge(pairs + len(kept)))
+    both_stages = context.charging(lambda pairs: context.account.charge(pairs + len(kept)))
     cheap = await engine.score_once(items, [cascade.metric], both_stages)
     refuse(cheap, rule)
     chosen = best([item.results for item in cheap.items], cascade.metric, rule)[: cascade.keep]
@@ -132,7 +132,7 @@ async def both(
 async def second_stage(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, context: Context) -> Report:
     """Score items by the rule's metric; if that is refused and may be late, every item is late."""
     try:
-        return await engine.score_once(items, [rule.metric], replace(context, charge=free))
+        return await engine.score_once(items, [rule.metric], context.charging(free))
     except LaneFull as refused:
         if rule.on_deadline == "fail":
             raise

@@ -27,41 +27,72 @@ def ignore(name: str) -> None:
 
 
 @dataclass(eq=False, slots=True)
-class Request:
+class RequestRecord:
     """
-    The part of a context that its copies share.
+    What a request used, and its timings: the part of a context that its copies share.
 
     Attributes:
         models: each model that the request has used, by configured name, as it was at the first use.
         refused: the keys of calls whose written answers were refused.
+        slowest: per stage, the maximum time of an item or call of this request, in seconds.
+        stages: these in milliseconds, as they are in the response; empty before.
+        began: when it came, by `time.monotonic`.
     """
 
     models: dict[str, ModelInfo] = field(default_factory=dict)
     refused: set[bytes] = field(default_factory=set)
+    slowest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    stages: Mapping[str, float] = field(default_factory=dict)
+    began: float = field(default_factory=monotonic)
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """
+    What the calls of one metric came to.
+
+    Attributes:
+        lookups: the cache status of each cacheable call: "hit", "miss" or "coalesced".
+        unknown: the shares of unknown tokens in the calls, those above 0.
+        stage: the stage for which the metric last waited.
+    """
+
+    lookups: list[str] = field(default_factory=list)
+    unknown: list[float] = field(default_factory=list)
+    stage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """
+    The API key that pays for a request.
+
+    Attributes:
+        name: of the key; None without one.  Callers take turns.
+        charge: called with the number of (item, metric) pairs when the request is admitted; raises
+            `QuotaExceeded` or `LargerThanQuota`.  A negative number gives back those that were not computed.
+    """
+
+    name: str | None = None
+    charge: Callable[[int], None] = free
 
 
 @dataclass(slots=True)
 class Context:
     """
-    Deadline, lane and timings of one request.
+    Deadline, lane and trace of one request, or of a part of it.
 
     Attributes:
         request_id: returned in the response, and logged.
         deadline: on the event loop's clock (`loop.time()`, seconds).
         lane: "interactive" or "bulk".
         span: its trace, or a part of it.
-        lookups: the cache status of each cacheable call of one metric: "hit", "miss" or "coalesced".
-        unknown: the shares of unknown tokens in the calls of one metric, those above 0.
-        stage: the stage for which one metric last waited.
+        account: who pays.
+        place: where it waits for a full lane; None if the lane refuses it.
         since: when its last stage ended, by `time.monotonic`: what follows is preparation.
-        slowest: per stage, the maximum time of an item or call of this request, in seconds.
-        stages: these in milliseconds, as they are in the response; empty before.
-        charge: called with the number of (item, metric) pairs when the request is admitted; raises
-            `QuotaExceeded` or `LargerThanQuota`.  A negative number gives back those that were not computed.
         queued: called with the name of a model when its queue counts the calls of one frame, which are being
             prepared.
-        caller: the name of its API key; None without one.  Callers take turns.
-        place: where it waits for a full lane; None if the lane refuses it.
+        calls: of one metric.
         request: the same object in all copies; of shared work, its own.
     """
 
@@ -70,23 +101,17 @@ class Context:
     lane: str
     instruments: Instruments
     span: Span = NO_SPAN
-    lookups: list[str] = field(default_factory=list)
-    unknown: list[float] = field(default_factory=list)
-    stage: str = ""
-    slowest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-    stages: Mapping[str, float] = field(default_factory=dict)
-    began: float = field(default_factory=monotonic)
-    since: float = field(default_factory=monotonic)
-    charge: Callable[[int], None] = free
-    queued: Callable[[str], None] = ignore
-    caller: str | None = None
+    account: Account = Account()
     place: Place | None = None
-    request: Request = field(default_factory=Request)
+    since: float = field(default_factory=monotonic)
+    queued: Callable[[str], None] = ignore
+    calls: CallRecord = field(default_factory=CallRecord)
+    request: RequestRecord = field(default_factory=RequestRecord)
     _promotions: set[Callable[[], None]] = field(default_factory=set)
 
     def elapsed(self) -> float:
         """Return the seconds since the request began."""
-        return monotonic() - self.began
+        return monotonic() - self.request.began
 
     @property
     def traceparent(self) -> str:
@@ -99,11 +124,15 @@ class Context:
 
         That of the first ones began with the admission of the request.
         """
-        return replace(self, since=monotonic() if self.slowest["prepare"] else self.since)
+        return replace(self, since=monotonic() if self.request.slowest["prepare"] else self.since)
 
     def for_one_metric(self, span: Span) -> "Context":
-        """Return a copy with a span, look-ups and shares of its own."""
-        return replace(self, span=span, lookups=[], unknown=[], stage="")
+        """Return a copy with a span and a record of calls of its own."""
+        return replace(self, span=span, calls=CallRecord())
+
+    def charging(self, charge: Callable[[int], None]) -> "Context":
+        """Return a copy that charges by *charge*."""
+        return replace(self, account=replace(self.account, charge=charge))
 
     def for_shared_work(self, span: Span) -> "Context":
         """Return a context for work that other requests may join: same lane, but no deadline or timings."""
@@ -135,27 +164,28 @@ class Context:
 
     def looked_up(self, cache: str, result: str) -> None:
         """Count the result of one cache look-up."""
-        self.lookups.append(result)
+        self.calls.lookups.append(result)
         self.instruments.cache_requests.labels(cache, result).inc()
 
     @property
     def found(self) -> CacheStatus | None:
         """The worst cache status of the calls; None if nothing was looked up."""
-        return next((way for way in WORST_FIRST if way in self.lookups), None)
+        return next((way for way in WORST_FIRST if way in self.calls.lookups), None)
 
     def spent(self, stage: str, seconds: float) -> None:
         """Record that an item or call of this request spent *seconds* in *stage*."""
         self.since = monotonic()
-        self.slowest[stage] = max(self.slowest[stage], seconds)
+        slowest = self.request.slowest
+        slowest[stage] = max(slowest[stage], seconds)
         self.instruments.stage_duration.labels(stage, self.lane).observe(seconds)
 
     def stages_ms(self) -> dict[str, float]:
         """Return the maximum time of an item or call in each stage, in milliseconds."""
-        return {stage: round(1000 * seconds, 2) for stage, seconds in self.slowest.items()}
+        return {stage: round(1000 * seconds, 2) for stage, seconds in self.request.slowest.items()}
 
     def timings_ms(self) -> dict[str, float]:
         """Record and return the total time, with that of each stage, in milliseconds."""
         total = self.elapsed()
         self.instruments.stage_duration.labels("total", self.lane).observe(total)
-        self.stages = self.stages_ms()
-        return {**self.stages, "total": round(1000 * total, 2)}
+        self.request.stages = self.stages_ms()
+        return {**self.request.stages, "total": round(1000 * total, 2)}

@@ -189,7 +189,7 @@ class Handle:
         keys = [call.key((self.name, *model.identity)) for call in calls]
         outcomes: list[Any] = [None] * len(keys)
         if cache.stores and any(call.cacheable for call in calls):
-            context.stage = stage([])
+            context.calls.stage = stage([])
             outcomes = list(await cache.find(keys))
         missing = [index for index, outcome in enumerate(outcomes) if outcome is None]
         jobs, new = dict[int, Job](), list[Job]()
@@ -207,7 +207,7 @@ class Handle:
         await self._wait([*jobs.values()], context)
         for index, job in jobs.items():
             outcomes[index] = job.result.result().outcome
-        context.unknown += filter(None, (getattr(outcome, "unknown", 0.0) for outcome in outcomes))
+        context.calls.unknown += filter(None, (getattr(outcome, "unknown", 0.0) for outcome in outcomes))
         return outcomes
 
     def _joined(
@@ -286,7 +286,7 @@ class Handle:
             with context.promoting(promote):
                 await all_done([job.result for job in jobs])
         except asyncio.CancelledError:
-            context.stage = stage(jobs)
+            context.calls.stage = stage(jobs)
             raise
         finally:
             for job in jobs:

@@ -160,7 +160,7 @@ class Edge:
         fields |= {name: state[name] for name in ("request_id", "key", "items") if name in state}
         if context := state.get("context"):
             lane = fields["lane"] = context.lane
-            fields["stages"] = context.stages or context.stages_ms()
+            fields["stages"] = context.request.stages or context.stages_ms()
         self._instruments.count_request(route, status, seconds, lane)
         if (span := state["span"]).recording:
             named = {name: fields[name] for name in ("request_id", "items", "lane") if name in fields}

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 
 from service.core.errors import Fault, Forbidden, Invalid
 from service.core.settings.sections import MAX_TIMEOUT_MS
-from service.serving.context import Context, free
+from service.serving.context import Account, Context, RequestRecord, free
 from service.web.keys import ANYONE
 from service.web.wire.types import Requests
 from service.wiring.bootstrap import Service
@@ -73,9 +73,8 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
         key.lane(lane),
         service.instruments,
         state.span,
-        began=state.began,
-        charge=charge_of(request),
-        caller=key.name or None,
+        Account(key.name or None, charge_of(request)),
+        request=RequestRecord(began=state.began),
     )
     receiving_s = context.elapsed()
     context.deadline = asyncio.get_running_loop().time() + timeout_ms / 1000 - receiving_s

@@ -106,7 +106,7 @@ async def enqueue(request: Request) -> Response:
     pictures = 0 if isinstance(task, Invalid) else len(task.prompts)
     context = dialects.context(request, pictures, service.settings.dialects.timeouts_s.cosmos_rl)
     work = partial(results, dialects, task, media, context)
-    return json_response({"uuid": service.outbox.post(context.caller, work, 2 * len(body))})
+    return json_response({"uuid": service.outbox.post(context.account.name, work, 2 * len(body))})
 
 
 @router.post("/pull")

@@ -261,7 +261,7 @@ class Window:
                 late = dict.fromkeys(metrics, DeadlineExceeded(stage="queue"))
                 self._outcomes[number] = late | self._outcomes[number]
             return
-        context = replace(self._context, charge=free if charged else partial(self._charge, numbers))
+        context = self._context.charging(free if charged else partial(self._charge, numbers))
         try:
             report = await self._engine.score([self._items[n] for n in numbers], metrics, context)
         except ScoregateError as error:
@@ -274,7 +274,7 @@ class Window:
 
     def _charge(self, numbers: Sequence[int], pairs: int) -> None:
         """Charge the quota for items, which are then scored again for free, also if this attempt fails."""
-        self._context.charge(pairs)
+        self._context.account.charge(pairs)
         self._charged.update(numbers)
 
 

@@ -41,7 +41,7 @@ class Busy(FakeQuestionLLM):
         try:
             await asyncio.Event().wait()
         finally:
-            context.stage = "queue"
+            context.calls.stage = "queue"
 
 
 @pytest.mark.parametrize("gives_up", [False, True])

@@ -212,7 +212,7 @@ async def test_a_request_whose_model_was_replaced_is_repeated_once_as_a_whole(op
     replacing, charged = Replacing(1), []
     async with opened(Metric("twice", replacing.score, roles=("vqa",))) as service:
         replacing.service = service
-        asked = replace(context(service), charge=charged.append)
+        asked = context(service).charging(charged.append)
         report = await service.engine.score([red], ["twice"], asked)
 
     assert (2, [1]) == (replacing.runs, charged)
@@ -250,7 +250,7 @@ async def test_a_request_is_charged_for_once_the_models_have_room_for_it(opened,
     """Every item under every metric; one that is refused or only looked at costs nothing."""
     items, charged = [UnopenedItem("a", [ImageRef(png())])] * 3, []
     async with opened() as service:
-        paying = replace(context(service), charge=charged.append)
+        paying = context(service).charging(charged.append)
         await service.engine.score(items, ["vqascore", "clipscore"], paying)
         service.engine.admit(items, ["vqascore"], paying)
         monkeypatch.setattr(Handle, "admit", refuse)

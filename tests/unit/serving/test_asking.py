@@ -40,12 +40,12 @@ async def test_a_caller_who_runs_out_of_time_before_the_cache_answers_is_told_so
 
     async with serving(Silent(10**6)) as (handle, _, _, _):
         task, asked = asking(handle, call())
-        asked.stage = "questions"
+        asked.calls.stage = "questions"
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    assert "decode" == asked.stage
+    assert "decode" == asked.calls.stage
 
 
 async def test_models_of_other_names_share_no_answer():
@@ -88,7 +88,7 @@ async def test_a_call_that_is_given_up_while_it_is_prepared_takes_no_other_along
         leaves, _ = asking(handle, call("one"), call("two"))
         await begun.wait()
         stays, found = asking(handle, call("two"))
-        while not found.lookups:
+        while not found.calls.lookups:
             await asyncio.sleep(0)
         leaves.cancel()
         await asyncio.gather(leaves, return_exceptions=True)

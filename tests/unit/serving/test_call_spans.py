@@ -41,7 +41,7 @@ async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_
         await handle._wait([shared], asked)
 
     stages = {"decode": 0.125, "prepare": 2.25, "queue": 0.5, "model": 1.0}
-    assert stages.items() <= asked.slowest.items()
+    assert stages.items() <= asked.request.slowest.items()
 
 
 async def test_preparation_is_what_its_groups_took_without_decoding(monkeypatch):
@@ -55,4 +55,4 @@ async def test_preparation_is_what_its_groups_took_without_decoding(monkeypatch)
         handle.backend.prepare = None
         await handle.call([call("other")], failed)
 
-    assert (6.0, 0.0) == (asked.slowest["prepare"], failed.slowest["prepare"])
+    assert (6.0, 0.0) == (asked.request.slowest["prepare"], failed.request.slowest["prepare"])

@@ -95,7 +95,7 @@ async def test_a_bulk_call_waits_some_seconds_for_its_caller_to_come_back():
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         again, found = asking(handle, call(), lane="bulk")
-        await until(lambda: found.lookups)
+        await until(lambda: found.calls.lookups)
         later.come()
         model.hold.set()
         [answer] = await again
@@ -136,7 +136,7 @@ async def test_a_bulk_call_that_is_kept_may_be_run_for_as_long():
         after = asyncio.get_running_loop().time()
         assert before + BULK_KEPT_S <= queued.deadline <= after + BULK_KEPT_S
         again, found = asking(handle, call(), lane="bulk")
-        await until(lambda: found.lookups)
+        await until(lambda: found.calls.lookups)
         assert found.deadline == queued.deadline
         await left(again)
         later.come()
@@ -225,9 +225,9 @@ async def test_a_call_tells_every_caller_how_long_it_waited_and_ran():
         model.hold.set()
         await asyncio.gather(busy, first, second)
 
-    assert one.slowest == other.slowest
-    assert 0.0 < one.slowest["queue"]
-    assert 0.0 < one.slowest["model"]
+    assert one.request.slowest == other.request.slowest
+    assert 0.0 < one.request.slowest["queue"]
+    assert 0.0 < one.request.slowest["model"]
 
 
 async def test_a_broken_image_is_an_error_of_its_call():
@@ -286,13 +286,13 @@ async def test_a_caller_who_runs_out_of_time_is_told_where():
         await until(lambda: hosted.queue.depth["interactive"])
         waiting.cancel()
         running, on_model = asking(handle, call("busy"))
-        await until(lambda: on_model.lookups)
+        await until(lambda: on_model.calls.lookups)
         running.cancel()
         await asyncio.gather(waiting, running, return_exceptions=True)
         model.hold.set()
         await busy
 
-    assert ("queue", "model") == (queued.stage, on_model.stage)
+    assert ("queue", "model") == (queued.calls.stage, on_model.calls.stage)
 
 
 async def test_a_finished_call_leaves_nothing_for_the_garbage_collector():

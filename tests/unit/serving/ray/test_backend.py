@@ -339,5 +339,5 @@ async def test_the_time_in_a_replicas_queue_counts_as_waiting():
         await sent(deployment, 1)
         deployment.answer_all()
         await task
-        assert request.slowest["queue"] >= 0.5
-        assert request.slowest["model"] == 0.25
+        assert request.request.slowest["queue"] >= 0.5
+        assert request.request.slowest["model"] == 0.25

@@ -81,9 +81,9 @@ async def test_a_copys_stages_and_the_way_to_it_are_in_the_timings():
         deployment.groups[0].answered(decoded_s=0.125, prepared_s=0.5)
         await task
 
-    assert 0.125 == request.slowest["decode"]
-    assert request.slowest["prepare"] >= 0.5
-    assert 2.0 - 0.25 - 0.125 - 0.5 == request.slowest["queue"] > WAITED_S
+    assert 0.125 == request.request.slowest["decode"]
+    assert request.request.slowest["prepare"] >= 0.5
+    assert 2.0 - 0.25 - 0.125 - 0.5 == request.request.slowest["queue"] > WAITED_S
 
 
 async def test_a_batch_on_a_replica_has_a_span_in_the_trace_of_its_request():

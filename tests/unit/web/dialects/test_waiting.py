@@ -23,7 +23,7 @@ from service.metrics.common.contract import Score
 from service.scoring.plan import UnopenedItem
 from service.scoring.report import ItemReport, Report
 from service.serving.admission import WaitingRoom
-from service.serving.context import Context
+from service.serving.context import Account, Context
 from service.web.dialects.scoring import Window, answer_to, is_temporary
 from service.web.openapi import tree
 
@@ -101,12 +101,12 @@ async def test_items_whose_models_changed_again_after_the_charge_are_charged_onc
 
     class Changing:
         async def score(self, items, metrics, context):
-            context.charge(len(items) * len(metrics))
+            context.account.charge(len(items) * len(metrics))
             if isinstance(outcome := attempts.pop(0), ScoregateError):
                 raise outcome
             return Report([ItemReport(item, outcome) for item in items])
 
-    context = Context("", math.inf, "bulk", None, charge=charged.append)
+    context = Context("", math.inf, "bulk", None, account=Account(charge=charged.append))
     with WaitingRoom(0).place(0, 1) as place:
         window = Window(Changing(), [UnopenedItem("a", [])] * 2, [("vqascore", "ocr")] * 2, context)
         outcomes = await window.outcomes(place)
@@ -124,10 +124,10 @@ async def test_items_that_were_refused_before_the_charge_are_charged_later(monke
         async def score(self, items, metrics, context):
             if refused := attempts.pop(0):
                 raise refused
-            context.charge(len(items))
+            context.account.charge(len(items))
             return Report([ItemReport(item, {"vqascore": Score(0.5, {})}) for item in items])
 
-    context = Context("", math.inf, "bulk", None, charge=charged.append)
+    context = Context("", math.inf, "bulk", None, account=Account(charge=charged.append))
     with WaitingRoom(0).place(0, 1) as place:
         await Window(Full(), [UnopenedItem("a", [])], [("vqascore",)], context).outcomes(place)
 
