@@ -11,7 +11,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -55,17 +55,20 @@ EIGHT = corpus.QUESTIONS
 COUNTERS = ("generation_tokens", "prompt_tokens", "prefix_cache_hits")  # of vLLM; all count tokens
 
 Loads = Callable[["Load"], Coroutine[Any, Any, Sequence[Row]]]
+Serve = Callable[[Peer, str, Path, Path], AbstractContextManager[Server]]
 
 
-def steps(bench: Bench) -> Iterator[Step]:
-    """Yield each model; without vLLM, one row that says so."""
+def steps(bench: Bench, serve: Serve = peer_served) -> Iterator[Step]:
+    """Yield each model, which *serve* runs vLLM with; without vLLM, one row that says so."""
     if not installed(bench.vllm):
         row = left_out(ABSENT, "vLLM is not installed; --vllm PYTHON names a Python that has it")
         yield Step(ABSENT, partial(list, [row]))
         return
     bench.results.forget("vllm", ABSENT)
-    yield Step(QUESTION_LLM, partial(measure, bench, QUESTION_LLM, checkpoints.question_llm, write_sets))
-    yield Step(VLM, partial(measure, bench, VLM, checkpoints.vlm, ask))
+    yield Step(
+        QUESTION_LLM, partial(measure, bench, serve, QUESTION_LLM, checkpoints.question_llm, write_sets)
+    )
+    yield Step(VLM, partial(measure, bench, serve, VLM, checkpoints.vlm, ask))
 
 
 def installed(python: Path) -> bool:
@@ -148,12 +151,16 @@ class Run:
 
 
 def measure(
-    bench: Bench, name: str, write: Callable[[Bench], tuple[Path, PretrainedConfig]], loads: Loads
+    bench: Bench,
+    serve: Serve,
+    name: str,
+    write: Callable[[Bench], tuple[Path, PretrainedConfig]],
+    loads: Loads,
 ) -> Iterator[Row]:
     """Start a model's server, and send the loads."""
     directory, config = write(bench)
     began, log = perf_counter(), bench.folder / f"{directory.name}.log"
-    with peer_served(server_of(bench), str(directory), bench.vllm, log) as server:
+    with serve(server_of(bench), str(directory), bench.vllm, log) as server:
         load = Load(bench, name, config, server)
         yield Row(f"{name}, start", perf_counter() - began, "s", note=f"vLLM {load.version()}")
         yield from asyncio.run(loads(load))

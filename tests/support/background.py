@@ -26,6 +26,7 @@ FOLDER = "TESTS_SERVERS_FOLDER"  # a variable, which xdist's workers inherit
 STARTED_WITHIN_S = 280  # less than the limit for one test, so that the log is shown
 NEEDED_BY = {  # in the order in which they are started, one after another
     "ray": "tests/external/ray/",
+    "template": "tests/external/vllm/",
     "decisions": "tests/external/vllm/test_decisions.py",
     "llm": "tests/external/vllm/test_question_llm.py",
     "reward": "tests/external/vllm/test_reward.py",

@@ -23,8 +23,9 @@ from tests.external.ray.services import PROFILE, REWARDS
 from tests.support.ray_cluster import ray_cluster
 from tests.support.tiny_lfm2_vl import make_lfm2_vl
 from tests.support.tiny_llava import add_head, make_llava
-from tests.support.vllm_server import vllm
+from tests.support.vllm_server import vllm, vllm_template
 
+SOCKET = "vllm.sock"  # of the process that vLLMs are forks of
 LOOK_S = 1  # between looks for servers that are over
 
 Start = Callable[[ExitStack, Path], dict[str, Any]]
@@ -32,9 +33,14 @@ Start = Callable[[ExitStack, Path], dict[str, Any]]
 
 def serve(stack: ExitStack, checkpoint: Path, log: Path, *more: str) -> dict[str, Any]:
     """Start a vLLM; return its description once it is ready."""
-    server = stack.enter_context(vllm(checkpoint, free_port(0), log, *more))
+    server = stack.enter_context(vllm(log.with_name(SOCKET), checkpoint, free_port(0), log, *more))
     server.wait()
     return {"checkpoint": str(checkpoint), "port": server.port, "log": str(log)}
+
+
+def template(stack: ExitStack, folder: Path) -> dict[str, Any]:
+    """Start what all vLLMs are forks of."""
+    return {"socket": str(stack.enter_context(vllm_template(folder / SOCKET)))}
 
 
 def llm(stack: ExitStack, folder: Path) -> dict[str, Any]:
@@ -73,7 +79,14 @@ def ray(stack: ExitStack, folder: Path) -> dict[str, Any]:
     return {"directory": cluster.directory, "address": cluster.address, "profile": str(profile)}
 
 
-STARTS: dict[str, Start] = {"ray": ray, "llm": llm, "reward": reward, "vlm": vlm, "decisions": decisions}
+STARTS: dict[str, Start] = {
+    "ray": ray,
+    "template": template,
+    "llm": llm,
+    "reward": reward,
+    "vlm": vlm,
+    "decisions": decisions,
+}
 
 
 def end_with_stdin() -> None:

@@ -1,19 +1,72 @@
 """A real vLLM (its CPU build) as a process, in the environment that `make vllm` builds."""
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
 
 from tests.support.paths import ROOT
+from tests.support.service import until
 
 PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
+TEMPLATE = Path(__file__).with_name("vllm_template.py")
 STARTED_WITHIN_S = 300
+
+
+@contextmanager
+def vllm_template(address: Path) -> Iterator[Path]:
+    """Yield the Unix socket of a process that has imported vLLM, or soon has: servers are forks of it."""
+    assert PYTHON.exists(), "the tests start a real vLLM: run `make vllm` first"
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # no process for the worker: a third less time to start
+        "VLLM_NO_USAGE_STATS": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
+    command = [str(PYTHON), "-P", str(TEMPLATE), str(address)]
+    with subprocess.Popen(command, env=environment) as process:
+        try:
+            until(address.exists)
+            yield address
+        finally:
+            process.kill()
+
+
+def fork(template: Path, log: Path, arguments: Sequence[str]) -> int:
+    """Start a server with those arguments; return the number of its process, which leads a group."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(template))
+        connection.sendall(json.dumps([str(log), *arguments]).encode() + b"\n")
+        return int(connection.makefile().read())
+
+
+def end(process: int) -> None:
+    """kill -9 of a server, its engine with it."""
+    with suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
+    until(lambda: not runs(process))
+
+
+def runs(process: int) -> bool:
+    """Whether a server has not ended."""
+    return Path(f"/proc/{process}").exists()
+
+
+def answers(port: int) -> bool:
+    """Whether a server answers now."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 class VLLM:
@@ -21,19 +74,16 @@ class VLLM:
     One server with one model, known as `m`.
 
     Args:
-        log: the process group is written beside it, so that any process can end the server.
+        log: the number of the process is written beside it, so that any process can end the server.
         more: options of its command.
     """
 
-    def __init__(self, checkpoint: Path, port: int, log: Path, *more: str) -> None:
-        assert PYTHON.exists(), "the tests start a real vLLM: run `make vllm` first"
+    def __init__(self, template: Path, checkpoint: Path, port: int, log: Path, *more: str) -> None:
         self.checkpoint, self.port = checkpoint, port
         self.url = f"http://127.0.0.1:{port}"
         self.base_url = f"{self.url}/v1"
-        self._log, self._group = log, log.with_suffix(".group")
-        self._process: subprocess.Popen[bytes] | None = None
-        self._command = [
-            *(str(PYTHON), "-m", "vllm.entrypoints.openai.api_server"),
+        self._template, self._log, self._process = template, log, log.with_suffix(".process")
+        self._arguments = [
             *("--model", str(checkpoint), "--served-model-name", "m", "--dtype", "float32"),
             *("--host", "127.0.0.1", "--port", str(port), "--max-model-len", "2048"),
             *("--enforce-eager", "--scheduling-policy", "priority"),
@@ -43,25 +93,13 @@ class VLLM:
 
     def start(self) -> None:
         """Start the process."""
-        environment = {
-            **os.environ,
-            "VLLM_CPU_KVCACHE_SPACE": "1",
-            "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # no process for the worker: a third less time to start
-            "VLLM_NO_USAGE_STATS": "1",
-            "HF_HUB_OFFLINE": "1",
-        }
-        with self._log.open("ab") as output:
-            # A group of its own: the engine is a child, and must not outlive its server.
-            self._process = subprocess.Popen(
-                self._command, env=environment, stdout=output, stderr=output, start_new_session=True
-            )
-        self._group.write_text(str(self._process.pid))
+        self._process.write_text(str(fork(self._template, self._log, self._arguments)))
 
     def wait(self) -> None:
         """Until it answers."""
         deadline = time.monotonic() + STARTED_WITHIN_S
         while time.monotonic() < deadline:
-            assert not self._process or self._process.poll() is None, self._log.read_text()[-3000:]
+            assert runs(int(self._process.read_text())), self._log.read_text()[-3000:]
             if self.answers():
                 return
             time.sleep(0.2)
@@ -69,17 +107,11 @@ class VLLM:
 
     def answers(self) -> bool:
         """Whether it answers now."""
-        try:
-            return httpx.get(f"{self.url}/health", trust_env=False).status_code == 200
-        except httpx.TransportError:
-            return False
+        return answers(self.port)
 
     def kill(self) -> None:
         """kill -9, the engine with it."""
-        with suppress(ProcessLookupError):
-            os.killpg(int(self._group.read_text()), signal.SIGKILL)
-        if self._process:
-            self._process.wait(30)
+        end(int(self._process.read_text()))
 
     def counter(self, name: str) -> float:
         """The value of one of its Prometheus counters."""
@@ -88,9 +120,9 @@ class VLLM:
 
 
 @contextmanager
-def vllm(checkpoint: Path, port: int, log: Path, *more: str) -> Iterator[VLLM]:
+def vllm(template: Path, checkpoint: Path, port: int, log: Path, *more: str) -> Iterator[VLLM]:
     """A server that is killed in the end."""
-    server = VLLM(checkpoint, port, log, *more)
+    server = VLLM(template, checkpoint, port, log, *more)
     server.start()
     try:
         yield server

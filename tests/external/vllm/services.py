@@ -10,7 +10,7 @@ import httpx
 
 from demo.process import SERVICE, free_port, running, url, wait_until_ready
 from demo.samples import FOLDER, listed
-from tests.support.background import background
+from tests.support.background import awaited, background
 from tests.support.vllm_server import VLLM
 
 LISTED = listed()
@@ -22,8 +22,9 @@ PATIENT_S = 170
 def server(name: str) -> Iterator[VLLM]:
     """Yield the vLLM of that name, which runs in the background, once it answers; kill it in the end."""
     with background(name) as described:
-        checkpoint, log = Path(described["checkpoint"]), Path(described["log"])
-        found = VLLM(checkpoint, described["port"], log)
+        paths = (awaited("template")["socket"], described["checkpoint"], described["log"])
+        template, checkpoint, log = map(Path, paths)
+        found = VLLM(template, checkpoint, described["port"], log)
         yield found
         found.kill()
 

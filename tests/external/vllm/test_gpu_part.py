@@ -1,16 +1,23 @@
 """The part `vllm` of `make gpu` with its tiny geometry, and the real vLLM."""
 
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
 
+from demo.process import free_port
 from loadtest.gpu import limits, vllm
 from loadtest.gpu.bench import Bench
 from loadtest.gpu.geometry import QUESTION_LLM, TINY, VLM
 from loadtest.gpu.results import Results
 from loadtest.gpu.steps import run
-from tests.support.vllm_server import PYTHON
+from loadtest.peers.peer import peer_served
+from loadtest.servers import Server
+from tests.support.background import awaited
+from tests.support.service import until
+from tests.support.vllm_server import PYTHON, STARTED_WITHIN_S, answers, end, fork
 
 UNITS = {
     f"{QUESTION_LLM}, start": "s",
@@ -25,13 +32,34 @@ UNITS = {
 }
 
 
+def served(peer, checkpoint, python, log):
+    """The question LLM by the command of the part; the VLM by a fork, which imports nothing anew."""
+    how = peer_served if Path(checkpoint).name.startswith("question-llm") else forked
+    return how(peer, checkpoint, python, log)
+
+
+@contextmanager
+def forked(peer, checkpoint, _, log):
+    """A vLLM with the options of the part's command."""
+    port = free_port(0)
+    module, *options = peer.command(checkpoint, port)[1:]
+    assert module == "vllm.entrypoints.openai.api_server"
+    process = fork(Path(awaited("template")["socket"]), log, options)
+    try:
+        until(lambda: answers(port), STARTED_WITHIN_S)
+        yield Server(port, process, peer.wire)
+    finally:
+        end(process)
+
+
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """The rows of the part by name, after those of the limits."""
     folder = tmp_path_factory.mktemp("gpu")
     results = Results(folder / "tiny.jsonl", {"card": "none"})
     bench = Bench(TINY, torch.device("cpu"), "float32", folder, results, PYTHON)
-    run({"limits": partial(limits.steps, bench), "vllm": partial(vllm.steps, bench)}, results, lambda: None)
+    steps = {"limits": partial(limits.steps, bench), "vllm": partial(vllm.steps, bench, served)}
+    run(steps, results, lambda: None)
     return {row.what: row for row in results.of("vllm")}
 
 
