@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from fractions import Fraction
 
 import httpx2 as httpx
 import pytest
@@ -150,7 +151,10 @@ def test_a_missing_score_counts_as_the_weighted_mean_of_the_positive_weights(par
     if absent and not remaining:
         assert isinstance(outcome, ScoregateError)
         return
-    mean = sum(weight * scores[name] for name, weight in remaining.items()) / sum(remaining.values() or [1])
+    of_all = sum(map(Fraction, remaining.values())) or 1  # exact: a product of the least floats is 0
+    mean = float(
+        sum(Fraction(weight) * Fraction(scores[name]) for name, weight in remaining.items()) / of_all
+    )
     filled = {name: mean if name in absent else scores[name] for name in weights}
     assert outcome == pytest.approx(sum(weights[name] * filled[name] for name in weights), abs=1e-9)
     assert absent == outcome.left_out.keys()
