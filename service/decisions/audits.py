@@ -18,7 +18,7 @@ from service.scoring.engine import Engine, error_of
 from service.scoring.plan import UnopenedItem
 from service.scoring.policies import together
 from service.serving.admission import WaitingRoom
-from service.serving.context import Context, Request
+from service.serving.context import Account, Context, RequestRecord
 
 MAX_BYTES = 256 * 2**20  # of the pictures of all audits that have not ended
 LIMIT_S = 120.0  # of one audit, and its wait for a full lane
@@ -107,9 +107,11 @@ class Audits:
             asyncio.get_running_loop().time() + LIMIT_S,
             BULK,
             context.instruments,
-            caller=CALLER,
+            account=Account(CALLER),
             place=place,
-            request=Request({**context.request.models}),  # scores of other models would not go with them
+            request=RequestRecord(
+                {**context.request.models}
+            ),  # scores of other models would not go with them
         )
         task = self._tasks.start(self._scored(audit, context))
         task.add_done_callback(partial(self._end, audit, held))
