@@ -141,78 +141,132 @@ class TrainerFormat(Generic[Options]):
     answer: Callable[[Sequence[Score]], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+@dataclass(frozen=True, kw_only=True)
+class MetricText:
+    """
+    What people read about a metric.
+
+    Attributes:
+        details: the type of its scores' details, which documents them: a `TypedDict` of typing_extensions, or
+            a pydantic model.
+        formula: the score under the default options, in one line.
+        paper: its source.
+        direction: begins with "higher" or "lower", which is better.
+        needs: what an item must have besides its image and prompt, in words.
+        without: what it can still score without a model, by optional role.
+    """
+
+    details: Any = dict[str, Any]
+    formula: str = ""
+    paper: str = ""
+    direction: str = "higher is better"
+    needs: str = ""
+    without: Mapping[str, str] | None = None
+
+    @property
+    def lower_is_better(self) -> bool:
+        """True if smaller scores are better."""
+        return self.direction.startswith("lower")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricModels:
+    """
+    The models of a metric.
+
+    Attributes:
+        roles: of the models that it needs.
+        may_use: roles of optional models.
+        demand_of: returns the calls of these models for an image, by role, from prompt and options; a
+            typical number if that depends on the image.  One call of each role by default.
+        essential: calls by role.  A model that can run none of them is unsuitable, and the metric is not
+            served with it.
+        own_model: the metric is its weights: it uses only the model that its settings name, and no other
+            metric uses that model.
+        weights: the hub's repository of such a model, which the metric's name stands for in `--model`.
+    """
+
+    roles: tuple[str, ...] = ()
+    may_use: tuple[str, ...] = ()
+    demand_of: Callable[[str, Any], Mapping[str, Demand]] | None = None
+    essential: Callable[[], Mapping[str, Sequence[Call]]] | None = None
+    own_model: bool = False
+    weights: str = ""
+
+    @property
+    def all_roles(self) -> tuple[str, ...]:
+        """The roles of required and optional models."""
+        return (*self.roles, *self.may_use)
+
+    @property
+    def computes(self) -> bool:
+        """True if it uses no model, so that it would block the event loop."""
+        return not self.all_roles
+
+    def demand(self, prompt: str, options: MetricOptions) -> Mapping[str, Demand]:
+        """Return its calls for an image, by role of a required model."""
+        if self.demand_of:
+            return self.demand_of(prompt, options)
+        return {role: Demand(1, len(prompt)) for role in self.roles}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricInputs:
+    """
+    What a metric reads of an item besides the image, and the question sets of its prompt.
+
+    Attributes:
+        reads_prompt: True if the score depends on the prompt; items without one are rejected.
+        uses: the other images of an item that it uses; a function of the options if they select some, which
+            returns all for None.
+        pairwise: returns whether the options make it compare an item's image with its `rival`.  A score above
+            the middle third of the range then prefers the image, and one below it the rival.
+        style: of its question sets; a function of the options if it depends on them.  Its name does not.
+        styles: of a profile, by name, which requests may choose instead.
+    """
+
+    reads_prompt: bool = True
+    uses: tuple[Beside, ...] | Callable[[Any], tuple[Beside, ...]] = ()
+    pairwise: Callable[[Any], bool] | None = None
+    style: Style | Callable[[Any], Style] | None = None
+    styles: Mapping[str, Style] = field(default_factory=dict)
+
+    def uses_of(self, options: MetricOptions | None = None) -> tuple[Beside, ...]:
+        """Return the other images of an item that it uses under *options*, by default under any."""
+        return self.uses if isinstance(self.uses, tuple) else self.uses(options)
+
+
+@dataclass(frozen=True)
+class Metric(MetricText, MetricModels, MetricInputs):
     """
     The declaration of a metric.
+
+    Its fields stand in three groups, the bases of this class; a declaration names the fields themselves.
 
     Attributes:
         name: in requests, responses and settings.
         score: the coroutine.  It awaits calls of models and nothing else.  Without a role it awaits
             nothing at all, and runs on a CPU thread.
         options: its options in requests.
-        details: the type of its scores' details, which documents them: a `TypedDict` of typing_extensions, or
-            a pydantic model.
-        roles: of the models that it needs.
-        demand_of: returns the calls of these models for an image, by role, from prompt and options; a
-            typical number if that depends on the image.  One call of each role by default.
-        may_use: roles of optional models.
         range: the least and the largest score, infinite if there is no bound; a function of the options if it
             depends on them.
-        formula: the score under the default options, in one line.
-        paper: its source.
-        direction: begins with "higher" or "lower", which is better.
-        own_model: the metric is its weights: it uses only the model that its settings name, and no other
-            metric uses that model.
-        weights: the hub's repository of such a model, which the metric's name stands for in `--model`.
-        essential: calls by role.  A model that can run none of them is unsuitable, and the metric is not
-            served with it.
-        without: what it can still score without a model, by optional role.
-        style: of its question sets; a function of the options if it depends on them.  Its name does not.
-        styles: of a profile, by name, which requests may choose instead.
-        uses: the other images of an item that it uses; a function of the options if they select some, which
-            returns all for None.
-        needs: what an item must have besides its image and prompt, in words.
         default: True for the metric of requests that name none.
-        reads_prompt: True if the score depends on the prompt; items without one are rejected.
         trainers: the format of trainers' own entries.
-        pairwise: returns whether the options make it compare an item's image with its `rival`.  A score above
-            the middle third of the range then prefers the image, and one below it the rival.
         configure: returns the metrics that a profile's settings make of it, itself among them; by default
             itself alone.
-        all_roles: of required and optional models.
     """
 
     name: str
     score: Callable[[Item, ModelCalls, Any], Coroutine[Any, Any, Score]]
     _: KW_ONLY
     options: type[MetricOptions] = MetricOptions
-    details: Any = dict[str, Any]
-    roles: tuple[str, ...] = ()
-    demand_of: Callable[[str, Any], Mapping[str, Demand]] | None = None
-    may_use: tuple[str, ...] = ()
     range: tuple[float, float] | Callable[[Any], tuple[float, float]] = (0, 1)
-    formula: str = ""
-    paper: str = ""
-    direction: str = "higher is better"
-    own_model: bool = False
-    weights: str = ""
-    essential: Callable[[], Mapping[str, Sequence[Call]]] | None = None
-    without: Mapping[str, str] | None = None
-    style: Style | Callable[[Any], Style] | None = None
-    styles: Mapping[str, Style] = field(default_factory=dict)
-    uses: tuple[Beside, ...] | Callable[[Any], tuple[Beside, ...]] = ()
-    needs: str = ""
     default: bool = False
-    reads_prompt: bool = True
     trainers: TrainerFormat[Any] | None = None
-    pairwise: Callable[[Any], bool] | None = None
     configure: "Callable[[Settings], Sequence[Metric]] | None" = None
-    all_roles: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Raise `TypeError` or `ValueError` for an invalid declaration."""
-        object.__setattr__(self, "all_roles", (*self.roles, *self.may_use))
         if not OF_A_METRIC.fullmatch(self.name):
             raise ValueError(f"the name of a metric must match {NAME.pattern}")
         if not iscoroutinefunction(self.score):
@@ -232,29 +286,9 @@ class Metric:
         if not least < largest:
             raise ValueError(f"the range of {self.name} must be (least, largest)")
 
-    @property
-    def lower_is_better(self) -> bool:
-        """True if smaller scores are better."""
-        return self.direction.startswith("lower")
-
-    @property
-    def computes(self) -> bool:
-        """True if it uses no model, so that it would block the event loop."""
-        return not self.all_roles
-
-    def demand(self, prompt: str, options: MetricOptions) -> Mapping[str, Demand]:
-        """Return its calls for an image, by role of a required model."""
-        if self.demand_of:
-            return self.demand_of(prompt, options)
-        return {role: Demand(1, len(prompt)) for role in self.roles}
-
     def range_of(self, options: MetricOptions | None = None) -> tuple[float, float]:
         """Return the least and the largest score under *options*, by default the metric's defaults."""
         return self.range if isinstance(self.range, tuple) else self.range(options or self.options())
-
-    def uses_of(self, options: MetricOptions | None = None) -> tuple[Beside, ...]:
-        """Return the other images of an item that it uses under *options*, by default under any."""
-        return self.uses if isinstance(self.uses, tuple) else self.uses(options)
 
     def style_of(self, options: MetricOptions | None = None) -> Style:
         """Return the style of its question sets likewise.  Raises `TypeError` if it uses none."""

@@ -1,9 +1,12 @@
 """A metric's declaration: what cannot be served is refused when it is declared."""
 
+from dataclasses import fields, is_dataclass
+
 import pytest
 
 from service.metrics.common.contract import Metric, MetricOptions, Score, TogetherOptions
 from service.metrics.common.registry import own
+from service.serving.context import Context
 
 
 async def half(item, models, options):
@@ -105,3 +108,17 @@ def test_an_option_without_effect_because_of_another_one_is_a_warning(metric, gi
     assert "option_unused" == note.code
     assert note.text.startswith(f"the option {name} has no effect with this ")
     assert () == alone.unused() == with_default.unused()
+
+
+def test_a_metric_and_its_groups_have_at_most_eight_fields_each():
+    """A reader finds a field by its topic; a declaration names it without the group."""
+    groups = [kind for kind in Metric.__mro__ if is_dataclass(kind)]
+    own = {kind.__name__: set(kind.__annotations__) - {"_"} for kind in groups}
+
+    assert {field.name for field in fields(Metric)} == set().union(*own.values())
+    assert [] == [name for name, of_kind in own.items() if len(of_kind) > 8]
+
+
+def test_a_context_has_at_most_twelve_fields():
+    """What belongs to one metric, to all copies or to the payer is a record of its own."""
+    assert len(fields(Context)) <= 12
