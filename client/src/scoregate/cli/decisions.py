@@ -1,15 +1,17 @@
-"""`scoregate decisions`: logs of decisions, exported, erased, labelled, and sampled for labels."""
+"""`scoregate decisions`: logs of decisions, exported, erased, labelled, sampled for labels, and reported."""
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from scoregate.cli.arguments import NO_SCORE, OK, add_commands, add_settings, settings_of
+from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_commands, add_settings, settings_of
 from scoregate.decisions.erasure import EraseSettings, erase
 from scoregate.decisions.export import ExportSettings, export
 from scoregate.decisions.labels import LabelSettings, SampleSettings, label, sample
-from scoregate.text import shown
+from scoregate.report.decisions.settings import ReportSettings
+from scoregate.text import say, shown
 
 NAMED = 5  # unknown ids that are printed
 
@@ -43,6 +45,24 @@ def run_sample(settings: SampleSettings) -> int:
     return OK
 
 
+def run_report(settings: ReportSettings) -> int:
+    """Print the figures, and write the page."""
+    try:  # the other commands need none of the packages
+        from scoregate.report.decisions.content import content_of
+        from scoregate.report.decisions.page import as_text, page
+    except ModuleNotFoundError as exc:
+        extra = "pip install './client[evaluate]' in a checkout of Scoregate"
+        raise UsageFault(f"decisions report needs {exc.name}: {extra}") from exc
+    content = content_of(settings)
+    if settings.out:
+        settings.out.write_text(f"{json.dumps(content, allow_nan=False)}\n", "utf-8")
+    if settings.html:
+        settings.html.write_text(page(content), "utf-8", errors="backslashreplace")
+        say(str(settings.html))
+    print(as_text(content))
+    return OK
+
+
 class Command(NamedTuple):
     """A command: what it does, its settings, and its function."""
 
@@ -56,6 +76,9 @@ COMMANDS = {
     "erase": Command("erase the rows of a caller, a picture or a decision", EraseSettings, run_erase),
     "label": Command("store people's labels of decisions", LabelSettings, run_label),
     "sample": Command("draw rows for labels, as many of each decision", SampleSettings, run_sample),
+    "report": Command(
+        "print shares, latency, error rates from labels, and drift, or draw them", ReportSettings, run_report
+    ),
 }
 
 
