@@ -121,8 +121,8 @@ def drawings_of(
         for row in log.execute(query, values):
             empty = {"rows": [], "first": row["time"], "drawn_at": row["drawn_at"]}
             of = found.setdefault((row["policy"], row["draw"]), empty)
-            label = labels.get(row["decision_id"])
-            of["rows"].append(DrawnRow(row["decision"], row["probability"], label and label["good"]))
+            good = labels[row["decision_id"]]["good"] if row["decision_id"] in labels else None
+            of["rows"].append(DrawnRow(row["decision"], row["probability"], good))
             of["first"] = min(of["first"], row["time"])
             of["drawn_at"] = min(of["drawn_at"], row["drawn_at"])
     return dict(sorted(found.items(), key=lambda each: (each[0][0], each[1]["drawn_at"], each[0][1])))

@@ -15,7 +15,7 @@ Content = Mapping[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
 ON_PAGE_ALONE = ("drift days", "nearest")
-SHARES = (*(f"{each}_share" for each in DECISIONS), "without_score_share", "unreadable_share")
+COUNTS = ("rows", *DECISIONS, "without_score_share", "unreadable_share")
 TIMES = ("p50_ms", "p95_ms", "p99_ms")
 AUDITS = ("audited", "audits_complete", "audits_failed", "audits_dropped", "audits_dropped_share")
 WIDE, HIGH, LEFT, FOOT = 640, 160, 40, 140  # of a plot
@@ -28,7 +28,7 @@ RATES = (
 )
 OTHERS = (
     "Rows with a label that were not drawn by <code>decisions sample</code> are counted, and in no"
-    " rate: nobody knows what they stand for."
+    " rate: they are no random sample."
 )
 DROPPED = (
     "Audited rows stand for all rows if few are lost, else they may be biased. Dropped ones did not fit"
@@ -78,11 +78,13 @@ def filled(rows: Rows, empty: str) -> Rows:
     return rows
 
 
-def of_rows(caption: str, rows: Rows, columns: Iterable[str], by: Sequence[str] = ("policy",)) -> str:
+def of_rows(
+    caption: str, rows: Rows, columns: Iterable[str], by: Sequence[str] = ("policy",), kind: str = "figures"
+) -> str:
     """Return a table of some columns; the first of *by* names the rows."""
     names = [*by, *columns]
     cells = [[safe(value_of(name, row[name])) for name in names] for row in rows]
-    return table(safe(caption), [safe(name.replace("_", " ")) for name in names], cells)
+    return table(safe(caption), [safe(name.replace("_", " ")) for name in names], cells, kind)
 
 
 def value_of(name: str, value: Any) -> str:
@@ -92,7 +94,7 @@ def value_of(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        if name.endswith(("_share", "_rate", "_low", "_high")):
+        if name.endswith("_share"):
             return f"{value:.1%}"
         return f"{value:.0f}" if name.endswith("_ms") and value >= 10 else cell(value)
     return str(value)
@@ -101,13 +103,18 @@ def value_of(name: str, value: Any) -> str:
 def decisions(content: Content) -> str:
     """Return counts and shares by policy and day.  Raises `Missing` without rows."""
     policies = filled(content["policies"], "The logs have no such row.")
-    drawn = of_rows("By policy", policies, ("rows", *DECISIONS, *SHARES, "models_changed"))
+    drawn = of_rows("By policy", [*map(with_shares, policies)], (*COUNTS, "models_changed"))
     if any(row["audited"] for row in policies):
         drawn += of_rows("Audits", policies, AUDITS) + note(DROPPED)
     for policy, rows in by_policy(content["days"]):
         drawn += f"<h3>{safe(policy)}</h3>\n{shares_plot(policy, rows)}"
-        drawn += of_rows("By day", rows, ("rows", *DECISIONS, *SHARES), ("day",))
+        drawn += of_rows("By day", [*map(with_shares, rows)], COUNTS, ("day",))
     return drawn
+
+
+def with_shares(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row whose counts of decisions are followed by their shares."""
+    return {**row, **{name: f"{row[name]} ({row[f'{name}_share']:.1%})" for name in DECISIONS}}
 
 
 def by_policy(rows: Rows) -> list[tuple[str, Rows]]:
@@ -123,16 +130,25 @@ def rates(content: Content) -> str:
     )
     drawn = ""
     if found:
-        columns = ["drawn_at", "drawn", "labelled"]
-        columns += [
-            f"false_{side}_{end}" for side in ("accept", "reject") for end in ("rate", "low", "high", "note")
+        columns = ("drawn_at", "drawn", "labelled", "false_accepts", "false_rejects")
+        rows = [
+            {**row, **{f"false_{side}s": rate(row, side) for side in ("accept", "reject")}} for row in found
         ]
-        drawn += of_rows("From drawn rows", found, columns, ("policy", "drawing")) + note(RATES)
+        drawn += of_rows("From drawn rows", rows, columns, ("policy", "drawing")) + note(RATES)
     if labels:
         drawn += of_rows(
             "Labelled rows", labels, ("drawn", "good", "bad", "split"), ("policy", "decision")
         ) + note(OTHERS)
     return drawn
+
+
+def rate(row: Mapping[str, Any], side: str) -> str:
+    """Return a rate with its interval, or why there is none."""
+    value, low, high, why = (row[f"false_{side}_{name}"] for name in ("rate", "low", "high", "note"))
+    said = [] if value is None else [f"{value:.1%}"]
+    return ", ".join(
+        [*said, *([f"{low:.1%} to {high:.1%}"] if low is not None else []), *([why] if why else [])]
+    )
 
 
 def times(content: Content) -> str:
@@ -179,7 +195,7 @@ def nearest(content: Content) -> str:
             {**row, "prompt": row["prompt"] or EMPTY, "caller_id": row["caller_id"] or NONE} for row in each
         ]
         columns = ("because", "prompt", "caller_id", "decision_id", "picture")
-        drawn += of_rows(caption, shown, columns, ("margin",))
+        drawn += of_rows(caption, shown, columns, ("margin",), "nearest")
     return drawn
 
 
@@ -234,6 +250,9 @@ def lines_plot(
 
 
 STYLE = """
+.figures th, .figures td { white-space: nowrap; }
+.nearest th, .nearest td { overflow-wrap: normal; }
+.nearest td { min-width: 12rem; }
 .plot { display: block; width: 100%; max-width: 44rem; height: auto; overflow: visible; }
 .plot text { fill: var(--quiet); font-size: 11px; }
 .plot .axis { fill: none; stroke: var(--quiet); }

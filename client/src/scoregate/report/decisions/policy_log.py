@@ -75,7 +75,8 @@ class PolicyLog:
     @property
     def days(self) -> Floats:
         """The day of each row (UTC), since 1970."""
-        return np.floor_divide(np.asarray(self.times), DAY_S)
+        found: Floats = np.floor_divide(np.asarray(self.times), DAY_S)
+        return found
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Append a row of the table of decisions, whose objects are parsed."""
