@@ -16,7 +16,7 @@ from service.core.settings import SettingsError
 from service.observability.logs import configure_logging
 from service.process.check import check
 from service.process.deploy import deploy
-from service.process.doctor.doctor import doctor
+from service.process.doctor import doctor
 from service.process.exchange import DONE, add_arguments, exchange
 from service.process.launch import LATER, WRONG, serve
 from service.process.model_names import Tree, as_toml, profile_of

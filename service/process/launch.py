@@ -23,8 +23,8 @@ from service.decisions.log import check_log
 from service.process.ports import AT_ONCE, BACKLOG, ListeningPlace, all_bound, most_connections
 from service.questions.stores.opening import check_store
 from service.web.app import App, create_app, operator_app
+from service.web.dialect_ports import ports
 from service.web.keys import Keys
-from service.web.ports import ports
 from service.web.problems import ErrorFormat
 from service.web.server.protocol import Protocol
 from service.wiring.bootstrap import Service

@@ -23,9 +23,9 @@ from service.observability.instruments import Instruments
 from service.observability.tracing import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
-from service.scoring.asking import Asker
 from service.scoring.engine import Engine
 from service.scoring.policies import served_policies
+from service.scoring.questions import Asker
 from service.serving.batcher.device import compute_on_one_core
 from service.serving.lifecycle import Lifecycle
 from service.serving.outbox import Outbox

@@ -4,15 +4,14 @@ import pytest
 
 from demo.process import HOST, free_port
 from service.core.settings.tree import Settings
-from service.process.doctor import servers
-from service.process.doctor.finding import LATER, WRONG
+from service.process.doctor import LATER, WRONG, check_redis
 
 pytestmark = pytest.mark.anyio
 
 
 async def finding(url):
     """The finding about the Redis of the scores' cache."""
-    [found] = await servers.redis(Settings.model_validate({"models": {}, "cache": {"scores": url}}))
+    [found] = await check_redis(Settings.model_validate({"models": {}, "cache": {"scores": url}}))
     return found
 
 

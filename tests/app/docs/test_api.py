@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.web.app import App
-from service.web.ports import ports
+from service.web.dialect_ports import ports
 from tests.support.fake_service import DIALECTS
 from tests.support.pages import page, requests, rows, section
 

@@ -11,8 +11,7 @@ from demo.samples import FOLDER
 from models.families.decisions import DecisionsSettings
 from models.families.openai.vlm import LETTER_INSTRUCTION
 from service.metrics.rubrics.options import RUBRICS
-from service.process.doctor import servers
-from service.process.doctor.finding import WRONG
+from service.process.doctor import WRONG, check_upstream
 from tests.external.vllm.services import LISTED, PICTURE, scored, server, service
 from tests.support.rubrics import VALUES, question
 from tests.support.tiny_llava import label_probabilities
@@ -161,7 +160,7 @@ def test_a_model_without_decisions_is_found_before_any_call(vlm):
     table = DecisionsSettings(
         family="decisions", role="vqa", base_url=vlm.base_url, model="m", body="systemone"
     )
-    found, _ = asyncio.run(servers.upstream("vqa", table))
+    found, _ = asyncio.run(check_upstream("vqa", table))
 
     assert found.status == WRONG
     assert found.fact.endswith("status 501: The model does not support the structured decision API")

@@ -11,10 +11,20 @@ from huggingface_hub.errors import OfflineModeIsEnabled, RepositoryNotFoundError
 
 from models.core.family import Plan
 from service.core.settings.tree import Settings
-from service.process.doctor import machine
-from service.process.doctor.doctor import hub
-from service.process.doctor.finding import BROKEN, LATER, WRONG, Finding, status_of
-from service.process.doctor.servers import clock
+from service.process.doctor import (
+    BROKEN,
+    LATER,
+    WRONG,
+    Finding,
+    check_clock,
+    check_disk,
+    check_driver,
+    check_gpus,
+    check_memory,
+    check_packages,
+    hub,
+    status_of,
+)
 
 GB = 10**9
 
@@ -31,14 +41,14 @@ GB = 10**9
 )
 def test_the_build_of_pytorch_and_the_driver_must_suit_the_profile(built, newest, needed, statuses):
     """CUDA of one major version is compatible; a machine without a GPU needs neither."""
-    found = machine.packages("2.9", built, needed), machine.driver(newest, built, needed)
+    found = check_packages("2.9", built, needed), check_driver(newest, built, needed)
 
     assert statuses == tuple(finding.status for finding in found)
 
 
 def test_a_gpu_that_does_not_answer_is_broken():
     """The others are listed with their free memory."""
-    found = [str(finding) for finding in machine.gpus(["cuda:0", "cuda:1"], {"cuda:0": 20 * GB})]
+    found = [str(finding) for finding in check_gpus(["cuda:0", "cuda:1"], {"cuda:0": 20 * GB})]
 
     assert "✓ cuda:0: 20.0 GB free" == found[0]
     assert found[1].startswith("✗ cuda:1: this GPU does not answer: run nvidia-smi")
@@ -53,24 +63,24 @@ def test_a_gpu_that_does_not_answer_is_broken():
 )
 def test_memory_is_compared_with_what_is_free(weights, begin):
     """That of the weights."""
-    [finding] = machine.memory({"cuda:0": weights * GB}, {"cuda:0": 20 * GB})
+    [finding] = check_memory({"cuda:0": weights * GB}, {"cuda:0": 20 * GB})
 
     assert str(finding).startswith(begin)
 
 
 def test_downloads_must_fit_on_the_disk():
     """Of the hub's cache."""
-    assert 0 == machine.disk("/cache", 20 * GB, 6 * GB).status
-    assert WRONG == machine.disk("/cache", 5 * GB, 6 * GB).status
+    assert 0 == check_disk("/cache", 20 * GB, 6 * GB).status
+    assert WRONG == check_disk("/cache", 5 * GB, 6 * GB).status
 
 
 def test_the_clock_is_compared_with_configured_servers():
     """Without a date nothing is checked, and that is said."""
     now = 1_800_000_000.0
 
-    assert str(clock(["", "no date"], now)).startswith("- clock: not checked")
-    assert 0 == clock([formatdate(now - 3)], now).status
-    assert "+300 s" in clock([formatdate(now), formatdate(now - 300)], now).fact
+    assert str(check_clock(["", "no date"], now)).startswith("- clock: not checked")
+    assert 0 == check_clock([formatdate(now - 3)], now).status
+    assert "+300 s" in check_clock([formatdate(now), formatdate(now - 300)], now).fact
 
 
 def test_the_status_is_that_of_the_fault_that_needs_a_person_most():

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from service.core.settings import NotYet, SettingsError
 from service.core.settings.sections import Server
 from service.core.settings.tree import Settings
-from service.process.doctor import machine
+from service.process.doctor import check_ports
 from service.process.ports import UnixSocket, bound
 
 HOST = "127.0.0.1"
@@ -147,7 +147,7 @@ def test_the_doctor_tries_the_socket_and_leaves_no_file(tmp_path):
         other.bind((HOST, 0))
         other.listen()
         settings = Settings(server=Server(uds=path, port=other.getsockname()[1]), models={})
-        finding = machine.ports(settings)
+        finding = check_ports(settings)
     assert f"unix:{path}" in str(finding)
     assert 0 == finding.status
     assert not path.exists()

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.web.ports import ports
+from service.web.dialect_ports import ports
 from tests.support.fake_service import DIALECTS
 from tests.support.pictures import png
 
