@@ -255,6 +255,24 @@ async def test_a_picture_that_was_never_downloaded_fails_its_audit(serve, place)
     assert ["failed"] == place.states()
 
 
+async def test_an_audit_has_the_references_of_its_item(serve, place):
+    """Each metric gets the pictures that it uses, as in `/score`; a stage before had none of them."""
+    items = [{**ITEMS[0], "references": [b64(png(colour)) for colour in ("blue", "white")]}]
+    either = {"accept": "vqascore >= 0.000001 or clip_i >= 0.5", "timeout_ms": 60_000}
+    async with serve(**place.tables(show=either)) as client:
+        backend = service_of(client).runtime.handles["clip"].backend
+        estimate = backend.estimate
+        backend.estimate = lambda demand: replace(estimate(demand), seconds=1.0)
+        body = {"items": items, "metrics": ["vqascore", "clip_i"]}
+        [plain] = (await client.post("/score", json=body)).json()["results"]
+        [answered] = await decide(client, items)
+        await ended(client)
+
+    assert ["clip_i"] == answered["skipped"]
+    assert ["complete"] == place.states()
+    assert [plain["scores"]] == place.scores()
+
+
 async def test_audits_use_no_quota(serve, place, tmp_path):
     """A key of two pairs a minute decides twice by one metric, whatever the audits compute."""
     keys = tmp_path / "keys"
