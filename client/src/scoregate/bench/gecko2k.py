@@ -11,13 +11,16 @@ from typing import Any
 
 from scoregate.bench.data import MetricBenchmark, ScoreSettings, columns, metrics_of, rows_of, worth
 from scoregate.bench.genai import by_skill
-from scoregate.evaluation import BadColumn, BadInput, Table, correlation, ordering
+from scoregate.evaluation.agreement import correlation
+from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.figures.generators import mean_by_picture, votes_of
 from scoregate.evaluation.figures.raters import COLUMNS, answers_of
-from scoregate.evaluation.ordering import OrderedPair
+from scoregate.evaluation.ordering import OrderedPair, ordering
 from scoregate.evaluation.sxs import Majorities, choices, majorities, side_by_side
 from scoregate.evaluation.sxs import SideBySidePair as Compared
+from scoregate.evaluation.tables import Table
 from scoregate.evaluation.templates import scores as template_scores
+from scoregate.records import BadInput
 from scoregate.settings import setting, share
 
 Tested = OrderedPair | Compared

@@ -20,11 +20,12 @@ from scoregate.bench.data import (
     rows_of,
     worth,
 )
-from scoregate.evaluation import BadInput, Scale, Table, correlation, pair_accuracy
-from scoregate.evaluation.agreement import BestOf, best_of
+from scoregate.evaluation.agreement import BestOf, best_of, correlation
+from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.outcome import OnScale, values
-from scoregate.evaluation.tables import text
-from scoregate.records import Record, json_cell, kind
+from scoregate.evaluation.pairs import pair_accuracy
+from scoregate.evaluation.tables import Table, text
+from scoregate.records import BadInput, Record, json_cell, kind
 from scoregate.settings import setting
 
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from scoregate.bench.data import MetricBenchmark, columns, rows_of
-from scoregate.evaluation import BadInput, Table, geneval
 from scoregate.evaluation.figures.generators import described, mapping
 from scoregate.evaluation.figures.generators import once_each as once
-from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, sample_of, tuned
+from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, geneval, sample_of, tuned
 from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
+from scoregate.evaluation.tables import Table
+from scoregate.records import BadInput
 from scoregate.settings import setting
 
 RESULTS = "results.jsonl"  # in a generator's folder

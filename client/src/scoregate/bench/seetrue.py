@@ -17,8 +17,8 @@ from scoregate.bench.data import (
     table_of,
     worth,
 )
-from scoregate.evaluation import BadColumn, auroc
-from scoregate.evaluation.arrays import Floats
+from scoregate.evaluation.agreement import auroc
+from scoregate.evaluation.arrays import BadColumn, Floats
 
 KEYS = ({"image": "image", "text": "text"}, {"image": "image", "text": "prompt"})
 SOURCES = ("dataset_source", "source")  # the authors' column, and a user's

@@ -21,10 +21,10 @@ from scoregate.bench.data import (
     worth,
 )
 from scoregate.bench.genai import agreement
-from scoregate.evaluation import BadInput, Scale, Table
-from scoregate.evaluation.arrays import Floats
+from scoregate.evaluation.arrays import Floats, Scale
 from scoregate.evaluation.outcome import OnScale
-from scoregate.records import Record
+from scoregate.evaluation.tables import Table
+from scoregate.records import BadInput, Record
 from scoregate.settings import setting
 
 OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}

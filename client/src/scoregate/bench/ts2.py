@@ -14,8 +14,8 @@ from scoregate.bench.data import (
     table_of,
     worth,
 )
-from scoregate.evaluation import ts2
 from scoregate.evaluation.figures.metrics import SKIP_GRAPH, VERSION, VERSIONS, Version, version
+from scoregate.evaluation.ts2 import ts2
 from scoregate.settings import BadSetting, setting
 from scoregate.settings import seconds as positive
 

@@ -6,9 +6,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from scoregate.evaluation import Ordering, correlation, ordering, pair_accuracy
+from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.arrays import Floats
-from scoregate.evaluation.ordering import OrderedPair
+from scoregate.evaluation.ordering import OrderedPair, Ordering, ordering
+from scoregate.evaluation.pairs import pair_accuracy
 from scoregate.report.html import facts, note, safe, table
 from scoregate.report.parts import Missing, part, scatter
 from scoregate.report.rows import ReportRow, ScoredRow

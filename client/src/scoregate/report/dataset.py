@@ -11,8 +11,8 @@ from typing import Any
 
 from scoregate.answers import is_number
 from scoregate.data.datasets import Dataset
-from scoregate.evaluation import Table
 from scoregate.evaluation.outcome import values
+from scoregate.evaluation.tables import Table
 from scoregate.local import Service
 from scoregate.records import Record
 from scoregate.report.html import data_uri

@@ -7,8 +7,8 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from scoregate.evaluation import BadColumn
 from scoregate.evaluation.agreement import best_of
+from scoregate.evaluation.arrays import BadColumn
 from tests.unit.client.evaluation.conftest import RELEASED
 
 RATINGS = {

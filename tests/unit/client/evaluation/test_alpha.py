@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoregate.evaluation import BadColumn, Scale, alpha
-from scoregate.evaluation.raters import LEVELS
+from scoregate.evaluation.arrays import BadColumn, Scale
+from scoregate.evaluation.raters import LEVELS, alpha
 
 TABLES = st.lists(st.lists(st.none() | st.integers(1, 5), min_size=3, max_size=3), min_size=2, max_size=12)
 

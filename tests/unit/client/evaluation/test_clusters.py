@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scoregate.evaluation import auroc as area
+from scoregate.evaluation.agreement import auroc as area
 from scoregate.evaluation.agreement import auroc_sample as sample_of
 from scoregate.evaluation.bootstrap import differences, drawn, interval
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from scoregate.evaluation import BadColumn, Scale, alpha, convergence
+from scoregate.evaluation.arrays import BadColumn, Scale
+from scoregate.evaluation.raters import alpha, convergence
 
 RANDOM = np.random.default_rng(0)
 TRUE = RANDOM.integers(1, 6, 40)

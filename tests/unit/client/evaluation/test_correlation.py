@@ -5,7 +5,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from scoregate.evaluation import BadColumn, correlation
+from scoregate.evaluation.agreement import correlation
+from scoregate.evaluation.arrays import BadColumn
 
 ROWS = st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 5)), min_size=3, max_size=30)
 

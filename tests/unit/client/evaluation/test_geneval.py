@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from scoregate.evaluation import BadColumn, geneval
-from scoregate.evaluation.geneval import TASKS, by_prompt, sample_of
+from scoregate.evaluation.arrays import BadColumn
+from scoregate.evaluation.geneval import TASKS, by_prompt, geneval, sample_of
 
 ROWS = [(task, f"{task} {number}", number < 2) for task in TASKS for number in range(4)]
 ROWS += [("counting", "counting 3", True), ("position", "position 0", False)]

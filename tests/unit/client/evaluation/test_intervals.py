@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from scoregate.cli.main import main
-from scoregate.evaluation import BadColumn, pair_accuracy, preference
+from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.bootstrap import Sample, differences, drawn, interval, means
-from scoregate.evaluation.pairs import pair_accuracies, preferences
+from scoregate.evaluation.pairs import pair_accuracies, pair_accuracy, preference, preferences
 
 FIGURES = ("accuracy", "accuracy_at_0")
 OF_PREFERENCE = ("accuracy", "accuracy_ties_half")

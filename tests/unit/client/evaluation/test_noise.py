@@ -3,17 +3,12 @@
 import numpy as np
 import pytest
 
-from scoregate.evaluation import (
-    BadColumn,
-    alpha,
-    auroc,
-    correlation,
-    pair_accuracy,
-    preference,
-    ts2,
-    winoground,
-)
-from scoregate.evaluation.agreement import roc
+from scoregate.evaluation.agreement import auroc, correlation, roc
+from scoregate.evaluation.arrays import BadColumn
+from scoregate.evaluation.pairs import pair_accuracy, preference
+from scoregate.evaluation.raters import alpha
+from scoregate.evaluation.ts2 import ts2
+from scoregate.evaluation.winoground import winoground
 
 TENTHS = [3, 3, 6, 1, 2, 3, 7, 6]
 PLAIN = [tenth / 10 for tenth in TENTHS]

@@ -6,7 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
-from scoregate.evaluation import BadColumn, Scale, ordering, signed_rank
+from scoregate.evaluation.arrays import BadColumn, Scale
+from scoregate.evaluation.ordering import ordering, signed_rank
 
 
 @pytest.mark.parametrize("zero_method", ["wilcox", "pratt"])

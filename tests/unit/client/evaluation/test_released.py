@@ -255,7 +255,7 @@ def test_the_alpha_of_dsgs_ratings_is_reproduced(evaluate):
 
 def test_the_alpha_of_tifas_ratings_is_reproduced(evaluate, written):
     """Two ratings of 800 pictures."""
-    from scoregate.evaluation import read_table
+    from scoregate.evaluation.tables import read_table
 
     rows = [
         {"unit": place, "rater": rater, "rating": record.values[rater]}

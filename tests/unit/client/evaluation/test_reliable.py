@@ -2,7 +2,8 @@
 
 import pytest
 
-from scoregate.evaluation import BadColumn, Scale, reliable
+from scoregate.evaluation.arrays import BadColumn, Scale
+from scoregate.evaluation.templates import reliable
 
 # Variances under generator a: 0, 1, 4; under b: 4, 0, 0.25.
 RATINGS = {

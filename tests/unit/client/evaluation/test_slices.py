@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scoregate.cli.main import main
-from scoregate.evaluation import correlation
+from scoregate.evaluation.agreement import correlation
 from tests.unit.client.evaluation.conftest import RELEASED
 
 pytestmark = pytest.mark.slow

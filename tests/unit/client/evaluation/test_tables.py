@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from scoregate.evaluation import BadInput, read_table
+from scoregate.evaluation.tables import read_table
+from scoregate.records import BadInput
 
 ROWS = [{"a": 1.5, "b": "x"}, {"a": 2.5, "b": "y"}]
 KINDS = ["t.csv", "t.jsonl", "t.ndjson", "t.parquet", "t.csv.gz", "t.jsonl.gz", "t.parquet.gz"]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from scoregate.evaluation import BadColumn, ts2
-from scoregate.evaluation.ts2 import of_current, of_released, separation
+from scoregate.evaluation.arrays import BadColumn
+from scoregate.evaluation.ts2 import of_current, of_released, separation, ts2
 
 # Graph 0 of the released data under blip1_dsg.
 NODES = {

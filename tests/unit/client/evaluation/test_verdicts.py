@@ -6,7 +6,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from scoregate.evaluation import BadColumn, auroc, preference, winoground
+from scoregate.evaluation.agreement import auroc
+from scoregate.evaluation.arrays import BadColumn
+from scoregate.evaluation.pairs import preference
+from scoregate.evaluation.winoground import winoground
 
 
 def test_a_metric_is_right_where_it_prefers_what_people_prefer():

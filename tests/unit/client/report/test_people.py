@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from scoregate.evaluation import correlation, pair_accuracy
+from scoregate.evaluation.agreement import correlation
+from scoregate.evaluation.pairs import pair_accuracy
 from scoregate.report import comparisons as of_people
 from scoregate.report.comparisons import agreement
 from scoregate.report.page import cost, head
