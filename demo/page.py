@@ -1,4 +1,9 @@
-"""The HTML page of `make demo`: every picture with its scores and questions."""
+"""
+The HTML page of `make demo`: every picture with its scores and questions.
+
+It is written here, and not by the writer of the client's pages (`scoregate.report.html`): `make demo` and the
+test of the container image need the server's packages alone, and the client is in neither environment.
+"""
 
 import base64
 import mimetypes

@@ -13,17 +13,6 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import quote
 
-from scoregate.answers import (
-    question_set_of,
-    question_sets_of,
-    ranking_of,
-    report_of,
-    score_of,
-    streamed,
-    understood,
-    warned,
-    without_warned,
-)
 from scoregate.comparison import Comparison, lonely
 from scoregate.connection import Connection, HttpTransport, Transport, addresses_of, api_key_of, form
 from scoregate.errors import ScoregateError
@@ -44,7 +33,23 @@ from scoregate.items import (
     packed,
 )
 from scoregate.many import MOST_ITEMS, OF_A_MATRIX, Many
-from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
+from scoregate.results import (
+    QuestionSet,
+    Ranked,
+    Ranking,
+    Report,
+    Result,
+    Score,
+    question_set_of,
+    question_sets_of,
+    ranking_of,
+    report_of,
+    score_of,
+    streamed,
+    understood,
+    warned,
+    without_warned,
+)
 
 Filled = Callable[[Files], "Mapping[str, Any] | None"]
 

@@ -250,7 +250,7 @@ class Portal:
     """
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="scoregate", daemon=True)
         self._forked = threading.Event()
         with _forking:
@@ -258,12 +258,12 @@ class Portal:
             _open.add(self)
 
     def _serve(self) -> None:
-        self._loop.run_forever()
-        self._loop.close()
+        self.loop.run_forever()
+        self.loop.close()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start *work* in the loop; cancelling the future cancels it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run *work* and return its result; cancel it if the caller is interrupted."""
@@ -272,7 +272,7 @@ class Portal:
         except CancelledError as exc:
             raise ServiceConnectionError("the client was closed meanwhile") from exc
         except (KeyboardInterrupt, SystemExit):  # there may be no future yet, though the work has begun
-            self._loop.call_soon_threadsafe(cancel, work)
+            self.loop.call_soon_threadsafe(cancel, work)
             raise
 
     def leave(self, results: AsyncGenerator[Any, None]) -> None:
@@ -286,10 +286,6 @@ class Portal:
             self.submit(closing)
         except RuntimeError:  # the loop has ended, and its generators with it
             closing.close()
-
-    def is_current(self) -> bool:
-        """Return True in a task of the loop."""
-        return threading.current_thread() is self._thread
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Cancel all tasks, run *last*, and return when the loop and its thread have ended."""
@@ -306,7 +302,7 @@ class Portal:
         `_forking`.  So `end` takes no lock.
         """
         ended = self.submit(self._end(last))
-        ended.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._leave))
+        ended.add_done_callback(lambda _: self.loop.call_soon_threadsafe(self._leave))
         return ended
 
     async def _end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -316,16 +312,16 @@ class Portal:
         await asyncio.gather(*others, return_exceptions=True)
         await last()
         with suppress(RuntimeError):  # at exit no thread starts since Python 3.12; the executor has ended
-            await self._loop.shutdown_default_executor()
+            await self.loop.shutdown_default_executor()
 
     def _leave(self) -> None:
         """Stop the loop; if a fork is in progress, retry after it."""
         if not _forking.acquire(blocking=False):
-            self._loop.call_later(LOOK_S, self._leave)
+            self.loop.call_later(LOOK_S, self._leave)
             return
         _open.discard(self)
         _forking.release()
-        self._loop.stop()
+        self.loop.stop()
 
     def pause(self) -> None:
         """Pause the loop until `resume`; return when it has paused."""
@@ -338,7 +334,7 @@ class Portal:
             parked.set()
             self._forked.wait()
 
-        self._loop.call_soon_threadsafe(park)
+        self.loop.call_soon_threadsafe(park)
         parked.wait(PARK_S)
 
     def resume(self) -> None:

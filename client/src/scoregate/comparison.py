@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from scoregate.answers import is_number, wrong
 from scoregate.errors import ScoregateError, error_of
-from scoregate.results import Entries, MetricError, row_table, warning_lines
+from scoregate.notebooks import row_table, warning_lines
+from scoregate.results import Entries, MetricError, is_number, wrong
 
 WINNERS = ("a", "b", "tie")
 

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeVar
 
-from scoregate.answers import ENCODING, Reply, failure, pieces_of, problem_of, reply_of
 from scoregate.errors import ScoregateError, ServiceConnectionError, ServiceTimeoutError, reason_of
 from scoregate.http import httpx
+from scoregate.replies import ENCODING, Reply, failure, pieces_of, problem_of, reply_of
 
 T = TypeVar("T")
 LONGEST_MS = 600_000  # maximum that the service accepts

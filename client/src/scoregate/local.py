@@ -14,11 +14,11 @@ from importlib import import_module
 from typing import Any
 
 from scoregate.aio import AsyncClient
-from scoregate.answers import Reply, failure
 from scoregate.client import Client, Portal, nothing
 from scoregate.connection import Address, Transport
 from scoregate.errors import NotReadyError, ScoregateError, ServiceTimeoutError
 from scoregate.records import BadInput
+from scoregate.replies import Reply, failure
 
 ADDRESS = "http://in-process"
 NOT_LOADED = "not_loaded"  # the code of an error that a person has to mend
@@ -82,7 +82,7 @@ class LocalService:
         """Send a request to the app, from any event loop; cancelling the task cancels the work."""
         portal = self.here()
         sent = self._server.exchange(self._app, method, path, headers, content)
-        if portal.is_current():
+        if portal.loop is asyncio.get_running_loop():
             return await sent
         return await asyncio.wrap_future(portal.submit(sent))
 

@@ -1,26 +1,27 @@
-"""Results, frozen, with HTML for notebooks, in which every text is escaped."""
+"""
+Results, frozen, and how they are parsed from responses of the service.
+
+Every metric of every item must have a finite number or an error; otherwise the response is an error.
+"""
 
 from __future__ import annotations
 
-import base64
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from html import escape
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar, overload
 
-from scoregate.errors import ScoregateError
-from scoregate.images import smaller
+from scoregate import notebooks
+from scoregate.errors import ScoregateError, ServiceConnectionError, WarnedError, error_of
 
 T = TypeVar("T")
 SHOWN = 16  # pictures that a report keeps
 MetricError = ScoregateError
 """Why a metric of an item has no score: the same classes as those of a whole request."""
-
-
-MOST_WARNINGS = 10
-MAX_BYTES = 2 * 2**20  # of one picture; larger ones would make the notebook's file too large
-KINDS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"GIF8": "gif", b"BM": "bmp", b"RIFF": "webp"}
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Score:
         return self.value
 
     def _repr_html_(self) -> str:
-        return of_score(self)
+        return notebooks.of_score(self)
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class Report(Entries[Result]):
                 result.score(metric)
 
     def _repr_html_(self) -> str:
-        return of_report(self)
+        return notebooks.of_report(self)
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ class Ranking(Entries[Ranked]):
         return [ranked for ranked in self if ranked.accepted]
 
     def _repr_html_(self) -> str:
-        return of_ranking(self)
+        return notebooks.of_ranking(self)
 
 
 @dataclass(frozen=True)
@@ -229,88 +230,229 @@ class QuestionSet:
     unasked: Sequence[str] = ()
 
 
-def of_score(score: Score) -> str:
-    """Return the picture with its prompt, score and questions."""
-    head = f"<b>{escape(score.metric)} {score.value:.4f}</b><br>{escape(score.prompt)}"
-    below = (
-        f"<br><small>{escape(score.model)}</small>{warning_lines(score.warnings)}{questions(score.details)}"
-    )
-    return row_table([[image_of(score.picture), head + below]])
+# --- responses, parsed ---
 
 
-def of_report(report: Report) -> str:
-    """Return a row for each item whose picture was kept, and the number of others."""
-    rows = []
-    for result, (prompt, shown) in zip(report[: len(report.shown)], report.shown, strict=True):
-        cells = [f"{escape(name)} <b>{score:.4f}</b>" for name, score in result.scores.items()]
-        cells += [f"{escape(name)} {failure(error)}" for name, error in result.errors.items()]
-        asked = [questions(details) for details in result.details.values()]
-        rows.append([image_of(shown), "<br>".join([escape(prompt), *cells]) + "".join(asked)])
-    more = len(report) - len(rows)
-    return (
-        row_table(rows) + (f"<small>and {more} more</small>" if more else "") + warning_lines(report.warnings)
-    )
+def understood(read: Callable[[], T]) -> T:
+    """Return `read()`.  Raises `ScoregateError` if the response has another shape."""
+    try:
+        return read()
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as exc:
+        raise ScoregateError(f"the service's answer has an unknown shape: {exc!r}") from exc
 
 
-def of_ranking(ranking: Ranking) -> str:
-    """Return a row for each picture, best first."""
-    rows = [["", "picture", "score", "decided by", "accepted"]]
-    for place, ranked in enumerate(ranking, 1):
-        score = failure(ranked.error) if ranked.score is None else f"{ranked.score:.4f}"
-        accepted = "yes" if ranked.accepted else "no"
-        rows.append([str(place), str(ranked.index), score, escape(ranked.decided_by or ""), accepted])
-    return row_table(rows) + warning_lines(ranking.warnings)
+def wrong(what: str, raw: Mapping[str, Any]) -> ScoregateError:
+    """Return the error for a response that does not match its request."""
+    return ScoregateError(f"the service's answer is wrong: {what}", request_id=str(raw.get("request_id", "")))
 
 
-def warning_lines(texts: Sequence[str]) -> str:
-    """Return a line for each warning of the service, `MOST_WARNINGS` at most."""
-    lines = [f"<br><small>warning: {escape(text)}</small>" for text in texts[:MOST_WARNINGS]]
-    more = len(texts) - len(lines)
-    return "".join(lines) + (f"<br><small>and {more} more warnings</small>" if more else "")
-
-
-def questions(details: Any) -> str:
-    """Return a table of the questions in a metric's details; empty without any."""
-    asked = details.get("questions") if isinstance(details, Mapping) else None
-    if not asked:
-        return ""
-    rows = [
-        [escape(str(each.get(name, ""))) for name in ("text", "answer")] + [question_score(each)]
-        for each in asked
+def results_of(raw: Mapping[str, Any], metrics: Sequence[Sequence[str]]) -> list[Result]:
+    """Parse the results of `POST /score`, given the *metrics* of each item.  Raises `ScoregateError`."""
+    entries, notices = raw["results"], notices_of(raw)
+    if len(entries) != len(metrics):
+        raise wrong(f"{len(entries)} results for {len(metrics)} items", raw)
+    return [
+        result_of(entry, names, index, raw, notices)
+        for index, (entry, names) in enumerate(zip(entries, metrics, strict=True))
     ]
-    return row_table([["question", "answer", "score"], *rows])
 
 
-def question_score(question: Mapping[str, Any]) -> str:
-    """Return a question's score, if it has one."""
-    score = question.get("score")
-    return f"{score:.3f}" if isinstance(score, (int, float)) else ""
-
-
-def failure(error: Any) -> str:
-    """Return an error in place of a score."""
-    return f"<span style='color:#c00'>{escape(error.code)}: {escape(error.detail)}</span>" if error else ""
-
-
-def image_of(file: bytes | None) -> str:
-    """Return the picture as an image of at most 160 pixels; empty without a file."""
-    if not file:
-        return ""
-    kind = next((name for start, name in KINDS.items() if file.startswith(start)), "")
-    if kind == "bmp":
-        file = smaller(file)
-    if not kind or len(file) > MAX_BYTES:
-        return f"<small>{len(file):,} bytes</small>"
-    data = base64.b64encode(file).decode()
-    return f"<img alt='' style='max-width:160px;max-height:160px' src='data:image/{kind};base64,{data}'>"
-
-
-def row_table(rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of cells that are HTML already."""
-    lines = (
-        "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in row) + "</tr>" for row in rows
+def result_of(
+    entry: Mapping[str, Any],
+    metrics: Sequence[str],
+    index: int,
+    raw: Mapping[str, Any],
+    notices: Sequence[Notice],
+) -> Result:
+    """Parse the result of the item at *index*.  Raises `ScoregateError`."""
+    scores, errors = entry["scores"], entry.get("errors") or {}
+    if entry["index"] != index:
+        raise wrong(f"item {entry['index']} stands where item {index} belongs", raw)
+    for metric in metrics:
+        if metric not in errors and not is_number(scores.get(metric)):
+            raise wrong(f"item {index} has neither a number nor an error for {metric}", raw)
+    request_id = str(raw.get("request_id", ""))
+    return Result(
+        index,
+        entry.get("id"),
+        {metric: float(scores[metric]) for metric in metrics if metric not in errors},
+        {metric: error_of(error, request_id=request_id) for metric, error in errors.items()},
+        dict(entry.get("details") or {}),
+        dict(entry.get("cache") or {}),
+        request_id,
+        dict(raw.get("models") or {}),
+        tuple(notice.of_item() for notice in notices if notice.about(index)),
+        dict(entry.get("question_sets") or {}),
+        raw.get("provenance") or {},  # one object for all results
     )
-    return "<table>" + "".join(lines) + "</table>"
+
+
+async def streamed(
+    lines: AsyncGenerator[tuple[str, bytes], None], metrics: Sequence[Sequence[str]]
+) -> AsyncGenerator[Result, None]:
+    """
+    Yield the results in the lines of `POST /score?stream=1`, given the *metrics* of each item.
+
+    Args:
+        lines: each with the id of the request.
+
+    Raises:
+        ServiceConnectionError: there is no last line.
+        ScoregateError: the last line is an error, or a line has another form.
+    """
+    missing, done = dict(enumerate(metrics)), False
+    async with aclosing(lines):
+        async for request_id, line in lines:
+            raw = understood(partial(object_in, line))
+            if error := raw.get("error"):
+                raise error_of(error, request_id=request_id)
+            if raw.get("done"):
+                if missing:
+                    raise wrong(f"there is no result of item {min(missing)}", raw)
+                done = True
+                continue  # to the end of the response, so that its connection is used again
+            raw["request_id"] = request_id
+            if (index := raw.get("index")) not in missing:
+                raise wrong(f"item {index} is none, or is there twice", raw)
+            own = missing.pop(index)
+            yield understood(partial(streamed_result, raw, own))
+    if not done:
+        raise ServiceConnectionError("the service's answer was cut off")
+
+
+def object_in(line: bytes) -> dict[str, Any]:
+    """Parse the JSON object of a line."""
+    return dict(json.loads(line))
+
+
+def streamed_result(raw: Mapping[str, Any], metrics: Sequence[str]) -> Result:
+    """Parse a line of a result."""
+    return result_of(raw, metrics, raw["index"], raw, notices_of(raw))
+
+
+def without_warned(result: Result) -> Result:
+    """Return the result with an error in place of each score that the service warned about."""
+    notices = {
+        metric: [each for each in result.warnings if each.about(result.index, metric)]
+        for metric in result.scores
+    }
+    errors = {metric: warned(found, result.request_id) for metric, found in notices.items() if found}
+    scores = {metric: score for metric, score in result.scores.items() if metric not in errors}
+    return replace(result, scores=scores, errors={**result.errors, **errors})
+
+
+def warned(notices: Sequence[Notice], request_id: str) -> WarnedError:
+    """Return the error for these warnings."""
+    return WarnedError("; ".join(notices), request_id=request_id)
+
+
+def is_number(value: Any) -> bool:
+    """Return True if a score is a finite number in the range of floats."""
+    most = sys.float_info.max
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -most <= value <= most
+
+
+def ranking_of(raw: Mapping[str, Any], count: int, unsent: Mapping[int, Ranked]) -> Ranking:
+    """
+    Parse the response of `POST /rank` for *count* pictures.  Raises `ScoregateError`.
+
+    Args:
+        unsent: the entries of pictures that were not sent, by index; they come last in the ranking.
+    """
+    places = [place for place in range(count) if place not in unsent]
+    ranking = [ranked_of(entry, raw) for entry in raw["ranking"]]
+    if sorted(ranked.index for ranked in ranking) != list(range(len(places))):
+        raise wrong(f"it does not rank each of {len(places)} pictures once", raw)
+    sent = [replace(ranked, index=places[ranked.index]) for ranked in ranking]
+    return Ranking([*sent, *unsent.values()], raw, places)
+
+
+def ranked_of(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> Ranked:
+    """Parse one picture of a ranking.  Raises `ScoregateError`."""
+    index, error = int(entry["index"]), entry.get("error")
+    if not error and not is_number(entry.get("score")):
+        raise wrong(f"picture {index} has neither a number nor an error", raw)
+    return Ranked(
+        index,
+        None if error else float(entry["score"]),
+        bool(entry["accepted"]),
+        entry.get("decided_by"),
+        error_of(error, request_id=str(raw.get("request_id", ""))) if error else None,
+    )
+
+
+def question_sets_of(raw: Mapping[str, Any], count: int) -> list[QuestionSet]:
+    """Parse the response of `POST /questions` for *count* prompts.  Raises `ScoregateError`."""
+    if len(raw["sets"]) != count:
+        raise wrong(f"{len(raw['sets'])} question sets for {count} prompts", raw)
+    return [question_set_of(entry, str(raw.get("request_id", ""))) for entry in raw["sets"]]
+
+
+def question_set_of(entry: Mapping[str, Any], request_id: str = "") -> QuestionSet:
+    """Parse one question set, of `POST /questions` or `GET /questions/{id}`."""
+    error = entry.get("error")
+    return QuestionSet(
+        entry["prompt"],
+        entry["style"],
+        entry.get("id"),
+        entry.get("cached"),
+        tuple(entry.get("questions") or ()),
+        error_of(error, request_id=request_id) if error else None,
+        dict(entry.get("provenance") or {}),
+        tuple(entry.get("unasked") or ()),
+    )
+
+
+def report_of(
+    raw: Mapping[str, Any],
+    metrics: Sequence[Sequence[str]],
+    items: Sequence[tuple[str, bytes | None]],
+    unsent: Mapping[int, Result],
+    *,
+    strict: bool = False,
+) -> Report:
+    """
+    Parse the response of `POST /score`.  Raises `ScoregateError`.
+
+    Args:
+        metrics: of each item.
+        items: prompt and picture of each.
+        unsent: the results of items that were not sent, by index.
+        strict: as for `Client`.
+    """
+    places = [place for place in range(len(items)) if place not in unsent]
+
+    def parsed() -> Report:
+        results = results_of(raw, [metrics[place] for place in places])
+        results = list(map(without_warned, results)) if strict else results
+        found = {place: replace(result, index=place) for place, result in zip(places, results, strict=True)}
+        return Report([result for _, result in sorted({**found, **unsent}.items())], raw, items, places)
+
+    return understood(parsed)
+
+
+def score_of(report: Report, metric: str) -> Score:
+    """Return the score of a report's only item.  Raises the metric's error if it has none."""
+    [result], [(prompt, picture)] = report, report.shown
+    if error := result.errors.get(metric):
+        raise error
+    return Score(
+        result.scores[metric],
+        metric,
+        ", ".join(map(str, report.models.values())),
+        result.details.get(metric) or {},
+        result.request_id,
+        prompt,
+        result.cache.get(metric, ""),
+        picture,
+        tuple(notice for notice in result.warnings if notice.about(0, metric)),
+        report.provenance,
+    )
+
+
+def lower_is_better(metric: Mapping[str, Any]) -> bool:
+    """Return True if lower scores are the better ones, by a metric's entry in `GET /models`."""
+    return str(metric.get("direction", "")).startswith("lower")
 
 
 # --- the service's warnings ---

@@ -9,7 +9,6 @@ import pytest
 
 from demo.process import free_port, url
 from scoregate import Client, ScoregateError
-from scoregate.answers import retry_after_s
 from scoregate.connection import backoff_s, of_the_service_ms
 from scoregate.errors import (
     BadImageError,
@@ -19,6 +18,7 @@ from scoregate.errors import (
     ServiceConnectionError,
     ServiceTimeoutError,
 )
+from scoregate.replies import retry_after_s
 from tests.support.answers import problem, request_of, scored
 from tests.support.pictures import png
 

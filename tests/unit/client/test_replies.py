@@ -8,8 +8,7 @@ import tracemalloc
 import httpx2 as httpx
 import pytest
 
-from scoregate import Item, ScoregateError
-from scoregate import answers as replies
+from scoregate import Item, ScoregateError, replies
 from scoregate.errors import LaneFullError, ServiceTimeoutError
 from tests.support.answers import problem, scored
 from tests.support.pictures import png

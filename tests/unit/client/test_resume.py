@@ -9,7 +9,7 @@ import pytest
 from scoregate import Client, Item
 from scoregate.errors import OverloadedError
 from scoregate.items import ScoreParams
-from scoregate.resume import Resume, key_of
+from scoregate.many import Resume, key_of
 from tests.support.answers import numbered, problem, request_of, scored
 from tests.support.pictures import png
 

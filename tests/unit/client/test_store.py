@@ -7,7 +7,7 @@ import pytest
 
 from scoregate.data.rows import Row
 from scoregate.items import ScoreParams
-from scoregate.resume import Resume
+from scoregate.many import Resume
 from scoregate.runs.plan import Plan
 from scoregate.runs.results import Results
 from scoregate.store import opened

@@ -210,7 +210,7 @@ def test_time_of_the_caller_is_not_the_services(answered, monkeypatch):
     found = []
     for result in client.stream(ITEMS):
         found.append(result.index)
-        loop = client.portals.here()._loop
+        loop = client.portals.here().loop
         now = loop.time
         monkeypatch.setattr(loop, "time", lambda now=now: now() + 60)
 

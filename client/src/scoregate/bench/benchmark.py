@@ -17,8 +17,17 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 import scoregate
-from scoregate.bench.answers import Answer, Answers, BenchmarkItem, Found, Reading, in_file, in_lines
-from scoregate.bench.pictures import Placed, pictures_of
+from scoregate.bench.answers import (
+    Answer,
+    Answers,
+    BenchmarkItem,
+    Found,
+    Placed,
+    Reading,
+    in_file,
+    in_lines,
+    pictures_of,
+)
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
 from scoregate.evaluation.bootstrap import Sample, means, together

@@ -6,10 +6,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from scoregate.bench.answers import Answers, BenchmarkItem
+from scoregate.bench.answers import Answers, BenchmarkItem, pictures_of
 from scoregate.bench.benchmark import Benchmark, Own, rows_of
 from scoregate.bench.oneig_text import DISTANCE
-from scoregate.bench.pictures import pictures_of
 from scoregate.bench.suite import SuiteEntry
 from scoregate.data.rows import Row
 from scoregate.report.formats import cell, is_table, printed, spread_columns

@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scoregate.answers import is_number
 from scoregate.bench.benchmark import Connect
 from scoregate.bench.data import json_of
 from scoregate.bench.suite import BUILT_IN, Content, SuiteEntry, checked, entries_of, source_of, suite_in
@@ -21,6 +20,7 @@ from scoregate.errors import ScoregateError
 from scoregate.evaluation.outcome import Drawings
 from scoregate.records import BadInput, NoResult
 from scoregate.report.formats import NONE, cell
+from scoregate.results import is_number
 from scoregate.runs.manifest import digest_of, is_text, used
 from scoregate.runs.plan import plan_of
 from scoregate.runs.reproduction import TOLERANCE, flat

@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import fmean
 
 import scoregate
-from scoregate.answers import lower_is_better
 from scoregate.calibration import (
     PERCENTS,
     Calibration,
@@ -38,6 +37,7 @@ from scoregate.cli.arguments import (
     figure,
     settings_of,
 )
+from scoregate.results import lower_is_better
 from scoregate.text import shown, table
 
 BINS = 40  # of a plot

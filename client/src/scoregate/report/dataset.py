@@ -9,7 +9,6 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from scoregate.answers import is_number
 from scoregate.data.datasets import Dataset
 from scoregate.evaluation.outcome import values
 from scoregate.evaluation.tables import Table
@@ -19,7 +18,7 @@ from scoregate.report.html import data_uri
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
 from scoregate.report.sheet import bytes_of
-from scoregate.results import notices_in
+from scoregate.results import is_number, notices_in
 from scoregate.runs.batch import BatchOutcome, scored, session
 from scoregate.runs.manifest import runs_of
 from scoregate.runs.results import Results, Summary, existing

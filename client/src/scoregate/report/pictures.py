@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.answers import is_number
 from scoregate.report.html import facts, image, note, safe
 from scoregate.report.rows import Details, ReportRow, ScoredRow
+from scoregate.results import is_number
 from scoregate.text import number
 
 BOXES = 20  # that are drawn, the surest

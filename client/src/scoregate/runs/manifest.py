@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Any
 
 import scoregate
-from scoregate.answers import is_number
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
 from scoregate.records import BadInput, check_regular
+from scoregate.results import is_number
 from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import Results, ResultsFile
 from scoregate.runs.settings import DataSource

@@ -13,12 +13,11 @@ from math import isfinite
 from typing import Any
 
 import scoregate
-from scoregate.answers import is_number, lower_is_better
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, dumped_options, is_column
 from scoregate.many import change_of
 from scoregate.records import TABLES_OF_TEXT, BadInput, kind
-from scoregate.results import Notice, Result
+from scoregate.results import Notice, Result, is_number, lower_is_better
 from scoregate.runs.settings import ANY_MODELS, Scoring
 from scoregate.store import Line as Line
 

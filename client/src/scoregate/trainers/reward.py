@@ -13,12 +13,11 @@ from itertools import chain
 from typing import Any, Literal
 
 from scoregate.aio import AsyncClient
-from scoregate.answers import lower_is_better, understood
 from scoregate.client import Client, Portal, Portals, asynchronous
 from scoregate.connection import addresses_of, api_key_of
 from scoregate.errors import ConflictError, ScoregateError, UnknownMetricError
 from scoregate.items import Item, Pairing, names_of
-from scoregate.results import ScoregateWarning
+from scoregate.results import ScoregateWarning, lower_is_better, understood
 from scoregate.trainers.figures import statistics
 from scoregate.trainers.groups import Gather, groups_of, of_all_ranks
 from scoregate.trainers.outcomes import (

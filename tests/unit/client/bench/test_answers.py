@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from scoregate.bench.answers import BenchmarkItem
-from scoregate.bench.pictures import pictures_in
+from scoregate.bench.answers import BenchmarkItem, pictures_in
 from tests.unit.client.bench.test_dpg import row
 
 

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scoregate.bench.answers import BenchmarkItem
-from scoregate.bench.pictures import pictures_in
+from scoregate.bench.answers import BenchmarkItem, pictures_in
 from scoregate.cli.main import main
 
 CATEGORIES = ("color", "shape", "texture")

@@ -6,7 +6,7 @@ import json
 import PIL.Image
 import pytest
 
-from scoregate.bench.pictures import is_black
+from scoregate.bench.answers import is_black
 from scoregate.data.rows import Row
 from scoregate.data.tiles import Grid, cut, grid_of, tiles
 from scoregate.records import BadInput

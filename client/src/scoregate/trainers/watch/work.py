@@ -16,11 +16,10 @@ from statistics import StatisticsError, correlation, fmean
 from typing import Any
 
 from scoregate.aio import AsyncClient
-from scoregate.answers import lower_is_better, understood
 from scoregate.client import Portal
 from scoregate.errors import NoTextError, ScoregateError, UnknownMetricError, reason_of
 from scoregate.items import Item
-from scoregate.results import Result
+from scoregate.results import Result, lower_is_better, understood
 from scoregate.trainers.figures import PREFIX, log
 from scoregate.trainers.outcomes import Outcome, Scored
 from scoregate.trainers.pictures import size_of
