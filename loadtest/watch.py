@@ -22,7 +22,7 @@ from statistics import median
 
 import matplotlib.figure
 
-from scoregate.trainers.watch.divergence import SCALES, STEPS, THRESHOLDS, Blocks, Divergence, largest
+from scoregate.trainers.divergence import SCALES, STEPS, THRESHOLDS, Blocks, Divergence, largest
 
 Curve = list[float]
 RUNS = 5000  # of a calibration, for each kind of noise

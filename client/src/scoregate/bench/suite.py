@@ -1,16 +1,43 @@
-"""Suites of benchmarks of generators: a TOML file with the data and the settings of each."""
+"""Suites of benchmarks of generators: a TOML file with the data and the settings of each, and their runs."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from glob import escape
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from scoregate.bench import BENCHMARKS, GENERATORS
-from scoregate.bench.benchmark import Benchmark, GeneratorSettings
-from scoregate.records import BadInput, toml_of
-from scoregate.settings import json_object, metric_options, settings_in
+from scoregate.bench.benchmark import Benchmark, Connect, GeneratorSettings
+from scoregate.bench.data import json_of
+from scoregate.bench.suite_page import latex_of, page, worst
+from scoregate.errors import ScoregateError
+from scoregate.evaluation.outcome import Drawings
+from scoregate.records import BadInput, NoResult, toml_of
+from scoregate.report.formats import NONE, cell
+from scoregate.results import is_number
+from scoregate.runs.manifest import digest_of, is_text, used
+from scoregate.runs.plan import plan_of
+from scoregate.runs.reproduction import TOLERANCE, flat
+from scoregate.runs.settings import Scoring
+from scoregate.settings import (
+    CONCURRENCY,
+    VERSION,
+    count,
+    finite,
+    json_object,
+    metric_options,
+    setting,
+    settings_in,
+    whole,
+)
+from scoregate.text import say
 
 BUILT_IN = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
 GIVEN_ONCE = {"answers", "out", "bootstrap", "seed", "strict", "concurrency"}  # for all benchmarks
@@ -120,3 +147,315 @@ def source_of(folder: Path, name: str) -> Path | None:
     if len(files) > 1:
         raise BadInput(f"{folder}: several files of answers: {', '.join(path.name for path in files)}")
     return files[0] if files else None
+
+
+# --- a run of a suite: its benchmarks over generators' folders, as one page with a manifest ---
+
+
+FORM = 1
+RESULTS, TABLES, MANIFEST = "results", "tables.json", "manifest.json"  # of the report
+OF_FIGURES = ("bootstrap", "seed", "strict")  # settings on which the figures of all benchmarks depend
+WORST = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteSettings(Drawings):
+    """The settings of a run of a suite; one of `suite` and `again` is given."""
+
+    generators: Mapping[str, Path] = setting(
+        "of each generator by its name: a folder with pictures or a file of answers for each benchmark",
+        default={},
+        parse=Path,
+        option=False,
+    )
+    suite: str | None = setting(
+        f"a TOML file, or {', '.join(BUILT_IN)}", default=None, metavar="SUITE", excludes="again"
+    )
+    again: Path | None = setting(
+        "repeat the run of a manifest, and show what differs",
+        default=None,
+        metavar="MANIFEST",
+        parse=Path,
+        excludes="again",
+    )
+    data: Path | None = setting(
+        "the folder of data (default: that of the suite's file; of a built-in suite the current one)",
+        default=None,
+        metavar="FOLDER",
+        parse=Path,
+    )
+    out: Path | None = setting(
+        "the folder of the report, which the same command continues (default report-SUITE; with --again"
+        " none)",
+        "-o",
+        "--out",
+        default=None,
+        metavar="REPORT",
+        parse=Path,
+    )
+    worst: int = setting(
+        "pictures on the page of each generator and benchmark (default %(default)s)",
+        default=WORST,
+        metavar="N",
+        parse=count,
+    )
+    tolerance: float = setting(
+        "figures of --again within X are equal (default %(default)s)",
+        default=TOLERANCE,
+        metavar="X",
+        parse=finite,
+    )
+    strict: bool = setting("a score that the service warns about is an error", default=False)
+    concurrency: int = setting("requests at the same time", default=CONCURRENCY, parse=whole, option=False)
+
+
+@dataclass(frozen=True)
+class SuiteDifferences:
+    """
+    What is not as in a manifest.
+
+    Attributes:
+        facts, figures: rows of a name, the value then and the one now.
+        compared: the number of figures that both have.
+    """
+
+    facts: list[list[str]]
+    figures: list[list[str]]
+    compared: int
+
+
+@dataclass
+class SuiteReport:
+    """
+    The outcome of a suite.
+
+    Attributes:
+        tables: by entry, as `scoregate bench NAME --json` has them.
+        left_out: what has no figures: the entry, the generator unless it is all of them, and why.
+        failed: whether something of this had an error, and was not just missing.
+        worst: HTML, by entry.
+        facts: of the client, the service and its models, and digests by entry.
+        differences: from the manifest that the run repeats.
+    """
+
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    left_out: list[dict[str, str]] = field(default_factory=list)
+    failed: bool = False
+    worst: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=lambda: {"client": VERSION, "benchmarks": {}})
+    differences: SuiteDifferences | None = None
+
+    def leave_out(self, entry: SuiteEntry, why: str, generator: str = "all") -> None:
+        """Note and print why there are no figures."""
+        self.left_out.append({"benchmark": entry.name, "generator": generator, "why": why})
+        say(f"{entry.name}, {generator}: left out: {why}")
+
+
+def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
+    """
+    Return the tables of the benchmarks of a suite, and write the report into the folder `out`.
+
+    Args:
+        connect: opens the service, if a generator has pictures.
+
+    Raises:
+        BadInput: the suite, the manifest or the generators are not valid.
+        NoResult: no benchmark has figures.
+    """
+    then = manifest_in(settings.again) if settings.again else None
+    if then and settings.out and (settings.out / MANIFEST).exists():
+        raise BadInput(f"--out {settings.out}: --again scores anew, and there is a report already")
+    settings, content, base = again(settings, then) if then else chosen(settings)
+    if not settings.generators:
+        raise BadInput("name a generator: [NAME=]FOLDER")
+    common = {name: getattr(settings, name) for name in (*OF_FIGURES, "concurrency")}
+    entries = entries_of(content, settings.suite or "", base, common)
+    with ExitStack() as stack:
+        out = (settings.out or Path(stack.enter_context(TemporaryDirectory()))).resolve()
+        report = scored(settings, entries, out, connect, stack)
+        if not report.tables:
+            raise NoResult("no benchmark of the suite has figures")
+        if settings.out:
+            write(settings.out, report, manifest_of(settings, content, base, out, report.facts))
+        report.differences = differences(then, report, settings.tolerance) if then else None
+    return report
+
+
+def chosen(settings: SuiteSettings) -> tuple[SuiteSettings, Content, Path]:
+    """Return the settings with a folder of the report, the entries, and the folder of their data."""
+    if settings.suite is None:
+        raise BadInput("name a suite by --suite, or a manifest by --again")
+    path = BUILT_IN.get(settings.suite) or Path(settings.suite)
+    if not path.exists():
+        raise BadInput(f"--suite {path}: no such file, and the built-in suites are {', '.join(BUILT_IN)}")
+    base = settings.data or (Path() if settings.suite in BUILT_IN else path.parent)
+    out = settings.out or Path(f"report-{Path(settings.suite).stem}")
+    return replace(settings, out=out), suite_in(path), base
+
+
+def again(settings: SuiteSettings, then: Mapping[str, Any]) -> tuple[SuiteSettings, Content, Path]:
+    """Return the settings of a manifest's run, its entries, and the folder of their data."""
+    assert settings.again
+    folder = settings.again.parent
+    generators = {name: folder / path for name, path in then["generators"].items()}
+    own = vars(settings_in(SuiteSettings, then["settings"]))
+    own = {name: own[name] for name in OF_FIGURES}
+    own |= {"suite": then["suite"], "generators": settings.generators or generators}
+    return (
+        replace(settings, **own),
+        then["benchmarks"],
+        settings.data or folder / then["data"],
+    )
+
+
+def scored(
+    settings: SuiteSettings, entries: list[SuiteEntry], out: Path, connect: Connect, stack: ExitStack
+) -> SuiteReport:
+    """Return the tables of all benchmarks; one client of *stack* scores the pictures of all."""
+    report, served = SuiteReport(), dict[str, Any]()
+    sources = {
+        entry.name: {name: source_of(folder, entry.name) for name, folder in settings.generators.items()}
+        for entry in entries
+    }
+    if any(path and path.is_dir() for of_entry in sources.values() for path in of_entry.values()):
+        client = stack.enter_context(connect(strict=settings.strict))
+        served = client.models()
+        connect = lambda *, strict: nullcontext(client)  # noqa: E731
+    metrics = dict[str, None]()
+    for entry in entries:
+        if found := usable(entry, sources[entry.name], served.get("metrics", {}), report):
+            folder = out / RESULTS / entry.name
+            whole = replace(entry, settings=replace(entry.settings, answers=found, out=folder))
+            tabulate(whole, report, connect, settings.worst)
+            report.facts["benchmarks"][entry.name] = {
+                "data": {name: digest_of_all(path) for name, path in entry.data.items()},
+                "pictures": {name: digest_of_all(path) for name, path in found.items()},
+            }
+            metrics |= dict.fromkeys(entry.benchmark.reading.metrics if folder.exists() else ())
+    if metrics:
+        report.facts |= used(served, plan_of(served, Scoring(metrics=[*metrics])))
+    return report
+
+
+def usable(
+    entry: SuiteEntry, sources: Mapping[str, Path | None], served: Mapping[str, Any], report: SuiteReport
+) -> dict[str, Path]:
+    """Return what can be scored or counted, by generator; the report has why the others are left out."""
+    if absent := [str(path) for path in entry.data.values() if not path.exists()]:
+        report.leave_out(entry, f"no data: {', '.join(absent)}")
+        return {}
+    missing = [metric for metric in entry.benchmark.reading.metrics if metric not in served]
+    found = dict[str, Path]()
+    for name, path in sources.items():
+        if path is None:
+            report.leave_out(entry, "no folder of pictures, and no file of answers", name)
+        elif path.is_dir() and missing:
+            report.leave_out(entry, f"not served: {', '.join(missing)}", name)
+        else:
+            found[name] = path
+    return found
+
+
+def tabulate(entry: SuiteEntry, report: SuiteReport, connect: Connect, most: int) -> None:
+    """Add the tables of a benchmark and its worst pictures to the report, or why there are none."""
+    say(f"{entry.name}:")
+    try:
+        tables = {"benchmark": entry.benchmark.name} | entry.benchmark.tables(entry.settings, connect)
+        shown = worst(entry, most)
+    except ScoregateError:  # of the service, not of this benchmark's files
+        raise
+    except (BadInput, OSError) as exc:
+        report.failed = True
+        report.leave_out(entry, f"failed: {exc}")
+    else:
+        report.tables[entry.name], report.worst[entry.name] = tables, shown
+
+
+def digest_of_all(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and digests of all files of a folder."""
+    if path.is_file():
+        return digest_of(path)
+    files = {each.relative_to(path).as_posix(): each for each in path.rglob("*") if each.is_file()}
+    lines = (f"{name}\0{digest_of(file)}\n" for name, file in sorted(files.items()))
+    return sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def manifest_of(
+    settings: SuiteSettings, content: Content, base: Path, out: Path, facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what repeats the run; paths are relative to the folder *out* of the report."""
+    words = [f"{name}={path}" for name, path in settings.generators.items()]
+    words += ["--suite", str(settings.suite), "--data", str(base), "--out", str(settings.out)]
+    words += ["--bootstrap", str(settings.bootstrap), "--seed", str(settings.seed)]
+    return {
+        "bench_run": FORM,
+        "command": shlex.join(["scoregate", "bench", "run", *words, *["--strict"] * settings.strict]),
+        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "suite": settings.suite,
+        "benchmarks": content,
+        "data": os.path.relpath(base.resolve(), out),
+        "generators": {
+            name: os.path.relpath(path.resolve(), out) for name, path in settings.generators.items()
+        },
+        "settings": {name: getattr(settings, name) for name in OF_FIGURES},
+        "facts": facts,
+    }
+
+
+def manifest_in(path: Path) -> dict[str, Any]:
+    """Return a manifest of this command, with the tables of its run.  Raises `BadInput` for another file."""
+    content = json_of(path)
+    if not (isinstance(content, dict) and content.get("bench_run") == FORM):
+        raise BadInput(f"{path}: this is no manifest of `scoregate bench run`")
+    try:
+        checked(content["benchmarks"], str(path))
+        given = [content["suite"], content["data"], *content["generators"].values()]
+        whole = content["settings"].keys() == {*OF_FIGURES} and isinstance(content["facts"], dict)
+    except (KeyError, TypeError, AttributeError):
+        whole, given = False, []
+    if not (whole and all(map(is_text, given))):
+        raise BadInput(f"{path}: a part of the manifest is missing, or of another form")
+    return content | {"tables": json_of(path.with_name(TABLES))}
+
+
+def write(out: Path, report: SuiteReport, manifest: Mapping[str, Any]) -> None:
+    """Write the four files of the report."""
+    files = {
+        TABLES: json.dumps(report.tables, indent=2, ensure_ascii=False, allow_nan=False),
+        MANIFEST: json.dumps(manifest, indent=2, ensure_ascii=False),
+        "tables.tex": latex_of(report.tables),
+        "index.html": page(manifest, report.tables, report.left_out, report.worst),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (out / name).write_text(f"{text}\n", "utf-8", errors="backslashreplace")
+        say(str(out / name))
+
+
+def differences(then: Mapping[str, Any], report: SuiteReport, tolerance: float) -> SuiteDifferences:
+    """Return the facts that are not those of a manifest, and the figures that differ by more."""
+    before, now = flat(then["facts"]), flat(report.facts)
+    facts = [
+        [name, before.get(name, NONE), now.get(name, NONE)]
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    old, new = dict(figures_in(then["tables"])), dict(figures_in(report.tables))
+    figures = [
+        [name, cell(old.get(name)), cell(new.get(name))]
+        for name in dict.fromkeys([*old, *new])
+        if not (name in old and name in new and abs(old[name] - new[name]) <= tolerance)
+    ]
+    return SuiteDifferences(facts, figures, len(old.keys() & new.keys()))
+
+
+def figures_in(content: Any, place: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the numbers in *content*, each with its place, in which a row has its number and first cell."""
+    parts = [*content.items()] if isinstance(content, Mapping) else []
+    for number, each in enumerate(content if isinstance(content, list | tuple) else (), 1):
+        first = next(iter(each.values()), "") if isinstance(each, Mapping) else ""
+        parts.append((f"{number} {first}".strip(), each))
+    for name, each in parts:
+        yield from figures_in(each, f"{place} / {name}" if place else name)
+    if is_number(content):
+        yield place, float(content)

@@ -1,15 +1,16 @@
 """The page of a suite of benchmarks, with the worst pictures, and its tables as LaTeX."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nsmallest
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scoregate.bench.answers import Answers, BenchmarkItem, pictures_of
 from scoregate.bench.benchmark import Benchmark, Own, rows_of
 from scoregate.bench.oneig_text import DISTANCE
-from scoregate.bench.suite import SuiteEntry
 from scoregate.data.rows import Row
 from scoregate.report.formats import cell, is_table, printed, spread_columns
 from scoregate.report.html import bad, data_uri, facts, in_sections, safe, table
@@ -20,6 +21,9 @@ from scoregate.runs.plan import Key, Line, key
 from scoregate.runs.reproduction import flat
 from scoregate.runs.results import kinds_of, lines_of
 from scoregate.text import number, shown
+
+if TYPE_CHECKING:
+    from scoregate.bench.suite import SuiteEntry
 
 CAUTION = "caution"  # of a generator's row, which stands below its table
 Tables = Mapping[str, Any]

@@ -101,7 +101,7 @@ def write_prompts(arguments: argparse.Namespace) -> int:
 
 def add_suite(parser: argparse.ArgumentParser) -> None:
     """Declare the generators, the suite, and the report."""
-    from scoregate.bench.suite_run import SuiteSettings
+    from scoregate.bench.suite import SuiteSettings
 
     what = "a generator, by default the folder's name: pictures or a file of answers for each benchmark"
     parser.add_argument("generators", nargs="*", type=named_folder, metavar="[NAME=]FOLDER", help=what)
@@ -113,7 +113,7 @@ def add_suite(parser: argparse.ArgumentParser) -> None:
 
 def run_of_suite(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if a benchmark failed, or a figure is not that of the manifest."""
-    from scoregate.bench.suite_run import SuiteSettings, run_suite
+    from scoregate.bench.suite import SuiteSettings, run_suite
 
     more = {"generators": once_each(arguments.generators), "concurrency": arguments.concurrency}
     settings = settings_of(SuiteSettings, arguments, **more)

@@ -33,8 +33,7 @@ from scoregate.trainers.outcomes import (
 )
 from scoregate.trainers.pictures import check_encode, in_batches, items_of
 from scoregate.trainers.sending import Send, Sender, better, passing, pause_s
-from scoregate.trainers.watch.settings import Watch
-from scoregate.trainers.watch.work import Watcher
+from scoregate.trainers.watch import Watch, Watcher
 
 __all__ = ["NoScore", "Outcome", "Reward"]
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from loadtest.watch import FRESH, NOISES, SLOPES, delay
-from scoregate.trainers import Reward, verl_omni
-from scoregate.trainers.watch import Watch, divergence, step, work
+from scoregate.trainers import Reward, divergence, verl_omni, watch
+from scoregate.trainers.watch import Watch
 from tests.support.pages import page
 from tests.unit.client.trainers.conftest import settle
 
@@ -113,12 +113,12 @@ def test_the_page_states_the_constants():
     assert f"none before {first} and {second} steps" in text
     assert "from {} to {}".format(*sorted((min(divergence.THRESHOLDS), max(divergence.THRESHOLDS)))) in text
     assert f"At most {100 * Watch('x').alarms:g} % of runs of {divergence.STEPS:,} steps" in text
-    assert f"the newest {work.PAIRS} watched pictures" in text
-    assert f"within {100 * step.ENDS:g} % of an end" in text
-    assert f"thumbnails of {step.SIDE} × {step.SIDE} pixels" in text
-    assert step.ALIKE / 255 < 0.01
-    assert f"at most {work.AT_ONCE} pictures at a time" in text
-    assert f"At most {work.MAX_WAITING} pictures and {work.MAX_WAITING_BYTES >> 20} MiB wait" in text
+    assert f"the newest {watch.PAIRS} watched pictures" in text
+    assert f"within {100 * watch.ENDS:g} % of an end" in text
+    assert f"thumbnails of {watch.SIDE} × {watch.SIDE} pixels" in text
+    assert watch.ALIKE / 255 < 0.01
+    assert f"at most {watch.AT_ONCE} pictures at a time" in text
+    assert f"At most {watch.MAX_WAITING} pictures and {watch.MAX_WAITING_BYTES >> 20} MiB wait" in text
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -8,7 +8,7 @@ import pytest
 import scoregate.bench
 from scoregate.bench import BENCHMARKS, GENERATORS
 from scoregate.bench.benchmark import Benchmark
-from scoregate.bench.suite_run import SuiteSettings, run_suite
+from scoregate.bench.suite import SuiteSettings, run_suite
 from scoregate.cli.arguments import CommandParser
 from scoregate.cli.bench import declare, own_settings
 from scoregate.records import BadInput

@@ -1,4 +1,4 @@
-"""scoregate.trainers.watch.divergence: the test for hacking, on simulated runs of `loadtest.watch`."""
+"""scoregate.trainers.divergence: the test for hacking, on simulated runs of `loadtest.watch`."""
 
 import math
 import random
@@ -21,7 +21,7 @@ from loadtest.watch import (
     learned,
     run,
 )
-from scoregate.trainers.watch.divergence import LEAST, THRESHOLDS, Change, Divergence
+from scoregate.trainers.divergence import LEAST, THRESHOLDS, Change, Divergence
 
 RUNS = 200
 ALARMS = 0.05

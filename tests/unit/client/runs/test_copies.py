@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.data.copies import copy_of, copy_samples
 from scoregate.data.datasets import Dataset
+from scoregate.runs.filter import copy_of, copy_samples
 from tests.support.pictures import png
 from tests.support.shards import pairs, tar_of
 

@@ -13,8 +13,9 @@ import pytest
 
 from loadtest.watch import FRESH, USUAL, hacked
 from scoregate.trainers import Reward, flow_grpo
+from scoregate.trainers import watch as work
 from scoregate.trainers.trl import reward_function
-from scoregate.trainers.watch import Watch, work
+from scoregate.trainers.watch import Watch
 from tests.support.pages import page
 from tests.support.pictures import png
 from tests.unit.client.trainers.conftest import settle

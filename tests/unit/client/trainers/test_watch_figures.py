@@ -1,4 +1,4 @@
-"""scoregate.trainers.watch.step: the sample of a watch, and the figures of a step."""
+"""scoregate.trainers.watch: the sample of a watch, and the figures of a step."""
 
 import io
 from bisect import bisect_left
@@ -11,7 +11,7 @@ import pytest
 from scoregate.errors import ModelFaultError, NoTextError
 from scoregate.results import Result
 from scoregate.trainers.outcomes import Scored
-from scoregate.trainers.watch.step import (
+from scoregate.trainers.watch import (
     GROUP,
     PROMPTS,
     Step,
