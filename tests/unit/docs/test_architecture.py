@@ -9,7 +9,7 @@ from tests.support.paths import parsed
 
 PACKAGES = [
     path
-    for top in ("service", "models")
+    for top in ("service", "models", "client/src/scoregate")
     for path in (ROOT / top).glob("*/**/__init__.py")
     if path.parents[1].name != "families"  # docs/models.md lists those
 ]
@@ -29,7 +29,7 @@ def test_every_folder_has_its_line_in_the_architecture():
     assert {f"| `{folder}/` | {line} |" for folder, line in folders.items()} == rows
 
 
-@pytest.mark.parametrize("top", ["service", "models", "demo"])
+@pytest.mark.parametrize("top", ["service", "models", "client/src", "demo"])
 def test_every_file_says_in_its_first_line_what_it_holds(top):
     silent = [path for path in (ROOT / top).rglob("*.py") if not first_line(path)]
 
