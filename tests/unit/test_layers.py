@@ -160,6 +160,13 @@ def test_no_import_of_the_client_leads_back_to_where_it_started():
     assert [] == sorted(left)
 
 
+def test_a_figure_is_imported_without_the_others():
+    """The package of evaluation imports none of its files, so that a benchmark has only what it uses."""
+    package = ROOT / "client/src/scoregate/evaluation/__init__.py"
+
+    assert [] == [*imports(package, tops={"scoregate"})]
+
+
 def test_the_service_and_the_client_do_not_import_each_other():
     """But for the replay, which folds published answers with the formulas that `/score` calls."""
     of_the_service = {

@@ -13,10 +13,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from html import escape
 from typing import Any, TypeVar, overload
 
-from scoregate import notebooks
 from scoregate.errors import ScoregateError, ServiceConnectionError, WarnedError, error_of
+from scoregate.notebooks import failure, image_of, questions, row_table, warning_lines
 
 T = TypeVar("T")
 SHOWN = 16  # pictures that a report keeps
@@ -53,7 +54,11 @@ class Score:
         return self.value
 
     def _repr_html_(self) -> str:
-        return notebooks.of_score(self)
+        head = f"<b>{escape(self.metric)} {self.value:.4f}</b><br>{escape(self.prompt)}"
+        below = (
+            f"<br><small>{escape(self.model)}</small>{warning_lines(self.warnings)}{questions(self.details)}"
+        )
+        return row_table([[image_of(self.picture), head + below]])
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,15 @@ class Report(Entries[Result]):
                 result.score(metric)
 
     def _repr_html_(self) -> str:
-        return notebooks.of_report(self)
+        rows = []
+        for result, (prompt, shown) in zip(self[: len(self.shown)], self.shown, strict=True):
+            cells = [f"{escape(name)} <b>{score:.4f}</b>" for name, score in result.scores.items()]
+            cells += [f"{escape(name)} {failure(error)}" for name, error in result.errors.items()]
+            asked = [questions(details) for details in result.details.values()]
+            rows.append([image_of(shown), "<br>".join([escape(prompt), *cells]) + "".join(asked)])
+        more = len(self) - len(rows)
+        below = (f"<small>and {more} more</small>" if more else "") + warning_lines(self.warnings)
+        return row_table(rows) + below
 
 
 @dataclass(frozen=True)
@@ -204,7 +217,12 @@ class Ranking(Entries[Ranked]):
         return [ranked for ranked in self if ranked.accepted]
 
     def _repr_html_(self) -> str:
-        return notebooks.of_ranking(self)
+        rows = [["", "picture", "score", "decided by", "accepted"]]
+        for place, ranked in enumerate(self, 1):
+            score = failure(ranked.error) if ranked.score is None else f"{ranked.score:.4f}"
+            accepted = "yes" if ranked.accepted else "no"
+            rows.append([str(place), str(ranked.index), score, escape(ranked.decided_by or ""), accepted])
+        return row_table(rows) + warning_lines(self.warnings)
 
 
 @dataclass(frozen=True)

@@ -361,7 +361,7 @@ def tabulate(entry: SuiteEntry, report: SuiteReport, connect: Connect, most: int
     say(f"{entry.name}:")
     try:
         tables = {"benchmark": entry.benchmark.name} | entry.benchmark.tables(entry.settings, connect)
-        shown = worst(entry, most)
+        shown = worst(entry.benchmark, entry.settings, most)
     except ScoregateError:  # of the service, not of this benchmark's files
         raise
     except (BadInput, OSError) as exc:

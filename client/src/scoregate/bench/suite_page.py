@@ -1,12 +1,10 @@
 """The page of a suite of benchmarks, with the worst pictures, and its tables as LaTeX."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nsmallest
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scoregate.bench.answers import Answers, BenchmarkItem, pictures_of
 from scoregate.bench.benchmark import Benchmark, Own, rows_of
@@ -21,9 +19,6 @@ from scoregate.runs.plan import Key, Line, key
 from scoregate.runs.reproduction import flat
 from scoregate.runs.results import kinds_of, lines_of
 from scoregate.text import number, shown
-
-if TYPE_CHECKING:
-    from scoregate.bench.suite import SuiteEntry
 
 CAUTION = "caution"  # of a generator's row, which stands below its table
 Tables = Mapping[str, Any]
@@ -85,23 +80,25 @@ def latex_of(tables: Mapping[str, Tables]) -> str:
     return "\n\n".join(found)
 
 
-def worst(entry: SuiteEntry, most: int) -> str:
+def worst(benchmark: Benchmark[Own], given: Own, most: int) -> str:
     """
     Return the pictures with the lowest values of each generator, as HTML, below the warnings about all.
 
     A picture has the mean of its values of the benchmark's first figure.  Answers in files have no pictures.
+
+    Args:
+        given: the settings of the benchmark.
+        most: pictures of each generator.
     """
-    settings, found = entry.benchmark.resolved(entry.settings), ""
-    items = {item.id: item for item in entry.benchmark.items(settings)}
+    settings, found = benchmark.resolved(given), ""
+    items = {item.id: item for item in benchmark.items(settings)}
     for name, path in settings.answers.items():
-        file = (settings.out or path) / f"{entry.benchmark.name}-{name}.jsonl"
+        file = (settings.out or path) / f"{benchmark.name}-{name}.jsonl"
         if file.exists() and (placed := pictures_of(path, [*items.values()], name)):
             found += "".join(bad(f"{name}: {each}") for each in kinds_of(lines_of(file)))
-            chosen = nsmallest(
-                most, valued(entry.benchmark, settings, items, file), key=lambda each: each.rank
-            )
+            chosen = nsmallest(most, valued(benchmark, settings, items, file), key=lambda each: each.rank)
             wanted = {each.item.id: each.item for each in chosen}
-            rows, _ = rows_of(entry.benchmark, settings, [*wanted.values()], placed)
+            rows, _ = rows_of(benchmark, settings, [*wanted.values()], placed)
             of_key = {row.key: row for row in rows}  # none for the line of a picture that is gone
             figures = "".join(card(each, name, of_key[each.key]) for each in chosen if each.key in of_key)
             found += f'<h3>The worst pictures of {safe(name)}</h3>\n<div class="gallery">\n{figures}</div>\n'
