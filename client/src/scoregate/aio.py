@@ -32,7 +32,7 @@ from scoregate.items import (
     names_of,
     packed,
 )
-from scoregate.many import MOST_ITEMS, OF_A_MATRIX, Many
+from scoregate.many import MOST_ITEMS, OF_A_MATRIX, Many, ManyRequest
 from scoregate.results import (
     QuestionSet,
     Ranked,
@@ -504,11 +504,10 @@ class AsyncClient:
         shown = [(item.prompt or "", files.picture(item.image)) for item in items]
         return report_of(raw, [*map(params.metrics_of, items)], shown, unsent, strict=self.strict)
 
-    async def _report_packed(
-        self, wire: Sequence[Mapping[str, Any]], files: Files, params: ScoreParams
-    ) -> Report:
-        """Score items of the wire format whose pictures are in *files*."""
-        raw = await self._send("/score", files, lambda _: params.request(wire), None)
+    async def _report_packed(self, request: ManyRequest, params: ScoreParams) -> Report:
+        """Send a request of `score_many`."""
+        wire, kind, body = request.wire, request.content_type, request.body
+        raw = await self._connection.call("POST", "/score", self.timeout_s, body, kind)
         sent = [(item.get("prompt", ""), None) for item in wire]
         metrics = [item.get("metrics", params.metrics) for item in wire]
         return report_of(raw, metrics, sent, {}, strict=self.strict)

@@ -9,8 +9,9 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, NamedTuple
 
+from scoregate.connection import form
 from scoregate.errors import (
     KINDS,
     BadImageError,
@@ -33,7 +34,6 @@ MOST_ITEMS = 128  # of a request, unless the service is set otherwise
 OF_A_MATRIX = 32  # pairs of a request, if a picture has no more
 MAX_BYTES = 32 * 2**20  # of pictures in a request, so that one more still fits the service's 64 MB
 OF_AN_ITEM = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
-Send = Callable[[Sequence[Mapping[str, Any]], Files, ScoreParams], Awaitable[Report]]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,18 @@ class IndexedItem:
     known: Result | None
 
 
+class ManyRequest(NamedTuple):
+    """A request of *items*: these in the wire format, and with their pictures as a body."""
+
+    items: Sequence[IndexedItem]
+    wire: Sequence[Mapping[str, Any]]
+    content_type: str
+    body: bytes
+
+
+Send = Callable[[ManyRequest, ScoreParams], Awaitable[Report]]
+
+
 class Many:
     """
     One run of `score_many`.
@@ -53,7 +65,7 @@ class Many:
     `finish` in order.
 
     Args:
-        send: sends one request of encoded items.
+        send: sends one request.
         strict: score items of an earlier run again if they have warnings.
         concurrency: concurrent requests.
         batch_size: items of a request.
@@ -113,11 +125,10 @@ class Many:
         results = {entry.index: entry.known for entry in entries if entry.known}
         async with self._turns:
             while left := [entry for entry in entries if entry.index not in results]:
-                files = Files(allow_urls=self._allow_urls, options=self._params.options)
-                wire, sent, broken = await asyncio.to_thread(self._pack, left, files)
+                request, broken = await asyncio.to_thread(self._packed, left)
                 results.update(broken)
-                if sent:
-                    results.update(await self._ask(wire, sent, files))
+                if request.items:
+                    results.update(await self._answered(request))
         return [result for entry in entries if (result := results.get(entry.index))]
 
     def finish(self, results: Sequence[Result]) -> Iterator[Result]:
@@ -164,10 +175,9 @@ class Many:
         if self._progress is not None:
             self._progress.close()
 
-    def _pack(
-        self, entries: Sequence[IndexedItem], files: Files
-    ) -> tuple[list[dict[str, Any]], list[IndexedItem], dict[int, Result]]:
-        """Encode the items that fit a request; return them, and the results of those that failed."""
+    def _packed(self, entries: Sequence[IndexedItem]) -> tuple[ManyRequest, dict[int, Result]]:
+        """Return a request of the items that fit it, and the results of those that cannot be encoded."""
+        files = Files(allow_urls=self._allow_urls, options=self._params.options)
         wire: list[dict[str, Any]] = []
         sent: list[IndexedItem] = []
         broken: dict[int, Result] = {}
@@ -179,13 +189,13 @@ class Many:
                 sent.append(entry)
             except BadImageError as exc:
                 broken[entry.index] = self._failed(entry, exc.errors[0], exc)
-        return wire, sent, broken
+        return ManyRequest(sent, wire, *form(self._params.request(wire), files.parts)), broken
 
-    async def _ask(
-        self, wire: Sequence[Mapping[str, Any]], sent: Sequence[IndexedItem], files: Files
-    ) -> dict[int, Result]:
+    async def _answered(self, request: ManyRequest) -> dict[int, Result]:
+        """Send a request; return the results of its items, or of those alone that the service rejects."""
+        sent = request.items
         try:
-            report = await self._send(wire, files, self._params)
+            report = await self._send(request, self._params)
         except InvalidError as exc:
             places = [place_of(fault, len(sent)) for fault in exc.errors]
             refused = [sent[place] for place in places if place is not None]
