@@ -213,8 +213,8 @@ def reference_of(policy: PolicyLog, settings: ReportSettings) -> tuple[int, int]
 
 def places_of(policy: PolicyLog) -> Iterator[tuple[str, str, Places]]:
     """Yield each metric, which rows have a fair sample of its scores, and these."""
-    for metric in sorted(policy.scored.keys() | policy.audited.keys() | policy.skipped):
-        if metric not in policy.skipped:
+    for metric in sorted(policy.started):
+        if policy.started[metric] == policy.readable:
             yield metric, "all", policy.scored.get(metric, Places())
         else:
             yield metric, "audits", policy.audited.get(metric, Places())

@@ -46,7 +46,9 @@ class PolicyLog:
         models: the index in `labels`, the models of a row as JSON.
         scored: the scores of each metric that the decisions had.
         audited: the scores of each metric in complete audits.
-        skipped: metrics that some decision skipped.
+        readable: the number of rows with a picture that could be read.
+        started: the number of these that started a metric.  One that orders groups may be neither started nor
+            skipped.
         audits: rows by the state of their audit.
         nearest: of accepted and rejected rows those with the least margin, as a heap.
     """
@@ -60,7 +62,8 @@ class PolicyLog:
     labels: dict[str, int] = field(default_factory=dict)
     scored: dict[str, Places] = field(default_factory=dict)
     audited: dict[str, Places] = field(default_factory=dict)
-    skipped: set[str] = field(default_factory=set)
+    readable: int = 0
+    started: Counter[str] = field(default_factory=Counter)
     audits: Counter[str] = field(default_factory=Counter)
     nearest: dict[str, list[Any]] = field(default_factory=lambda: {"accept": [], "reject": []})
 
@@ -91,7 +94,9 @@ class PolicyLog:
             self.audits[row["audit"]] += 1
         if unreadable:  # then no metric has a score, whatever the decision needed
             return
-        self.skipped.update(row["skipped"])
+        self.readable += 1
+        self.started.update(dict.fromkeys(row["skipped"], 0))
+        self.started.update({*row["scores"], *row["errors"]} - {*row["skipped"]})
         for metric, score in row["scores"].items():
             if metric not in row["skipped"] and metric not in row["errors"]:  # else an audit's
                 self.scored.setdefault(metric, Places()).add(number, score)

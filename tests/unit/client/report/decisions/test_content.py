@@ -186,6 +186,18 @@ def test_a_skipped_metric_without_audits_has_no_drift(folder):
     assert "some decisions skipped it, and no row has a complete audit" == dsg["note"]
 
 
+def test_a_metric_that_orders_groups_is_not_of_all_rows(folder):
+    """Rows without a group have no score of it, though they did not skip it; failures are none either."""
+    rows = [scored(f"{n}", n / 60, n // 4) for n in range(60)]
+    grouped = [scored(f"g{n}", 0.9, n // 4, scores={"vqascore": 0.9, "hpsv3": float(n)}) for n in range(60)]
+    late = scored("x", 0.1, scores={}, errors={"vqascore": "lane_full"}, reason="lane_full", because="")
+    found = report(folder, write(folder / "decisions.sqlite3", *rows, *grouped, late))["drift"]
+
+    assert [("hpsv3", "audits", 0), ("vqascore", "all", 56)] == [
+        (row["metric"], row["of"], row["before"]) for row in found
+    ]
+
+
 def test_error_rates_are_of_drawn_rows_alone(logs, folder):
     """Labels of other rows are counted, whatever they say; the drawn ones stand for all."""
     names, rows = logs
