@@ -14,7 +14,9 @@ from demo.process import Failed, free_port, running, url, wait_until_ready
 from demo.samples import FOLDER as SAMPLES
 from tests.external.chromium.steps import enter, score, take_sample
 from tests.process.client.cli.conftest import COMMAND
+from tests.support import decision_logs
 from tests.support.chromium import PHONE, chromium, opened
+from tests.support.decision_logs import two_weeks
 from tests.support.packages import files_of
 from tests.support.pages import DOCS, fences
 
@@ -33,6 +35,7 @@ def main() -> int:
             with chromium() as browser:
                 shoot(browser, f"{url(port)}/")
                 shoot_report(browser, url(port), Path(folder))
+                shoot_decisions(browser, Path(folder) / "decisions")
     except (Failed, AssertionError) as exc:
         print(f"screenshots: {exc}", file=sys.stderr)
         return 2
@@ -72,6 +75,21 @@ def shoot_report(browser: Browser, address: str, folder: Path) -> None:
         page.goto((folder / "page.html").as_uri())
         page.locator("#ordering").evaluate("ordering => ordering.scrollIntoView({behavior: 'instant'})")
         write("report.png", page.screenshot())
+
+
+def shoot_decisions(browser: Browser, folder: Path) -> None:
+    """The top of the page that the example of docs/operations/decisions-log.md draws, of made-up rows."""
+    folder.mkdir()
+    names = [decision_logs.write(folder / f"decisions-{n}.sqlite3", *two_weeks(n)) for n in range(2)]
+    for line in fences("operations/decisions-log.md", "console")[0][1].splitlines():
+        words = line.removeprefix("$ scoregate ").split()
+        command = [each for word in words for each in (names if "*" in word else [word])]
+        subprocess.run([COMMAND, *command], cwd=folder, check=True)
+        if "sample" in command:
+            decision_logs.fill(folder / "to-label.csv")
+    with opened(browser, viewport={"width": 1100, "height": 1100}) as page:
+        page.goto((folder / "decisions.html").as_uri())
+        write("decisions.png", page.screenshot())
 
 
 def write(name: str, data: bytes) -> None:

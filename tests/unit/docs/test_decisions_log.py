@@ -1,32 +1,21 @@
 """The page about the log of decisions: its commands run."""
 
-import csv
 import json
 import re
 import shlex
 from pathlib import Path
 
 from scoregate.cli.main import main
-from tests.support.decision_logs import write
-from tests.support.decision_records import record
+from tests.support.decision_logs import fill, two_weeks, write
 from tests.support.pages import page
 
 EXAMPLE = re.compile(r"^\$ scoregate (.*)$", re.MULTILINE)
 
 
-def rows(replica):
-    """Two weeks of decisions."""
-    for n in range(140):
-        decision = "accept" if n % 3 else "reject"
-        yield record(
-            f"{replica}-{n}", time=1_800_000_000.0 + n * 8640, decision=decision, scores={"vqascore": n / 140}
-        )
-
-
 def test_the_example_of_the_report_runs(tmp_path, monkeypatch, capsys):
     """Drawn rows are labelled, and the page and the figures have their rates."""
     monkeypatch.chdir(tmp_path)
-    names = [write(tmp_path / f"decisions-{replica}.sqlite3", *rows(replica)) for replica in range(2)]
+    names = [write(tmp_path / f"decisions-{replica}.sqlite3", *two_weeks(replica)) for replica in range(2)]
     commands = EXAMPLE.findall(page("operations/decisions-log.md"))
     for command in commands:
         arguments = [each for part in shlex.split(command) for each in (names if "*" in part else [part])]
@@ -40,13 +29,3 @@ def test_the_example_of_the_report_runs(tmp_path, monkeypatch, capsys):
     assert 0 < content["rates"][0]["false_accept_rate"] < 1
     assert "Wrong decisions" in Path("decisions.html").read_text("utf-8")
     assert "FALSE ACCEPT RATE" in capsys.readouterr().out
-
-
-def fill(path):
-    """Label the rows of a table, some of each decision as good."""
-    with path.open(newline="") as file:
-        table = [*csv.DictReader(file)]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, table[0])
-        writer.writeheader()
-        writer.writerows({**row, "good": number % 2} for number, row in enumerate(table))
