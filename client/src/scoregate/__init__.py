@@ -7,6 +7,9 @@ Client of a Scoregate service, which scores how well pictures match their prompt
 Without a server, `scoregate.load("demo")` is such a client with the models in this process.
 """
 
+from importlib import import_module
+from typing import Any
+
 from scoregate import errors
 from scoregate.aio import AsyncClient
 from scoregate.client import Client
@@ -60,4 +63,12 @@ __all__ = [
     "load",
     "read_dataset",
     "sample_frames",
+    "versus",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `versus`, which needs the extra `evaluate`, at its first use."""
+    if name != "versus":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("scoregate.report.versus").versus

@@ -37,6 +37,7 @@ COMMANDS = {
     "replay": "compute published figures from published answers, with the code that the service scores with",
     "decisions": "export, erase, label and sample the decisions in logs of the service",
     "policy": "try a new policy on logged decisions, or fit one to labelled scores",
+    "versus": "compare generators on the same prompts: means, differences, wins, and a page side by side",
     "report": "score a data set, and draw a page: means, skills,"
     " generators, people's ratings, the worst pictures, cost",
     "reproduce": "score a data set again as its manifest says, and show what differs",

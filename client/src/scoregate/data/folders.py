@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,6 +16,7 @@ from scoregate.data.rows import (
     composed,
     existing,
     is_below,
+    is_column,
     is_hidden,
     kind_of,
     prompt_fault,
@@ -25,6 +26,7 @@ from scoregate.records import BROKEN, BadInput, Record, check_regular, kind, ope
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 TEXTS = frozenset({".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".html"})  # which go with pictures
+NUMBERED = re.compile(r"(.+)[_/][0-9]+", re.DOTALL)  # one of several pictures of a prompt
 SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 
 
@@ -75,9 +77,10 @@ def prompted(
     folder: Path, file: Path, image_column: str, prompt_column: str, any_path: bool
 ) -> Iterator[Row]:
     """
-    Yield the pictures and videos below *folder* with their prompts in *file*.
+    Yield the pictures and videos below *folder* with their prompts in *file*, and its other columns.
 
-    A picture without a prompt is a row with a fault, and so is a prompt without a picture.  These are last.
+    The prompt of `cat` is also that of `cat_0.png` and `cat/0.png`.  A picture without a prompt is a row with
+    a fault, and so is a prompt without a picture.  These are last.
 
     Raises:
         BadInput: there is no picture; others as `prompts_in`.
@@ -86,10 +89,10 @@ def prompted(
     files = {path.relative_to(folder).as_posix(): path for path in sorted(pictures(folder))}
     if not files:
         raise BadInput(f"{folder}: no pictures")
-    keys = {name: key if (key := composed(name)) in prompts else without_suffix(key) for name in files}
+    keys = {name: key_in(prompts, composed(name)) for name in files}
     alone = [name for name in prompts if name not in set(keys.values())]
     for number, name in enumerate([*files, *alone], 1):
-        prompt = prompts.get(keys.get(name, name))
+        prompt, columns = prompts.get(keys.get(name, name), (None, {}))
         if name not in files:
             fault = f"{file.name} names it, and there is no such picture"
         elif keys[name] not in prompts:
@@ -101,10 +104,18 @@ def prompted(
             name,
             prompt if isinstance(prompt, str) else None,
             files.get(name, b""),
+            columns,
             fault=fault and f"row {number}, {name}: {fault}",
             folder=folder,
             any_path=any_path,
         )
+
+
+def key_in(names: Collection[str], picture: str) -> str:
+    """Return the name that a picture goes by in *names*: its own, or that of several pictures."""
+    stem = without_suffix(picture)
+    several = NUMBERED.fullmatch(stem)
+    return next((key for key in (picture, stem, several[1] if several else "") if key in names), stem)
 
 
 def prompt_in(name: str, expression: str) -> str | None:
@@ -124,16 +135,18 @@ def without_suffix(name: str) -> str:
     return str(PurePosixPath(name).with_suffix(""))
 
 
-def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, Any]:
+def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, tuple[Any, dict[str, Any]]]:
     """
     Return the prompts in *file* by `composed` names of pictures: a JSON object, or a table with both columns.
+
+    With each are the other columns of the table that results keep.
 
     Raises:
         BadInput: it is neither, or a name stands there twice; the error has the row.
         OSError: it cannot be read.
     """
     columns = image_column, prompt_column
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[Any, dict[str, Any]]] = {}
     for row in json_pairs(file, columns) if kind(file) == ".json" else records(file):
         place = f"{file}, row {row.number}"
         if row.fault:
@@ -145,7 +158,8 @@ def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, A
             raise BadInput(f"{place}: column {image_column} is no name of a picture")
         if composed(name) in found:
             raise BadInput(f"{place}: {name} stands there twice")
-        found[composed(name)] = prompt
+        others = {key: cell for key, cell in row.values.items() if key not in columns and is_column(cell)}
+        found[composed(name)] = prompt, others
     return found
 
 

@@ -1,5 +1,5 @@
 """
-HTML pages in one file, without scripts and links, in light or dark mode: their frame, style and pieces.
+HTML pages in one file, without links, in light or dark mode: their frame, style and pieces.
 
 Every text of others goes through `safe`.
 """
@@ -7,8 +7,10 @@ Every text of others goes through `safe`.
 import base64
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from html import escape
 from importlib.util import find_spec
+from math import inf
 
 from scoregate.data.rows import kind_of
 from scoregate.text import shown
@@ -16,6 +18,7 @@ from scoregate.text import shown
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 SIDE = 256  # pixels
 MAX_PIXELS = 100_000_000  # a larger picture is not decoded
+QUALITIES = ((85, SIDE), (60, SIDE), (35, SIDE), (35, 128), (35, 64))  # of JPEG, each with the side
 SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
 
 
@@ -24,14 +27,28 @@ def safe(text: object) -> str:
     return escape(shown(text))
 
 
-def document(title: str, body: str, style: str = "") -> str:
-    """Return a page; *body* is HTML, and *style* are rules after those of all pages."""
+def document(title: str, body: str, style: str = "", script: str = "") -> str:
+    """
+    Return a page.
+
+    Args:
+        body: HTML.
+        style: rules after those of all pages.
+        script: the only one that the browser runs.
+    """
+    policy = f"{POLICY}; script-src 'sha256-{hash_of(script)}'" if script else POLICY
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{safe(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+        f"<title>{safe(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n{body}"
+        f"{f'<script>{script}</script>' if script else ''}</body>\n</html>\n"
     )
+
+
+def hash_of(script: str) -> str:
+    """Return the hash by which a page's policy allows a script."""
+    return base64.b64encode(sha256(script.encode()).digest()).decode()
 
 
 def in_sections(title: str, head: str, sections: Mapping[str, tuple[str, str]], style: str = "") -> str:
@@ -98,15 +115,24 @@ def image(picture: str, prompt: str, *, lazy: bool = False) -> str:
     return f'<img src="{picture}" alt="{safe(prompt)}"{" loading=lazy" * lazy}>'
 
 
-def data_uri(picture: bytes) -> str:
-    """Return the picture as the address of an image; empty if it can't be shown."""
-    small = thumbnail(picture) if find_spec("PIL") else picture
+def data_uri(picture: bytes, most: float = inf) -> str:
+    """Return the picture as the address of an image; empty if it can't be shown in *most* bytes."""
+    small = thumbnail(picture, most) if find_spec("PIL") else picture
     kind = kind_of(small)
-    return f"data:image/{kind};base64,{base64.b64encode(small).decode()}" if kind in SHOWN else ""
+    return (
+        f"data:image/{kind};base64,{base64.b64encode(small).decode()}"
+        if kind in SHOWN and len(small) <= most
+        else ""
+    )
 
 
-def thumbnail(picture: bytes) -> bytes:
-    """Return a small JPEG of what is scored: no orientation, no transparency.  Empty if it can't be read."""
+def thumbnail(picture: bytes, most: float = inf) -> bytes:
+    """
+    Return a small JPEG of what is scored: no orientation, no transparency.  Empty if it can't be read.
+
+    Args:
+        most: bytes that it may have; its quality is lowered to that, and then its size.
+    """
     from PIL import Image
 
     try:
@@ -118,9 +144,14 @@ def thumbnail(picture: bytes) -> bytes:
     except Exception:  # Pillow's readers raise whatever a broken file makes them
         return b""
     small.thumbnail((SIDE, SIDE))
-    file = io.BytesIO()
-    small.save(file, "JPEG", quality=85)
-    return file.getvalue()
+    found = b""
+    for quality, side in QUALITIES:
+        small.thumbnail((side, side))
+        file = io.BytesIO()
+        small.save(file, "JPEG", quality=quality)
+        if len(found := file.getvalue()) <= most:
+            break
+    return found
 
 
 STYLE = """

@@ -250,7 +250,7 @@ def check_prompts(folder: Path, given: Mapping[str, Any]) -> None:
     names = [name for name, value in given.items() if value is not None]
     if names[1:]:
         raise BadInput(f"{' and '.join(names)}: give one of them")
-    if names and (Dataset(folder).shards or Dataset(folder).table is not None or is_generated(folder)):
+    if names and has_prompts(folder):
         raise BadInput(f"{names[0]} is for a folder of pictures alone: {folder} has prompts of its own")
     if (prompt := given["--prompt"]) is not None and (fault := prompt_fault(prompt)):
         raise BadInput(f"--prompt {fault}")
@@ -258,6 +258,12 @@ def check_prompts(folder: Path, given: Mapping[str, Any]) -> None:
         re.compile(given["--prompt-from-name"] or "")
     except re.error as exc:
         raise BadInput(f"--prompt-from-name: no regular expression ({exc})") from None
+
+
+def has_prompts(path: Path) -> bool:
+    """Return True for a data set with prompts of its own, and False for a folder of pictures alone."""
+    dataset = Dataset(path)
+    return bool(dataset.shards) or dataset.table is not None or is_generated(path)
 
 
 def check_output(dataset: Dataset, out: Path, page: Path | None) -> None:

@@ -1,0 +1,37 @@
+"""`scoregate versus`: generators on the same prompts, scored and compared in pairs."""
+
+import argparse
+
+from scoregate.cli.arguments import (
+    NO_SCORE,
+    OK,
+    add_settings,
+    add_values,
+    options_of,
+    service_of,
+    settings_of,
+)
+from scoregate.report.formats import FORMATS
+from scoregate.report.versus import OF_JSON, VersusSettings, compare_generators
+from scoregate.runs.batch import TIMEOUT_S
+from scoregate.text import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_settings(parser, VersusSettings)
+    add_values(parser)
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--format", choices=(*FORMATS, OF_JSON), default="text", help="print a table, or JSON")
+    forms.add_argument("--json", action="store_const", const=OF_JSON, dest="format", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Return 0, or 1 if a score is missing; the figures are printed in both cases."""
+    settings = settings_of(VersusSettings, arguments, options=options_of(arguments))
+    outcome = compare_generators(settings, service_of(arguments, TIMEOUT_S))
+    say(*(f"missing: {line}" for line in outcome.missing_lines()))
+    print(outcome.text(arguments.format))
+    if settings.html:
+        say(str(settings.html))
+    return OK if outcome.complete else NO_SCORE

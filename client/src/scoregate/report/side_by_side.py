@@ -1,0 +1,261 @@
+"""
+The page of `scoregate versus`: pictures of one prompt side by side, in one file.
+
+The prompts are data in the page.  Its script shows a few at a time, and draws a picture when it is seen.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from scoregate.data.rows import digest
+from scoregate.evaluation.outcome import caution
+from scoregate.report.formats import cell
+from scoregate.report.html import bad, data_uri, document, note, safe, table
+from scoregate.report.sheet import bytes_of
+from scoregate.report.versus import GeneratorPicture, VersusOutcome, verdict
+from scoregate.runs.generators import ScoredGenerator
+from scoregate.runs.results import digests
+from scoregate.text import number, shown
+
+MAX_PAGE = 60_000_000  # bytes
+FRAME = 40  # bytes around a picture in the page
+MOST = 4  # pictures of a prompt and generator that are shown
+PASSED = 0.5  # a question with this score or more is passed
+
+Key = tuple[str, str | None, str | None]  # generator, name and prompt of a picture
+
+
+@dataclass
+class Side:
+    """The pictures of a prompt by one generator."""
+
+    pictures: list[GeneratorPicture] = field(default_factory=list)
+
+    def mean(self, metric: str) -> float | None:
+        """Return the mean of the scores, None without any."""
+        scores = [each.scores[metric] for each in self.pictures if metric in each.scores]
+        return fmean(scores) if scores else None
+
+    def question(self, metric: str, text: str) -> float | None:
+        """Return the mean score of a question, None where it was not asked."""
+        every = (each.questions.get(metric, {}).get(text) for each in self.pictures)
+        scores = [score for score in every if score is not None]
+        return fmean(scores) if scores else None
+
+    @cached_property
+    def shown(self) -> list[GeneratorPicture]:
+        """The pictures on the page."""
+        return [each for each in self.pictures if each.image][:MOST]
+
+
+Prompt = Mapping[str, Side]  # by generator
+
+
+def write_side_by_side(page: Path, outcome: VersusOutcome) -> None:
+    """Write the page, of at most `MAX_PAGE` bytes."""
+    prompts = prompts_of(outcome)
+    names = [each.name for each in outcome.generators]
+    content = {
+        "generators": [*map(shown, names)],
+        "metrics": [*map(shown, outcome.metrics)],
+        "lower": [any(metric in of.plan.lower for of in outcome.generators) for metric in outcome.metrics],
+        "skill": shown(outcome.settings.by or ""),
+        "prompts": [entry_of(item, sides, outcome.metrics) for item, sides in prompts.items()],
+    }
+    head = head_of(outcome, len(prompts))
+    body = f'{head}{CONTROLS}<main id="prompts" tabindex="-1" aria-label="Prompts"></main>\n{PAGER}'
+    body += f'<script type="application/json" id="content">{in_script(content)}</script>\n'
+    most = MAX_PAGE - len(body.encode()) - len(SCRIPT.encode()) - 20_000  # of the frame of all pages
+    html = [body, *picture_scripts(prompts, thumbnails(outcome, prompts, most))]
+    title = f"{' and '.join(names)} side by side"
+    page.write_text(document(title, "".join(html), STYLE, SCRIPT), "utf-8", errors="backslashreplace")
+
+
+def prompts_of(outcome: VersusOutcome) -> dict[str, Prompt]:
+    """Return the prompts of the page: of too many those with the largest differences by the first metric."""
+    names = [each.name for each in outcome.generators]
+    found: dict[str, dict[str, Side]] = {}
+    for each in outcome.pictures:
+        if each.item:
+            sides = found.setdefault(each.item, {name: Side() for name in names})
+            sides[each.generator].pictures.append(each)
+    metric = outcome.metrics[0]
+
+    def spread(item: str) -> float:
+        means = [mean for side in found[item].values() if (mean := side.mean(metric)) is not None]
+        return max(means) - min(means) if means else 0.0
+
+    kept = sorted(found, key=spread, reverse=True)[: outcome.settings.html_prompts]
+    return {item: found[item] for item in kept}
+
+
+def entry_of(item: str, sides: Prompt, metrics: Sequence[str]) -> dict[str, Any]:
+    """Return a prompt as the script reads it: means and pictures by generator, and questions that differ."""
+    pictures = [each for side in sides.values() for each in side.pictures]
+    return {
+        "text": shown(next((each.prompt for each in pictures if each.prompt), item)),
+        "tags": [shown(tag) for tag in pictures[0].tags],
+        "means": [[side.mean(metric) for metric in metrics] for side in sides.values()],
+        "pictures": [
+            [[shown(each.image), [each.scores.get(metric) for metric in metrics]] for each in side.shown]
+            for side in sides.values()
+        ],
+        "more": [len(side.pictures) - len(side.shown) for side in sides.values()],
+        "errors": [
+            sorted(
+                {shown(f"{metric}: {code}") for each in side.pictures for metric, code in each.errors.items()}
+            )
+            for side in sides.values()
+        ],
+        "questions": [*questions_of(sides)],
+    }
+
+
+def questions_of(sides: Prompt) -> Iterator[list[Any]]:
+    """Yield the questions that some generator passes and another fails: metric, text, and who passes."""
+    asked = {
+        (metric, text): None
+        for side in sides.values()
+        for each in side.pictures
+        for metric, questions in each.questions.items()
+        for text in questions
+    }
+    for metric, text in asked:
+        scores = [side.question(metric, text) for side in sides.values()]
+        passed = [None if score is None else score >= PASSED for score in scores]
+        if {True, False} <= {*passed}:
+            yield [shown(metric), shown(text), passed]
+
+
+def thumbnails(outcome: VersusOutcome, prompts: Mapping[str, Prompt], most: int) -> dict[Key, str]:
+    """Return the pictures of the page as addresses, in *most* bytes together; none for a changed one."""
+    wanted = {
+        (name, each.image, each.prompt): each.sha256
+        for sides in prompts.values()
+        for name, side in sides.items()
+        for each in side.shown
+    }
+    of_one = (most / max(len(wanted), 1) - FRAME) * 3 / 4  # in base64
+    found: dict[Key, str] = {}
+    for generator in outcome.generators:
+        found |= pictures_of(generator, wanted, of_one)
+    return found
+
+
+def pictures_of(generator: ScoredGenerator, wanted: Mapping[Key, str | None], most: float) -> dict[Key, str]:
+    """Return those of the *wanted* pictures that are still as they were scored."""
+    found: dict[Key, str] = {}
+    for row in generator.rows():
+        key = generator.name, row.image, row.prompt
+        if key not in wanted or key in found:
+            continue
+        sha256, data = wanted[key], bytes_of(row)
+        if sha256 is None or sha256 == digest(data) or sha256 in digests(row):
+            found[key] = data_uri(data, most)
+    return found
+
+
+def picture_scripts(prompts: Mapping[str, Prompt], found: Mapping[Key, str]) -> Iterator[str]:
+    """Yield the pictures of each prompt as data that the script reads when the prompt is seen."""
+    for place, sides in enumerate(prompts.values()):
+        addresses = [
+            [found.get((name, each.image, each.prompt), "") for each in side.shown]
+            for name, side in sides.items()
+        ]
+        yield f'<script type="application/json" id="pictures-{place}">{in_script(addresses)}</script>\n'
+
+
+def in_script(content: Any) -> str:
+    """Return JSON that cannot end the script around it."""
+    return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def head_of(outcome: VersusOutcome, prompts: int) -> str:
+    """Return the title, the answer of each pair, and the tables."""
+    figures = outcome.figures
+    names = " and ".join(each.name for each in outcome.generators)
+    head = f"<header>\n<h1>{safe(names)} side by side</h1>\n"
+    head += "".join(f'<p class="answer">{safe(verdict(pair))}</p>\n' for pair in figures.pairs)
+    head += "".join(map(bad, outcome.missing_lines()))
+    head += "".join(map(bad, caution(figures.prompts, "prompt").values()))
+    head += means_table(outcome) + pairs_table(outcome)
+    if prompts < figures.prompts:
+        head += note(
+            f"Below are the {prompts:,} of {figures.prompts:,} prompts with the largest differences."
+        )
+    return head + "</header>\n<noscript><p class=bad>The pictures need JavaScript.</p></noscript>\n"
+
+
+def means_table(outcome: VersusOutcome) -> str:
+    rows = [
+        [safe(each.generator), safe(each.metric), number(each.mean), span(each.interval), str(each.pictures)]
+        for each in outcome.figures.means
+    ]
+    return table("Means", ["generator", "metric", "mean", "95 % interval", "pictures"], rows)
+
+
+def pairs_table(outcome: VersusOutcome) -> str:
+    rows = [
+        [
+            safe(f"{pair.a} – {pair.b}"),
+            safe(pair.metric),
+            number(pair.difference),
+            span(pair.interval),
+            f"{pair.wins}, {pair.ties}, {pair.losses}",
+            cell(pair.p),
+            cell(pair.p_holm),
+            cell(pair.needed),
+        ]
+        for pair in outcome.figures.pairs
+    ]
+    heads = ["pair", "metric", "difference", "95 % interval", "wins, ties, losses", "p", "p (Holm)", "needed"]
+    return table("Pairs", heads, rows)
+
+
+def span(interval: tuple[float, float] | None) -> str:
+    return f"{number(interval[0])} to {number(interval[1])}" if interval else "–"
+
+
+CONTROLS = """<form class="controls" aria-label="Which prompts">
+<label>Metric <select id="metric"></select></label>
+<label>Pair <select id="pair"></select></label>
+<label>Order <select id="order"></select></label>
+<label id="skill-label">Skill <select id="skill"></select></label>
+<label>Text <input id="text" type="search" autocomplete="off"></label>
+<p class="quiet">Arrow keys left and right turn the pages, Home and End go to the first and the last.</p>
+</form>
+<p id="count" role="status" class="quiet"></p>
+"""
+PAGER = """<nav class="pager" aria-label="Pages"><button id="before" type="button">Previous</button>
+<span id="place"></span><button id="after" type="button">Next</button></nav>
+"""
+SCRIPT = Path(__file__).with_suffix(".js").read_text("utf-8")
+STYLE = """
+body { max-width: 90rem; }
+.answer { margin: .25rem 0; font-weight: 600; }
+.controls { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; margin: 1rem 0 0; }
+.controls p { flex-basis: 100%; margin: 0; }
+.controls label { display: flex; align-items: center; gap: .5rem; }
+select, input, button { font: inherit; color: inherit; background: var(--card); padding: .3rem .5rem;
+  border: 1px solid var(--quiet); border-radius: 6px; max-width: 16rem; }
+button:disabled { opacity: .6; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+main { outline-offset: 4px; }
+article { margin: 1rem 0; padding: 1rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: 12px; }
+article h2 { font-size: 1.05rem; margin: 0; }
+.sides { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 100%), 1fr)); gap: 1rem;
+  margin: .75rem 0 0; }
+.sides h3 { margin: 0 0 .25rem; }
+.side.better h3 { color: var(--accent); }
+.several { display: flex; flex-wrap: wrap; gap: .5rem; }
+.several figure { padding: 0; border: 0; }
+.several img { width: 256px; height: auto; min-height: 4rem; background: var(--track); }
+.asked { margin: .75rem 0 0; }
+.pager { display: flex; align-items: center; gap: 1rem; margin: 1rem 0; }
+"""

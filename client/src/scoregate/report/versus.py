@@ -1,0 +1,410 @@
+"""Two generators or more on the same prompts: scored if they are not, compared in pairs, with one answer."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import nan
+from os import PathLike, fspath
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import scoregate
+from scoregate.answers import is_number
+from scoregate.evaluation import BadColumn, GeneratorPair, Versus
+from scoregate.evaluation import versus as compared
+from scoregate.evaluation.outcome import Drawings, caution, values
+from scoregate.evaluation.versus import ALPHA
+from scoregate.items import names_of
+from scoregate.local import Service
+from scoregate.records import BadInput, NoResult
+from scoregate.report.formats import FORMATS, printed
+from scoregate.results import row_table
+from scoregate.runs.batch import TIMEOUT_S
+from scoregate.runs.generators import ScoredGenerator, metrics_of, scored_generators
+from scoregate.runs.plan import Line
+from scoregate.runs.settings import Run
+from scoregate.settings import generator_paths, in_column, setting, settings_in, share, whole
+from scoregate.text import number
+
+IMAGE = "image"  # the column that stands for a picture's file name without its suffix
+NO_PICTURE, NOT_SCORED = "no_picture", "not_scored"
+NAMED = 5  # missing scores that are named in a line
+TEXT_FORMS = ("text", *FORMATS)
+OF_JSON = "json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersusSettings(Run, Drawings):
+    """Settings of a comparison of generators."""
+
+    dataset: Path = Path()
+    generators: Sequence[str] = setting(
+        "two generators or more: folders of pictures, data sets, shards, or results of `batch`",
+        positional=True,
+        several=True,
+        nargs="+",
+        metavar="[NAME=]PATH",
+    )
+    out: Path = setting(
+        "the folder of the scores, where the next run continues (default %(default)s)",
+        "-o",
+        "--out",
+        default=Path("versus"),
+        metavar="FOLDER",
+        parse=Path,
+    )
+    explain: bool = True
+    item: str | None = in_column(
+        "what the generators' pictures have in common; image: the file's name (default: the prompt)",
+        default=None,
+    )
+    by: str | None = in_column(
+        "the same figures for each value of it, such as a skill; a list counts in each of its values",
+        default=None,
+    )
+    alpha: float = setting(
+        "generators differ where p is below (default %(default)s)", default=ALPHA, metavar="A", parse=share
+    )
+    complete: bool = setting("a missing score is an error, and no figure is printed", default=False)
+    html: Path | None = setting(
+        "write a page of the pictures side by side", default=None, metavar="PAGE", parse=Path
+    )
+    html_prompts: int = setting(
+        "prompts on that page at most, the largest differences (default %(default)s)",
+        default=2000,
+        metavar="N",
+        parse=whole,
+    )
+
+
+@dataclass(frozen=True)
+class GeneratorPicture:
+    """
+    A picture of a generator, or a row that should have one.
+
+    Attributes:
+        item: what generators share; None where it is not known.
+        errors: the code of each metric without a score.
+        questions: the score of each, by metric and text.
+    """
+
+    generator: str
+    item: str | None
+    image: str | None
+    prompt: str | None
+    sha256: str | None
+    scores: Mapping[str, float]
+    errors: Mapping[str, str]
+    tags: Sequence[str] = ()
+    questions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class VersusOutcome:
+    """
+    A comparison of generators.
+
+    Attributes:
+        content: the figures, as `--format json` prints them.
+        figures: the means and pairs of all prompts.
+        missing: a line for each score that is missing, with the generator, the prompt and the reason.
+    """
+
+    settings: VersusSettings
+    generators: Sequence[ScoredGenerator]
+    metrics: Sequence[str]
+    pictures: Sequence[GeneratorPicture]
+    figures: Versus
+    content: Mapping[str, Any]
+    missing: Sequence[Mapping[str, Any]]
+
+    @property
+    def complete(self) -> bool:
+        """Whether each generator has a score by each metric for every prompt and picture."""
+        return not self.missing
+
+    def text(self, form: str = "text") -> str:
+        """Return the tables as text, or in a form of `FORMATS`, or JSON."""
+        if form == OF_JSON:
+            return json.dumps(self.content, allow_nan=False)
+        tables = {"pairs": pair_rows(self.content, all_columns=form == "csv")}
+        tables |= {} if form == "csv" else {"generators": by_rows(self.content, "generators")}
+        single = {name: self.content[name] for name in ("prompts", "caution", "seed") if name in self.content}
+        lines = [*map(verdict, self.figures.pairs)] if form == "text" else []
+        return "\n".join([printed(single | tables, form, None), *([""] if lines else []), *lines])
+
+    def missing_lines(self) -> list[str]:
+        """Return a line for each generator and reason: how many scores are missing, and the first ones."""
+        found: dict[tuple[str, str, str], list[str]] = {}
+        for each in self.missing:
+            key = each["generator"], each["metric"] or "", each["code"]
+            found.setdefault(key, []).append(str(each["prompt"] or each["image"]))
+        return [
+            " ".join(filter(None, [f"{name}:", f"{len(prompts)}", code, metric and f"of {metric}"]))
+            + f" ({', '.join(map(repr, prompts[:NAMED]))}{', …' * (len(prompts) > NAMED)})"
+            for (name, metric, code), prompts in found.items()
+        ]
+
+    def write_page(self, page: Path) -> None:
+        """Write the page of pictures side by side."""
+        from scoregate.report.side_by_side import write_side_by_side
+
+        write_side_by_side(page, self)
+
+    def _repr_html_(self) -> str:
+        rows = [["metric", "", "", "difference", "wins", "ties", "losses", "p", "better"]]
+        for pair in self.figures.pairs:
+            counts = map(str, (pair.wins, pair.ties, pair.losses))
+            p = "–" if pair.p_holm is None else f"{pair.p_holm:.3g}"
+            rows.append(
+                [pair.metric, pair.a, pair.b, number(pair.difference), *counts, p, pair.better or "–"]
+            )
+        return row_table(rows)
+
+
+def versus(
+    generators: Mapping[str, str | PathLike[str]] | Sequence[str | PathLike[str]],
+    metrics: Sequence[str] | str = (),
+    *,
+    client: scoregate.Client | None = None,
+    local: Sequence[str] | str = (),
+    **settings: Any,
+) -> VersusOutcome:
+    """
+    Compare generators on the same prompts, as `scoregate versus`.
+
+    Args:
+        generators: paths by name, or paths that name them: folders, data sets, shards, results of `batch`.
+        client: scores, and stays open; by default a client of the service that the environment names.
+        local: models that are loaded for this call, in place of a service.
+        settings: further fields of `VersusSettings`, such as `prompts`, `out`, `by`, `html` and `complete`.
+
+    Raises:
+        BadInput: settings do not go together, or the generators are not comparable.
+        NoResult: a score is missing, and the comparison has to be complete.
+        ScoregateError: a request failed as a whole; what was scored is kept.
+    """
+    if isinstance(generators, Mapping):
+        generators = [f"{name}={fspath(path)}" for name, path in generators.items()]
+    own = {"generators": [fspath(each) for each in generators], "metrics": names_of(metrics)}
+    if client:
+        settings.setdefault("strict", client.strict)
+    found = settings_in(VersusSettings, own | settings)
+    if client and (local or found.strict != client.strict):
+        raise BadInput("a client has its own models, and is strict or not by itself")
+    service = Service(local=names_of(local), timeout_s=TIMEOUT_S, strict=found.strict)
+    return compare_generators(found, service, client)
+
+
+def compare_generators(
+    settings: VersusSettings, service: Service, client: scoregate.Client | None = None
+) -> VersusOutcome:
+    """Compare generators as `versus`, and write the page if there is one."""
+    paths = generator_paths(settings.generators)
+    if len(paths) < 2:
+        raise BadInput("name two generators or more")
+    if settings.html and not settings.html.parent.is_dir():
+        raise BadInput(f"{settings.html}: there is no folder {settings.html.parent}")
+    generators = scored_generators(settings, paths, settings.out, service, client, settings.html)
+    metrics = metrics_of(generators, settings.metrics)
+    pictures = with_tags(pictures_of(generators, metrics, settings))
+    check_shared(pictures, paths)
+    missing = [*missing_scores(pictures, list(paths), metrics)]
+    if missing and settings.complete:
+        first = missing[0]
+        raise NoResult(
+            f"scores are missing: {len(missing)}, first {first['code']} of {first['generator']},"
+            f" {first['prompt'] or first['image']}"
+        )
+    figures = figures_of(pictures, generators, metrics, settings)
+    content = content_of(figures, settings, list(paths)) | {"missing": missing}
+    content |= sliced(pictures, generators, metrics, settings) if settings.by else {}
+    outcome = VersusOutcome(settings, generators, metrics, pictures, figures, content, missing)
+    if settings.html:
+        outcome.write_page(settings.html)
+    return outcome
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+
+def pictures_of(
+    generators: Sequence[ScoredGenerator], metrics: Sequence[str], settings: VersusSettings
+) -> list[GeneratorPicture]:
+    """Return the row of each line of results.  Raises `BadInput` if none has the column of tags or items."""
+    found: list[GeneratorPicture] = []
+    offered: dict[str, None] = {}
+    for generator in generators:
+        for line in generator.lines():
+            columns = line.get("columns", {})
+            offered |= dict.fromkeys(columns)
+            found.append(
+                GeneratorPicture(
+                    generator.name,
+                    item_of(line, settings.item),
+                    line["image"],
+                    line["prompt"],
+                    line["sha256"],
+                    {metric: line["scores"][metric] for metric in metrics if metric in line["scores"]},
+                    {
+                        metric: line["errors"].get(metric, {}).get("code", NOT_SCORED)
+                        for metric in metrics
+                        if metric not in line["scores"]
+                    },
+                    values(columns.get(settings.by)) if settings.by else (),
+                    questions_of(line, metrics) if settings.html else {},
+                )
+            )
+    for name in filter(None, (settings.by, settings.item)):
+        if name not in offered and name != IMAGE:
+            raise BadInput(f"no row has a column {name}; there are {', '.join(offered) or 'none'}")
+    return found
+
+
+def item_of(line: Line, column: str | None) -> str | None:
+    """Return what a line's picture has in common with those of other generators: by default its prompt."""
+    if column and column != IMAGE:
+        return next(iter(values(line.get("columns", {}).get(column))), None)
+    if column is None and line["prompt"]:
+        return str(line["prompt"])
+    return str(PurePosixPath(line["image"]).with_suffix("")) if line["image"] else None
+
+
+def questions_of(line: Line, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return the scores of the questions in a line's details, by metric and text."""
+    found: dict[str, dict[str, float]] = {}
+    for metric in metrics:
+        details = line.get("details", {}).get(metric)
+        asked = details.get("questions") if isinstance(details, Mapping) else None
+        for each in asked if isinstance(asked, list) else ():
+            if isinstance(each, Mapping) and is_number(each.get("score")):
+                found.setdefault(metric, {})[str(each.get("text"))] = float(each["score"])
+    return found
+
+
+def with_tags(pictures: Sequence[GeneratorPicture]) -> list[GeneratorPicture]:
+    """Return pictures, each with all tags of its item: a generator's table may have no column of them."""
+    of: dict[str | None, dict[str, None]] = {}
+    for each in pictures:
+        of.setdefault(each.item, {}).update(dict.fromkeys(each.tags))
+    return [replace(each, tags=[*of[each.item]]) if each.item else each for each in pictures]
+
+
+def check_shared(pictures: Sequence[GeneratorPicture], names: Iterable[str]) -> None:
+    """Raise `BadInput` if two generators have no item in common, as pictures of other prompts have none."""
+    of: dict[str, set[str]] = {name: set() for name in names}
+    for each in pictures:
+        of[each.generator] |= {each.item} if each.item else set()
+    (first, items), *others = of.items()
+    for name, own in others:
+        if not items & own:
+            raise BadInput(
+                f"{first} and {name} have no prompt in common: give both --prompts FILE,"
+                " or match file names by --item image"
+            )
+
+
+def missing_scores(
+    pictures: Sequence[GeneratorPicture], names: Sequence[str], metrics: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield what is missing: each picture without a score, and each item without a picture of a generator."""
+    there: dict[str, set[str]] = {name: set() for name in names}
+    prompts: dict[str, str | None] = {}
+    for each in pictures:
+        if each.item:
+            there[each.generator].add(each.item)
+            prompts.setdefault(each.item, each.prompt)
+        for metric, code in each.errors.items():
+            yield missing_score(each.generator, metric, each.prompt, each.image, code)
+    for name in names:
+        for item in prompts:
+            if item not in there[name]:
+                yield missing_score(name, None, prompts[item] or item, None, NO_PICTURE)
+
+
+def missing_score(
+    generator: str, metric: str | None, prompt: str | None, image: str | None, code: str
+) -> dict[str, Any]:
+    return {"generator": generator, "metric": metric, "prompt": prompt, "image": image, "code": code}
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def figures_of(
+    pictures: Sequence[GeneratorPicture],
+    generators: Sequence[ScoredGenerator],
+    metrics: Sequence[str],
+    settings: VersusSettings,
+) -> Versus:
+    """Return the means and pairs of some pictures.  Raises `BadColumn`."""
+    known = [each for each in pictures if each.item]
+    return compared(
+        {metric: [each.scores.get(metric, nan) for each in known] for metric in metrics},
+        [each.generator for each in known],
+        [each.item or "" for each in known],
+        lower={metric for of in generators for metric in of.plan.lower},
+        alpha=settings.alpha,
+        times=settings.bootstrap,
+        seed=settings.seed,
+    )
+
+
+def content_of(figures: Versus, settings: VersusSettings, names: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON of figures."""
+    content: dict[str, Any] = {"prompts": figures.prompts, "alpha": settings.alpha}
+    content |= {"seed": settings.seed} if settings.bootstrap else {}
+    content |= caution(figures.prompts, "prompt")
+    means = sorted(figures.means, key=lambda each: names.index(each.generator))
+    return content | {"pairs": [*map(asdict, figures.pairs)], "generators": [*map(asdict, means)]}
+
+
+def sliced(
+    pictures: Sequence[GeneratorPicture],
+    generators: Sequence[ScoredGenerator],
+    metrics: Sequence[str],
+    settings: VersusSettings,
+) -> dict[str, Any]:
+    """Return the same figures for each value of the column `--by`, corrected within each."""
+    by: dict[str, Any] = {}
+    names = [each.name for each in generators]
+    for tag in sorted({tag for each in pictures for tag in each.tags}):
+        part = [each for each in pictures if tag in each.tags]
+        try:
+            by[tag] = content_of(figures_of(part, generators, metrics, settings), settings, names)
+        except BadColumn as exc:  # one generator alone has it
+            by[tag] = {"error": exc.why}
+    items = {each.item: each.tags for each in pictures}
+    return {"by": by, "untagged": sum(not tags for tags in items.values())}
+
+
+def by_rows(content: Mapping[str, Any], table: str) -> list[dict[str, Any]]:
+    """Return the rows of a table of all prompts, and of each value of `--by`, which is the first cell."""
+    parts = {"all": content, **content.get("by", {})}
+    return [
+        ({"by": value} if "by" in content else {}) | row | {"interval": row["interval"] or (None, None)}
+        for value, part in parts.items()
+        for row in part.get(table, ())
+    ]
+
+
+def pair_rows(content: Mapping[str, Any], *, all_columns: bool) -> list[dict[str, Any]]:
+    """Return the rows of pairs; the means stand in the table of generators, and nothing missing in none."""
+    rows = by_rows(content, "pairs")
+    left_out = {"means"} | (set() if any(any(row["missing"].values()) for row in rows) else {"missing"})
+    return [{name: cell for name, cell in row.items() if all_columns or name not in left_out} for row in rows]
+
+
+def verdict(pair: GeneratorPair) -> str:
+    """Return a pair's answer in one sentence."""
+    if pair.difference is None or pair.p_holm is None:
+        return f"{pair.metric}: {pair.a} and {pair.b} have no prompt with both scores"
+    ends = f", 95 % {number(pair.interval[0])} to {number(pair.interval[1])}" if pair.interval else ""
+    size = f"difference {number(pair.difference)}{ends}; p = {pair.p_holm:.2g}"
+    if pair.better:
+        other, wins = (pair.b, pair.wins) if pair.better == pair.a else (pair.a, pair.losses)
+        of = f"{wins} of {pair.prompts} prompts"
+        return f"{pair.metric}: {pair.better} is better than {other}, on {of} ({size})"
+    more = pair.needed is not None and pair.needed > pair.prompts
+    needed = f"; {pair.needed:,} prompts would show it with a power of 80 %" if more else ""
+    return f"{pair.metric}: {pair.a} and {pair.b} do not differ significantly ({size}{needed})"

@@ -1,0 +1,178 @@
+"""Several generators: their data sets, scored in one run, or the results that there are."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+
+import scoregate
+from scoregate.data.rows import Row
+from scoregate.local import Service
+from scoregate.records import BadInput, records
+from scoregate.runs.batch import Part, Session, session_of
+from scoregate.runs.manifest import beside, read_manifest, source_in
+from scoregate.runs.plan import Line, Plan, is_line
+from scoregate.runs.results import ResultsFile, Summary, line_of, lines_of, plan_in, say_summary
+from scoregate.runs.settings import (
+    ANY_MODELS,
+    KINDS,
+    Run,
+    check_output,
+    dataset_of,
+    has_prompts,
+)
+from scoregate.text import say, shown
+
+
+@dataclass(frozen=True)
+class ScoredGenerator:
+    """
+    The results of a generator.
+
+    Attributes:
+        files: of results, each with the number of lines that are of its data set; None for all.
+    """
+
+    name: str
+    files: Mapping[Path, int | None] = field(default_factory=dict)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the first file."""
+        return plan_in(next(iter(self.files)))
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the line of each row."""
+        return chain.from_iterable(islice(lines_of(file), count) for file, count in self.files.items())
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of the data sets that manifests beside the files name, and that are still there."""
+        for file in self.files:
+            with suppress(BadInput, OSError):
+                content = read_manifest(beside(file))
+                yield from dataset_of(source_in(beside(file), content), content["metrics"])
+
+
+def results_in(path: Path) -> list[Path]:
+    """Return the files of results that *path* is or, of shards, has in it; none for a data set."""
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    first = next((file for file in files if file.suffix.lower() in KINDS and file.is_file()), None)
+    if first is None:
+        return []
+    try:
+        record = next(iter(records(first)), None)
+        return files if record and is_line(line_of(record.values)) else []
+    except (BadInput, ValueError):
+        return []
+
+
+def scored_generators(
+    settings: Run,
+    paths: Mapping[str, Path],
+    out: Path,
+    service: Service,
+    client: scoregate.Client | None = None,
+    page: Path | None = None,
+) -> list[ScoredGenerator]:
+    """
+    Return the results of each generator, in order; those of data sets are scored into a file in *out* each.
+
+    Args:
+        settings: of every data set.
+        paths: of data sets, and results of `batch`.
+        client: in place of one of *service*.
+        page: a file that will be written about the results.
+
+    Raises:
+        BadInput: settings do not go together, or the scores of two generators are not comparable.
+        ScoregateError: a request failed as a whole; what was scored is kept.
+    """
+    if wrong := [name for name in paths if not name or Path(name).name != name]:
+        raise BadInput(f"{shown(wrong[0])}: the name of a generator is the name of its file of results")
+    found = {name: dict.fromkeys(results_in(path)) for name, path in paths.items()}
+    scored = {name: path for name, path in paths.items() if not found[name]}
+    alone = [path for path in scored.values() if not has_prompts(path)]  # folders of pictures
+    runs = {name: run_of(settings, path, prompts=path in alone or not alone) for name, path in scored.items()}
+    requested = 0
+    if runs:
+        datasets = {name: dataset_of(run, run.names) for name, run in runs.items()}
+        out.mkdir(parents=True, exist_ok=True)
+        files = {name: out / f"{name}.jsonl" for name in runs}
+        for name, file in files.items():
+            check_output(datasets[name], file, page)
+        with nullcontext(client) if client else service.client() as here:
+            sessions = {name: session_of(here, runs[name], datasets[name]) for name in runs}
+            counts, requested = scored_files(sessions, files)
+        found |= {name: {file: counts[file]} for name, file in files.items()}
+    generators = [ScoredGenerator(name, found[name]) for name in paths]
+    summary = Summary.merged([Summary.of(each.lines()) for each in generators])
+    if runs:
+        say_summary(summary, requested, out)
+    else:
+        say(*(f"warning: {each}" for each in summary.warnings))
+    check_comparable(generators, settings)
+    return generators
+
+
+def run_of(settings: Run, path: Path, *, prompts: bool) -> Run:
+    """Return the settings of one data set; without *prompts* those of the data set are read."""
+    run = replace(settings, dataset=path)
+    return run if prompts else replace(run, prompt=None, prompts=None, prompt_from_name=None)
+
+
+def scored_files(sessions: Mapping[str, Session], files: Mapping[str, Path]) -> tuple[dict[Path, int], int]:
+    """Score each session's data set into its file; return the rows of each file, and how many were sent."""
+    counts: dict[Path, int] = {}
+
+    @contextmanager
+    def part(name: str) -> Iterator[Part]:
+        session, file = sessions[name], files[name]
+        with ResultsFile(file, session.plan) as results:
+            try:
+                with session.part(session.dataset, results) as part:
+                    yield part
+            finally:
+                counts[file] = len(results.order)
+
+    rows = [session.dataset.count() for session in sessions.values()]
+    first = next(iter(sessions.values()))
+    known = [each for each in rows if each is not None]
+    total = sum(known) if len(known) == len(rows) else None
+    return counts, first.score(map(part, sessions), total)
+
+
+def metrics_of(generators: Sequence[ScoredGenerator], given: Sequence[str]) -> list[str]:
+    """Return the metrics that are compared: those given, else those of the first generator."""
+    plans = {each.name: each.plan for each in generators}
+    metrics = list(dict.fromkeys(given)) or [*plans[generators[0].name].metrics]
+    for name, plan in plans.items():
+        if missing := [metric for metric in metrics if metric not in plan.metrics]:
+            raise BadInput(
+                f"{shown(name)} has no {missing[0]}; it has {', '.join(plan.metrics)}: name metrics by -m"
+            )
+    return metrics
+
+
+def check_comparable(generators: Sequence[ScoredGenerator], settings: Run) -> None:
+    """Raise `BadInput` if the scores of two generators are of other models, options or orientation."""
+    metrics = metrics_of(generators, settings.metrics)
+    first = generators[0].plan
+    for each in generators[1:]:
+        plan = each.plan
+        same = set(plan.metrics) == set(first.metrics)
+        names = {*plan.models, *first.models} if same else plan.models.keys() & first.models.keys()
+        options = [{m: of.options.get(m) for m in metrics} for of in (first, plan)]
+        others = [name for name in sorted(names) if plan.models.get(name) != first.models.get(name)]
+        if others and not settings.any_models:
+            a, b = (of.models.get(others[0], "no model") for of in (first, plan))
+            what = f"{others[0]}: {a} and {b}"
+            raise BadInput(
+                f"{shown(generators[0].name)} and {shown(each.name)} were scored by different models, {what};"
+                f" {ANY_MODELS} compares them all the same"
+            )
+        if options[0] != options[1] or plan.orient != first.orient:
+            raise BadInput(
+                f"{shown(generators[0].name)} and {shown(each.name)} were scored with different options"
+            )
