@@ -12,6 +12,7 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.report.formats import FORMATS
+from scoregate.report.pairs import missing_lines
 from scoregate.report.versus import OF_JSON, VersusSettings, compare_generators
 from scoregate.runs.batch import TIMEOUT_S
 from scoregate.text import say
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if a score is missing; the figures are printed in both cases."""
     settings = settings_of(VersusSettings, arguments, options=options_of(arguments))
     outcome = compare_generators(settings, service_of(arguments, TIMEOUT_S))
-    say(*(f"missing: {line}" for line in outcome.missing_lines()))
+    say(*(f"missing: {line}" for line in missing_lines(outcome.missing)))
     print(outcome.text(arguments.format))
     if settings.html:
         say(str(settings.html))

@@ -13,11 +13,12 @@ from statistics import fmean
 from typing import Any
 
 from scoregate.data.rows import digest
+from scoregate.evaluation import Versus
 from scoregate.evaluation.outcome import caution
 from scoregate.report.formats import cell
 from scoregate.report.html import bad, data_uri, document, note, safe, table
+from scoregate.report.pairs import GeneratorPicture, verdict
 from scoregate.report.sheet import bytes_of
-from scoregate.report.versus import GeneratorPicture, VersusOutcome, verdict
 from scoregate.runs.generators import ScoredGenerator
 from scoregate.runs.results import digests
 from scoregate.text import number, shown
@@ -28,6 +29,26 @@ MOST = 4  # pictures of a prompt and generator that are shown
 PASSED = 0.5  # a question with this score or more is passed
 
 Key = tuple[str, str | None, str | None]  # generator, name and prompt of a picture
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """
+    What the page shows.
+
+    Attributes:
+        missing: a line for each kind of missing score.
+        tags: the name of the pictures' tags; empty without any.
+        most: prompts that are shown.
+    """
+
+    generators: Sequence[ScoredGenerator]
+    metrics: Sequence[str]
+    pictures: Sequence[GeneratorPicture]
+    figures: Versus
+    missing: Sequence[str]
+    tags: str
+    most: int
 
 
 @dataclass
@@ -56,41 +77,41 @@ class Side:
 Prompt = Mapping[str, Side]  # by generator
 
 
-def write_side_by_side(page: Path, outcome: VersusOutcome) -> None:
+def write_side_by_side(page: Path, data: SideBySide) -> None:
     """Write the page, of at most `MAX_PAGE` bytes."""
-    prompts = prompts_of(outcome)
-    names = [each.name for each in outcome.generators]
+    prompts = prompts_of(data)
+    names = [each.name for each in data.generators]
     content = {
         "generators": [*map(shown, names)],
-        "metrics": [*map(shown, outcome.metrics)],
-        "lower": [any(metric in of.plan.lower for of in outcome.generators) for metric in outcome.metrics],
-        "skill": shown(outcome.settings.by or ""),
-        "prompts": [entry_of(item, sides, outcome.metrics) for item, sides in prompts.items()],
+        "metrics": [*map(shown, data.metrics)],
+        "lower": [any(metric in each.plan.lower for each in data.generators) for metric in data.metrics],
+        "skill": shown(data.tags),
+        "prompts": [entry_of(item, sides, data.metrics) for item, sides in prompts.items()],
     }
-    head = head_of(outcome, len(prompts))
+    head = head_of(data, len(prompts))
     body = f'{head}{CONTROLS}<main id="prompts" tabindex="-1" aria-label="Prompts"></main>\n{PAGER}'
     body += f'<script type="application/json" id="content">{in_script(content)}</script>\n'
     most = MAX_PAGE - len(body.encode()) - len(SCRIPT.encode()) - 20_000  # of the frame of all pages
-    html = [body, *picture_scripts(prompts, thumbnails(outcome, prompts, most))]
+    html = [body, *picture_scripts(prompts, thumbnails(data, prompts, most))]
     title = f"{' and '.join(names)} side by side"
     page.write_text(document(title, "".join(html), STYLE, SCRIPT), "utf-8", errors="backslashreplace")
 
 
-def prompts_of(outcome: VersusOutcome) -> dict[str, Prompt]:
+def prompts_of(data: SideBySide) -> dict[str, Prompt]:
     """Return the prompts of the page: of too many those with the largest differences by the first metric."""
-    names = [each.name for each in outcome.generators]
+    names = [each.name for each in data.generators]
     found: dict[str, dict[str, Side]] = {}
-    for each in outcome.pictures:
+    for each in data.pictures:
         if each.item:
             sides = found.setdefault(each.item, {name: Side() for name in names})
             sides[each.generator].pictures.append(each)
-    metric = outcome.metrics[0]
+    metric = data.metrics[0]
 
     def spread(item: str) -> float:
         means = [mean for side in found[item].values() if (mean := side.mean(metric)) is not None]
         return max(means) - min(means) if means else 0.0
 
-    kept = sorted(found, key=spread, reverse=True)[: outcome.settings.html_prompts]
+    kept = sorted(found, key=spread, reverse=True)[: data.most]
     return {item: found[item] for item in kept}
 
 
@@ -132,7 +153,7 @@ def questions_of(sides: Prompt) -> Iterator[list[Any]]:
             yield [shown(metric), shown(text), passed]
 
 
-def thumbnails(outcome: VersusOutcome, prompts: Mapping[str, Prompt], most: int) -> dict[Key, str]:
+def thumbnails(data: SideBySide, prompts: Mapping[str, Prompt], most: int) -> dict[Key, str]:
     """Return the pictures of the page as addresses, in *most* bytes together; none for a changed one."""
     wanted = {
         (name, each.image, each.prompt): each.sha256
@@ -142,7 +163,7 @@ def thumbnails(outcome: VersusOutcome, prompts: Mapping[str, Prompt], most: int)
     }
     of_one = (most / max(len(wanted), 1) - FRAME) * 3 / 4  # in base64
     found: dict[Key, str] = {}
-    for generator in outcome.generators:
+    for generator in data.generators:
         found |= pictures_of(generator, wanted, of_one)
     return found
 
@@ -175,15 +196,15 @@ def in_script(content: Any) -> str:
     return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def head_of(outcome: VersusOutcome, prompts: int) -> str:
+def head_of(data: SideBySide, prompts: int) -> str:
     """Return the title, the answer of each pair, and the tables."""
-    figures = outcome.figures
-    names = " and ".join(each.name for each in outcome.generators)
+    figures = data.figures
+    names = " and ".join(each.name for each in data.generators)
     head = f"<header>\n<h1>{safe(names)} side by side</h1>\n"
     head += "".join(f'<p class="answer">{safe(verdict(pair))}</p>\n' for pair in figures.pairs)
-    head += "".join(map(bad, outcome.missing_lines()))
+    head += "".join(map(bad, data.missing))
     head += "".join(map(bad, caution(figures.prompts, "prompt").values()))
-    head += means_table(outcome) + pairs_table(outcome)
+    head += means_table(data) + pairs_table(data)
     if prompts < figures.prompts:
         head += note(
             f"Below are the {prompts:,} of {figures.prompts:,} prompts with the largest differences."
@@ -191,15 +212,15 @@ def head_of(outcome: VersusOutcome, prompts: int) -> str:
     return head + "</header>\n<noscript><p class=bad>The pictures need JavaScript.</p></noscript>\n"
 
 
-def means_table(outcome: VersusOutcome) -> str:
+def means_table(data: SideBySide) -> str:
     rows = [
         [safe(each.generator), safe(each.metric), number(each.mean), span(each.interval), str(each.pictures)]
-        for each in outcome.figures.means
+        for each in data.figures.means
     ]
     return table("Means", ["generator", "metric", "mean", "95 % interval", "pictures"], rows)
 
 
-def pairs_table(outcome: VersusOutcome) -> str:
+def pairs_table(data: SideBySide) -> str:
     rows = [
         [
             safe(f"{pair.a} – {pair.b}"),
@@ -211,7 +232,7 @@ def pairs_table(outcome: VersusOutcome) -> str:
             cell(pair.p_holm),
             cell(pair.needed),
         ]
-        for pair in outcome.figures.pairs
+        for pair in data.figures.pairs
     ]
     heads = ["pair", "metric", "difference", "95 % interval", "wins, ties, losses", "p", "p (Holm)", "needed"]
     return table("Pairs", heads, rows)
