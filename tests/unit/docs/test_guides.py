@@ -5,7 +5,7 @@ import pytest
 from tests.support.pages import FENCE, page
 
 SCREEN = 45  # lines
-QUESTIONS = ("score-a-folder", "notebook", "million-pictures", "flux-sd3-qwen-image")
+QUESTIONS = ("score-a-folder", "notebook", "million-pictures", "flux-sd3-qwen-image", "compare-generators")
 RUN = ("sh", "python")
 
 

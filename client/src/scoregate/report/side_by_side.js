@@ -115,7 +115,7 @@ function asked(prompt) {
   const [a, b] = pair();
   const found = prompt.questions.filter(([, , passed]) => passed[a] !== null && passed[b] !== null && passed[a] !== passed[b]);
   if (!found.length) return [];
-  const list = made("ul", undefined, "asked");
+  const list = made("ul", undefined, "questions");
   list.append(
     ...found.map(([metric, text, passed]) => {
       const [one, other] = passed[a] ? [a, b] : [b, a];

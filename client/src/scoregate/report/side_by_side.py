@@ -63,7 +63,7 @@ class Side:
         return fmean(scores) if scores else None
 
     def question(self, metric: str, text: str) -> float | None:
-        """Return the mean score of a question, None where it was not asked."""
+        """Return the mean score of a question, None where no picture has it."""
         every = (each.questions.get(metric, {}).get(text) for each in self.pictures)
         scores = [score for score in every if score is not None]
         return fmean(scores) if scores else None
@@ -277,6 +277,6 @@ article h2 { font-size: 1.05rem; margin: 0; }
 .several { display: flex; flex-wrap: wrap; gap: .5rem; }
 .several figure { padding: 0; border: 0; }
 .several img { width: 256px; height: auto; min-height: 4rem; background: var(--track); }
-.asked { margin: .75rem 0 0; }
+.questions { margin: .75rem 0 0; }
 .pager { display: flex; align-items: center; gap: 1rem; margin: 1rem 0; }
 """

@@ -48,7 +48,7 @@ class ScoredGenerator:
         return chain.from_iterable(islice(lines_of(file), count) for file, count in self.files.items())
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of the data sets that manifests beside the files name, and that are still there."""
+        """Yield the rows of the data sets that the manifests name, except of those that were moved."""
         for file in self.files:
             with suppress(BadInput, OSError):
                 content = read_manifest(beside(file))

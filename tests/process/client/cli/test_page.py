@@ -1,4 +1,4 @@
-"""docs/cli.md and docs/report.md: each command prints what the page shows."""
+"""docs/cli.md, docs/report.md and the guide of generators: each command prints what the page shows."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from tests.process.client.cli.conftest import COMMAND
 from tests.support.packages import files_of
 from tests.support.pages import fences
 
-PAGES = ("cli.md", "report.md")
+PAGES = ("cli.md", "report.md", "guides/compare-generators.md")
 DEMO = re.compile(r"warning: .*demo model")  # the page says that these lines are left out
 DECIMALS = re.compile(r"-?\d+\.\d+")
 
