@@ -93,7 +93,7 @@ test: ## Lint, types, all tests
 	@$(MAKE) --no-print-directory costs
 	$(BIN)/pytest --ignore tests/costs $(PARALLEL) --durations 15
 
-costs: $(VENV)/dev ## Tests of CPU time and memory, and the short benchmark: let nothing else run beside them
+costs: $(VENV)/dev ## Tests of CPU time and the short benchmark: let nothing else run beside them
 	$(BIN)/pytest tests/costs
 	$(BIN)/python -m loadtest --set bench
 

@@ -3,12 +3,13 @@
 import asyncio
 import re
 import threading
+import tracemalloc
 
 import pytest
 
 from tests.support.app import service_of
 from tests.support.handles import until
-from tests.support.large_bodies import built, form, request, waiting
+from tests.support.large_bodies import MB, built, form, request, waiting
 from tests.support.pictures import b64, item, png
 from tests.support.refusals import refused
 
@@ -37,6 +38,21 @@ async def test_what_has_arrived_counts_until_it_is_answered(serve, fakes, sent):
     assert held == float(re.search(r"^scoregate_requests_held_bytes (\S+)$", metrics, re.MULTILINE)[1])
     assert 'scoregate_rejections_total{reason="memory_full"} 1.0' in metrics
     assert 0 == service.memory.held
+
+
+@pytest.mark.parametrize("sent", [{"json": request(6 * MB)}, {"files": form(6 * MB)}])
+async def test_a_request_that_waits_holds_its_picture_once(serve, fakes, sent):
+    """Neither the raw body nor the base64 stays beside the file."""
+    async with serve() as client:
+        made = built(client, **sent)
+        tracemalloc.start()
+        try:
+            async with waiting(client, fakes, made):
+                held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert 6 * MB < held < 1.4 * 6 * MB
 
 
 async def test_kept_calls_are_decoded_in_reserved_memory(serve, fakes, monkeypatch):
