@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parents[1] / "build" / "loadtest"
 Measure = Callable[[Report, Size], None]
 MEASURES: dict[str, Measure] = {
     "overhead": comparison.overhead,
+    "overhead-of-photos": comparison.overhead_of_photos,
     "demo": demo.measure,
     "served-over-offline": queueing.served_over_offline,
     "interactive": queueing.interactive_under_bulk,
