@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profi
         until(lambda: asked(ray) == 2, STARTED_WITHIN_S)
         with ThreadPoolExecutor(2) as pool:
             update = pool.submit(cluster.deploy, newer)
-            running = pool.submit(most_until, update.done)
+            running = pool.submit(most_until, update)
             answers = [ray.score(items(16, 20_000))]
             while not update.done():
                 answers.append(ray.score(items(16, 20_000 + len(answers))))
@@ -52,10 +52,10 @@ def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profi
     assert running.result() > 2
 
 
-def most_until(done):
-    """Count the replicas again and again; between two scores they might come and go."""
+def most_until(update):
+    """Count the replicas ten times a second; between two scores they might come and go."""
     most = 0
-    while not done():
+    while not wait([update], timeout=0.1).done:
         most = max(most, len(replicas("vqa")))
     return most
 
