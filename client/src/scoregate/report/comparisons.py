@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from math import nan
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,8 @@ from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.ordering import OrderedPair, Ordering, ordering
 from scoregate.evaluation.pairs import pair_accuracy
+from scoregate.evaluation.versus import GeneratorPair, versus
+from scoregate.report.formats import cell as plain
 from scoregate.report.html import facts, note, safe, table
 from scoregate.report.parts import Missing, part, scatter
 from scoregate.report.rows import ReportRow, ScoredRow
@@ -77,11 +80,52 @@ def matrices(scored: ScoredRow, alpha: float) -> str:
         part(partial(matrix_of, scored, metric, alpha), metric, {"value": "scores"})
         for metric in scored.metrics
     )
+    drawn += pairs_of(scored, alpha)
     return drawn + note(
         "Wilcoxon's signed-rank test over the items that two generators share, as in Gecko. "
         "The best mean stands first. &gt;: the row's generator is better than the column's. "
         f"&lt;: it is worse. =: p is not below {alpha:g}."
     )
+
+
+def pairs_of(scored: ScoredRow, alpha: float) -> str:
+    """Return each two generators by each metric, with the difference and wins; empty if none differ."""
+    rows = [row for row in scored.rows if row.model and row.item]
+    if len({row.model for row in rows}) < 2:
+        return ""
+    found = versus(
+        {metric: [row.scores.get(metric, nan) for row in rows] for metric in scored.metrics},
+        [row.model or "" for row in rows],
+        [row.item or "" for row in rows],
+        lower=scored.lower,
+        alpha=alpha,
+    )
+    return pairs_table(found.pairs) if any(pair.wins or pair.losses for pair in found.pairs) else ""
+
+
+def pairs_table(pairs: Sequence[GeneratorPair]) -> str:
+    """Return the table of each two generators by each metric."""
+    rows = [
+        [
+            safe(f"{pair.a} – {pair.b}"),
+            safe(pair.metric),
+            number(pair.difference),
+            span(pair.interval),
+            f"{pair.wins}, {pair.ties}, {pair.losses}",
+            plain(pair.p),
+            plain(pair.p_holm),
+            plain(pair.needed),
+            safe(pair.better or "–"),
+        ]
+        for pair in pairs
+    ]
+    heads = ["pair", "metric", "difference", "95 % interval", "wins, ties, losses", "p", "p (Holm)"]
+    return table("Pairs", [*heads, "prompts needed", "better"], rows)
+
+
+def span(interval: tuple[float, float] | None) -> str:
+    """Return the ends of an interval."""
+    return f"{number(interval[0])} to {number(interval[1])}" if interval else "–"
 
 
 def matrix_of(scored: ScoredRow, metric: str, alpha: float) -> str:

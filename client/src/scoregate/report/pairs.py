@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from scoregate.answers import is_number
-from scoregate.evaluation import GeneratorPair
 from scoregate.evaluation.outcome import values
+from scoregate.evaluation.versus import GeneratorPair
 from scoregate.records import BadInput
+from scoregate.results import is_number
 from scoregate.runs.generators import ScoredGenerator
 from scoregate.runs.plan import Line
 from scoregate.text import number

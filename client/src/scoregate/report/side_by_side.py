@@ -13,9 +13,9 @@ from statistics import fmean
 from typing import Any
 
 from scoregate.data.rows import digest
-from scoregate.evaluation import Versus
 from scoregate.evaluation.outcome import caution
-from scoregate.report.formats import cell
+from scoregate.evaluation.versus import Versus
+from scoregate.report.comparisons import pairs_table, span
 from scoregate.report.html import bad, data_uri, document, note, safe, table
 from scoregate.report.pairs import GeneratorPicture, verdict
 from scoregate.report.sheet import bytes_of
@@ -204,7 +204,7 @@ def head_of(data: SideBySide, prompts: int) -> str:
     head += "".join(f'<p class="answer">{safe(verdict(pair))}</p>\n' for pair in figures.pairs)
     head += "".join(map(bad, data.missing))
     head += "".join(map(bad, caution(figures.prompts, "prompt").values()))
-    head += means_table(data) + pairs_table(data)
+    head += means_table(data) + pairs_table(figures.pairs)
     if prompts < figures.prompts:
         head += note(
             f"Below are the {prompts:,} of {figures.prompts:,} prompts with the largest differences."
@@ -218,28 +218,6 @@ def means_table(data: SideBySide) -> str:
         for each in data.figures.means
     ]
     return table("Means", ["generator", "metric", "mean", "95 % interval", "pictures"], rows)
-
-
-def pairs_table(data: SideBySide) -> str:
-    rows = [
-        [
-            safe(f"{pair.a} – {pair.b}"),
-            safe(pair.metric),
-            number(pair.difference),
-            span(pair.interval),
-            f"{pair.wins}, {pair.ties}, {pair.losses}",
-            cell(pair.p),
-            cell(pair.p_holm),
-            cell(pair.needed),
-        ]
-        for pair in data.figures.pairs
-    ]
-    heads = ["pair", "metric", "difference", "95 % interval", "wins, ties, losses", "p", "p (Holm)", "needed"]
-    return table("Pairs", heads, rows)
-
-
-def span(interval: tuple[float, float] | None) -> str:
-    return f"{number(interval[0])} to {number(interval[1])}" if interval else "–"
 
 
 CONTROLS = """<form class="controls" aria-label="Which prompts">

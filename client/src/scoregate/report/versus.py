@@ -3,18 +3,20 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from math import nan
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import scoregate
-from scoregate.evaluation import BadColumn, Versus
-from scoregate.evaluation import versus as compared
+from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.outcome import Drawings, caution
-from scoregate.evaluation.versus import ALPHA
+from scoregate.evaluation.versus import ALPHA, Versus
+from scoregate.evaluation.versus import versus as compared
 from scoregate.items import names_of
 from scoregate.local import Service
+from scoregate.notebooks import row_table
 from scoregate.records import BadInput, NoResult
 from scoregate.report.formats import FORMATS, printed
 from scoregate.report.pairs import (
@@ -27,7 +29,6 @@ from scoregate.report.pairs import (
     with_tags,
 )
 from scoregate.report.side_by_side import SideBySide, write_side_by_side
-from scoregate.results import row_table
 from scoregate.runs.batch import TIMEOUT_S
 from scoregate.runs.generators import ScoredGenerator, metrics_of, scored_generators
 from scoregate.runs.settings import Run
@@ -137,7 +138,7 @@ class VersusOutcome:
             rows.append(
                 [pair.metric, pair.a, pair.b, number(pair.difference), *counts, p, pair.better or "–"]
             )
-        return row_table(rows)
+        return row_table([escape(cell) for cell in row] for row in rows)
 
 
 def versus(

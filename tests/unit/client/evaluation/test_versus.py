@@ -5,9 +5,9 @@ from math import nan
 import numpy as np
 import pytest
 
-from scoregate.evaluation import BadColumn, versus
+from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.ordering import signed_rank
-from scoregate.evaluation.versus import holm, prompts_needed
+from scoregate.evaluation.versus import holm, prompts_needed, versus
 
 NAMES = ["A"] * 4 + ["B"] * 4
 PROMPTS = ["one", "two", "three", "four"] * 2

@@ -160,6 +160,15 @@ def test_the_best_generator_stands_first_with_its_relations(scored):
     assert lines[8].startswith("The metric gives people's relation in 1 of 1 pairs, by the 40 pictures")
 
 
+def test_pairs_have_their_difference_and_wins_over_all_metrics(scored):
+    """As `scoregate versus` computes them, with p corrected for the number of metrics."""
+    rows = [each | {"scores": each["scores"] | {"dsg": 0.5}} for each in rivals(0.9, 0.1)]
+    lines = texts(matrices(scored(*rows, metrics=["vqascore", "dsg"]), 0.001))
+
+    assert [line for line in lines if line.startswith("good – bad vqascore 0.8000 – 20, 0, 0 ")]
+    assert "good – bad dsg 0.0000 – 0, 20, 0 1.0000 1.0000 – –" in lines
+
+
 def test_a_metric_whose_lower_scores_are_better_is_turned(scored):
     """The generator with the low scores is the better one."""
     found = texts(matrices(scored(*rivals(0.1, 0.9), lower=frozenset({"vqascore"})), 0.001))
