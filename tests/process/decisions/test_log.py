@@ -8,8 +8,10 @@ import sys
 from contextlib import closing
 
 from tests.process.test_starts import LATER, ended
+from tests.support.double import faulty
 from tests.support.fake_service import COMMAND, fake_service
 from tests.support.paths import ROOT
+from tests.support.pictures import b64, png
 from tests.support.service import until
 
 DECIDING = """
@@ -82,3 +84,26 @@ def test_a_second_service_on_the_same_file_ends_at_its_start_and_names_it(tmp_pa
         assert LATER == status
         where = f"decisions.log: {path} is in use by the process {running.process.pid}"
         assert line.startswith(f"scoregate-server: {where}")
+
+
+def test_sigterm_does_not_wait_for_audits(tmp_path):
+    """Their model hangs; the process ends with status 0 after the grace, and their row stays selected."""
+    path = tmp_path / "decisions.sqlite3"
+    settings = {
+        "SCOREGATE_SERVER__GRACE_S": "1",
+        "SCOREGATE_DECISIONS__LOG": f"sqlite:///{path}",
+        "SCOREGATE_DECISIONS__AUDIT": "1",
+        "SCOREGATE_POLICIES__SHOW__ACCEPT": "vqascore >= 0.5",
+    }
+    item = {"image": b64(png("red")), "prompt": "held"}
+    body = {"policy": "show", "items": [item], "timeout_ms": 1000}
+    with faulty(tmp_path, **settings) as double:
+        answer = double.client.post("/decide", json=body)
+        until(double.is_held)
+        double.process.send_signal(signal.SIGTERM)
+        status = double.process.wait(50)
+
+    assert "deadline_exceeded" == answer.json()["decisions"][0]["errors"]["vqascore"]["code"]
+    assert 0 == status
+    with closing(sqlite3.connect(path)) as connection:
+        assert [("selected", "{}")] == connection.execute("SELECT audit, scores FROM decisions").fetchall()
