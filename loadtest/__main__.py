@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from loadtest.measures import comparison, cpu, demo, devices, groups, queueing, stream
+from loadtest.measures import comparison, cpu, decisions, demo, devices, groups, queueing, stream
 from loadtest.report import SIZES, Report, Size, plot, read_thresholds, show
 
 FOLDER = Path(__file__).parents[1] / "build" / "loadtest"
@@ -33,6 +33,7 @@ MEASURES: dict[str, Measure] = {
     "peers": comparison.over_flask,
     "stream": stream.measure,
     "groups": groups.measure,
+    "decide-hang": decisions.measure,
     "cpu": cpu.measure,
 }
 BENCH = ("overhead", "demo", "peers")

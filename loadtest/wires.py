@@ -59,6 +59,23 @@ class Scoregate:
         return Answer(found, answer.get("code", ""), answer.get("retry_after_s"))
 
 
+class Decide:
+    """`POST /decide` by the policy `show`; a decision counts as a score, whatever it is made of."""
+
+    path: ClassVar[str] = "/decide"
+
+    def written(self, request: bytes) -> list[bytes]:
+        """Return one body."""
+        body = orjson.loads(request)
+        kept = {name: body[name] for name in ("items", "timeout_ms")}
+        return [orjson.dumps({"policy": "show", **kept})]
+
+    def read(self, status: int, bodies: Sequence[bytes]) -> Answer:
+        """Return a number for each decision, or the error's code."""
+        answer = orjson.loads(bodies[0])
+        return Answer([[0.0] for _ in answer.get("decisions", ())], answer.get("code", ""))
+
+
 class Json:
     """`{"images": [base64], "texts": [[str]]}` to `{"scores": [[float]]}`."""
 
@@ -116,6 +133,7 @@ class Infinity:
 
 WIRES: dict[str, Wire] = {
     "scoregate": Scoregate(),
+    "decide": Decide(),
     "json": Json(),
     "pickle": Pickled(),
     "infinity": Infinity(),

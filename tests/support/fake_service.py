@@ -69,13 +69,14 @@ def fake_service(directory: Path, *, ready: bool = True, **settings: str) -> Ite
 
 @contextmanager
 def locked_service(directory: Path) -> Iterator[FakeService]:
-    """Yield one with a policy that takes `KEY`, which has a quota; tests add tables to its file."""
+    """Yield one that logs decisions and takes `KEY`, which has a quota; tests add tables to its file."""
     keys = directory / "keys.toml"
     keys.write_text(key_table("tests", KEY, f"quota = {QUOTA}"), "utf-8")
     settings = {
         "SCOREGATE_SERVER__API_KEYS_FILE": str(keys),
         "SCOREGATE_POLICIES__SHOW__ACCEPT": "vqascore >= 0.5 and clipscore >= 0",
         "SCOREGATE_POLICIES__SHOW__RANK_BY": "vqascore",
+        "SCOREGATE_DECISIONS__LOG": f"sqlite:///{directory}/decisions.sqlite3",
     }
     with fake_service(directory, **settings) as running:
         yield running

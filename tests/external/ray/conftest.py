@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from demo.process import free_port
-from tests.external.ray.services import PROFILE, REWARDS, Served
+from tests.external.ray.services import POLICIES, PROFILE, REWARDS, Served
 from tests.support.background import awaited, background
 from tests.support.ray_cluster import Cluster, Profile, gateway
 
@@ -53,13 +53,13 @@ def ray_profile(cluster: Cluster) -> Profile:
 
 @contextmanager
 def with_dialects(profile: Profile) -> Iterator[Served]:
-    """A service with that profile, a dialect and the port for pickles."""
+    """A service with that profile, two policies, a dialect and the port for pickles."""
     pickle_port = free_port(0)
     dialects = {
         "SCOREGATE_DIALECTS__ENABLED": '["rerank"]',
         "SCOREGATE_DIALECTS__PICKLE_PORT": str(pickle_port),
     }
-    more = Profile(profile.path, {**profile.environment, **dialects})
+    more = Profile(profile.path, {**profile.environment, **POLICIES, **dialects})
     with gateway(more, profile.path.with_suffix(".log")) as (_, port):
         yield Served(port, pickle_port)
 

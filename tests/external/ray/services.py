@@ -56,6 +56,17 @@ model = "editreward"
 model = "videoalign"
 """
 
+# Of the gateways, as variables.
+POLICIES = {
+    "SCOREGATE_POLICIES__SHOW__ACCEPT": "vqascore >= 0.5 and (clipscore >= 0.5 or dsg > 0.4)",
+    "SCOREGATE_POLICIES__SHOW__REVIEW": "vqascore >= 0.25",
+    "SCOREGATE_POLICIES__SHOW__RANK_BY": "vqascore",
+    "SCOREGATE_POLICIES__SHOW__TIMEOUT_MS": "60000",
+    "SCOREGATE_POLICIES__WIDE__ACCEPT": "max(vqascore, clipscore) > 0.3",
+    "SCOREGATE_POLICIES__WIDE__RANK_BY": "clipscore",
+    "SCOREGATE_POLICIES__WIDE__TIMEOUT_MS": "60000",
+}
+
 
 class Served:
     """A running one."""

@@ -75,6 +75,30 @@ def test_comparisons_do_not_depend_on_the_runtime(local, four, ray):
         assert [] == theirs["failed"]
 
 
+def test_decisions_do_not_depend_on_the_runtime(local, four, ray):
+    """Of items alone and in groups; metrics may be skipped where others are, but a score is the same."""
+    wanted = items(60, 60_000)
+    for number, item in enumerate(wanted[:20]):
+        item["group"] = f"g{number % 4}"
+    asked = {"policy": ["show", "wide"], "items": wanted, "keep": 2}
+    ours, copies, theirs = (each.post("/decide", asked) for each in (local, four, ray))
+    whole, *others = ([decisions(entry) for entry in each["decisions"]] for each in (ours, copies, theirs))
+
+    assert [whole] * 2 == others
+    assert {"accept", "review", "reject"} == {show for show, _ in whole}
+    assert ours["policy"] == theirs["policy"]
+    for several in zip(*(each["decisions"] for each in (ours, copies, theirs)), strict=True):
+        shared = set.intersection(*(set(entry["scores"]) for entry in several))
+        assert shared
+        assert 1 == len({tuple(entry["scores"][name] for name in sorted(shared)) for entry in several})
+        assert not any("errors" in entry for entry in several)
+
+
+def decisions(entry):
+    """The decision of each policy."""
+    return entry["policies"]["show"]["decision"], entry["policies"]["wide"]["decision"]
+
+
 def test_a_dialect_and_the_port_for_pickles_give_the_scores_of_the_service(served):
     """On each runtime."""
     asked = items(2, 30_000)

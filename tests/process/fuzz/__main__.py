@@ -17,15 +17,16 @@ HERE = Path(__file__).parent
 SCHEMATHESIS = str(Path(sys.executable).with_name("schemathesis"))
 CONFIG = str(HERE / "schemathesis.toml")
 KEY = "a key"  # as in schemathesis.toml
+LABEL_KEY = "a key for labels"  # which have a right of their own
 
 CASES = 300  # of each kind, for each endpoint
 LIMIT_S = 3600
 
 
 def openapi(service: FakeService) -> dict[str, Any]:
-    """Return the document of a service with keys; `KEY` becomes one of them."""
+    """Return the document of a service with keys; `KEY` and `LABEL_KEY` become some of them."""
     with service.keys.open("a", encoding="utf-8") as keys:
-        keys.write(key_table("fuzz", KEY))
+        keys.write(key_table("fuzz", KEY) + key_table("people", LABEL_KEY, 'endpoints = ["label"]'))
 
     def described() -> httpx.Response:
         return httpx.get(

@@ -15,11 +15,14 @@ from typing import Any
 
 import schemathesis
 
+from tests.process.fuzz.__main__ import KEY, LABEL_KEY
+
 THING = "a red dog: "  # which the fake question LLM finds in any prompt
 PATIENT_MS = 10_000
 SLOTS = {"vq2": "{answer} {question} "}  # other metrics have one place in their question
 BRACES = str.maketrans("", "", "{}")
 TIMEOUT = "X-Request-Timeout-Ms"
+LABELS = "/decisions/{id}/label"
 
 
 @schemathesis.hook
@@ -40,6 +43,16 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> sche
         if TIMEOUT in case.headers:
             case.headers[TIMEOUT] = str(PATIENT_MS)
     return case
+
+
+@schemathesis.hook
+def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
+    """Send a label with the key that has the right."""
+    if case.operation.path == LABELS:
+        for headers in (case.headers, kwargs.get("headers") or {}):
+            for name, value in [*headers.items()]:
+                if value in (KEY, f"Bearer {KEY}"):
+                    headers[name] = value.replace(KEY, LABEL_KEY)
 
 
 def mended_scoring(body: dict[str, Any]) -> dict[str, Any]:

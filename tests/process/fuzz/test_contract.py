@@ -2,15 +2,23 @@
 
 from copy import deepcopy
 
+import httpx
 import pytest
 
-from tests.process.fuzz.__main__ import fuzz, openapi
+from tests.process.fuzz.__main__ import KEY, fuzz, openapi
 from tests.process.fuzz.once import options_once
+from tests.support.service import value_of
 
 
 @pytest.fixture(scope="module")
 def document(locked_service):
     return openapi(locked_service)
+
+
+def counted(service, route, code):
+    """The answers of a route with a status."""
+    metrics = httpx.get(f"{service.url}/metrics", headers={"X-API-Key": KEY}, timeout=60, trust_env=False)
+    return value_of(metrics.text, f'scoregate_requests_total{{code="{code}",route="{route}"}}')
 
 
 def test_schemathesis_finds_nothing(locked_service, document):
@@ -19,6 +27,8 @@ def test_schemathesis_finds_nothing(locked_service, document):
     options_once(short)
 
     assert 0 == fuzz(5, locked_service, short)
+    assert counted(locked_service, "/decide", 200)
+    assert counted(locked_service, "/decisions/{id}/label", 202), "a label has a key of its own"
 
 
 def test_every_option_is_still_described_once(document):
