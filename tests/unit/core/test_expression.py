@@ -10,14 +10,19 @@ import pytest
 from service.core.expression import (
     MAX_CHARACTERS,
     MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_SHOWN,
     Condition,
     Formula,
     Interval,
+    Logic,
     NoValue,
     Relation,
+    by_end,
     interval,
     names_in,
     nodes,
+    quotient,
 )
 from tests.support.paths import ROOT, import_statements
 
@@ -193,6 +198,84 @@ def test_the_tree_has_each_comparison_with_its_column():
 
     assert [(1, "<"), (5, "<"), (18, ">=")] == found
     assert condition == Condition.of("0  < a < 1 or not b >= 2".replace("  ", " "))
+
+
+def test_each_part_of_the_tree_has_its_kind_and_its_column():
+    """One comparison is no `and`; a chain is one that begins where the chain does."""
+    one, several = Condition.of("a > 1").tree, Condition.of(" 1 < a < 2 or -a + max(a, 2) < b").tree
+    [chain, relation] = several.parts
+    [total, _] = relation.parts
+
+    assert isinstance(one, Relation)
+    assert isinstance(several, Logic)
+    assert ("or", 2, "and", 2) == (several.word, several.column, chain.word, chain.column)
+    assert (15, 15, 15, 20) == (relation.column, total.column, *(part.column for part in total.parts))
+
+
+def test_the_text_of_an_expression_has_single_spaces():
+    """As it stands in answers and in errors."""
+    assert "a + 1" == Formula.of("  a +\n 1 ").text
+    assert "a > 1" == Condition.of("\ta  > 1 ").text
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "after"),
+    [
+        ("-", "a", ""),
+        ("", "a", "+a"),
+        ("a-(", "a", ")"),
+        ("min(", "a", ")"),
+    ],
+)
+def test_a_formula_is_nested_as_deep_as_allowed_on_each_side(before, inside, after):
+    """And no deeper."""
+    Formula.of(before * MAX_DEPTH + inside + after * MAX_DEPTH)
+    with pytest.raises(ValueError, match="the expression is nested too deep"):
+        Formula.of(before * (MAX_DEPTH + 1) + inside + after * (MAX_DEPTH + 1))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outside"), [("-", "a > 1", 1), ("1 > -", "a", 1), ("a > 1 and not ", "a > 1", 2)]
+)
+def test_comparisons_and_logic_count_as_levels(before, after, outside):
+    """A side of a comparison is one level deeper than it, and a part of `and` than that."""
+    sign = before.split()[-1] + " " * before.endswith(" ")
+    deepest = before.removesuffix(sign) + sign * (MAX_DEPTH - outside) + after
+
+    Condition.of(deepest)
+    with pytest.raises(ValueError, match="the expression is nested too deep"):
+        Condition.of(deepest.replace(sign, sign * 2, 1))
+
+
+@pytest.mark.parametrize("error", [RecursionError, MemoryError])
+def test_a_text_that_is_too_deep_for_pythons_parser_is_refused(error, monkeypatch):
+    """Which depends on the depth of the caller's own stack."""
+
+    def parse(*given, **more):
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ast, "parse", parse)
+        with pytest.raises(ValueError, match=r"^the expression is nested too deep$"):
+            Formula.of("a")
+
+
+def test_the_longest_number_and_the_longest_part_in_an_error_are_allowed():
+    """One more character is too long, or is cut."""
+    assert float("1" * MAX_DIGITS) == Formula.of("1" * MAX_DIGITS).value({})
+    with pytest.raises(ValueError, match="is too large or too long"):
+        Formula.of("1" * (MAX_DIGITS + 1))
+    with pytest.raises(ValueError, match=f"there is no {'d' * MAX_SHOWN};"):
+        Formula.of("d" * MAX_SHOWN, NAMES)
+    with pytest.raises(ValueError, match=f"there is no {'d' * MAX_SHOWN}…;"):
+        Formula.of("d" * (MAX_SHOWN + 1), NAMES)
+
+
+def test_the_ends_of_intervals_are_those_of_numbers_that_grow():
+    """Infinite ends have a quotient, too; what lacks nothing has an empty reason."""
+    assert (-1.0, 1.0) == by_end(min)(Interval(0, 1), Interval(-1, 2))
+    assert [0.0, 0.0, 0.5] == [quotient(inf, inf), quotient(1, -inf), quotient(1, 2)]
+    assert Interval(13, 13, "") == interval(Formula.of("a + b").tree, NAMES)
 
 
 @pytest.mark.parametrize(
