@@ -12,6 +12,7 @@ COMPUTED = (
     *("over_timer", "over_one_by_one"),
     *("two_devices_over_one", "eight_devices_over_one"),
     *("groups_over_singles_null", "groups_over_singles_timed"),
+    *("hung_decision_late_ms", "hung_decisions_missing"),
 )
 
 
