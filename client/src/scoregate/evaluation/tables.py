@@ -10,6 +10,7 @@ import numpy as np
 
 from scoregate.evaluation.arrays import Floats
 from scoregate.records import BadInput, Record, json_cell, number, records, truth
+from scoregate.runs.results import results_in
 
 NESTED = ("columns", "scores")  # of a line that `scoregate batch` wrote
 GENERATOR = "generator"  # the column that names the file of a row, of several
@@ -153,7 +154,7 @@ def read_table(path: Path | str) -> Table:
 
 def joined(paths: Mapping[str, Path]) -> Table:
     """
-    Return the rows of several files, with the name of each file in the column `GENERATOR`.
+    Return the rows of several files of results, or folders of them, with their names as `GENERATOR`.
 
     The only file keeps a column of that name, if it has one.
 
@@ -161,7 +162,8 @@ def joined(paths: Mapping[str, Path]) -> Table:
         BadInput: as `read_table`, or one of several files has the column.
     """
     found: list[Record] = []
-    for name, path in paths.items():
+    of_each = [(name, file) for name, path in paths.items() for file in results_in(path) or [path]]
+    for name, path in of_each:
         for row in read_table(path).records:
             if GENERATOR in row.values and len(paths) > 1:
                 raise BadInput(f"{path} has a column {GENERATOR} of its own: give one table by --scores")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -10,14 +10,14 @@ from pathlib import Path
 import scoregate
 from scoregate.data.rows import Row
 from scoregate.local import Service
-from scoregate.records import BadInput, records
+from scoregate.records import BadInput
 from scoregate.runs.batch import Part, Session, session_of
 from scoregate.runs.manifest import beside, read_manifest, source_in
-from scoregate.runs.plan import Line, Plan, is_line
-from scoregate.runs.results import ResultsFile, Summary, line_of, lines_of, plan_in, say_summary
+from scoregate.runs.plan import Line, Plan
+from scoregate.runs.results import ResultsFile, Summary, lines_of, plan_in, results_in, say_summary
 from scoregate.runs.settings import (
     ANY_MODELS,
-    KINDS,
+    DataSource,
     Run,
     check_output,
     dataset_of,
@@ -55,19 +55,6 @@ class ScoredGenerator:
                 yield from dataset_of(source_in(beside(file), content), content["metrics"])
 
 
-def results_in(path: Path) -> list[Path]:
-    """Return the files of results that *path* is or, of shards, has in it; none for a data set."""
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    first = next((file for file in files if file.suffix.lower() in KINDS and file.is_file()), None)
-    if first is None:
-        return []
-    try:
-        record = next(iter(records(first)), None)
-        return files if record and is_line(line_of(record.values)) else []
-    except (BadInput, ValueError):
-        return []
-
-
 def scored_generators(
     settings: Run,
     paths: Mapping[str, Path],
@@ -94,6 +81,8 @@ def scored_generators(
     found = {name: dict.fromkeys(results_in(path)) for name, path in paths.items()}
     scored = {name: path for name, path in paths.items() if not found[name]}
     alone = [path for path in scored.values() if not has_prompts(path)]  # folders of pictures
+    if not scored:
+        check_unread(settings)
     runs = {name: run_of(settings, path, prompts=path in alone or not alone) for name, path in scored.items()}
     requested = 0
     if runs:
@@ -116,6 +105,14 @@ def scored_generators(
     return generators
 
 
+def check_unread(settings: Run) -> None:
+    """Raise `BadInput` for a setting about data sets, where there are results alone."""
+    plain = {each.name: each.default for each in fields(DataSource) if each.default is not MISSING}
+    given = [name for name, default in plain.items() if getattr(settings, name) != default]
+    if given:
+        raise BadInput(f"--{given[0].replace('_', '-')} is about data sets, and these are results")
+
+
 def run_of(settings: Run, path: Path, *, prompts: bool) -> Run:
     """Return the settings of one data set; without *prompts* those of the data set are read."""
     run = replace(settings, dataset=path)
@@ -129,7 +126,7 @@ def scored_files(sessions: Mapping[str, Session], files: Mapping[str, Path]) -> 
     @contextmanager
     def part(name: str) -> Iterator[Part]:
         session, file = sessions[name], files[name]
-        with ResultsFile(file, session.plan) as results:
+        with ResultsFile(file, session.plan, whole=True) as results:
             try:
                 with session.part(session.dataset, results) as part:
                     yield part

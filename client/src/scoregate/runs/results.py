@@ -19,7 +19,18 @@ from scoregate.data.rows import QUESTION_SET, RELATED, Row, digest, is_column
 from scoregate.data.shards import stem
 from scoregate.records import BadInput, arrow, check_regular, json_or_text, records
 from scoregate.results import DEMO, Notice, notices_in
-from scoregate.runs.plan import UNREADABLE, Key, Line, Plan, checked, finite, is_unreadable, key, loaded
+from scoregate.runs.plan import (
+    UNREADABLE,
+    Key,
+    Line,
+    Plan,
+    checked,
+    finite,
+    is_line,
+    is_unreadable,
+    key,
+    loaded,
+)
 from scoregate.runs.settings import KINDS
 from scoregate.store import Store, dumped, opened
 from scoregate.text import say, shown
@@ -232,6 +243,19 @@ def lines_of(file: Path) -> Iterator[Line]:
     with file.open("rb") as opened:
         for number, data in enumerate(opened, 1):
             yield loaded(data, f"{file}, line {number}")
+
+
+def results_in(path: Path) -> list[Path]:
+    """Return the files of results that *path* is or, of shards, has in it; none for a data set."""
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    first = next((file for file in files if file.suffix.lower() in KINDS and file.is_file()), None)
+    if first is None:
+        return []
+    try:
+        record = next(iter(records(first)), None)
+        return files if record and is_line(line_of(record.values)) else []
+    except (BadInput, ValueError):
+        return []
 
 
 def take(results: Results, row: Row) -> None:

@@ -37,6 +37,7 @@ class Silent(BaseHTTPRequestHandler):
     [
         (("score", "pictures/red.png", "-p", "x"), b""),
         (("batch", "pictures", "-o", "out.jsonl"), b"scoregate: interrupted: no row was scored yet\n"),
+        (("versus", "A=pictures", "B=pictures"), b""),
     ],
 )
 def test_ctrl_c_ends_with_130_and_what_is_kept(pictures, tmp_path, command, said):

@@ -262,6 +262,17 @@ def test_scores_that_are_not_comparable_are_refused(command, service, folders, c
     assert said in err
 
 
+def test_a_setting_about_data_sets_is_refused_where_there_are_results_alone(command, service, folders):
+    """It would be ignored."""
+    command(service, *CALL)
+    results = ("versus", "scores/A.jsonl", "scores/B.jsonl")
+    for setting in (("--prompts", "prompts.jsonl"), ("--image-column", "file"), ("--matrix",)):
+        status, _, err = command(service, *results, *setting)
+
+        assert 2 == status
+        assert f"{setting[0]} is about data sets, and these are results" in err
+
+
 def test_metrics_are_those_of_the_results(command, service, folders):
     """One that a generator lacks is named."""
     command(service, *CALL, "-m", "vqascore", "-m", "dsg")

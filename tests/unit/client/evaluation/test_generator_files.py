@@ -2,6 +2,8 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scoregate.cli.main import main
@@ -42,6 +44,20 @@ def test_files_of_generators_give_the_figures_of_one_table(files, evaluate, figu
 
     assert found == evaluate(figure, "--scores", table, "--metric", "vqascore")
     assert {"a", "b"} == found["mean" if figure == "means" else "means"].keys()
+
+
+def test_a_folder_of_results_is_a_generator(files, evaluate, tmp_path):
+    """As `batch` writes one for shards."""
+    a, b, _ = files
+    rows = [(line["image"], line) for line in lines(0.0)]
+    (tmp_path / "shards").mkdir()
+    for number in range(2):
+        part = [line | {"errors": {"vqascore": None}} for _, line in rows[number * 12 : number * 12 + 12]]
+        pq.write_table(pa.Table.from_pylist(part), tmp_path / "shards" / f"{number}.parquet")
+
+    found = evaluate("means", f"a={tmp_path / 'shards'}", b, "--metric", "vqascore")
+
+    assert found == evaluate("means", a, b, "--metric", "vqascore")
 
 
 def test_a_generator_has_the_name_that_it_is_given(files, evaluate):
