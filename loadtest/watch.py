@@ -22,7 +22,7 @@ from statistics import median
 
 import matplotlib.figure
 
-from scoregate.trainers.divergence import SCALES, STEPS, THRESHOLDS, Blocks, Divergence, largest
+from scoregate.trainers.divergence import STEP_SCALES, STEPS_OF_A_RUN, THRESHOLDS, Blocks, Divergence, largest
 
 Curve = list[float]
 RUNS = 5000  # of a calibration, for each kind of noise
@@ -52,7 +52,7 @@ class Noise:
         slow, fresh = self._one(dice), math.sqrt(1 - self.memory**2) or 1.0
         for step in count():
             white = math.sqrt(self.white) * self._one(dice) if self.white else 0.0
-            grown = self.grows if step >= STEPS // 2 else 1.0
+            grown = self.grows if step >= STEPS_OF_A_RUN // 2 else 1.0
             yield grown * (math.sqrt(1 - self.white) * slow + white)
             slow = self.memory * slow + fresh * self._one(dice)
 
@@ -107,7 +107,7 @@ def run(
     noise: Noise,
     reward: Trend,
     watched: Trend,
-    steps: int = STEPS,
+    steps: int = STEPS_OF_A_RUN,
     shared: float = 0.5,
 ) -> tuple[Curve, Curve]:
     """
@@ -127,9 +127,9 @@ def run(
     return curves
 
 
-def deepest(noise: Noise, seed: int, steps: int = STEPS) -> float:
+def deepest(noise: Noise, seed: int, steps: int = STEPS_OF_A_RUN) -> float:
     """Return the largest fall at any step of a metric that does not fall."""
-    values, scales, most = noise.draw(random.Random(seed)), [Blocks(each) for each in SCALES], 0.0
+    values, scales, most = noise.draw(random.Random(seed)), [Blocks(each) for each in STEP_SCALES], 0.0
     for _ in range(steps):
         value = next(values)
         for blocks in scales:

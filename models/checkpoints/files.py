@@ -112,7 +112,7 @@ OPEN_CLIP_SUFFIXES = (".safetensors", ".bin", ".pth")  # if none of these exists
 
 FETCHED_FIRST = (CONFIG, OPEN_CLIP_CONFIG)  # they show the commit
 FETCHED_WEIGHTS = ("*.safetensors", "*pytorch_model*.bin")
-FETCHED = ("*.json", *FETCHED_WEIGHTS, "*.model")
+FETCHED_FILES = ("*.json", *FETCHED_WEIGHTS, "*.model")
 
 # A CLIP's repository may hold the same weights several times; the first that exists is fetched.
 CLIP_FETCHED = ("*.json", "*.txt", "*.model")

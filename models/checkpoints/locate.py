@@ -20,7 +20,7 @@ from huggingface_hub.errors import (
 from models.checkpoints.files import (
     CLIP_FETCHED,
     CLIP_FETCHED_WEIGHTS,
-    FETCHED,
+    FETCHED_FILES,
     FETCHED_FIRST,
     FETCHED_WEIGHTS,
 )
@@ -143,7 +143,7 @@ def cached(repository: str, revision: str = "") -> Path | None:
     try:
         directory = Path(
             huggingface_hub.snapshot_download(
-                repository, revision=wanted, allow_patterns=list(FETCHED), local_files_only=True
+                repository, revision=wanted, allow_patterns=list(FETCHED_FILES), local_files_only=True
             )
         )
     except Exception:  # the hub's client raises many kinds
@@ -152,7 +152,7 @@ def cached(repository: str, revision: str = "") -> Path | None:
     return directory if has_weights and is_commit(directory, revision) else None
 
 
-def download(repository: str, revision: str, patterns: Sequence[str] = FETCHED) -> Path:
+def download(repository: str, revision: str, patterns: Sequence[str] = FETCHED_FILES) -> Path:
     """
     Download the files of a repository that match *patterns* into the hub's local cache.
 
@@ -318,7 +318,7 @@ def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) ->
     if not is_writable(cache_folder()):
         raise hub_error(f"{repository}: cannot be downloaded", repository, PermissionError())
     wanted_revision = named(revision)
-    patterns = [[*CLIP_FETCHED, weights] for weights in CLIP_FETCHED_WEIGHTS] if clip else [[*FETCHED]]
+    patterns = [[*CLIP_FETCHED, weights] for weights in CLIP_FETCHED_WEIGHTS] if clip else [[*FETCHED_FILES]]
     try:
         # Unlike the list of files, this is not retried: a hub that is away is known at once.
         commit = huggingface_hub.model_info(repository, revision=wanted_revision, timeout=HUB_TIMEOUT_S).sha

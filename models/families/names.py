@@ -22,7 +22,7 @@ from models.families.registry import families, own
 Table = dict[str, Any]
 
 DEMO = "demo:"
-SERVED = "openai:"
+SERVED_PREFIX = "openai:"
 QUICKGELU_SUFFIX = "-quickgelu"  # open_clip's architectures with this activation end so
 NAME_AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE | re.DOTALL)
 VISION_WORDS = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
@@ -60,7 +60,7 @@ def table_of(name: str) -> Table:
         CheckpointAway: the hub can't be reached now.
         CheckpointError: *name* is not a model, or one of a kind that no family loads.
     """
-    role, is_served, rest = name.partition(SERVED)
+    role, is_served, rest = name.partition(SERVED_PREFIX)
     if is_served and (not role or role.endswith("=")):
         return served(rest, role.removesuffix("="))
     if table := published(name):
@@ -77,17 +77,17 @@ def served(name: str, role: str) -> Table:
     found = NAME_AT_URL.fullmatch(name)
     if found is None:  # the rest may hold a password
         raise CheckpointError(
-            f"{SERVED}{name.partition('@')[0]}: must be {SERVED}NAME@URL, such as {SERVED}qwen@http://127.0.0.1:8001"
+            f"{SERVED_PREFIX}{name.partition('@')[0]}: must be {SERVED_PREFIX}NAME@URL, such as {SERVED_PREFIX}qwen@http://127.0.0.1:8001"
         )
     model, url = found["model"], found["url"]
     try:
         path = urlsplit(http_address(url)).path
     except ValueError as exc:
-        raise CheckpointError(f"{SERVED}{model}@URL: the URL {exc}") from exc
+        raise CheckpointError(f"{SERVED_PREFIX}{model}@URL: the URL {exc}") from exc
     role = role or ("vqa" if VISION_WORDS.search(model) else "questions")
     known = served_families(families().values())
     if role not in known:
-        raise CheckpointError(f"{role}={SERVED}{model}: the role must be one of {', '.join(known)}")
+        raise CheckpointError(f"{role}={SERVED_PREFIX}{model}: the role must be one of {', '.join(known)}")
     base = url.rstrip("/") + ("" if path.strip("/") else "/v1")
     return tabled(known[role], base_url=base, model=model)
 

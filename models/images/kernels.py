@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 FRACTION_BITS = 22  # Pillow's weights have this fraction
-HALF = 1 << (FRACTION_BITS - 1)
+ROUNDING_HALF = 1 << (FRACTION_BITS - 1)
 ROWS_AT_ONCE = 128  # they fit into the cache, and are long enough for vector instructions
 WORDS_AT_ONCE = 64  # they are four lines of the cache
 CHANNELS = 3
@@ -59,7 +59,7 @@ def blend(
         first, count, outside = spans[number]
         weight = weights[number]
         for i in range(length):
-            sums[i] = np.int32(HALF) + outside * fill[i]
+            sums[i] = np.int32(ROUNDING_HALF) + outside * fill[i]
         tap = 0
         while tap + 4 <= count:  # four lines at a time: a fourth of the loads and stores of the sums
             at = first + tap

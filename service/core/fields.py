@@ -111,30 +111,32 @@ def schema_keywords(**keywords: Any) -> Any:
 # at patterns with braces.  `\s` is written as codes, because its meaning differs between regular expression
 # dialects, and not all of them support `\t` in a range.
 SPACE = r"\x09-\x0d\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-CLEAN = r"^[^\x00]*$"
+CLEAN_PATTERN = r"^[^\x00]*$"
 CONTROL = r"\x00-\x1f\x7f"
-OF_ONE_LINE = rf"^[^{CONTROL}]+$"
-FILLED = rf"^[^\x00]*[^\x00{SPACE}][^\x00]*$"
-SLOTTED = "Contains {} exactly once, where the text goes."
-SLOTTED_ONCE_OR_NOT = "Contains {} at most once, where the prompt goes."
+LINE_PATTERN = rf"^[^{CONTROL}]+$"
+FILLED_PATTERN = rf"^[^\x00]*[^\x00{SPACE}][^\x00]*$"
+SLOT_ONCE = "Contains {} exactly once, where the text goes."
+SLOT_ONCE_OR_NOT = "Contains {} at most once, where the prompt goes."
 
 WHOLE = BeforeValidator(whole)  # after the limits, or the schema loses them
 Whole = Annotated[int, WHOLE]
-Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN)]
+Name = Annotated[
+    str, StringConstraints(max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
+]
 Revision = Annotated[
     str,
     StringConstraints(min_length=1, max_length=256),
     AfterValidator(of_one_line),
-    schema_keywords(pattern=OF_ONE_LINE),
+    schema_keywords(pattern=LINE_PATTERN),
 ]
 Prompt = Annotated[
     str,
     StringConstraints(max_length=MAX_PROMPT),
     AfterValidator(filled),
-    schema_keywords(pattern=FILLED, minLength=1),
+    schema_keywords(pattern=FILLED_PATTERN, minLength=1),
 ]
 Orient = Literal["as_stored", "exif"]  # if pixels are rotated by their EXIF orientation
-Template = Annotated[Prompt, AfterValidator(slotted), schema_keywords(description=SLOTTED)]
+Template = Annotated[Prompt, AfterValidator(slotted), schema_keywords(description=SLOT_ONCE)]
 TextOrTemplate = Annotated[
-    Prompt, AfterValidator(slotted_once_or_not), schema_keywords(description=SLOTTED_ONCE_OR_NOT)
+    Prompt, AfterValidator(slotted_once_or_not), schema_keywords(description=SLOT_ONCE_OR_NOT)
 ]

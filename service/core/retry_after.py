@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from service.core.errors import ScoregateError
 
-LEAST_S = 1.0  # in the header, also if no wait was predicted
+MIN_WAIT_S = 1.0  # in the header, also if no wait was predicted
 MAX_JITTER = 1.25  # of the wait in the header, so that rejected requests return apart
 
 
@@ -49,5 +49,5 @@ def header_value(error: ScoregateError, most_s: float = math.inf) -> str:
     Args:
         most_s: before the jitter.
     """
-    wait_s = min(max(LEAST_S, error.retry_after_s or 0.0), most_s)
+    wait_s = min(max(MIN_WAIT_S, error.retry_after_s or 0.0), most_s)
     return str(math.ceil(wait_s * (1.0 if error.exact_wait else random.uniform(1.0, MAX_JITTER))))

@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 WRITE_EVERY_S = 0.25  # a killed process loses the rows of this time, and of a commit
 MAX_WAITING = 10_000  # rows in memory
-PIECE = 1000  # rows that are deleted at once
+ROWS_PER_DELETE = 1000  # rows that are deleted at once
 SWEEP_S = 60.0  # between two searches for old rows
 WARN_S = 60.0  # between two lines about rows that were lost
 LABEL_S = 2.0  # for storing a label
 DAY_S = 86_400.0
-LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+LOCKED_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def check_log(settings: DecisionSettings) -> None:
@@ -134,7 +134,7 @@ class DecisionLog(DecisionSink):
         now = monotonic()
         if now >= self._sweep_at:
             # As many as come, at least: else old rows would become more.
-            limit = max(PIECE, 2 * len(records))
+            limit = max(ROWS_PER_DELETE, 2 * len(records))
             if self._delete_old(limit) < limit:
                 self._sweep_at = now + SWEEP_S
 
@@ -206,4 +206,4 @@ class DecisionLog(DecisionSink):
 
 def is_locked(exc: BaseException) -> bool:
     """Return True if another process holds the lock on the file."""
-    return getattr(exc, "sqlite_errorcode", 0) & 0xFF in LOCKED
+    return getattr(exc, "sqlite_errorcode", 0) & 0xFF in LOCKED_CODES

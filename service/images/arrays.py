@@ -17,7 +17,7 @@ from service.core.errors import Invalid
 from service.images.frames import sampled
 
 MAX_HEADER = 1024  # bytes; NumPy writes 118 for four dimensions
-BEFORE = 256  # bytes before the pixels that NumPy writes, the header among them
+HEADER_BYTES = 256  # bytes before the pixels that NumPy writes, the header among them
 READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 FILE, BITMAP = struct.Struct("<2sIxxxxI"), struct.Struct("<IiiHHIIiiII")  # the headers of a BMP
 
@@ -36,7 +36,7 @@ def pixels_of(file: memoryview) -> Bytes:
     Raises:
         Invalid: another file, another type of values, or another number of them than the header has.
     """
-    head = BytesIO(file[: MAX_HEADER + BEFORE])
+    head = BytesIO(file[: MAX_HEADER + HEADER_BYTES])
     try:
         shape, by_column, kind = READERS[npy.read_magic(head)](head, max_header_size=MAX_HEADER)
     except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError):

@@ -26,9 +26,9 @@ from service.images.limits import PixelBudget, again, opened
 from service.images.sources import Base64, Source, Url, is_video, size_of
 from service.serving.context import Context
 
-SMALL = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
-COUNTED = 32  # files whose frames are counted at the same time
-MAX_LOOKED_AT = 10_000  # pictures with a channel of alpha whose opacity is remembered
+MAX_SMALL_BYTES = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
+FILES_COUNTED_AT_ONCE = 32  # files whose frames are counted at the same time
+MAX_KNOWN_ALPHA = 10_000  # pictures with a channel of alpha whose opacity is remembered
 ONE_FRAME = (0.0, 0.0)  # times of a film that cannot be opened
 
 
@@ -131,7 +131,7 @@ class ImageLoader:
                 stack.callback(ref.forget)
             if ref.image is None:
                 arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient, ref.kept
-                if size_of(source) <= SMALL:  # faster than the way to a thread and back
+                if size_of(source) <= MAX_SMALL_BYTES:  # faster than the way to a thread and back
                     ref.image = opened(*arguments)
                 else:
                     ref.image = await self._decoders[context.lane].run(opened, *arguments)
@@ -191,7 +191,7 @@ class ImageLoader:
                 transparent = await self._decoders[context.lane].run(is_transparent, image)
                 if transparent is None:
                     continue
-                if len(self._transparent) >= MAX_LOOKED_AT:
+                if len(self._transparent) >= MAX_KNOWN_ALPHA:
                     del self._transparent[next(iter(self._transparent))]
                 self._transparent[key] = transparent
             ref.image.unseen = replace(ref.image.unseen, alpha=self._transparent[key])
@@ -203,7 +203,7 @@ class ImageLoader:
         Returns:
             True if any is animated.
         """
-        await side_by_side((self._count(ref, context) for ref in refs), lambda: COUNTED)
+        await side_by_side((self._count(ref, context) for ref in refs), lambda: FILES_COUNTED_AT_ONCE)
         return any(ref.film for ref in refs)
 
     async def _count(self, ref: ImageRef, context: Context) -> None:

@@ -27,7 +27,7 @@ from service.questions.request_sets import ChoiceSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.styles.gecko import GECKO
 
-UNFILTERED = Note(
+UNFILTERED_NOTE = Note(
     Code.NO_NLI_MODEL,
     "no NLI model is configured: questions that the prompt does not entail were not dropped",
 )
@@ -159,7 +159,7 @@ def warnings(
         unasked = f"the question LLM wrote no question about: {', '.join(question_set.unasked)}"
         warnings.append(Note(Code.KEYWORDS_WITHOUT_QUESTION, unasked))
     if entailed is None:
-        warnings.append(UNFILTERED)
+        warnings.append(UNFILTERED_NOTE)
     elif any(result.truncated for result in entailed.values()):
         warnings.append(CUT_FOR_NLI)
     return tuple(warnings)

@@ -14,7 +14,7 @@ from service.core.fields import WHOLE, Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Detector, ModelCalls
 from service.metrics.objects.checks import (
-    MARGIN,
+    POSITION_MARGIN,
     ObjectReward,
     PositionRule,
     Verdict,
@@ -25,7 +25,7 @@ from service.metrics.objects.checks import (
 from service.metrics.objects.detections import (
     BACKGROUND,
     ORIGINAL,
-    RELEASED,
+    RELEASED_LIMITS,
     Cutout,
     DetectedObject,
     Limits,
@@ -49,7 +49,9 @@ from service.observability.notes import Code, Note
 from service.serving.admission import Demand
 
 Threshold = Annotated[float, Field(ge=0.05, le=1)]  # less would be any region of a picture
-OF_ANOTHER = Note(Code.METADATA_OF_ANOTHER_PROMPT, "options.geneval are the metadata of another prompt")
+OTHER_PROMPT_NOTE = Note(
+    Code.METADATA_OF_ANOTHER_PROMPT, "options.geneval are the metadata of another prompt"
+)
 
 
 class GenEvalOptions(MetricOptions):
@@ -72,11 +74,11 @@ class GenEvalOptions(MetricOptions):
     exclude: Annotated[list[Exclude], Field(max_length=MAX_CLAUSES, fail_fast=True)] | None = None
     prompt: Prompt | None = None
     position_rule: PositionRule = "released"
-    threshold: Threshold = RELEASED.threshold
-    counting_threshold: Threshold = RELEASED.counting_threshold
-    max_objects: Annotated[int, Field(ge=1, le=100), WHOLE] = RELEASED.max_objects
-    max_overlap: Annotated[float, Field(ge=0, le=1)] = RELEASED.max_overlap
-    position_threshold: Annotated[float, Field(ge=0, le=1)] = MARGIN
+    threshold: Threshold = RELEASED_LIMITS.threshold
+    counting_threshold: Threshold = RELEASED_LIMITS.counting_threshold
+    max_objects: Annotated[int, Field(ge=1, le=100), WHOLE] = RELEASED_LIMITS.max_objects
+    max_overlap: Annotated[float, Field(ge=0, le=1)] = RELEASED_LIMITS.max_overlap
+    position_threshold: Annotated[float, Field(ge=0, le=1)] = POSITION_MARGIN
     crop: bool = True
     bgcolor: Annotated[str, Field(pattern=rf"^({ORIGINAL}|#([0-9a-fA-F]{{3}}){{1,2}})$")] = BACKGROUND
 
@@ -139,7 +141,7 @@ async def geneval(item: Item, models: ModelCalls, options: GenEvalOptions) -> Sc
     counted = by_class(found, task.tag, limits)
     judged, given = verdict(task, counted, rule, margin), reward(task, counted, rule, margin)
     about_another = options.prompt is not None and options.prompt != item.prompt
-    warnings = (OF_ANOTHER,) if about_another else ()
+    warnings = (OTHER_PROMPT_NOTE,) if about_another else ()
     shown = details(task, found, rule, judged, given, item.image.size)
     return Score(float(judged.correct), shown, warnings=warnings)
 

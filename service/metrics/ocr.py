@@ -17,7 +17,7 @@ from service.serving.admission import Demand
 
 QUOTED = re.compile(r'["＂]([^"＂]*)["＂]|“([^“”]*)”|„([^„“”]*)[“”]|«([^«»]*)»')
 QUOTE = re.compile('["＂“”„«»]')
-USED = "\n"  # in place of a text that was found, so that its surroundings do not become one text
+USED_TEXT_MARK = "\n"  # in place of a text that was found, so that its surroundings do not become one text
 
 
 class OcrOptions(MetricOptions):
@@ -122,13 +122,13 @@ def text_distance(wanted: Sequence[str], read: str) -> int:
     rest, missing = plain(read), [*wanted]
     for text in sorted(wanted, key=len, reverse=True):
         if text in rest:
-            rest = rest.replace(text, USED, 1)
+            rest = rest.replace(text, USED_TEXT_MARK, 1)
             missing.remove(text)
     words = [plain(word) for word in read.split()]
     if len(missing) > 1 and words:
         places = cdist(missing, words, scorer=Levenshtein.normalized_similarity).argmax(axis=1)
         missing = [missing[index] for index in places.argsort(kind="stable")]
-    return Levenshtein.distance("".join(missing), rest.replace(USED, "")) if missing else 0
+    return Levenshtein.distance("".join(missing), rest.replace(USED_TEXT_MARK, "")) if missing else 0
 
 
 def text_score(distance: int, length: int) -> float:

@@ -22,11 +22,15 @@ from service.metrics.common.question_sets import (
 from service.questions.request_sets import AnswerSet
 from service.questions.styles.tifa import TIFA
 
-LEAST = 1e-12  # score of a question in a geometric mean
-COUNTS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-TENS = ["eleven", "twelve", *(f"{n}teen" for n in ("thir", "four", "fif", "six", "seven", "eigh", "nine"))]
-DIGITS = {word: str(number) for number, word in enumerate([*COUNTS, *TENS, "twenty"])}
-OTHERWISE = {**DIGITS, **{digits: word for word, digits in DIGITS.items()}}
+MIN_SCORE = 1e-12  # score of a question in a geometric mean
+COUNT_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+TEEN_WORDS = [
+    "eleven",
+    "twelve",
+    *(f"{n}teen" for n in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
+]
+DIGITS = {word: str(number) for number, word in enumerate([*COUNT_WORDS, *TEEN_WORDS, "twenty"])}
+OTHER_SPELLINGS = {**DIGITS, **{digits: word for word, digits in DIGITS.items()}}
 
 Mean = Literal["arithmetic", "geometric"]
 
@@ -87,16 +91,16 @@ def variants(answer: str) -> tuple[str, ...]:
     A count is also in digits, or in words.
     """
     lower = answer.lower()
-    ways = [answer, lower, *filter(None, [OTHERWISE.get(lower)])]
+    ways = [answer, lower, *filter(None, [OTHER_SPELLINGS.get(lower)])]
     cased = [case for way in ways for case in (way, way[:1].upper() + way[1:])]
     return tuple(dict.fromkeys(before + way for way in cased for before in ("", " ")))
 
 
 def fold(scores: Sequence[float], mean: Mean) -> float:
-    """Return the arithmetic mean, or the geometric mean with a minimum of `LEAST` for each score."""
+    """Return the arithmetic mean, or the geometric mean with a minimum of `MIN_SCORE` for each score."""
     if mean == "arithmetic":
         return fmean(scores)
-    return exp(fmean(log(max(score, LEAST)) for score in scores))
+    return exp(fmean(log(max(score, MIN_SCORE)) for score in scores))
 
 
 metric = Metric(

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, StringConstraints
 
 from models.core.outcomes import Likelihood
-from service.core.fields import FILLED, MAX_PROMPT, filled, schema_keywords
+from service.core.fields import FILLED_PATTERN, MAX_PROMPT, filled, schema_keywords
 from service.metrics.common.answers import said_yes
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
@@ -27,7 +27,7 @@ from service.questions.sets import Question
 from service.questions.styles.vq2 import VQ2
 
 SLOT = re.compile(r"\{(answer|question)\}")
-BOTH = "Contains {answer} and {question}, where they go."
+BOTH_SLOTS = "Contains {answer} and {question}, where they go."
 
 Normalization = Literal["vocabulary", "yes_no"]
 
@@ -43,7 +43,7 @@ PairTemplate = Annotated[
     str,
     StringConstraints(max_length=MAX_PROMPT),
     AfterValidator(with_both),
-    schema_keywords(description=BOTH, pattern=FILLED, minLength=1),
+    schema_keywords(description=BOTH_SLOTS, pattern=FILLED_PATTERN, minLength=1),
 ]
 
 

@@ -35,7 +35,7 @@ from service.observability.notes import Code
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 STAGES = ("receive", "decode", "prepare", "questions", "queue", "model")
-OTHER = "other"  # the route of requests that match none
+OTHER_ROUTE = "other"  # the route of requests that match none
 # 499: the caller disconnected first.
 STATUSES = (200, 202, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 502, 503, 504)
 CODES = tuple(map(str, STATUSES))
@@ -71,8 +71,8 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5
 STAGE_SECONDS = (0.0005, 0.001, 0.0025, *SECONDS)
 WAIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 BATCH_SECONDS = (0.002, *WAIT_SECONDS[2:12])
-STEPS = 40  # buckets of a score, from its metric's least to its largest
-SPAN = 40.0  # width for ranges without bounds; log-odds rarely exceed 20
+SCORE_BUCKETS = 40  # buckets of a score, from its metric's least to its largest
+UNBOUNDED_SCORE_WIDTH = 40.0  # width for ranges without bounds; log-odds rarely exceed 20
 
 
 class Instruments:
@@ -247,7 +247,7 @@ class Instruments:
         self._create(models, metrics)
         for policy in policies:
             self.add_policy(policy)
-        self.add_route(OTHER, asks_models=False)
+        self.add_route(OTHER_ROUTE, asks_models=False)
         for each in vars(self).values():
             if isinstance(each, MetricWrapperBase):  # few values, looked up on every request
                 each.labels = cache(each.labels)  # type: ignore[method-assign]
@@ -298,8 +298,8 @@ class Instruments:
         self.audits.labels(result).inc()
 
     def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
-        """Count one response; a route that was not added counts as `OTHER`."""
-        route = route if route in self.routes else OTHER
+        """Count one response; a route that was not added counts as `OTHER_ROUTE`."""
+        route = route if route in self.routes else OTHER_ROUTE
         self.requests.labels(route, str(status)).inc()
         self.request_duration.labels(route, lane).observe(seconds)
 
@@ -408,11 +408,11 @@ class ScoreHistograms(Collector):
 
 
 def score_buckets(least: float, largest: float) -> list[float]:
-    """Return the upper bounds of `STEPS` equal buckets, after one bucket for the least score alone."""
+    """Return the upper bounds of `SCORE_BUCKETS` equal buckets, after one for the least score alone."""
     if isinf(least):
-        least = (0 if isinf(largest) else largest - SPAN / 2) - SPAN / 2
-    width = SPAN if isinf(largest) else largest - least
-    return [float(f"{least + width * step / STEPS:.6g}") for step in range(STEPS + 1)]
+        least = (0 if isinf(largest) else largest - UNBOUNDED_SCORE_WIDTH / 2) - UNBOUNDED_SCORE_WIDTH / 2
+    width = UNBOUNDED_SCORE_WIDTH if isinf(largest) else largest - least
+    return [float(f"{least + width * step / SCORE_BUCKETS:.6g}") for step in range(SCORE_BUCKETS + 1)]
 
 
 class GpuMemory(Collector):

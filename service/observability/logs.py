@@ -10,11 +10,11 @@ import orjson
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
 FIELDS = ("request_id", "route", "code", "ms", "stages", "items", "lane", "key", "model", "metric")
-LONG = ("request_id", "stages")  # fields that are not shown on a terminal
+HIDDEN_FIELDS = ("request_id", "stages")  # fields that are not shown on a terminal
 
 # Loggers whose warnings callers can trigger without limit.
-NOISY = ("asyncio", "uvicorn.error", "scoregate.connections")
-EVERY_S = 60.0
+NOISY_LOGGERS = ("asyncio", "uvicorn.error", "scoregate.connections")
+REPEAT_S = 60.0
 
 
 class JsonLines(logging.Formatter):
@@ -36,7 +36,7 @@ class TextLines(logging.Formatter):
         given = fields(record)
         places = given.pop("traceback", [])
         at = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        shown = [f"{name}={value}" for name, value in given.items() if name not in LONG]
+        shown = [f"{name}={value}" for name, value in given.items() if name not in HIDDEN_FIELDS]
         first = " ".join([at, record.levelname.lower(), record.getMessage(), *shown])
         return "\n    ".join(map(printable, [first, *places]))
 
@@ -95,7 +95,7 @@ class OnceAMinute(logging.Filter):
         if record.levelno < logging.WARNING:
             return True
         kind = record.getMessage().partition("\n")[0]
-        if record.created - self._last.get(kind, -inf) < EVERY_S:
+        if record.created - self._last.get(kind, -inf) < REPEAT_S:
             return False
         self._last[kind] = record.created
         return True
@@ -121,7 +121,7 @@ def configure_logging() -> None:
         logging.ERROR
     )  # each retry of a download is a warning; the service logs the final failure itself
     logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it quotes bodies
-    for name in NOISY:
+    for name in NOISY_LOGGERS:
         logging.getLogger(name).addFilter(OnceAMinute())
     if not sys.stderr.isatty():
         disable_progress_bars()  # of the hub's downloads, and of transformers' loading

@@ -12,7 +12,7 @@ from service.serving.batcher.device import all_cores, loaded_torch
 from service.serving.loading import is_placed
 from service.web.keys import Keys
 
-EACH = "cuda"  # each GPU of a machine whose GPUs are not visible here
+EACH_GPU = "cuda"  # each GPU of a machine whose GPUs are not visible here
 CONTEXT_BYTES = 600_000_000  # of CUDA, in each process; estimated
 
 
@@ -32,7 +32,7 @@ def check(settings: Settings) -> str:
 
 
 def on_any_machine(settings: Settings) -> tuple[Settings, str]:
-    """Return settings with `EACH` in place of all GPUs if none is visible, and a line about that."""
+    """Return settings with `EACH_GPU` in place of all GPUs if none is visible, and a line about that."""
     wants = {
         name: table
         for name, table in settings.models.items()
@@ -40,10 +40,9 @@ def on_any_machine(settings: Settings) -> tuple[Settings, str]:
     }
     if not wants or gpu_count():
         return settings, ""
-    one = {name: table.model_copy(update={"devices": (EACH,)}) for name, table in wants.items()}
-    line = (
-        f'devices = "all": no GPU is visible here. {EACH} stands for each GPU of the machine that serves.\n'
-    )
+    one = {name: table.model_copy(update={"devices": (EACH_GPU,)}) for name, table in wants.items()}
+    line = 'devices = "all": no GPU is visible here. '
+    line += f"{EACH_GPU} stands for each GPU of the machine that serves.\n"
     return settings.model_copy(update={"models": {**settings.models, **one}}), line
 
 

@@ -29,7 +29,7 @@ from service.process.check import as_bytes, plans, weights_of
 from service.process.needs import is_pending, pending
 from service.process.ports import all_bound
 from service.serving.backends.trust import Trust
-from service.serving.backends.upstream import EXPLAINED, Upstream, explained
+from service.serving.backends.upstream import EXPLAINED_STATUSES, Upstream, explained
 
 WRONG, BROKEN, LATER = 2, 3, os.EX_TEMPFAIL  # as `serve` ends
 
@@ -144,7 +144,7 @@ def check_ports(settings: Settings) -> Finding:
 
 MAX_SKEW_S = 30.0
 ANSWER_S = 20.0  # for the version, and for each known call
-LASTING = ("Authentication", "certificate", "TLS", TOO_OLD)  # in reasons that a person has to remove
+LASTING_REASONS = ("Authentication", "certificate", "TLS", TOO_OLD)  # in reasons that a person has to remove
 
 
 async def check_redis(settings: Settings) -> list[Finding]:
@@ -154,7 +154,7 @@ async def check_redis(settings: Settings) -> list[Finding]:
         name = f"Redis of cache.{cache}"
         async with RedisClient(cache, url, ca_file=settings.cache.redis_ca_file) as client:
             if reason := client.missing:
-                lasting = any(word in reason for word in LASTING)
+                lasting = any(word in reason for word in LASTING_REASONS)
                 remedy = f"start it, or correct cache.{cache}"
                 found.append(Finding(name, f"{shown(url)} {reason}", remedy, WRONG if lasting else LATER))
             else:
@@ -182,7 +182,7 @@ async def check_upstream(name: str, table: RemoteSettings) -> tuple[Finding, str
     except NotReady as exc:
         return Finding(label, str(exc), "serve it with a vLLM that the docs name", WRONG), date
     except UpstreamError as exc:
-        status = WRONG if exc.status in EXPLAINED else LATER
+        status = WRONG if exc.status in EXPLAINED_STATUSES else LATER
         return Finding(label, f"{table.base_url} {explained(exc)}", "see the server's log", status), date
     finally:
         await server.aclose()

@@ -17,7 +17,7 @@ from service.process.model_names import profile_of
 from service.questions.stores.opening import check_store
 from service.serving.loading import load_models
 from service.web.app import App, create_app
-from service.web.server.body import ARRIVED
+from service.web.server.body import ARRIVED_STATE
 from service.wiring.bootstrap import Service
 from service.wiring.load import DEMO_PROFILE, PROFILES, load_settings, settings_of
 
@@ -132,7 +132,7 @@ async def exchange(
         ],
         "client": None,
         "server": None,
-        "state": {ARRIVED: True},
+        "state": {ARRIVED_STATE: True},
     }
     await app(scope, receive, send)
     return GateResponse(status, found, bytes(body))

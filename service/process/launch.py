@@ -20,7 +20,7 @@ from models.core.family import Loaded
 from service.core.errors import Draining
 from service.core.settings.tree import Settings
 from service.decisions.log import check_log
-from service.process.ports import AT_ONCE, BACKLOG, ListeningPlace, all_bound, most_connections
+from service.process.ports import ACCEPTS_PER_TURN, BACKLOG, ListeningPlace, all_bound, most_connections
 from service.questions.stores.opening import check_store
 from service.web.app import App, create_app, operator_app
 from service.web.dialect_ports import ports
@@ -175,7 +175,7 @@ def config(
         ws="none",
         timeout_keep_alive=server.keep_alive_s,
         timeout_graceful_shutdown=server.grace_s,
-        backlog=AT_ONCE,  # which is how many connections asyncio accepts in a turn
+        backlog=ACCEPTS_PER_TURN,  # which is how many connections asyncio accepts in a turn
         log_config=None,
         access_log=False,
         proxy_headers=False,

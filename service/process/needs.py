@@ -14,7 +14,7 @@ from service.metrics.common.registry import assign, metrics
 from service.process.check import as_bytes, described, plans, weights_of
 
 # A model for each role that a metric may lack, as an argument of the command.
-ADD = {
+SETTINGS_TO_ADD = {
     "questions": "--model openai:NAME@URL, an LLM that vLLM serves",
     "vqa": "--model zhiqiulin/clip-flant5-xl",
     "clip": "--model openai/clip-vit-large-patch14-336",
@@ -143,7 +143,7 @@ def lacking(settings: Settings) -> Iterator[str]:
     for metric in metrics().values():
         writes = ("questions",) if metric.style else ()
         roles = tuple(role for role in (*metric.roles, *writes) if (metric.name, role) not in assigned)
-        if roles and not metric.own_model and all(role in ADD for role in roles):
+        if roles and not metric.own_model and all(role in SETTINGS_TO_ADD for role in roles):
             lack.setdefault(roles, []).append(metric.name)
     for roles, names in sorted(lack.items()):
-        yield f"Missing for {', '.join(names)}: {' and '.join(ADD[role] for role in roles)}."
+        yield f"Missing for {', '.join(names)}: {' and '.join(SETTINGS_TO_ADD[role] for role in roles)}."

@@ -16,11 +16,11 @@ from service.core.settings import NotYet, SettingsError
 from service.core.settings.tree import Settings
 
 BACKLOG = 2048  # connections that may wait to be accepted
-AT_ONCE = 128  # of them that are accepted in one turn of the event loop
-MOST_FILES = 65_536  # open files of the process
-UNSENT = 2**17  # bytes of one connection that wait in the kernel for the caller to read
+ACCEPTS_PER_TURN = 128  # of them that are accepted in one turn of the event loop
+MAX_OPEN_FILES = 65_536  # open files of the process
+MAX_UNSENT_BYTES = 2**17  # bytes of one connection that wait in the kernel for the caller to read
 # Errors that may pass: another process may end, and a network may come up.
-PASSING = {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
+TEMPORARY_ERRNOS = {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
 UNIX_MODE = 0o660  # of a Unix socket: who may write to it may connect
 
 
@@ -199,7 +199,7 @@ def bound(setting: str, host: str, port: int) -> Iterator[Port]:
         # Connections of a previous process may still be closing.  A second listener fails in listen().
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Inherited by connections: otherwise the kernel takes megabytes of responses before the caller reads.
-        held.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
+        held.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
         try:
             held.bind((host, port))
         except OSError as exc:
@@ -209,7 +209,7 @@ def bound(setting: str, host: str, port: int) -> Iterator[Port]:
 
 def taken(setting: str, address: str, exc: OSError) -> SettingsError:
     """Build the error of an address that cannot be listened on."""
-    kind = NotYet if exc.errno in PASSING else SettingsError
+    kind = NotYet if exc.errno in TEMPORARY_ERRNOS else SettingsError
     return kind(f"{setting}: cannot listen on {address}: {exc.strerror}")
 
 
@@ -221,9 +221,9 @@ def most_connections() -> int:
     would run out of files, and asyncio would retry to accept connections in a loop.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
-    files = MOST_FILES if soft == resource.RLIM_INFINITY else min(soft, MOST_FILES)
+    files = MAX_OPEN_FILES if soft == resource.RLIM_INFINITY else min(soft, MAX_OPEN_FILES)
     return files * 3 // 4

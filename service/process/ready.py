@@ -8,9 +8,9 @@ from service.metrics.common.contract import Metric
 from service.process.needs import lacking
 from service.wiring.bootstrap import READY, Service
 
-SAMPLE = Path(__file__).parents[2] / "demo" / "samples" / "binding.png"  # only a checkout has it
+SAMPLE_FILE = Path(__file__).parents[2] / "demo" / "samples" / "binding.png"  # only a checkout has it
 UNIX = "unix:"
-SHOWN = "a green circle and a red square"  # in it
+SAMPLE_PROMPT = "a green circle and a red square"  # in it
 
 
 def ready(service: Service, url: str) -> str:
@@ -57,7 +57,7 @@ def unserved(service: Service, reasons: Iterable[str]) -> Iterator[str]:
 
 def curl(service: Service, url: str, metrics: Iterable[str]) -> str:
     """Return a shell command that scores a sample picture, or one that the reader has to name."""
-    picture, prompt = (SAMPLE, SHOWN) if SAMPLE.is_file() else ("IMAGE", "a cat")
+    picture, prompt = (SAMPLE_FILE, SAMPLE_PROMPT) if SAMPLE_FILE.is_file() else ("IMAGE", "a cat")
     parts = [f"image=@{picture}", f"prompt={prompt}", f"metrics={','.join(metrics)}"]
     form = " ".join(f"-F {shlex.quote(part)}" for part in parts)
     key = ' -H "Authorization: Bearer $SCOREGATE_API_KEY"' if service.settings.server.api_keys_file else ""

@@ -11,7 +11,16 @@ from pydantic import (
     WrapValidator,
 )
 
-from service.core.fields import CLEAN, FILLED, WHOLE, Strict, branch, clean, filled, schema_keywords
+from service.core.fields import (
+    CLEAN_PATTERN,
+    FILLED_PATTERN,
+    WHOLE,
+    Strict,
+    branch,
+    clean,
+    filled,
+    schema_keywords,
+)
 from service.questions.sets import MAX_CHARACTERS, MAX_CHOICES, MAX_ID, MAX_QUESTIONS, Question, check
 
 Id = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]
@@ -20,13 +29,16 @@ Text = Annotated[
     str,
     StringConstraints(max_length=MAX_CHARACTERS),
     AfterValidator(filled),
-    schema_keywords(pattern=FILLED, minLength=1),
+    schema_keywords(pattern=FILLED_PATTERN, minLength=1),
 ]
 Kind = Annotated[
-    str, StringConstraints(max_length=100), AfterValidator(clean), schema_keywords(pattern=CLEAN)
+    str, StringConstraints(max_length=100), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
 ]
 Phrase = Annotated[
-    str, StringConstraints(max_length=MAX_CHARACTERS), AfterValidator(clean), schema_keywords(pattern=CLEAN)
+    str,
+    StringConstraints(max_length=MAX_CHARACTERS),
+    AfterValidator(clean),
+    schema_keywords(pattern=CLEAN_PATTERN),
 ]
 
 

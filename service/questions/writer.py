@@ -35,7 +35,7 @@ from service.serving.context import CacheStatus, Context
 from service.serving.handle import Handle
 
 DECODING = "greedy"
-TRIES = 2  # of an LLM whose next answer may differ
+LLM_ATTEMPTS = 2  # of an LLM whose next answer may differ
 POLL_S = 0.1  # between look-ups of a set that another process is writing
 
 
@@ -150,7 +150,7 @@ class QuestionWriter:
     async def _generate(self, prompt: str, style: Style, llm: Handle, context: Context) -> QuestionSet:
         """Return a new set; a bad answer is retried if the next one may differ."""
         bad, label = BadAnswer(), llm.info.label
-        for seed in range(1 if llm.info.repeatable else TRIES):
+        for seed in range(1 if llm.info.repeatable else LLM_ATTEMPTS):
             try:
                 written = await self._attempt(prompt, style, llm, seed, context)
             except BadAnswer as exc:

@@ -8,7 +8,7 @@ from service.questions.style import Style
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
 
-IN_WORDS = {
+ROLES_IN_WORDS = {
     "questions": "the question LLM",
     "vqa": "the VQA model",
     "clip": "the CLIP model",
@@ -89,7 +89,7 @@ class MetricCatalog:
         metric is tried all the same.
         """
         states = {
-            f"{IN_WORDS.get(role, f'the {role} model')} (models.{handle.name})": state
+            f"{ROLES_IN_WORDS.get(role, f'the {role} model')} (models.{handle.name})": state
             for part in self._parts(name)
             for role in part.all_roles
             if (handle := self.models[part.name].get(role))

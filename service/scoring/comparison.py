@@ -32,10 +32,10 @@ from service.scoring.report import (
 from service.serving.context import Context
 from service.serving.handle import used
 
-ROUNDING = {"float32": 2.0**-24, "float16": 2.0**-11}  # relative, of one operation
-COARSEST = 2.0**-8  # that of bfloat16; the precision of other servers is not known
+ROUNDING_BY_DTYPE = {"float32": 2.0**-24, "float16": 2.0**-11}  # relative, of one operation
+COARSEST_ROUNDING = 2.0**-8  # that of bfloat16; the precision of other servers is not known
 
-TWO = 2  # orders of a pair
+ORDERS_OF_A_PAIR = 2  # orders of a pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,9 @@ def by_scores(group: ComparedGroup, report: Report, engine: Engine) -> Compared:
     """Compare the scores of images: a difference within their noise is a tie."""
     results = [item.results[group.metric] for item in report.items]
     lower = engine.catalog.known[group.metric].lower_is_better
-    rounding = max((ROUNDING.get(info.dtype, COARSEST) for info in report.infos.values()), default=0.0)
+    rounding = max(
+        (ROUNDING_BY_DTYPE.get(info.dtype, COARSEST_ROUNDING) for info in report.infos.values()), default=0.0
+    )
 
     def verdict(a: int, b: int) -> Pair | FailedPair:
         first, second = results[a], results[b]
@@ -182,7 +184,7 @@ async def judged(engine: Engine, group: ComparedGroup, context: Context) -> Comp
     """Compare images by a metric that gets both.  Raises as `compared`."""
     handles, count = engine.catalog.handles([group.metric]), len(group.items)
     metric = engine.catalog.known[group.metric]
-    orders = TWO * group.schedule.pairs(count)
+    orders = ORDERS_OF_A_PAIR * group.schedule.pairs(count)
     needed = demands_of(metric, group.options, group.prompt, engine.catalog)
     work = Workload({handle: demand * orders for handle, demand in needed}, orders, context.lane)
     context.since = monotonic()
@@ -261,7 +263,9 @@ class Referee:
         results = await side_by_side(orders, self._work.at_once)
         raise_if_changed(results)
         return [
-            self._verdict(a, b, *results[TWO * place : TWO * place + TWO])
+            self._verdict(
+                a, b, *results[ORDERS_OF_A_PAIR * place : ORDERS_OF_A_PAIR * place + ORDERS_OF_A_PAIR]
+            )
             for place, (a, b) in enumerate(pairs)
         ]
 

@@ -32,7 +32,7 @@ from service.scoring.plan import Plan, UnopenedItem, demands_of
 from service.scoring.policies import ServedPolicy, together
 from service.scoring.report import ItemReport, MetricResult, Report, count_refused, demo_notes
 from service.serving.context import Context, free
-from service.serving.handle import CAUTION, Handle, used
+from service.serving.handle import CAUTION_FACTOR, Handle, used
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +298,8 @@ def next_stage(
     needs = {whole: predicted(item, names, catalog, context.lane) for whole, names in stages.items()}
     first = min(needs, key=lambda whole: needs[whole][0])  # the first of equals
     rest_s = sum(seconds for whole, (_, seconds) in needs.items() if whole != first)
-    alone_until = context.deadline - CAUTION * rest_s
-    late = asyncio.get_running_loop().time() + CAUTION * needs[first][1] > alone_until
+    alone_until = context.deadline - CAUTION_FACTOR * rest_s
+    late = asyncio.get_running_loop().time() + CAUTION_FACTOR * needs[first][1] > alone_until
     return stages[first], -inf if late else alone_until
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from service.core.errors import ScoregateError
 
 PRIOR_SD = 1.0  # of a strength, whose prior is normal with the mean 0
-SAME = 9  # decimals of strengths that differ
+STRENGTH_DECIMALS = 9  # decimals of strengths that differ
 MAX_STEPS = 100  # of Newton's method, which needs some ten
 
 Winner = Literal["a", "b", "tie"]
-POINTS: Mapping[Winner, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}  # of the first image of a pair
+POINTS_BY_WINNER: Mapping[Winner, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}  # of the first image of a pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def points_of(count: int, pairs: Sequence[Pair]) -> list[float]:
     """Return the points of each image: 1 for a win, and half a point for a tie."""
     points = [0.0] * count
     for pair in pairs:
-        share = POINTS[pair.winner]
+        share = POINTS_BY_WINNER[pair.winner]
         points[pair.a] += share
         points[pair.b] += 1 - share
     return points
@@ -178,13 +178,13 @@ def strengths(count: int, pairs: Sequence[Pair]) -> list[Strength | None]:
         return [None] * count
     places = {image: place for place, image in enumerate(played)}
     a, b = (np.array([places[getattr(pair, side)] for pair in pairs]) for side in ("a", "b"))
-    won = np.array([POINTS[pair.winner] for pair in pairs])
+    won = np.array([POINTS_BY_WINNER[pair.winner] for pair in pairs])
     values = np.zeros(len(played))
     for _ in range(MAX_STEPS):
         slope, precision = derivatives(values, a, b, won)
         step = np.linalg.solve(precision, slope)
         values += step
-        if np.abs(step).max() < 10.0**-SAME:
+        if np.abs(step).max() < 10.0**-STRENGTH_DECIMALS:
             break
     level = PRIOR_SD**2 / len(played)  # the variance of the mean of all, which no verdict is about
     errors = np.sqrt(np.diag(np.linalg.inv(precision)) - level)
@@ -209,5 +209,7 @@ def derivatives(
 
 def ranking(found: Sequence[Strength | None]) -> list[int]:
     """Return the images that have a strength, the strongest first; equal ones in the order of the request."""
-    known = {index: round(each.value, SAME) for index, each in enumerate(found) if each is not None}
+    known = {
+        index: round(each.value, STRENGTH_DECIMALS) for index, each in enumerate(found) if each is not None
+    }
     return sorted(known, key=lambda index: -known[index])  # a stable sort

@@ -23,9 +23,9 @@ from service.serving.admission import Demand, Place, Reservation
 from service.serving.context import Context
 from service.serving.handle import Handle
 
-BATCHES = 3  # of the slowest model: one runs, one waits, and one is being prepared
-LEAST = 2  # frames, so that one is decoded while the model works on the other
-COMPUTED = 32  # frames, if no model is used
+BATCHES_IN_FLIGHT = 3  # of the slowest model: one runs, one waits, and one is being prepared
+MIN_FRAMES_IN_FLIGHT = 2  # frames, so that one is decoded while the model works on the other
+FRAMES_WITHOUT_MODEL = 32  # frames, if no model is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +298,6 @@ class Workload:
         memory and delay others.
         """
         if not self.demands:
-            return COMPUTED
+            return FRAMES_WITHOUT_MODEL
         slowest = max(handle.backend.estimate(demand) for handle, demand in self.demands.items())
-        return max(LEAST, ceil(BATCHES * self.frames / slowest.batches))
+        return max(MIN_FRAMES_IN_FLIGHT, ceil(BATCHES_IN_FLIGHT * self.frames / slowest.batches))

@@ -28,8 +28,8 @@ from service.core.settings.sections import PolicySettings
 from service.metrics.common.contract import Metric, MetricOptions
 from service.metrics.common.registry import Assignment
 
-RISING = {">": True, ">=": True, "<": False, "<=": False}  # whether larger left sides satisfy a sign
-DIGITS = 12  # of the digest in a policy's id
+RISING_SIGNS = {">": True, ">=": True, "<": False, "<=": False}  # whether larger left sides satisfy a sign
+DIGEST_DIGITS = 12  # of the digest in a policy's id
 
 E = TypeVar("E", Condition, Formula)
 
@@ -77,7 +77,7 @@ class ServedPolicy:
         digest = self._digest.copy()
         for name, info in sorted(models.items()):
             digest.update(json.dumps([name, info.identity], default=str).encode())
-        return f"{self.name}@{digest.hexdigest()[:DIGITS]}"
+        return f"{self.name}@{digest.hexdigest()[:DIGEST_DIGITS]}"
 
 
 def served_policies(
@@ -201,7 +201,7 @@ def turned(node: Truth, known: Mapping[str, Metric], *, wanted: bool) -> Iterato
             yield from turned(part, known, wanted=wanted is not (node.word == "not"))
         return
     left, right = node.parts
-    rising = RISING.get(node.sign)
+    rising = RISING_SIGNS.get(node.sign)
     for side, other, up in ((left, right, rising), (right, left, not rising)):
         if rising is None or not isinstance(side, Name) or names_in(other):
             continue

@@ -9,7 +9,7 @@ from service.core.retry_after import Shortage, expected_wait_s
 
 MAX_REQUESTS = 1024  # verl-omni sends up to 800 in parallel
 MAX_ITEMS = 16 * 1024
-AGAIN_PER_S = 500  # items of all requests that are retried, whatever the state of their models
+RETRIED_ITEMS_PER_S = 500  # items of all requests that are retried, whatever the state of their models
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,5 +147,5 @@ class Place:
 
     @property
     def pause_s(self) -> float:
-        """The seconds until a retry, so that the retries of all requests stay below `AGAIN_PER_S`."""
-        return self._room.items / AGAIN_PER_S
+        """The seconds until a retry, so that the retries of all requests stay below `RETRIED_ITEMS_PER_S`."""
+        return self._room.items / RETRIED_ITEMS_PER_S

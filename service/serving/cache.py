@@ -10,7 +10,7 @@ import numpy as np
 
 from models.core.outcomes import CallResult
 
-ENTRY = 200  # bytes of an entry of the ordered dict, without key and value
+ENTRY_BYTES = 200  # bytes of an entry of the ordered dict, without key and value
 
 
 class Cache(Protocol):
@@ -57,7 +57,7 @@ class OutcomeCache:
 
     def keep(self, key: bytes, outcome: CallResult) -> None:
         """Store *outcome* unless it is too large, and evict the oldest entries."""
-        size = ENTRY + size_of(key) + size_of(outcome)
+        size = ENTRY_BYTES + size_of(key) + size_of(outcome)
         if size > self._max:
             return
         self._drop(self._outcomes.pop(key, None))

@@ -28,14 +28,14 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.core.retry_after import QueuedWork, expected_wait_s
 from service.observability.tracing import Span
 from service.serving.admission import Demand, Place
-from service.serving.backends.contract import LOADED, Backend, decoding_s, images_in_use
+from service.serving.backends.contract import LOADED_STATE, Backend, decoding_s, images_in_use
 from service.serving.cache import NO_CACHE, Cache
 from service.serving.context import Context
 from service.serving.job import Job, JobResult
 
 log = logging.getLogger("scoregate.models")
 
-CAUTION = 1.15  # factor on predicted times: a result after the deadline is wasted work
+CAUTION_FACTOR = 1.15  # factor on predicted times: a result after the deadline is wasted work
 RECHECK_S = 0.25  # until a request that waits for room checks again, if no call ends
 BULK_KEPT_S = 10.0  # how long a bulk call without callers is kept: trainers retry the same body
 
@@ -107,7 +107,7 @@ class Handle:
             raise (LaneFull if lane == INTERACTIVE else Overloaded)(
                 detail, retry_after_s=expected_wait_s(QueuedWork(forecast.drain_s))
             )
-        done_s = (forecast.wait_s + forecast.run_s) * CAUTION
+        done_s = (forecast.wait_s + forecast.run_s) * CAUTION_FACTOR
         left_s = context.deadline - asyncio.get_running_loop().time()
         late = lane == INTERACTIVE and done_s > left_s
         if late and (forecast.wait_s or backend.estimate(demand).batches > 1):
@@ -180,7 +180,7 @@ class Handle:
             NotReady: the model has been taken away, and its calls do not wait.
             ModelChanged: the request has used another model by this name.
         """
-        if self.backend.presence.state != LOADED:
+        if self.backend.presence.state != LOADED_STATE:
             await self.backend.presence.wait(context.request)
         model = self.backend.info
         context.use(self.name, model)

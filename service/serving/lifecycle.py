@@ -11,7 +11,7 @@ from service.core.errors import Conflict, Invalid, ModelFault, NotFound, NotRead
 from service.core.retry_after import Shortage, expected_wait_s
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
-from service.serving.backends.contract import LOADED, State
+from service.serving.backends.contract import LOADED_STATE, State
 from service.serving.batcher.device import is_out_of_memory
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
@@ -100,7 +100,7 @@ class Lifecycle:
             else:
                 await self._take_away(handle, action)
         finally:
-            here = backend.presence.state == LOADED and not backend.missing
+            here = backend.presence.state == LOADED_STATE and not backend.missing
             self._instruments.model_ready.labels(handle.name).set(here)
         return Change(handle.name, backend.presence.state, before, backend.device_bytes)
 
@@ -109,7 +109,7 @@ class Lifecycle:
         if before == "unloaded" or (before == "offloaded" and action == "offload"):
             return
         try:
-            if before == LOADED:
+            if before == LOADED_STATE:
                 backend.presence.change("leaving")
                 await handle.idle()
             await (backend.offload() if action == "offload" else backend.unload())
@@ -121,11 +121,11 @@ class Lifecycle:
 
     async def _load(self, handle: Handle, revision: str) -> None:
         backend, before = handle.backend, handle.backend.presence.state
-        if before == LOADED and revision in ("", backend.info.files):
+        if before == LOADED_STATE and revision in ("", backend.info.files):
             return
         if revision:
             await backend.check(revision)
-        if before == LOADED:  # another revision; this one waits in the host's memory
+        if before == LOADED_STATE:  # another revision; this one waits in the host's memory
             await self._take_away(handle, "offload")
         away = backend.presence.state
         backend.presence.change("loading")
@@ -134,10 +134,10 @@ class Lifecycle:
         except BaseException as exc:
             if backend.presence.state == "loading":
                 backend.presence.change(away)
-            if before == LOADED and isinstance(exc, Exception):
+            if before == LOADED_STATE and isinstance(exc, Exception):
                 await self._bring_back(handle)
             raise
-        backend.presence.change(LOADED)
+        backend.presence.change(LOADED_STATE)
 
     async def _bring_back(self, handle: Handle) -> None:
         """Load the revision that was taken away for one that failed."""

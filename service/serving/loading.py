@@ -16,7 +16,7 @@ from service.core.settings.environment import read_secret
 from service.core.settings.tree import Settings
 from service.serving.batcher.device import compute_on_one_core
 
-DIGITS = 16
+DIGEST_DIGITS = 16
 log = logging.getLogger("scoregate.loading")
 COMMIT_LENGTH = 40
 
@@ -24,7 +24,7 @@ COMMIT_LENGTH = 40
 def with_recipe(info: ModelInfo, table: ModelSettings) -> ModelInfo:
     """Return *info* with the digest of the recipe, and the name of its GPU."""
     content = json.dumps(recipe(info, table), sort_keys=True).encode()
-    digest = hashlib.sha256(content).hexdigest()[:DIGITS]
+    digest = hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]
     return replace(info, recipe=digest, hardware=hardware(info.device))
 
 

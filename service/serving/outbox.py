@@ -19,8 +19,8 @@ log = logging.getLogger("scoregate.outbox")
 
 Parts = Mapping[str, Any]  # plain values, by name
 
-KEEP_S = 900.0
-MAX_SIZE = 16 * 2**20  # of finished results, for each caller
+RESULT_KEPT_S = 900.0
+MAX_RESULT_BYTES = 16 * 2**20  # of finished results, for each caller
 MAX_RUNNING = 256  # for each caller; cosmos-rl has one for each batch of a rank
 
 
@@ -94,8 +94,8 @@ class Outbox:
         entry = self._of(caller).get(identity)
         if entry is None or entry.until <= self._now():
             raise NotFound(
-                f"there is no such result of this key; results are dropped after {KEEP_S:.0f} s, when "
-                f"those of the key take more than {MAX_SIZE >> 20} MiB, and when the service ends"
+                f"there is no such result of this key; results are dropped after {RESULT_KEPT_S:.0f} s, when "
+                f"those of the key take more than {MAX_RESULT_BYTES >> 20} MiB, and when the service ends"
             )
         if entry.failed:
             raise ScoregateError
@@ -123,11 +123,11 @@ class Outbox:
                 log.error("work for later failed", exc_info=exc)
                 entry.failed = True
         entry.size = len(json.dumps(entry.parts))
-        entry.until = self._now() + KEEP_S
+        entry.until = self._now() + RESULT_KEPT_S
         own = self._of(caller)
         own.move_to_end(identity)
         held = sum(each.size for each in own.values())
         for name in [name for name, each in own.items() if each.until < inf and name != identity]:
-            if held <= MAX_SIZE:
+            if held <= MAX_RESULT_BYTES:
                 break
             held -= own.pop(name).size

@@ -39,7 +39,7 @@ from service.wiring.bootstrap import Service
 log = logging.getLogger("scoregate.access")
 
 DIGITS = re.compile(r"[0-9]+")
-OPEN = {"/livez", "/readyz", *pages.PATHS}  # paths that need no key
+OPEN_PATHS = {"/livez", "/readyz", *pages.PATHS}  # paths that need no key
 
 IDS = Random()  # seeded by the system; an id need not be a secret
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -48,8 +48,15 @@ SECURITY = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
 )
-SENT = ("Authorization", "X-API-Key", "Content-Type", "X-Request-Id", "X-Request-Timeout-Ms", "traceparent")
-READ = ("X-Request-Id", "Retry-After", "Server-Timing", "WWW-Authenticate")
+REQUEST_HEADERS = (
+    "Authorization",
+    "X-API-Key",
+    "Content-Type",
+    "X-Request-Id",
+    "X-Request-Timeout-Ms",
+    "traceparent",
+)
+RESPONSE_HEADERS = ("X-Request-Id", "Retry-After", "Server-Timing", "WWW-Authenticate")
 
 
 class Edge:
@@ -124,7 +131,7 @@ class Edge:
             self._note(scope, status, monotonic() - began)
 
     async def _admit(self, scope: Scope, headers: Mapping[str, str], two_lengths: bool) -> None:
-        if scope["path"] not in OPEN:
+        if scope["path"] not in OPEN_PATHS:
             if self._service.draining:
                 raise Draining
             if self._keys:
@@ -193,7 +200,7 @@ class Cors(CORSMiddleware):
     """CORS middleware for *origins*; preflight requests need no key."""
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
-        super().__init__(app, origins, ("GET", "POST"), SENT, expose_headers=READ)
+        super().__init__(app, origins, ("GET", "POST"), REQUEST_HEADERS, expose_headers=RESPONSE_HEADERS)
 
     def preflight_response(self, request_headers: Headers) -> Response:
         """Answer a browser's preflight request."""

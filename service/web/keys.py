@@ -25,13 +25,13 @@ from service.core.settings import SettingsError
 
 log = logging.getLogger("scoregate.keys")
 
-EMPTY = hashlib.sha256(b"").hexdigest()  # of a script whose variable with the key is not set
-AGAIN_S = 1.0  # between two checks of the file
+EMPTY_DIGEST = hashlib.sha256(b"").hexdigest()  # of a script whose variable with the key is not set
+RECHECK_S = 1.0  # between two checks of the file
 READ_S = 2.0  # for reading the file; a network folder may hang
 SETTLED_S = 2.0  # a file that changed this recently may change again with the same modification time
 MAX_BYTES = 2**20  # some 10,000 keys
 MINUTE_S = 60.0
-ROUNDING = 1e-6  # pairs; so a request after exactly `retry_after_s` is admitted
+ROUNDING_PAIRS = 1e-6  # pairs; so a request after exactly `retry_after_s` is admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Keys(tuple[Key, ...]):
             first = exc.errors(include_input=False, include_context=False)[0]
             raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'keys'}: {first['msg']}") from None
         for name, table in checked.items():
-            if table.sha256 == EMPTY:
+            if table.sha256 == EMPTY_DIGEST:
                 raise ValueError(f"the key of {name} is empty")
         return cls(
             Key(
@@ -187,7 +187,7 @@ class KeyFile:
 
     async def keys(self) -> Keys:
         """Return the current keys."""
-        if self._path and self._clock() >= self._checked + AGAIN_S:
+        if self._path and self._clock() >= self._checked + RECHECK_S:
             await self._check(self._path)
         return self._keys
 
@@ -251,7 +251,7 @@ class Quotas:
         now, per_s = self._clock(), key.quota / MINUTE_S
         left, since = self._left.get(key.name, (float(key.quota), now))
         left = min(key.quota, left + (now - since) * per_s)
-        if pairs > left + ROUNDING:
+        if pairs > left + ROUNDING_PAIRS:
             wait_s = expected_wait_s(UsedQuota(pairs - left, per_s))
             allowed = f"the key {key.name} may have {key.quota} pairs of an item and a metric a minute"
             raise QuotaExceeded(f"{allowed}; it may have {pairs} in {wait_s:.1f} s", retry_after_s=wait_s)

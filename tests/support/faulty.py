@@ -33,7 +33,7 @@ from starlette.routing import Route
 
 from models.core.contract import Prepared
 from service.core.concurrency.budget import one_caller
-from service.core.concurrency.cpu_threads import SPARE, FairThreads
+from service.core.concurrency.cpu_threads import SPARE_THREADS, FairThreads
 from service.process import command, launch
 from service.web.app import App, create_app
 from service.wiring.bootstrap import Service
@@ -104,7 +104,7 @@ class Watched(Service):
         asyncio.get_running_loop().set_default_executor(parsers)
         await fill(partial(asyncio.get_running_loop().run_in_executor, parsers), PARSERS)
         for pool in self.cpu.values():
-            await fill(partial(by_another, pool), self.settings.images.decode_workers + SPARE)
+            await fill(partial(by_another, pool), self.settings.images.decode_workers + SPARE_THREADS)
         await fill(self.parser.run, 1)
         return self
 

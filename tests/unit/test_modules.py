@@ -92,3 +92,29 @@ def test_a_folder_holds_at_least_three_things():
     }
 
     assert SMALL_FOLDERS == small
+
+
+SUBJECTLESS = re.compile(
+    "ADD|AGAIN|AHEAD|ALIKE|ALONE|ALSO|AT_ONCE|AWAY|BEFORE|BEHIND|BOTH|COMMON|DEEP|EACH|EARLY|EMPTY|ENOUGH|FEW|FIRST"
+    "|HALF|LARGE|LARGEST|LAST|LATE|LEAST|LONG|LONGEST|MANY|MORE|MOST|MUCH|NOISY|OFTEN|OPEN|OTHER|PAST|SAME|SHORT"
+    "|SHORTEST|SMALL|SPARE|TRIES|TWICE|TWO|UNSENT|WORST"
+)
+WITH_A_SUBJECT = {
+    "ADVANCED",  # a group of skills of two benchmarks, beside BASIC
+    "QUOTED",  # the pattern of what stands in quotes
+}
+
+
+def test_a_constant_has_its_subject():
+    """A number is `MIN_FRAMES`, not `LEAST`; nor is a constant one participle, such as `COMPUTED`."""
+    found = {
+        f"{module}.{target.id}"
+        for module, path in MODULES.items()
+        for node in parsed(path).body
+        for target in getattr(node, "targets", [getattr(node, "target", None)])
+        if isinstance(target, ast.Name) and target.id.isupper()
+        if SUBJECTLESS.fullmatch(target.id)
+        or ("_" not in target.id and PARTICIPLE.fullmatch(target.id.lower()))
+    }
+
+    assert WITH_A_SUBJECT == {name.rpartition(".")[2] for name in found}, sorted(found)

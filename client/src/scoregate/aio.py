@@ -32,7 +32,7 @@ from scoregate.items import (
     names_of,
     packed,
 )
-from scoregate.many import MOST_ITEMS, OF_A_MATRIX, Many, ManyRequest
+from scoregate.many import MATRIX_PAIRS, MAX_ITEMS, Many, ManyRequest
 from scoregate.results import (
     QuestionSet,
     Ranked,
@@ -264,9 +264,7 @@ class AsyncClient:
         if not (pictures and texts):
             return np.zeros((len(pictures), len(texts)))
         pairs = [(picture, text) for picture in pictures for text in texts]
-        batch_size = (
-            len(texts) * max(1, OF_A_MATRIX // len(texts)) if len(texts) <= MOST_ITEMS else MOST_ITEMS
-        )
+        batch_size = len(texts) * max(1, MATRIX_PAIRS // len(texts)) if len(texts) <= MAX_ITEMS else MAX_ITEMS
         scored = self.score_many(
             pairs, metric, options=options, concurrency=concurrency, batch_size=batch_size, priority=priority
         )

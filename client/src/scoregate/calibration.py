@@ -20,13 +20,13 @@ from scoregate.runs.plan import Line, is_line
 from scoregate.runs.results import WarningKind, kinds_of, line_of, nested
 from scoregate.settings import BadSetting, in_column, setting
 
-NAMED = 5  # rows without a score that are named
+MAX_NAMED_ROWS = 5  # rows without a score that are named
 
 PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 MIN_TAIL = 10  # scores on either side of a threshold; with fewer the rate is a guess
 T = TypeVar("T")
 
-Z = 1.959963984540054  # the normal distribution's two-sided 95 %
+NORMAL_QUANTILE = 1.959963984540054  # the normal distribution's two-sided 95 %
 
 
 PASS_RATE = Fraction(9, 10)
@@ -213,8 +213,8 @@ def noted(left_out: Mapping[str, Sequence[int]], of: int) -> list[str]:
     """Return one line about each kind of row that was left out of all, with the first of them."""
     return [
         f"{len(rows)} of {of} rows left out, {why}: row{'s' * (len(rows) > 1)} "
-        + ", ".join(map(str, rows[:NAMED]))
-        + ", …" * (len(rows) > NAMED)
+        + ", ".join(map(str, rows[:MAX_NAMED_ROWS]))
+        + ", …" * (len(rows) > MAX_NAMED_ROWS)
         for why, rows in left_out.items()
     ]
 
@@ -281,9 +281,14 @@ class Rate:
     @property
     def interval(self) -> tuple[float, float]:
         """The binomial 95 % interval (Wilson 1927)."""
-        centre = self.count + Z * Z / 2
-        half = Z * sqrt(self.count * (self.of - self.count) / self.of + Z * Z / 4)
-        low, high = (centre - half) / (self.of + Z * Z), (centre + half) / (self.of + Z * Z)
+        centre = self.count + NORMAL_QUANTILE * NORMAL_QUANTILE / 2
+        half = NORMAL_QUANTILE * sqrt(
+            self.count * (self.of - self.count) / self.of + NORMAL_QUANTILE * NORMAL_QUANTILE / 4
+        )
+        low, high = (
+            (centre - half) / (self.of + NORMAL_QUANTILE * NORMAL_QUANTILE),
+            (centre + half) / (self.of + NORMAL_QUANTILE * NORMAL_QUANTILE),
+        )
         return (0.0 if self.count == 0 else low), (1.0 if self.count == self.of else high)
 
     def as_json(self) -> dict[str, Any]:

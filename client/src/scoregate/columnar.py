@@ -9,16 +9,22 @@ from collections.abc import Iterator, Mapping
 from struct import unpack_from
 from typing import Any, BinaryIO
 
-ROWS = 64  # that are decoded together; they may hold pictures
+ROWS_PER_BATCH = 64  # that are decoded together; they may hold pictures
 MAX_BATCH = 2**27  # bytes of these rows, unless one has more
 BUFFER = 2**20  # bytes of a column of Parquet that are read together; `pre_buffer` would hold all
-MAX_UNPACKED = 2**28  # bytes of a row group or a record batch, unless it has `RATIO` of them in the file
-RATIO = 16  # pictures hardly get smaller by packing
+MAX_UNPACKED = (
+    2**28
+)  # bytes of a row group or a record batch, unless it has `MAX_PACKING_RATIO` of them in the file
+MAX_PACKING_RATIO = 16  # pictures hardly get smaller by packing
 MAX_METADATA = 2**24  # bytes of a message
 
 BYTES, FIXED, DELTA = "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY", "DELTA_BYTE_ARRAY"
 DICTIONARY_PAGE = 2
-SHARED = ("dictionary<", "_view", "run_end_encoded")  # types of which several rows may share one value
+SHARED_VALUE_TYPES = (
+    "dictionary<",
+    "_view",
+    "run_end_encoded",
+)  # types of which several rows may share one value
 
 
 class TooLarge(ValueError):
@@ -27,13 +33,13 @@ class TooLarge(ValueError):
 
 def check_unpacked(unpacked: int, packed: int) -> None:
     """Raise `TooLargeError` for bytes that are many, and were packed as no pictures are."""
-    if unpacked > max(MAX_UNPACKED, RATIO * packed):
+    if unpacked > max(MAX_UNPACKED, MAX_PACKING_RATIO * packed):
         raise TooLarge(f"{packed} bytes of it would take {unpacked} in memory")
 
 
 def rows_in(batch: Any) -> Iterator[dict[str, Any]]:
     """Yield the rows of a record batch, one by one if they share values."""
-    if not any(name in str(kind) for kind in batch.schema.types for name in SHARED):
+    if not any(name in str(kind) for kind in batch.schema.types for name in SHARED_VALUE_TYPES):
         yield from batch.to_pylist()
         return
     for place in range(len(batch)):
@@ -71,7 +77,7 @@ def rows_together(file: BinaryIO, group: Any, schema: Any) -> int:
         )
         for place, column in enumerate(columns)
     )
-    return int(max(1, min(ROWS, MAX_BATCH // max(1, row))))
+    return int(max(1, min(ROWS_PER_BATCH, MAX_BATCH // max(1, row))))
 
 
 def largest(file: BinaryIO, column: Any, declared: Any) -> int:
@@ -108,13 +114,13 @@ def zigzag(data: Iterator[int]) -> int:
 # --- Arrow --------------------------------------------------------------------------------------
 
 FILE = b"ARROW1\0\0"  # the file format has the bytes of a stream between this mark and its footer
-CONTINUED = b"\xff" * 4
+CONTINUATION_MARK = b"\xff" * 4
 IN_DICTIONARY, IN_BATCH = 2, 3  # types of messages
 
 
 def arrow_batches(file: BinaryIO, again: BinaryIO, pyarrow: Any) -> Iterator[Any]:
     """
-    Yield the record batches of an Arrow file or stream, each of at most `ROWS` rows.
+    Yield the record batches of an Arrow file or stream, each of at most `ROWS_PER_BATCH` rows.
 
     Args:
         again: the file, opened once more.
@@ -134,14 +140,16 @@ def arrow_batches(file: BinaryIO, again: BinaryIO, pyarrow: Any) -> Iterator[Any
             except StopIteration:
                 return
             batch.validate(full=True)  # pyarrow reads offsets without a check of their bounds
-            yield from (batch[start : start + ROWS] for start in range(0, len(batch), ROWS))
+            yield from (
+                batch[start : start + ROWS_PER_BATCH] for start in range(0, len(batch), ROWS_PER_BATCH)
+            )
 
 
 def batch_sizes(file: BinaryIO) -> Iterator[tuple[int, int]]:
     """Yield the bytes in memory and in the file of each batch, with those of all dictionaries before it."""
     kept = (0, 0)
     while head := file.read(4):
-        size = int.from_bytes(file.read(4) if head == CONTINUED else head, "little", signed=True)
+        size = int.from_bytes(file.read(4) if head == CONTINUATION_MARK else head, "little", signed=True)
         if size <= 0:  # the end
             return
         if size > MAX_METADATA:

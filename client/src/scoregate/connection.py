@@ -28,10 +28,10 @@ from scoregate.http import httpx
 from scoregate.replies import ENCODING, Reply, failure, pieces_of, problem_of, reply_of
 
 T = TypeVar("T")
-LONGEST_MS = 600_000  # maximum that the service accepts
+MAX_TIMEOUT_MS = 600_000  # maximum that the service accepts
 
-FIRST_S = 0.1  # before the first retry, doubled for each further one
-BUSY = (429, 503)
+FIRST_RETRY_S = 0.1  # before the first retry, doubled for each further one
+BUSY_STATUSES = (429, 503)
 
 
 class Connection:
@@ -214,12 +214,12 @@ def split(rest: bytearray, piece: bytes) -> Iterator[bytes]:
 
 def of_the_service_ms(left: float) -> int:
     """Return the service's deadline: a little less than the time left, so that its response arrives."""
-    return max(1, min(LONGEST_MS, int(1000 * (left - min(1.0, left / 20)))))
+    return max(1, min(MAX_TIMEOUT_MS, int(1000 * (left - min(1.0, left / 20)))))
 
 
 def worth_a_retry(error: ScoregateError) -> bool:
     """Return True if the same request may succeed later."""
-    return isinstance(error, ServiceConnectionError) or error.status in BUSY
+    return isinstance(error, ServiceConnectionError) or error.status in BUSY_STATUSES
 
 
 def backoff_s(retry: int) -> float:
@@ -228,7 +228,7 @@ def backoff_s(retry: int) -> float:
 
     Randomized, so that callers that were rejected together do not retry together.
     """
-    backoff: float = FIRST_S * 2 ** (retry - 1) * random.uniform(0.5, 1.5)
+    backoff: float = FIRST_RETRY_S * 2 ** (retry - 1) * random.uniform(0.5, 1.5)
     return backoff
 
 

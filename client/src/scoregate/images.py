@@ -24,15 +24,15 @@ CHANNELS = (1, 3, 4)
 URL = ("http://", "https://")
 FILE = struct.Struct("<2sI4xI")
 BITMAP = struct.Struct("<IiiHHIIiiII")
-BEFORE = FILE.size + BITMAP.size
+BMP_HEADER_BYTES = FILE.size + BITMAP.size
 PNG = b"\x89PNG\r\n\x1a\n"
 GREY16, RGB, RGBA = (16, 0, 2), (8, 2, 3), (8, 6, 4)  # bits, kind of colours, and bytes of a pixel
-DEEP = ("I", "F")  # how Pillow's modes of more than 8 bits begin
+DEEP_MODES = ("I", "F")  # how Pillow's modes of more than 8 bits begin
 OPAQUE = 255
 EXIF = b"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0%c\0\0\0\0\0\0"  # a directory of the orientation alone
 ORIENTATION = 274
 MAX_FRAMES = 64  # of an item, in the service
-TAKEN = 16  # of more frames, as the service takes of a video file
+SAMPLED_FRAMES = 16  # of more frames, as the service takes of a video file
 
 
 class Readable(Protocol):
@@ -153,7 +153,7 @@ def of_pillow(image: Any) -> bytes:
     """Return the RGB pixels of a PIL image, with its orientation, transparency, depth and profile."""
     if not image.width or not image.height:
         raise BadImageError(f"the PIL image has no pixels: {image.width} x {image.height}")
-    deep = image.mode.startswith(DEEP)
+    deep = image.mode.startswith(DEEP_MODES)
     try:
         image.load()  # which turns a TIFF upright
         rgba = image.convert("RGBA") if may_be_transparent(image) and not deep else None
@@ -257,7 +257,7 @@ def stride(width: int) -> int:
 
 def bmp(width: int, height: int, rows: bytes) -> bytes:
     """Return the file of *rows*: blue, green, red; the lowest row first, each of `stride(width)` bytes."""
-    file = FILE.pack(b"BM", BEFORE + len(rows), BEFORE)
+    file = FILE.pack(b"BM", BMP_HEADER_BYTES + len(rows), BMP_HEADER_BYTES)
     return file + BITMAP.pack(BITMAP.size, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0) + rows
 
 
@@ -283,13 +283,13 @@ def smaller(file: bytes, most: int = 160) -> bytes:
         (size, bits) != (BITMAP.size, 24)
         or height < 0
         or step <= 1
-        or len(file) != BEFORE + stride(width) * height
+        or len(file) != BMP_HEADER_BYTES + stride(width) * height
     ):
         return file
     narrow = -(-width // step)
     rows = []
     for top in range(0, height, step):
-        start = BEFORE + top * stride(width)
+        start = BMP_HEADER_BYTES + top * stride(width)
         row = bytearray(stride(narrow))
         for channel in range(3):
             row[channel : 3 * narrow : 3] = file[start + channel : start + 3 * width : 3 * step]
@@ -300,13 +300,13 @@ def smaller(file: bytes, most: int = 160) -> bytes:
 BATCH, VIDEO = 5, 4  # dimensions of arrays and tensors
 
 
-def sample_frames(frames: Any, count: int = TAKEN) -> list[Any]:
+def sample_frames(frames: Any, count: int = SAMPLED_FRAMES) -> list[Any]:
     """Return the middle frame of each of *count* equal parts, as the service does; all if there are fewer."""
     count = min(count, len(frames))
     return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]
 
 
-def frames_of(image: Any, taken: int = TAKEN) -> Any:
+def frames_of(image: Any, taken: int = SAMPLED_FRAMES) -> Any:
     """
     Return the frames of a video as a list, and anything else unchanged.
 

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from scoregate.errors import BadImageError
-from scoregate.images import TAKEN, Picture, encoded, frames_of, is_url
+from scoregate.images import SAMPLED_FRAMES, Picture, encoded, frames_of, is_url
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Files:
 
     def item(self, item: Item, place: str) -> dict[str, Any]:
         """Return an item of a request.  Raises `BadImageError`."""
-        taken = max([TAKEN, *samples_in(self._options), *samples_in(item.options)])
+        taken = max([SAMPLED_FRAMES, *samples_in(self._options), *samples_in(item.options)])
         image = self.add(item.image, f"{place}/image", taken)
         wire: dict[str, Any] = {"prompt": item.prompt, "image": image} if item.prompt else {"image": image}
         if item.id is not None:
@@ -171,7 +171,7 @@ class Files:
             return [self.add(image, f"/images/{place}") for place, image in enumerate(images)], {}
         return packed(self.add, images, "/images")
 
-    def add(self, image: Any, place: str, taken: int = TAKEN) -> Any:
+    def add(self, image: Any, place: str, taken: int = SAMPLED_FRAMES) -> Any:
         """
         Add *image*, or each frame of a list or a video, and return its reference for the request.
 

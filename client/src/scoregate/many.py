@@ -30,8 +30,8 @@ from scoregate.results import Notice, Report, Result, is_number
 from scoregate.store import Line, Store, opened
 from scoregate.text import Progress
 
-MOST_ITEMS = 128  # of a request, unless the service is set otherwise
-OF_A_MATRIX = 32  # pairs of a request, if a picture has no more
+MAX_ITEMS = 128  # of a request, unless the service is set otherwise
+MATRIX_PAIRS = 32  # pairs of a request, if a picture has no more
 MAX_BYTES = 32 * 2**20  # of pictures in a request, so that one more still fits the service's 64 MB
 OF_AN_ITEM = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
 

@@ -29,10 +29,10 @@ STRICTEST_FIRST: tuple[Verdict, ...] = ("reject", "review", "accept")
 
 # Codes of errors of a picture that cannot be read, whatever the metric.
 UNREADABLE = frozenset({"bad_image", "not_base64", "image_undecodable", "image_too_large", "no_frames"})
-LATE = "deadline_exceeded"  # the code of a metric that was not started in time
-NO_VALUE = "no_value"  # all scores are known, and an expression has no value for them
+LATE_CODE = "deadline_exceeded"  # the code of a metric that was not started in time
+NO_VALUE_REASON = "no_value"  # all scores are known, and an expression has no value for them
 
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+OPPOSITE_SIGNS = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 TIGHTNESS = {"+": 1, "-": 1, "*": 2, "/": 2, "negative": 3}
 
 
@@ -129,9 +129,11 @@ class Policy:
         if chosen not in possible:
             chosen = next(each for each in STRICTEST_FIRST if each in possible)
         lacking = [*dict.fromkeys(chain.from_iterable(self.open(known)))]
-        codes = {name: failed[name] for name in lacking if name in failed} or dict.fromkeys(lacking, LATE)
+        codes = {name: failed[name] for name in lacking if name in failed} or dict.fromkeys(
+            lacking, LATE_CODE
+        )
         said = ", ".join(map(" ".join, codes.items())) or "an expression has no value for these scores"
-        return Outcome(chosen, next(iter(codes.values()), NO_VALUE), f"without_score: {said}")
+        return Outcome(chosen, next(iter(codes.values()), NO_VALUE_REASON), f"without_score: {said}")
 
     def why(self, decision: Verdict, known: Known) -> str:
         """Return the comparisons from which a decision follows, with the scores."""
@@ -156,7 +158,7 @@ def reasons(node: Truth, known: Known, *, holds: bool) -> list[str]:
     """Return comparisons from which it follows that a decided condition *holds*, or does not."""
     match node:
         case Relation(sign=sign, parts=(left, right)):
-            return [f"{said(left, known)} {sign if holds else OPPOSITE[sign]} {said(right, known)}"]
+            return [f"{said(left, known)} {sign if holds else OPPOSITE_SIGNS[sign]} {said(right, known)}"]
         case Logic(word="not", parts=(part,)):
             return reasons(part, known, holds=not holds)
         case Logic(word=word, parts=parts):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import RELATED, Row
+from scoregate.data.rows import RELATED_COLUMNS, Row
 from scoregate.errors import BadImageError
 from scoregate.images import encoded
 from scoregate.items import names_of
@@ -113,7 +113,7 @@ class Score:
 
     def _row(self, number: int, values: Mapping[str, Any]) -> Row:
         """Return a row of a batch; pixels become files."""
-        columns = {self._dataset.image, *RELATED} & values.keys()
+        columns = {self._dataset.image, *RELATED_COLUMNS} & values.keys()
         try:
             record = Record(number, {**values, **{name: files_in(name, values[name]) for name in columns}})
         except BadImageError as exc:

@@ -20,7 +20,7 @@ from scoregate.errors import ScoregateError, ServiceConnectionError, WarnedError
 from scoregate.notebooks import failure, image_of, questions, row_table, warning_lines
 
 T = TypeVar("T")
-SHOWN = 16  # pictures that a report keeps
+MAX_SHOWN_PICTURES = 16  # pictures that a report keeps
 MetricError = ScoregateError
 """Why a metric of an item has no score: the same classes as those of a whole request."""
 
@@ -159,7 +159,7 @@ class Report(Entries[Result]):
     ) -> None:
         super().__init__(results, raw, places)
         self.partial = any(result.errors for result in results)
-        self.shown = tuple(sent[:SHOWN])
+        self.shown = tuple(sent[:MAX_SHOWN_PICTURES])
 
     def raise_for_errors(self) -> None:
         """Raise the first error of any item, if there is one."""
@@ -476,7 +476,7 @@ def lower_is_better(metric: Mapping[str, Any]) -> bool:
 # --- the service's warnings ---
 
 
-PLACED = re.compile(
+PLACED_WARNING = re.compile(
     r"item (\d+)(?:, ([^\s:]+))?: (.*)", re.DOTALL
 )  # how a text begins that is about one item
 ITEM = re.compile(r"^item \d+")
@@ -530,7 +530,7 @@ class Notice(str):
 
     def of_item(self) -> Notice:
         """Return a copy without the item's index, which is valid only within its request."""
-        placed = PLACED.fullmatch(self)
+        placed = PLACED_WARNING.fullmatch(self)
         text = str(self) if not placed else f"{placed[2]}: {placed[3]}" if placed[2] else placed[3]
         return Notice(text, self.code, None, self.metric, self.share)
 
@@ -569,7 +569,7 @@ def notice_of(text: str, entry: Mapping[str, Any] | None) -> Notice:
         return Notice(
             text, str(entry["code"]), place, metric and str(metric), None if share is None else float(share)
         )
-    placed = PLACED.fullmatch(text)
+    placed = PLACED_WARNING.fullmatch(text)
     code = DEMO if DEMO_TEXT.match(text) else ""
     return Notice(text, code, int(placed[1]) if placed else None, placed[2] if placed else None)
 

@@ -28,7 +28,7 @@ class Published:
 XL = Published(3_159_560_192, FLAN_T5 | {"d_model": 2048, "d_ff": 5120, "num_heads": 32})
 XXL = Published(11_459_819_520, FLAN_T5 | {"d_model": 4096, "d_ff": 10240, "num_heads": 64})
 # Their sizes are known before a download.
-PUBLISHED = {"zhiqiulin/clip-flant5-xl": XL, "zhiqiulin/clip-flant5-xxl": XXL}
+PUBLISHED_MODELS = {"zhiqiulin/clip-flant5-xl": XL, "zhiqiulin/clip-flant5-xxl": XXL}
 
 
 class ClipFlanT5Settings(LocalSettings):
@@ -49,6 +49,6 @@ FAMILY = Family(
     settings=ClipFlanT5Settings,
     loader="models.families.clip_flant5.model:from_settings",
     planner="models.families.clip_flant5.layout:plan",
-    repositories={name: {} for name in PUBLISHED},
+    repositories={name: {} for name in PUBLISHED_MODELS},
     signs=Signs(keys=("mm_projector_type",), model_types=("clip_t5",)),
 )

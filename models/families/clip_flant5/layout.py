@@ -29,7 +29,7 @@ from models.checkpoints.pretrained import Unknown
 from models.checkpoints.weights import tensor_sizes
 from models.core.contract import CheckpointError
 from models.core.family import Plan
-from models.families.clip_flant5 import PUBLISHED, ClipFlanT5Settings
+from models.families.clip_flant5 import PUBLISHED_MODELS, ClipFlanT5Settings
 from models.families.processors import read_steps
 from models.images.pixels import Pixels
 
@@ -278,7 +278,7 @@ def renamed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def plan(settings: ClipFlanT5Settings) -> Plan:
     """Return the plan of a CLIP-FlanT5.  Same errors as `models.checkpoints.plan.plan`."""
     torch.device(settings.device)
-    sizes = {name: published.num_parameters for name, published in PUBLISHED.items()}
+    sizes = {name: published.num_parameters for name, published in PUBLISHED_MODELS.items()}
     return plan_checkpoint(settings.checkpoint, settings.revision, count, sizes)
 
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 # Of a `ByteBudget`.
 SMALL_BYTES = 2**20  # requests up to this size still fit after larger ones have used their part
-LARGE_PART = 7 / 8  # for all larger requests together
+LARGE_REQUESTS_SHARE = 7 / 8  # for all larger requests together
 
 
 class Caller(NamedTuple):
@@ -283,7 +283,7 @@ class Share:
     def grow(self, size: int) -> None:
         """Hold *size* bytes more.  Raises `MemoryFull` if they do not fit; then nothing changes."""
         budget = self._budget
-        most = budget.total if self.size + size <= SMALL_BYTES else LARGE_PART * budget.total
+        most = budget.total if self.size + size <= SMALL_BYTES else LARGE_REQUESTS_SHARE * budget.total
         if size and budget.held + size > most:  # no bytes more always fit: a body ends with an empty message
             raise MemoryFull(
                 f"requests hold as many bytes as they may together ({budget.total >> 20} MiB)",

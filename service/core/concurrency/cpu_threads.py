@@ -21,9 +21,9 @@ T = TypeVar("T")
 Task = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
 # On Linux niceness is per thread: decoding for trainers has the lowest priority.
-NICE = {INTERACTIVE: 0, BULK: 5}
+NICENESS = {INTERACTIVE: 0, BULK: 5}
 
-SPARE = 1  # thread of each lane, for callers without a running task
+SPARE_THREADS = 1  # thread of each lane, for callers without a running task
 
 
 class FairThreads:
@@ -184,5 +184,6 @@ def cpu_threads(workers: int, begin: Callable[[], object] = int) -> dict[str, Fa
         begin()
 
     return {
-        lane: FairThreads(workers, f"cpu-{lane}", partial(begins, nice), SPARE) for lane, nice in NICE.items()
+        lane: FairThreads(workers, f"cpu-{lane}", partial(begins, nice), SPARE_THREADS)
+        for lane, nice in NICENESS.items()
     }

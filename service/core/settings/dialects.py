@@ -7,8 +7,8 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from models.core.settings import Section
 from service.core.settings import Given
 
-MOST_S = 600  # as of any request
-MOST_PICTURES = 4096  # that any setting allows
+MAX_TIMEOUT_S = 600  # as of any request
+MAX_PICTURES = 4096  # that any setting allows
 
 
 class Timeouts(Section):
@@ -18,19 +18,34 @@ class Timeouts(Section):
     They are a little shorter than the clients' own: a client that times out sends the same body again.
     """
 
-    flow_factory: float = Field(55, gt=0, le=MOST_S, description="Of `/compute`; its client waits 60 s.")
-    unirl: float = Field(115, gt=0, le=MOST_S, description="Of `/unirl/score`; its trainer waits 300 s.")
+    flow_factory: float = Field(
+        55, gt=0, le=MAX_TIMEOUT_S, description="Of `/compute`; its client waits 60 s."
+    )
+    unirl: float = Field(
+        115, gt=0, le=MAX_TIMEOUT_S, description="Of `/unirl/score`; its trainer waits 300 s."
+    )
     cosmos_rl: float = Field(
-        300, gt=0, le=MOST_S, description="From `/api/reward/enqueue` until what has no score is an error."
+        300,
+        gt=0,
+        le=MAX_TIMEOUT_S,
+        description="From `/api/reward/enqueue` until what has no score is an error.",
     )
-    openrlhf: float = Field(170, gt=0, le=MOST_S, description="Of `/get_reward`; its trainer waits 180 s.")
-    slime: float = Field(115, gt=0, le=MOST_S, description="Of `/remote_rm`; its trainer waits 120 s.")
-    rerank: float = Field(30, gt=0, le=MOST_S, description="Of rerankers' paths, such as `/v1/rerank`.")
-    decisions: float = Field(30, gt=0, le=MOST_S, description="Of `/v1/decisions` and `/v1/systemone`.")
+    openrlhf: float = Field(
+        170, gt=0, le=MAX_TIMEOUT_S, description="Of `/get_reward`; its trainer waits 180 s."
+    )
+    slime: float = Field(115, gt=0, le=MAX_TIMEOUT_S, description="Of `/remote_rm`; its trainer waits 120 s.")
+    rerank: float = Field(
+        30, gt=0, le=MAX_TIMEOUT_S, description="Of rerankers' paths, such as `/v1/rerank`."
+    )
+    decisions: float = Field(
+        30, gt=0, le=MAX_TIMEOUT_S, description="Of `/v1/decisions` and `/v1/systemone`."
+    )
     chat_judge: float = Field(
-        115, gt=0, le=MOST_S, description="Of `/v1/chat/completions`; most clients wait 120 s."
+        115, gt=0, le=MAX_TIMEOUT_S, description="Of `/v1/chat/completions`; most clients wait 120 s."
     )
-    pickle: float = Field(110, gt=0, le=MOST_S, description="On `pickle_port`; most clients wait 120 s.")
+    pickle: float = Field(
+        110, gt=0, le=MAX_TIMEOUT_S, description="On `pickle_port`; most clients wait 120 s."
+    )
 
 
 OVER_HTTP = tuple(name for name in Timeouts.model_fields if name != "pickle")  # the names of these dialects
@@ -64,7 +79,7 @@ class Dialects(Section):
     max_pictures: int = Field(
         1024,
         ge=1,
-        le=MOST_PICTURES,
+        le=MAX_PICTURES,
         description="Most pictures in a trainer's request, worked on `server.max_items` at a time.",
     )
     timeouts_s: Timeouts = Timeouts()

@@ -123,7 +123,7 @@ def log_likelihoods(question: Question, result: Likelihood | Choices, pooling: P
 
 
 YES_OR_NO = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
-MOST = 100  # characters of an answer in an error
+MAX_SHOWN_CHARACTERS = 100  # characters of an answer in an error
 
 
 async def written(vqa: Vqa, image: Image, questions: Sequence[str]) -> list[str]:
@@ -141,7 +141,9 @@ async def said_yes(vqa: Vqa, image: Image, questions: Sequence[str]) -> list[boo
     for number, text in enumerate(await written(vqa, image, questions), 1):
         word = YES_OR_NO.match(text)
         if word is None:
-            raise Unanswered(f'the answer to question {number} is neither yes nor no: "{text[:MOST]}"')
+            raise Unanswered(
+                f'the answer to question {number} is neither yes nor no: "{text[:MAX_SHOWN_CHARACTERS]}"'
+            )
         said.append(word[1].casefold() == "yes")
     return said
 

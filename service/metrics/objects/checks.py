@@ -16,12 +16,12 @@ from service.metrics.objects.tasks import Colour, Include, Relation, Task
 
 PositionRule = Literal["released", "paper"]
 
-MARGIN = 0.1  # the default of the least distance of the centers, relative to both objects' sizes
-LEAST = 1e-3  # pixels beyond the margin; less is no offset
-DIRECTION = 0.5  # least share of the distance in one direction
+POSITION_MARGIN = 0.1  # the default of the least distance of the centers, relative to both objects' sizes
+MIN_OFFSET_PIXELS = 1e-3  # pixels beyond the margin; less is no offset
+MIN_DIRECTION_SHARE = 0.5  # least share of the distance in one direction
 
 
-def relations(a: Box, b: Box, rule: PositionRule, margin: float = MARGIN) -> list[Relation]:
+def relations(a: Box, b: Box, rule: PositionRule, margin: float = POSITION_MARGIN) -> list[Relation]:
     """
     Return the relations of *a* to *b*: none, one or several.
 
@@ -32,11 +32,11 @@ def relations(a: Box, b: Box, rule: PositionRule, margin: float = MARGIN) -> lis
     """
     beyond = [beyond_margin(a, b, axis, margin) for axis in (0, 1)]
     if rule == "released":
-        if all(abs(offset) < LEAST for offset in beyond):
+        if all(abs(offset) < MIN_OFFSET_PIXELS for offset in beyond):
             return []
         distance = hypot(*(middle(a, axis) - middle(b, axis) for axis in (0, 1)))
         beyond = [offset / distance for offset in beyond]
-    least = DIRECTION if rule == "released" else 0.0
+    least = MIN_DIRECTION_SHARE if rule == "released" else 0.0
     x, y = beyond
     holds: dict[Relation, bool] = {
         "left of": x < -least,
@@ -70,7 +70,7 @@ class Verdict(NamedTuple):
     reason: str
 
 
-def verdict(task: Task, objects: Objects, rule: PositionRule, margin: float = MARGIN) -> Verdict:
+def verdict(task: Task, objects: Objects, rule: PositionRule, margin: float = POSITION_MARGIN) -> Verdict:
     """
     Check that every clause holds.
 
@@ -158,7 +158,7 @@ class ObjectReward(NamedTuple):
     value: float
 
 
-def reward(task: Task, objects: Objects, rule: PositionRule, margin: float = MARGIN) -> ObjectReward:
+def reward(task: Task, objects: Objects, rule: PositionRule, margin: float = POSITION_MARGIN) -> ObjectReward:
     """Return the reward of an image with these *objects*, whose colours are set."""
     matched: list[Sequence[DetectedObject]] = []  # by clause; empty if it fails
     parts: list[float] = []

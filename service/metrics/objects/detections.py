@@ -48,7 +48,7 @@ class Limits:
         return min(self.threshold, self.counting_threshold)
 
 
-RELEASED = Limits()
+RELEASED_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ Objects = Mapping[str, Sequence[DetectedObject]]
 """Objects by class, the highest confidence first."""
 
 
-def by_class(found: Iterable[DetectedObject], tag: Tag, limits: Limits = RELEASED) -> Objects:
+def by_class(found: Iterable[DetectedObject], tag: Tag, limits: Limits = RELEASED_LIMITS) -> Objects:
     """
     Return the objects that count in a task, by class.
 

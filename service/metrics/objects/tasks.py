@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from service.core.errors import Invalid, NoTask, UnknownClass
-from service.core.fields import CLEAN, WHOLE, Strict, clean, schema_keywords
+from service.core.fields import CLEAN_PATTERN, WHOLE, Strict, clean, schema_keywords
 from service.metrics.common.contract import MetricOptions, Score, TrainerFormat
 
 Tag = Literal["single_object", "two_object", "counting", "colors", "position", "color_attr"]
@@ -23,7 +23,7 @@ MAX_CLAUSES = 16
 MAX_COUNT = 100
 
 ClassName = Annotated[
-    str, Field(min_length=1, max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN)
+    str, Field(min_length=1, max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
 ]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT), WHOLE]
 Index = Annotated[int, Field(ge=0, lt=MAX_CLAUSES), WHOLE]
@@ -149,7 +149,7 @@ def plural(name: str) -> str:
 
 OBJECTS = {article(name): name for name in CLASSES}
 COLOURS = {article(colour): colour for colour in get_args(Colour)}
-MANY = {plural(name): name for name in CLASSES}
+PLURALS = {plural(name): name for name in CLASSES}
 NUMBERS = {"two": 2, "three": 3, "four": 4}
 
 
@@ -164,7 +164,7 @@ COLOURED_B = f"{group('colour_b', COLOURS)} {group('b', CLASSES)}"
 TEMPLATES: dict[Tag, re.Pattern[str]] = {
     "single_object": re.compile(A),
     "two_object": re.compile(f"{A} and {B}"),
-    "counting": re.compile(f"{group('number', NUMBERS)} {group('many', MANY)}"),
+    "counting": re.compile(f"{group('number', NUMBERS)} {group('many', PLURALS)}"),
     "colors": re.compile(COLOURED_A),
     "position": re.compile(f"{A} {group('relation', get_args(Relation))} {B}"),
     "color_attr": re.compile(f"{COLOURED_A} and {COLOURED_B}"),
@@ -193,7 +193,7 @@ def task_of(prompt: str) -> Task:
 def clauses_of(tag: Tag, said: Mapping[str, str]) -> dict[str, Any]:
     """Return the clauses of a prompt from its parts; empty if both of its objects are the same."""
     if tag == "counting":
-        name, count = MANY[said["many"]], NUMBERS[said["number"]]
+        name, count = PLURALS[said["many"]], NUMBERS[said["number"]]
         clause = {"class": name, "count": count}
         return {"include": [clause], "exclude": [{**clause, "count": count + 1}]}
     named = [

@@ -13,9 +13,9 @@ from typing import Any, Literal, NoReturn
 from service.core.errors import AnswerRefused, Misread
 from service.metrics.rubrics.output import Output
 
-MOST = 80  # characters of an answer in an error
+MAX_SHOWN_CHARACTERS = 80  # characters of an answer in an error
 MAX_NUMBER = sys.float_info.max  # JSON has larger integers
-FENCED = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
+FENCED_BLOCK = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 INTEGER = re.compile(r"-?[0-9]{1,15}")
 DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,3})?")
 
@@ -45,7 +45,9 @@ def parsed(text: str, form: Form, outputs: Mapping[str, Output], letters: bool =
                 [(name, output)] = outputs.items()
                 return {name: of_symbol(text.strip(), output, letters)}
     except AnswerRefused as exc:
-        raise AnswerRefused(f"{exc.detail}; the answer begins: {text[:MOST]!r}", exc.reason) from None
+        raise AnswerRefused(
+            f"{exc.detail}; the answer begins: {text[:MAX_SHOWN_CHARACTERS]!r}", exc.reason
+        ) from None
 
 
 def refuse(reason: Misread, detail: str) -> NoReturn:
@@ -58,7 +60,7 @@ def by_title(found: Mapping[str, Any], outputs: Mapping[str, Output], of: Of) ->
     titles = {output.title or name: name for name, output in outputs.items()}
     for title in found:
         if title not in titles:
-            refuse(Misread.UNKNOWN_OUTPUT, f"there is no output {title[:MOST]!r}")
+            refuse(Misread.UNKNOWN_OUTPUT, f"there is no output {title[:MAX_SHOWN_CHARACTERS]!r}")
     for title in titles:
         if title not in found:
             refuse(Misread.MISSING_OUTPUT, f"the output {title} is missing")
@@ -68,7 +70,7 @@ def by_title(found: Mapping[str, Any], outputs: Mapping[str, Output], of: Of) ->
 def object_in(text: str) -> dict[str, Any]:
     """Return the only JSON object of a text, which may stand in a block of code."""
     text = text.strip()
-    if block := FENCED.fullmatch(text):
+    if block := FENCED_BLOCK.fullmatch(text):
         text = block[1].strip()
     decoder = json.JSONDecoder(object_pairs_hook=distinct, parse_constant=constant)
     try:
@@ -106,7 +108,9 @@ def lines_in(text: str, outputs: Mapping[str, Output]) -> dict[str, str]:
         title = titles.get(name.strip().casefold())
         if title is None or not colon:
             reason = Misread.TRAILING_TEXT if len(found) == len(titles) else Misread.UNKNOWN_OUTPUT
-            refuse(reason, f"the line {line[:MOST]!r} is not one of {', '.join(titles.values())}")
+            refuse(
+                reason, f"the line {line[:MAX_SHOWN_CHARACTERS]!r} is not one of {', '.join(titles.values())}"
+            )
         if title in found:
             refuse(Misread.REPEATED_OUTPUT, f"the output {title} is there twice")
         found[title] = answer.strip()
@@ -146,7 +150,7 @@ def of_symbol(answer: str, output: Output, letters: bool) -> Answer:
     symbol = answer.capitalize() if output.form == "yes_no" else answer
     if symbol not in symbols:
         reason = Misread.OUT_OF_RANGE if INTEGER.fullmatch(answer) else Misread.NOT_A_LABEL
-        refuse(reason, f"{repr(answer)[:MOST]} is not one of {', '.join(symbols)}")
+        refuse(reason, f"{repr(answer)[:MAX_SHOWN_CHARACTERS]} is not one of {', '.join(symbols)}")
     meant = symbols[symbol]
     return int(meant) if output.form == "grade" else meant
 
@@ -165,4 +169,4 @@ def number_of(answer: int | float, title: str, output: Output) -> Answer:
 
 def not_possible(answer: Any, title: str, output: Output) -> str:
     """Return the sentence about an answer that its output cannot have."""
-    return f"{title}: {repr(answer)[:MOST]} is not {output.wanted}"
+    return f"{title}: {repr(answer)[:MAX_SHOWN_CHARACTERS]} is not {output.wanted}"

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from service.core.fields import Prompt, Strict, few, filled, of_one_line
 
 MAX_GRADES = 101  # of one output
-MOST = 1_000_000  # a grade
+MAX_GRADE = 1_000_000  # a grade
 YES_NO = {"yes": 1.0, "no": 0.0}
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -52,8 +52,10 @@ class Output(Strict):
         if self.form == "grade":
             low, high = map(float, self.range or ())
             whole = low.is_integer() and high.is_integer()
-            if not whole or high - low >= MAX_GRADES or max(-low, high) > MOST:
-                raise ValueError(f"range: grades are at most {MAX_GRADES} integers from {-MOST} to {MOST}")
+            if not whole or high - low >= MAX_GRADES or max(-low, high) > MAX_GRADE:
+                raise ValueError(
+                    f"range: grades are at most {MAX_GRADES} integers from {-MAX_GRADE} to {MAX_GRADE}"
+                )
         if self.grades is not None and (self.form != "grade" or len(self.grades) != len(self.values)):
             raise ValueError("grades: there must be one for each integer of the range")
         return self

@@ -68,13 +68,13 @@ class Schema(Strict):
     @model_validator(mode="after")
     def _requires_all(self) -> Self:
         if set(self.required) != self.properties.keys():
-            raise ValueError(SAID["required"])
+            raise ValueError(PLAIN_REASONS["required"])
         if self.more:
-            raise ValueError(SAID["additionalProperties"])
+            raise ValueError(PLAIN_REASONS["additionalProperties"])
         return self
 
 
-SAID = {  # of the object itself, in place of pydantic's words
+PLAIN_REASONS = {  # of the object itself, in place of pydantic's words
     "type": "the schema must be of an object",
     "properties": f"the schema must have 1 to {MAX_OUTPUTS} properties",
     "required": "all properties must be required",
@@ -117,8 +117,8 @@ def said(refusal: ValidationError) -> str:
     if of_property:
         return f"{prefix}{f'{last}: {message}' if last in ('title', 'description') else FORMS}"
     if len(place) == 1:
-        return message if error["type"] == "value_error" else SAID["type"]
-    return SAID.get(place[1], f"{place[1]}: {message}")
+        return message if error["type"] == "value_error" else PLAIN_REASONS["type"]
+    return PLAIN_REASONS.get(place[1], f"{place[1]}: {message}")
 
 
 def is_range(grades: list[Any]) -> bool:

@@ -30,7 +30,7 @@ from service.questions.stores.contract import Store
 from service.questions.writer import imported_key
 
 T = TypeVar("T", bound=BaseModel)
-PROGRESS = 1000  # sets between two lines of progress
+SETS_PER_PROGRESS_LINE = 1000  # sets between two lines of progress
 
 
 class FileEntry(NamedTuple):
@@ -176,7 +176,7 @@ async def import_entry(
         say(f"{place}: repaired: {repair}")
     if in_force != questions:
         say(f"{place}: stored under its id {questions.id}; its prompt keeps the imported set {in_force.id}")
-    if done.imported % PROGRESS == 0:
+    if done.imported % SETS_PER_PROGRESS_LINE == 0:
         say(f"{done.imported} sets imported")
 
 
@@ -199,7 +199,7 @@ async def export_sets(store: Store, path: Path) -> int:
                 continue
             file.write(line_of(questions))
             written += 1
-            if written % PROGRESS == 0:
+            if written % SETS_PER_PROGRESS_LINE == 0:
                 say(f"{written} sets exported")
     os.replace(part, path)
     return written

@@ -18,8 +18,8 @@ from service.questions.sets import MAX_QUESTIONS, Question
 
 STYLE = "tifa"
 SOURCE = "Yushi-Hu/tifa"
-TWICE = "a question is asked twice: the second is dropped"
-SAME_CHOICES = "a question has a choice twice: the second is dropped"
+REPEATED_QUESTION = "a question is asked twice: the second is dropped"
+REPEATED_CHOICE = "a question has a choice twice: the second is dropped"
 
 
 class TifaLine(BaseModel):
@@ -73,11 +73,11 @@ def parse(entry: FileEntry) -> ParsedSet:
     for number, line in enumerate(lines, 1):
         text, choices = line.question.strip().lower(), different(line.choices, line.answer)
         if text in asked:
-            repairs[TWICE] = None
+            repairs[REPEATED_QUESTION] = None
             continue
         asked.add(text)
         if len(choices) < len(line.choices):
-            repairs[SAME_CHOICES] = None
+            repairs[REPEATED_CHOICE] = None
         questions.append(
             Question(
                 number,

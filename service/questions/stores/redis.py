@@ -15,7 +15,7 @@ T = TypeVar("T")
 PREFIX = "scoregate:questions:"
 LEASE = PREFIX + "lease:"
 LEASE_MS = round(1000 * LEASE_S)
-PAGE = 256  # keys per scan
+KEYS_PER_SCAN = 256  # keys per scan
 
 
 class RedisStore(Store):
@@ -103,7 +103,7 @@ async def if_held(redis: Any, key: str, token: str, change: Callable[[Any, str],
 
 async def page(redis: Any, cursor: int) -> tuple[int, list[tuple[str, bytes]]]:
     """Return some ids with their content, and the next cursor; 0 after the last."""
-    cursor, keys = await redis.scan(cursor, match=f"{PREFIX}{ID}*", count=PAGE)
+    cursor, keys = await redis.scan(cursor, match=f"{PREFIX}{ID}*", count=KEYS_PER_SCAN)
     contents = await redis.mget(keys) if keys else []
     ids = [key.removeprefix(PREFIX.encode()).decode(errors="replace") for key in keys]
     return int(cursor), [(id, content or b"") for id, content in zip(ids, contents, strict=True)]

@@ -28,12 +28,12 @@ CREATE TABLE IF NOT EXISTS sets (id TEXT PRIMARY KEY, content BLOB NOT NULL) STR
 CREATE TABLE IF NOT EXISTS lookups (key TEXT PRIMARY KEY, id TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS leases (key TEXT PRIMARY KEY, token TEXT NOT NULL, until REAL NOT NULL) STRICT;
 """
-BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+BROKEN_FILE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+LOCKED_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 START_S = 10.0  # processes that start together wait for each other
 SYNCHRONOUS = "NORMAL"  # a power cut may take the last sets, and never the file
 TIMEOUT_S = 2.0  # of a command, including its wait for earlier ones and for other processes
-PAGE = 256  # sets per query
+SETS_PER_QUERY = 256  # sets per query
 BY_ID = "SELECT content, id FROM sets WHERE id = ?"
 BY_KEY = "SELECT content, id FROM sets JOIN lookups USING (id) WHERE key = ?"
 
@@ -139,7 +139,7 @@ class SQLiteStore(Store):
             self._connection.execute("DELETE FROM leases WHERE key = ? AND token = ?", (key, token))
 
     def _page(self, last: str) -> list[tuple[str, bytes]]:
-        query = f"SELECT id, content FROM sets WHERE id > ? ORDER BY id LIMIT {PAGE}"
+        query = f"SELECT id, content FROM sets WHERE id > ? ORDER BY id LIMIT {SETS_PER_QUERY}"
         return self._connection.execute(query, (last,)).fetchall()
 
     def _read(self, *names: str) -> QuestionSet | None:
@@ -196,7 +196,7 @@ def usable(path: Path, busy_s: float) -> sqlite3.Connection:
     try:
         return opened(path, busy_s)
     except (OSError, sqlite3.Error) as exc:
-        kind = NotYet if getattr(exc, "sqlite_errorcode", 0) & 0xFF in LOCKED else SettingsError
+        kind = NotYet if getattr(exc, "sqlite_errorcode", 0) & 0xFF in LOCKED_CODES else SettingsError
         raise kind(f"cache.questions: {path}: {exc}") from exc
 
 
@@ -241,7 +241,7 @@ class Corrupt(sqlite3.DatabaseError):
 
 def is_broken(exc: sqlite3.Error) -> bool:
     """Return True if the file is corrupt, rather than missing or locked."""
-    return getattr(exc, "sqlite_errorcode", 0) & 0xFF in BROKEN
+    return getattr(exc, "sqlite_errorcode", 0) & 0xFF in BROKEN_FILE_CODES
 
 
 @contextmanager

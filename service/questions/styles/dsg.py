@@ -87,7 +87,7 @@ DSG_IN_THREE_CALLS = InThreeCalls("dsg", "", {}, parse)
 parser = AnswerParser.of(DSG)
 
 TUPLES, QUESTIONS, DEPENDENCIES = "tuples", "questions", "dependencies"
-ALONE = "input: {prompt}\noutput: "
+PROMPT_ALONE = "input: {prompt}\noutput: "
 WITH_TUPLES = "input: {prompt}\n{written}\noutput: "
 
 
@@ -124,7 +124,7 @@ def parents_of(listed: str) -> tuple[int, ...]:
 
 def dsg_lines(name: str, texts: Texts) -> DsgLines:
     """Return the style with these texts before the prompt."""
-    endings = {TUPLES: ALONE, QUESTIONS: WITH_TUPLES, DEPENDENCIES: WITH_TUPLES}
+    endings = {TUPLES: PROMPT_ALONE, QUESTIONS: WITH_TUPLES, DEPENDENCIES: WITH_TUPLES}
     return DsgLines(name, "", {}, lambda answer: (), texts=texts, endings=endings)
 
 

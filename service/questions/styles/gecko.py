@@ -123,7 +123,7 @@ def made(name: str, texts: Texts) -> Gecko:
 parser = AnswerParser(GECKO.name, GECKO, made, CALLS)
 
 LABEL = re.compile(r"[({](\d+)[)}]\s*\[([^\[\]]*)\]")  # "{1}[red, color, 1.0]"
-LABELLED = "The visual-groundable words and their scores are labelled below:\n"
+LABELLED_HEADING = "The visual-groundable words and their scores are labelled below:\n"
 
 
 class GeckoLines(CompletionStyle):
@@ -188,7 +188,7 @@ def number_in(about: str) -> int:
 
 def gecko_lines(name: str, texts: Texts) -> GeckoLines:
     """Return the style with these texts before the prompt."""
-    first = "Description:\n{prompt}\n" + LABELLED
+    first = "Description:\n{prompt}\n" + LABELLED_HEADING
     second = first + "{written}\nGenerated questions and answers are below:\n"
     endings = {KEYWORDS: first, QUESTIONS: second}
     return GeckoLines(name, "", {}, lambda answer: (), texts=texts, endings=endings)

@@ -20,7 +20,7 @@ from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.job import Job
 
 State = Literal["loaded", "offloaded", "unloaded", "leaving", "loading"]
-LOADED: State = "loaded"
+LOADED_STATE: State = "loaded"
 
 
 class Presence:
@@ -39,7 +39,7 @@ class Presence:
 
     def __init__(self, name: str, *, waits: bool = False) -> None:
         self._name, self.waits = name, waits
-        self.state: State = LOADED
+        self.state: State = LOADED_STATE
         self._back, self._ended = asyncio.Event(), asyncio.Event()
         self._requests: Counter[object] = Counter()
         self._last: set[object] = set()  # requests and shared work that are finished before the model goes
@@ -47,14 +47,14 @@ class Presence:
     @property
     def reason(self) -> str:
         """The reason why calls are rejected; empty if they begin or wait."""
-        begins = self.waits or self.state == LOADED
+        begins = self.waits or self.state == LOADED_STATE
         return "" if begins else f"has been taken away ({self.state})"
 
     def change(self, state: State) -> None:
         """Set the state, and let waiting calls begin if the model is back."""
         self.state = state
         self._last = set(self._requests) if state == "leaving" else set()
-        if state == LOADED:
+        if state == LOADED_STATE:
             self._wake()
 
     def _wake(self) -> None:
@@ -89,7 +89,7 @@ class Presence:
 
     async def wait(self, request: object = None) -> None:
         """Return when calls of *request* may begin.  Raises `NotReady` if they are rejected."""
-        while self.state != LOADED and request not in self._last:
+        while self.state != LOADED_STATE and request not in self._last:
             if self.reason:
                 raise NotReady(f"models.{self._name} {self.reason}")
             await self._back.wait()

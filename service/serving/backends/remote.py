@@ -27,7 +27,7 @@ from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.serving.backends.contract import Backend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
-from service.serving.backends.upstream import NO_ROUTE, Joined, Unreachable, Upstream, explained
+from service.serving.backends.upstream import NO_ROUTE_STATUSES, Joined, Unreachable, Upstream, explained
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.runner import answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
@@ -169,7 +169,7 @@ class RemoteBackend(Backend):
         try:
             await self._upstream.command(path)
         except UpstreamError as exc:
-            if exc.status in NO_ROUTE:
+            if exc.status in NO_ROUTE_STATUSES:
                 hint = "start vLLM with --enable-sleep-mode and VLLM_SERVER_DEV_MODE=1"
                 raise Invalid(f"the server of {self.name} has no {path.strip('./')}: {hint}") from exc
             raise UpstreamFailed(f"the server of {self.name} {exc}") from exc

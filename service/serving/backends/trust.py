@@ -8,19 +8,19 @@ from models.core.contract import ModelError, Prepared, UpstreamError
 from models.core.examples import alike, changed
 from service.core.concurrency.sharing import SingleFlight
 from service.core.errors import NotReady
-from service.serving.backends.upstream import OF_THE_CALL, ServerFailed
+from service.serving.backends.upstream import CALL_FAULT_STATUSES, ServerFailed
 
 RENEW_S = 60.0  # a server may be put to sleep and woken up between two checks
-SAME = (
+SAME_ANSWERS = (
     "gives opposite questions about a known picture the same number; "
     "a vLLM with a reasoning parser does that, or one that drops pictures"
 )
 UNSTEADY = "gives one question about a known picture two different numbers"
-OTHER = (
+OTHER_ANSWERS = (
     "gives known questions other numbers than before, as after a sleep that spoilt a cache; "
     "restart its server, or this service if the model was changed on purpose"
 )
-IN_A_ROW = 3  # failed answers, each of which may be its own call's fault
+FAILURES_IN_A_ROW = 3  # failed answers, each of which may be its own call's fault
 AGAIN_S, MOST_S = 5.0, 60.0  # until the failed call is retried, doubled with each retry
 
 
@@ -93,11 +93,11 @@ class Trust:
         """Return the check that *outcomes* fail; empty if none."""
         first, second, again = outcomes
         if alike(first, second) or alike(again, second):  # the first may lack a prefix cache
-            return SAME
+            return SAME_ANSWERS
         if changed(first, again):
             return UNSTEADY
         self._before = self._before or [first, second]
-        return OTHER if any(map(changed, self._before, outcomes)) else ""
+        return OTHER_ANSWERS if any(map(changed, self._before, outcomes)) else ""
 
 
 class LastCalls:
@@ -125,8 +125,8 @@ class LastCalls:
         """Note a call that failed."""
         self._failed += 1
         self._last = call
-        of_the_server = isinstance(error, ServerFailed) and error.status not in OF_THE_CALL
-        if of_the_server or self._failed >= IN_A_ROW:
+        of_the_server = isinstance(error, ServerFailed) and error.status not in CALL_FAULT_STATUSES
+        if of_the_server or self._failed >= FAILURES_IN_A_ROW:
             self._next = self._next if self.reason else now
             calls = "call" if self._failed == 1 else f"{self._failed} calls"
             self.reason = f"failed its last {calls}: {error}"

@@ -16,15 +16,15 @@ from models.core.contract import Post, Prepared, RemoteModel, UpstreamError
 from service.core.concurrency.tasks import Tasks
 from service.core.http import httpx
 
-TRIES = 3
+ATTEMPTS = 3
 BACKOFF_S = 0.25  # doubled with every try
 CONNECT_S = 5.0
 MAX_BYTES = 8 * 2**20  # of an answer
-TEMPORARY = {429, 502, 503, 504}  # statuses that are retried
-NO_ROUTE = {404, 405}
-EXPLAINED = {400, 413, 422, 501}  # statuses whose message is about the request: no paths, no keys
+TEMPORARY_STATUSES = {429, 502, 503, 504}  # statuses that are retried
+NO_ROUTE_STATUSES = {404, 405}
+EXPLAINED_STATUSES = {400, 413, 422, 501}  # statuses whose message is about the request: no paths, no keys
 MAX_CAUSE = 300  # characters of such a message
-OF_THE_CALL = {400, 413, 422}  # statuses with which a server rejects the content of a call
+CALL_FAULT_STATUSES = {400, 413, 422}  # statuses with which a server rejects the content of a call
 COLLECT_S = 0.005  # an answer takes tenths of a second
 
 
@@ -129,11 +129,11 @@ class Upstream:
         sent = {"Content-Type": "application/json", **(headers or {})}
         try:
             async with asyncio.timeout(self._timeout_s):
-                for wait in (BACKOFF_S * 2**n for n in range(TRIES - 1)):
+                for wait in (BACKOFF_S * 2**n for n in range(ATTEMPTS - 1)):
                     try:
                         return await self._object(client, "POST", path, content, sent)
                     except UpstreamError as error:
-                        if error.status not in TEMPORARY and error.status != 0:
+                        if error.status not in TEMPORARY_STATUSES and error.status != 0:
                             raise
                     await self._sleep(wait * random.uniform(0.5, 1.5))
                 return await self._object(client, "POST", path, content, sent)
@@ -179,7 +179,7 @@ class Upstream:
             found = await self._object(self._checks, "GET", "../is_sleeping")
             return found.get("is_sleeping") is True
         except ServerFailed as error:
-            if error.status not in NO_ROUTE:
+            if error.status not in NO_ROUTE_STATUSES:
                 raise
             self._has_sleep_route = False
             return False
@@ -230,7 +230,7 @@ class Upstream:
 
 def cause_of(status: int, content: bytes) -> str:
     """Return the message of a rejection by OpenAI, vLLM or SGLang; empty for other statuses and bodies."""
-    if status not in EXPLAINED:
+    if status not in EXPLAINED_STATUSES:
         return ""
     try:
         parsed = orjson.loads(content)
@@ -317,7 +317,7 @@ class Joined:
         try:
             return await self._model.answer_all(calls, post)
         except UpstreamError as error:
-            if len(calls) == 1 or error.status not in OF_THE_CALL:
+            if len(calls) == 1 or error.status not in CALL_FAULT_STATUSES:
                 return [error] * len(calls)
         half = len(calls) // 2
         halves = await asyncio.gather(*(self._answers(each, post) for each in (calls[:half], calls[half:])))

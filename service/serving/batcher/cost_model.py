@@ -7,10 +7,12 @@ from math import inf
 
 from service.core.lanes import LANES
 
-FADE = 0.9  # factor on the weight of earlier batches with each new one
-SPREAD = 0.05  # minimum variance of costs, over their mean squared, for an estimate of the fixed part
-FORGET = 1.001  # factor on the least seconds of a batch and of a token with each slower batch
-LARGER = 2.5  # times the usual cost that is tried while the fixed part is unknown
+FADING_FACTOR = 0.9  # factor on the weight of earlier batches with each new one
+MIN_COST_VARIANCE = (
+    0.05  # minimum variance of costs, over their mean squared, for an estimate of the fixed part
+)
+LEAST_TIME_GROWTH = 1.001  # factor on the least seconds of a batch and of a token with each slower batch
+PROBE_FACTOR = 2.5  # times the usual cost that is tried while the fixed part is unknown
 
 
 class CostModel:
@@ -46,17 +48,17 @@ class CostModel:
             cost: its tokens.
             gap_s: seconds that the device was idle before it while work waited.
         """
-        self._elapsed = FADE * self._elapsed + seconds + gap_s
+        self._elapsed = FADING_FACTOR * self._elapsed + seconds + gap_s
         if seconds and cost:
-            self._least_s = min(seconds, self._least_s * FORGET)
-            self._least_per_token_s = min(seconds / cost, self._least_per_token_s * FORGET)
+            self._least_s = min(seconds, self._least_s * LEAST_TIME_GROWTH)
+            self._least_per_token_s = min(seconds / cost, self._least_per_token_s * LEAST_TIME_GROWTH)
         terms = (1.0, cost, seconds, cost * cost, cost * seconds)
         sums = (self._batches, self._cost, self._seconds, self._squares, self._products)
-        faded = (FADE * total + term for total, term in zip(sums, terms, strict=True))
+        faded = (FADING_FACTOR * total + term for total, term in zip(sums, terms, strict=True))
         self._batches, self._cost, self._seconds, self._squares, self._products = faded
         self.typical_cost, mean_seconds = self._cost / self._batches, self._seconds / self._batches
         variance = self._squares / self._batches - self.typical_cost**2
-        if variance > SPREAD * self.typical_cost**2:
+        if variance > MIN_COST_VARIANCE * self.typical_cost**2:
             covariance = self._products / self._batches - self.typical_cost * mean_seconds
             self._measured_s = mean_seconds - max(0.0, covariance / variance) * self.typical_cost
             self.has_fixed_part = True
@@ -80,7 +82,7 @@ class CostModel:
             return inf
         fits = max(0.0, seconds - self.fixed_s) / self.per_token_s if self.per_token_s else inf
         if not self.has_fixed_part and self._seconds <= seconds * self._batches:
-            return max(fits, LARGER * self.typical_cost)
+            return max(fits, PROBE_FACTOR * self.typical_cost)
         return fits
 
     def estimate_s(self, cost: float, largest: float) -> float:

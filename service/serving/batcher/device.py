@@ -22,8 +22,8 @@ from service.serving.batcher.scheduler import HostedModel
 log = logging.getLogger("scoregate.device")
 R = TypeVar("R")
 
-LARGE_S = 0.05  # of the example with one thread; a model that takes longer gains from all cores
-AT_ONCE = 8  # batches of one CPU
+LARGE_MODEL_S = 0.05  # of the example with one thread; a model that takes longer gains from all cores
+MAX_BATCHES_PER_CPU = 8  # batches of one CPU
 
 
 def loaded_torch() -> Any:
@@ -113,7 +113,7 @@ class Device:
 
     def __init__(self, name: str = "", cores: int = 1) -> None:
         self.name, self.cores, self.fault = name, cores, ""
-        self.slots = [ExecutionSlot() for _ in range(min(cores, AT_ONCE))]
+        self.slots = [ExecutionSlot() for _ in range(min(cores, MAX_BATCHES_PER_CPU))]
 
     def slots_for(self, *, large: bool) -> list[tuple[ExecutionSlot, int]]:
         """Return the slots that batches of a model run on, each with its most threads."""
@@ -171,7 +171,7 @@ async def is_large(hosted: HostedModel[Model], devices: Sequence[Device], clock:
     copy, slot = hosted.copies[cpu.name], cpu.slots[-1]
     example = [copy.prepare(copy.example())]
     await tested(hosted.name, copy, slot, example, "its test call", "for its test call", 1)
-    return await slot.run(run_s, copy, example, clock) >= LARGE_S
+    return await slot.run(run_s, copy, example, clock) >= LARGE_MODEL_S
 
 
 def run_s(model: Model, batch: Sequence[Prepared], clock: Callable[[], float]) -> float:

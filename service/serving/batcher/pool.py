@@ -26,7 +26,7 @@ from service.serving.batcher.scheduler import HostedModel, RunningBatch, Schedul
 from service.serving.job import Job
 
 log = logging.getLogger("scoregate.device")
-LOSSES = 2  # devices that fail permanently while they run a call; then it is not retried
+MAX_LOST_DEVICES = 2  # devices that fail permanently while they run a call; then it is not retried
 LocalModel = HostedModel[Model]
 
 
@@ -224,7 +224,7 @@ class Pool:
             self._close(reason)
         for call in batch.calls:
             call.losses += 1
-            if self._closed or call.losses == LOSSES:
+            if self._closed or call.losses == MAX_LOST_DEVICES:
                 call.answer(reason)
             else:
                 batch.hosted.queue.put_back(call)

@@ -12,9 +12,11 @@ from service.serving.admission import Demand
 from service.serving.batcher.cost_model import CostModel, PendingCalls
 from service.serving.job import Job
 
-FILLED = 1.5  # maximum time of a batch that bulk calls fill up, relative to its interactive calls alone
-RECOVERY = 1.05  # growth of the limit that an out-of-memory error set, for each batch
-MAX_SHARE = 0.5  # of a lane, for one request
+MAX_FILLED_RATIO = (
+    1.5  # maximum time of a batch that bulk calls fill up, relative to its interactive calls alone
+)
+LIMIT_RECOVERY_FACTOR = 1.05  # growth of the limit that an out-of-memory error set, for each batch
+MAX_LANE_SHARE = 0.5  # of a lane, for one request
 CHARACTERS_PER_TOKEN = 4
 USUAL_CHARACTERS = 400  # of a call; the usual cost of a call includes them
 
@@ -70,7 +72,11 @@ def take_batch(
             break
         size = call.prepared.cost
         filling = not interactive and urgent_cost
-        limit = min(max_cost, FILLED * urgent_cost + (FILLED - 1) * fixed_cost) if filling else max_cost
+        limit = (
+            min(max_cost, MAX_FILLED_RATIO * urgent_cost + (MAX_FILLED_RATIO - 1) * fixed_cost)
+            if filling
+            else max_cost
+        )
         if batch and cost + size > limit:
             break
         if call is interactive:
@@ -127,7 +133,7 @@ class Queue:
         self._lanes: dict[str, OrderedDict[Job, None]] = {lane: OrderedDict() for lane in LANES}
         self.on_move: Callable[[], object] = lambda: None
         self.depth, self.waiting = dict.fromkeys(LANES, 0), ""
-        self.most_at_once = max(MAX_SHARE * max_waiting, max_cost)
+        self.most_at_once = max(MAX_LANE_SHARE * max_waiting, max_cost)
         self._cost = dict.fromkeys(LANES, 0)
 
     def __repr__(self) -> str:
@@ -265,7 +271,7 @@ class Queue:
     def finished(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
         """Update the cost model by a batch that succeeded, and raise the memory limit a little."""
         self.cost_model.observe(cost, seconds, gap_s)
-        self._memory = min(self._max_cost, self._memory * RECOVERY)
+        self._memory = min(self._max_cost, self._memory * LIMIT_RECOVERY_FACTOR)
 
     def ran_out_of_memory(self, cost: int) -> None:
         """Limit the next batches to half of *cost*."""

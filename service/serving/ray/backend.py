@@ -34,7 +34,7 @@ from service.serving.ray.replicas import ReplicaPresence, ReplicaQueue, ReplicaQ
 
 log = logging.getLogger("scoregate.ray")
 
-LOSSES = 3  # a call is not retried after it was lost with so many replicas
+MAX_LOST_REPLICAS = 3  # a call is not retried after it was lost with so many replicas
 FOREVER_S = 3600.0
 REFUSAL_S = 20.0  # timeout of the check whether a replica accepts a call
 
@@ -269,10 +269,12 @@ class ReplicatedBackend(Backend):
             self._presence.lost(replica.id)
         for call in calls:
             call.losses += 1
-            if call.losses < LOSSES:
+            if call.losses < MAX_LOST_REPLICAS:
                 self._place(call)
             else:
-                fault = f"{LOSSES} replicas of {self.name} went away while they worked on this call"
+                fault = (
+                    f"{MAX_LOST_REPLICAS} replicas of {self.name} went away while they worked on this call"
+                )
                 self._answer(replica, {call: JobResult(ModelFault(fault))})
 
     def _answer(self, replica: ReplicaQueue, results: Mapping[Job, JobResult]) -> None:

@@ -14,7 +14,7 @@ from service.serving.ray import running
 from service.serving.ray.deploy import APPLICATION
 from service.serving.ray.groups import Answer, Described, Lost, Sent
 
-LARGE = 2**20  # bytes of images: above it Ray's object store is faster than a message (ADR 0025)
+LARGE_IMAGE_BYTES = 2**20  # bytes of images: above it Ray's object store is faster than a message (ADR 0025)
 
 
 class ServeDeployment:
@@ -37,7 +37,7 @@ class ServeDeployment:
 
     async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> Answer | None:
         """Return the answer to a group.  Cancellation removes the calls from the replica's queue."""
-        handle = self._objects if size(calls) > LARGE else self._messages
+        handle = self._objects if size(calls) > LARGE_IMAGE_BYTES else self._messages
         answered: Answer | None = await answer(handle.ask, replica, group, model, calls)
         return answered
 

@@ -20,7 +20,7 @@ from service.serving.job import Job, JobResult
 from service.serving.ray.groups import Answer, Deployment, Described, Lost
 
 RETRY_S = 1.0  # until a replica that did not answer is called again
-GROUPS = 2  # sent to one replica at a time: one that it works on, and the next
+GROUPS_PER_REPLICA = 2  # sent to one replica at a time: one that it works on, and the next
 RECOVERY_S = 10.0  # in which a replica usually restarts
 
 
@@ -95,7 +95,7 @@ class ReplicaQueue:
     def __init__(self, described: Described, queue: Queue, now: float) -> None:
         self.described, self.id, self.queue = described, described.id, queue
         self.hosted: HostedModel[None] = HostedModel(self.id, None, queue)
-        self.scheduler = Scheduler([self.hosted], now, ahead=GROUPS - 1)
+        self.scheduler = Scheduler([self.hosted], now, ahead=GROUPS_PER_REPLICA - 1)
         self.due, self.over = False, False
         self.sent: set[asyncio.Task[Any]] = set()
 

@@ -6,7 +6,7 @@ from ray.serve.request_router import PendingRequest, RequestRouter, RunningRepli
 
 from service.serving.ray import running
 
-TARGET = "replica"  # the argument that names it
+REPLICA_ARGUMENT = "replica"  # the argument that names it
 
 
 class ByName(RequestRouter):  # type: ignore[misc]
@@ -26,6 +26,10 @@ class ByName(RequestRouter):  # type: ignore[misc]
     ) -> list[list[RunningReplica]]:
         """Return the candidates, the best first."""
         arguments: dict[str, Any] = pending_request.kwargs if pending_request else {}
-        named = [each for each in candidate_replicas if each.replica_id.unique_id == arguments.get(TARGET)]
+        named = [
+            each
+            for each in candidate_replicas
+            if each.replica_id.unique_id == arguments.get(REPLICA_ARGUMENT)
+        ]
         others = [each for each in candidate_replicas if each not in named]
         return [rank for rank in (named, others) if rank]

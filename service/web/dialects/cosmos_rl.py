@@ -28,7 +28,7 @@ from service.web.server.body import Raw, parse, parsed, whole
 
 router = APIRouter(prefix="/api/reward", include_in_schema=False)
 dialect = Dialect("cosmos_rl", router)
-ALL = ""  # the part that every reward has, if the request is wrong as a whole
+EVERY_REWARD = ""  # the part that every reward has, if the request is wrong as a whole
 
 
 class CosmosTask(Loose):
@@ -85,7 +85,7 @@ async def results(
         wanted = await on_thread(task.wanted, media, served)
         scored = await dialects.in_windows(wanted, context) if served else [{}] * len(wanted)
     except ScoregateError as error:
-        return {ALL: unscored(error)}
+        return {EVERY_REWARD: unscored(error)}
     return {name: result(name, [{**absent, **each} for each in scored], context) for name in names}
 
 
@@ -121,4 +121,4 @@ async def pull(request: Request) -> Response:
     if parts is None:
         return json_response({"message": "the scores are not there yet"}, 400)
     none = unscored(NotFound("the request has no such reward with a positive weight"))
-    return json_response(parts.get(form.get("type", ""), parts.get(ALL, none)))
+    return json_response(parts.get(form.get("type", ""), parts.get(EVERY_REWARD, none)))

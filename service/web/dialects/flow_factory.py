@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from service.core.errors import Invalid, NotReady, ScoregateError
-from service.core.settings.dialects import MOST_PICTURES
+from service.core.settings.dialects import MAX_PICTURES
 from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Wanted, answer_to, is_temporary, values_of
 from service.web.dialects.wire import Loose, Prompts, dialects_of, read_body
@@ -28,7 +28,7 @@ class ComputeRequest(Loose):
     """Body of `POST /compute`: one picture for each prompt."""
 
     prompt: Prompts
-    image: Annotated[list[Text], Field(max_length=MOST_PICTURES, fail_fast=True)] | None = None
+    image: Annotated[list[Text], Field(max_length=MAX_PICTURES, fail_fast=True)] | None = None
     video: Any = None
     condition_images: Any = None
     condition_videos: Any = None

@@ -11,25 +11,25 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from service.core.errors import Invalid
-from service.core.settings.dialects import MOST_PICTURES
+from service.core.settings.dialects import MAX_PICTURES
 from service.web.dialects.registry import Dialect
 from service.web.dialects.samples import pair, response_in
 from service.web.dialects.scoring import Wanted, values_of
-from service.web.dialects.wire import LISTED, Loose, Picture, dialects_of, failed, read_as
+from service.web.dialects.wire import PICTURE_LIST, Loose, Picture, dialects_of, failed, read_as
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 router = APIRouter(include_in_schema=False)
 dialect = Dialect("openrlhf", router)
 
-Labels = Annotated[list[Any], Field(max_length=MOST_PICTURES)]
+Labels = Annotated[list[Any], Field(max_length=MAX_PICTURES)]
 
 
 class OpenRlhfRequest(Loose):
     """The body: each query is a prompt with the response, as the tokenizer decodes both."""
 
-    query: Annotated[list[str], LISTED]
-    prompts: Annotated[list[str], LISTED]
+    query: Annotated[list[str], PICTURE_LIST]
+    prompts: Annotated[list[str], PICTURE_LIST]
     labels: Labels | None = None
 
     def pairs(self) -> list[tuple[str, Picture]]:

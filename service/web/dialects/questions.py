@@ -33,7 +33,7 @@ MAX_TEXTS = 512_000  # of all questions; as many as 128 prompts of `/score` may 
 MAX_PARTS = 256  # of a message's content, or of a request's input
 MAX_CHOICES = 255
 MAX_LEVELS = 10
-MAX_OWN = 3  # pictures of one question
+MAX_OWN_PICTURES = 3  # pictures of one question
 
 COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -88,9 +88,10 @@ class TypedQuestion:
             raise Invalid(f"{self.place}: contains a NUL character or a lone surrogate")
         if self.kind == "choice" and len(set(names)) < len(names):
             raise Invalid(f"{self.place}: two choices have the same text")
-        if len(self.pictures) > MAX_OWN:
+        if len(self.pictures) > MAX_OWN_PICTURES:
+            count = len(self.pictures)
             raise Invalid(
-                f"{self.place}: has {len(self.pictures)} pictures of its own; at most {MAX_OWN} are read"
+                f"{self.place}: has {count} pictures of its own; at most {MAX_OWN_PICTURES} are read"
             )
         if self.pictures and len(names) > len(ascii_uppercase):
             raise Invalid(f"{self.place}: has {len(names)} choices; with pictures of its own 26 are read")
@@ -221,7 +222,7 @@ def within_limits(questions: Iterable[TypedQuestion]) -> list[TypedQuestion]:
     return found
 
 
-INVALID = 422  # sent as 400, as by OpenAI, vLLM and SGLang
+INVALID_STATUS = 422  # sent as 400, as by OpenAI, vLLM and SGLang
 
 
 async def readings(
@@ -307,7 +308,7 @@ def failed_nested(error: ScoregateError, request_id: str) -> Response:
 
 def parts_of(error: ScoregateError) -> tuple[int, dict[str, str], dict[str, Any]]:
     """Return the status, the headers, and the fields that all forms have."""
-    status = 400 if error.status == INVALID else error.status
+    status = 400 if error.status == INVALID_STATUS else error.status
     place = error.faults[0].pointer if error.faults else error.detail.partition(": ")[0]
     said = {
         "message": error.detail,

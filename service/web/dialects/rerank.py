@@ -28,7 +28,7 @@ router = APIRouter(include_in_schema=False)
 on_own_port = APIRouter(include_in_schema=False)  # its path is that of the public API on the main port
 dialect = Dialect("rerank", router, on_own_port)
 
-UNCOUNTED = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no tokens are counted
+NO_TOKENS = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no tokens are counted
 
 
 async def scored(request: Request, wanted: Sequence[Wanted]) -> Sequence[Outcomes]:
@@ -47,7 +47,7 @@ def envelope(request: Request, metric: str) -> dict[str, Any]:
         "id": request.state.request_id,
         "created": int(time.time()),
         "model": metric,
-        "usage": UNCOUNTED,
+        "usage": NO_TOKENS,
     }
 
 

@@ -13,11 +13,11 @@ from service.web.dialects.wire import ADDRESS, Picture, is_picture, picture, tex
 
 # A placeholder of a picture, which processors repeat, and tokens that end a turn.
 PLACEHOLDER = r"<\|[^<>|]{1,64}\|>|<image>|<img>|<image_soft_token>|<IMG_CONTEXT>|\[IMG\]"
-REPEATED = re.compile(rf"({PLACEHOLDER})(?:\1)+")
-LEADING = re.compile(rf"(?:{PLACEHOLDER}|<s>|<bos>|\s)*")
-LAST = re.compile(r"(?:<\|[^<>|]{1,64}\|>|</s>|<eos>|<end_of_turn>)\Z")
-LONGEST = 68  # characters of a token
-MOST_CUT = 2**20  # characters, of which 0.1 s may be tokens at the end
+REPEATED_PLACEHOLDER = re.compile(rf"({PLACEHOLDER})(?:\1)+")
+LEADING_TOKENS = re.compile(rf"(?:{PLACEHOLDER}|<s>|<bos>|\s)*")
+LAST_TOKEN = re.compile(r"(?:<\|[^<>|]{1,64}\|>|</s>|<eos>|<end_of_turn>)\Z")
+MAX_TOKEN_CHARACTERS = 68  # characters of a token
+MAX_CUT_CHARACTERS = 2**20  # characters, of which 0.1 s may be tokens at the end
 
 
 def pair(prompt: Any, response: Any, label: Any, place: str) -> tuple[str, Picture]:
@@ -61,9 +61,9 @@ def response_in(query: str, prompt: str, place: str) -> str:
     Raises:
         Invalid: the query does not begin with the prompt, apart from the number of a picture's placeholders.
     """
-    query, prompt = REPEATED.sub(r"\1", query), REPEATED.sub(r"\1", prompt)
+    query, prompt = REPEATED_PLACEHOLDER.sub(r"\1", query), REPEATED_PLACEHOLDER.sub(r"\1", prompt)
     start = query.find(prompt)
-    if start < 0 or not LEADING.fullmatch(query, 0, start):
+    if start < 0 or not LEADING_TOKENS.fullmatch(query, 0, start):
         raise Invalid(f"{place}: the query does not begin with its prompt")
     return ended(query[start + len(prompt) :])
 
@@ -72,15 +72,15 @@ def ended(said: str) -> str:
     """
     Return a text without the white space and the tokens at its end.
 
-    One of more than `MOST_CUT` characters stays whole: it is a picture, or it is refused.
+    One of more than `MAX_CUT_CHARACTERS` characters stays whole: it is a picture, or it is refused.
     """
     end = len(said)
-    if end > MOST_CUT:
+    if end > MAX_CUT_CHARACTERS:
         return said
     while end:
         if said[end - 1].isspace():
             end -= 1
-        elif last := LAST.search(said, max(0, end - LONGEST), end):
+        elif last := LAST_TOKEN.search(said, max(0, end - MAX_TOKEN_CHARACTERS), end):
             end = last.start()
         else:
             break

@@ -45,9 +45,9 @@ log = logging.getLogger("scoregate.dialects")
 
 WINDOWS_AT_ONCE = 2  # of a request: the next one is prepared while the last calls of one run
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 4.0
-MOST_WAIT_S = 30.0  # in `Retry-After`
-TEMPORARY = {408, 429, 502, 503, 504}
-UNAVAILABLE = 503
+MAX_RETRY_AFTER_S = 30.0  # in `Retry-After`
+TEMPORARY_STATUSES = {408, 429, 502, 503, 504}
+UNAVAILABLE_STATUS = 503
 
 Outcomes = Mapping[str, MetricResult]
 
@@ -299,7 +299,7 @@ def size_of(wanted: Wanted) -> int:
 
 def is_temporary(outcome: MetricResult) -> bool:
     """Return True if the same request may succeed later."""
-    return isinstance(outcome, ScoregateError) and outcome.status in TEMPORARY
+    return isinstance(outcome, ScoregateError) and outcome.status in TEMPORARY_STATUSES
 
 
 def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
@@ -311,7 +311,7 @@ def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
     """
     if not is_temporary(error):
         return error.status, headers_of(error)
-    return UNAVAILABLE, {"Retry-After": header_value(error, MOST_WAIT_S)}
+    return UNAVAILABLE_STATUS, {"Retry-After": header_value(error, MAX_RETRY_AFTER_S)}
 
 
 def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, MetricResult]]]) -> None:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from service.core.errors import Invalid, ScoregateError
 from service.core.fields import Prompt
-from service.core.settings.dialects import MOST_PICTURES
+from service.core.settings.dialects import MAX_PICTURES
 from service.images.sources import Base64, Url
 from service.web.dialects.scoring import DialectScoring, answer_to
 from service.web.endpoints import json_response, service_of
@@ -35,8 +35,8 @@ class Loose(BaseModel):
 
 
 # Limit of lists with an entry for each picture; entries beyond it are not validated.
-LISTED = Field(min_length=1, max_length=MOST_PICTURES, fail_fast=True)
-Prompts = Annotated[list[Prompt], LISTED]
+PICTURE_LIST = Field(min_length=1, max_length=MAX_PICTURES, fail_fast=True)
+Prompts = Annotated[list[Prompt], PICTURE_LIST]
 Anything = Annotated[Any, Field(default=None)]
 
 

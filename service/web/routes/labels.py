@@ -15,7 +15,7 @@ from service.web.wire.responses import LabelAnswer
 router = APIRouter()
 
 ID = "^[0-9a-f]{32}$"  # of a decision
-STORED = 202
+STORED_STATUS = 202
 PARAMETER = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": ID}}
 
 
@@ -35,7 +35,7 @@ class LabelRequest(Strict):
 @router.post(
     "/decisions/{id}/label",
     **documented(
-        LabelAnswer, LabelRequest, also=[404], never=[502, 504], parameters=[PARAMETER], status=STORED
+        LabelAnswer, LabelRequest, also=[404], never=[502, 504], parameters=[PARAMETER], status=STORED_STATUS
     ),
 )
 async def label(request: Request) -> Response:
@@ -48,4 +48,4 @@ async def label(request: Request) -> Response:
     wanted, _ = await read_body(request, LabelRequest, service.settings.server)
     await service.decisions.label(id, wanted.good, wanted.who)
     content: LabelAnswer = {"request_id": request.state.request_id}
-    return json_response(content, STORED)
+    return json_response(content, STORED_STATUS)

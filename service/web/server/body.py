@@ -33,20 +33,20 @@ B = TypeVar("B", bound=BaseModel)
 T = TypeVar("T")
 Raw = bytes | bytearray
 
-LEAST_BYTES_PER_S = 8 * 2**10
-LARGE = 2**20  # bytes of a body
-BODY = "scoregate.body"  # where a request's state has its body
-BROKEN = "scoregate.broken"  # where a request's state has the reason why its body cannot be read
-ARRIVED = "scoregate.arrived"  # where it is True if the whole body came with the headers
+MIN_BYTES_PER_S = 8 * 2**10
+LARGE_BODY_BYTES = 2**20  # bytes of a body
+BODY_STATE = "scoregate.body"  # where a request's state has its body
+BROKEN_STATE = "scoregate.broken"  # where a request's state has the reason why its body cannot be read
+ARRIVED_STATE = "scoregate.arrived"  # where it is True if the whole body came with the headers
 
 # Bytes that are parsed on the event loop: at most 12 ms, for question sets that all differ.  A body may hold
 # tens of megabytes of base64.
-SMALL = 64 * 2**10
+SMALL_BODY_BYTES = 64 * 2**10
 
 # Values of one body: above what valid requests hold (128 prompts of 4,000 commas; 128 sets of 64 questions
 # are a tenth of it), and below what takes more than some 50 MB once read.
 MAX_VALUES = 600_000
-WINDOW = 256 * 2**10  # bytes that are scanned in one step
+SCAN_WINDOW_BYTES = 256 * 2**10  # bytes that are scanned in one step
 
 FORM = "application/x-www-form-urlencoded"
 CURL = ". For curl with JSON use --json, or add -H 'Content-Type: application/json'"  # its -d sends FORM
@@ -62,7 +62,7 @@ class Pace:
     """
 
     def __init__(self, window_s: float, now: float) -> None:
-        self._window_s, self._missing = window_s, LEAST_BYTES_PER_S * window_s
+        self._window_s, self._missing = window_s, MIN_BYTES_PER_S * window_s
         self.deadline, self._left_s = now + window_s, window_s
 
     def stop(self, now: float) -> None:
@@ -78,7 +78,7 @@ class Pace:
         self._missing -= size
         if self._missing <= 0:
             self.deadline = now + self._window_s
-            self._missing = LEAST_BYTES_PER_S * self._window_s
+            self._missing = MIN_BYTES_PER_S * self._window_s
 
 
 class Bodies:
@@ -131,7 +131,7 @@ class Body:
     One body, message by message; it is held while the context is open.
 
     Args:
-        state: the request's state, which gets the body under `BODY`, and may have `BROKEN`.
+        state: the request's state, which gets the body under `BODY_STATE`, and may have `BROKEN_STATE`.
     """
 
     def __init__(self, bodies: Bodies, state: MutableMapping[str, Any]) -> None:
@@ -143,13 +143,13 @@ class Body:
         self._ended = False
 
     def __enter__(self) -> Self:
-        self._state[BODY] = self
+        self._state[BODY_STATE] = self
         return self
 
     def __exit__(self, *error: object) -> None:
         self._bodies.remove(self)
         self._share.shrink(self._share.size)
-        del self._state[BODY]  # to avoid a reference cycle
+        del self._state[BODY_STATE]  # to avoid a reference cycle
 
     async def receive(self, receive: Receive) -> Message:
         """
@@ -166,8 +166,8 @@ class Body:
             return await receive()
         if self._refusal:
             raise self._why()
-        message = await (receive() if self._state.get(ARRIVED) else self._awaited(receive))
-        if broken := self._state.get(BROKEN):
+        message = await (receive() if self._state.get(ARRIVED_STATE) else self._awaited(receive))
+        if broken := self._state.get(BROKEN_STATE):
             raise Malformed(broken)
         size, self._ended = len(message.get("body", b"")), not message.get("more_body")
         if self._share.size + size > self._bodies.limit:
@@ -201,7 +201,7 @@ class Body:
         """
         size, bodies = len(body), [body]
         del body  # the thread ends its work after the event loop continues, and must not hold the bytes
-        if size > LARGE:
+        if size > LARGE_BODY_BYTES:
             async with self._bodies.parsing.hold(1):
                 return await self._bodies.parser.run(lambda: parse(bodies.pop()))
         return await on_thread(lambda: parse(bodies.pop()))
@@ -216,7 +216,7 @@ class Body:
     def _why(self) -> ScoregateError:
         """Return the reason for the end, and drop it: an error keeps its frames, and these the bytes."""
         refusal, self._refusal = self._refusal, None
-        pace = f"less than {LEAST_BYTES_PER_S} bytes per second within {self._bodies.timeout_s:g} s"
+        pace = f"less than {MIN_BYTES_PER_S} bytes per second within {self._bodies.timeout_s:g} s"
         return refusal or RequestTimeout(f"the body came too slowly: {pace}")
 
 
@@ -260,7 +260,7 @@ async def read_as(
         raise UnsupportedMediaType(
             f"{kind[:80]}; {UnsupportedMediaType.detail}{CURL if kind == FORM else ''}"
         )
-    if len(body) <= SMALL:
+    if len(body) <= SMALL_BODY_BYTES:
         return convert(parse(body, wire)), parts
     return await parsed(request, lambda raw: convert(parse(raw, wire)), body), parts
 
@@ -294,7 +294,7 @@ async def whole(request: Request) -> bytearray:
 
 async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw) -> T:
     """Call *parse* with the body on a thread, see `Body.parsed`."""
-    held: Body = request.scope["state"][BODY]
+    held: Body = request.scope["state"][BODY_STATE]
     return await held.parsed(parse, body)
 
 
@@ -333,8 +333,8 @@ def parse(body: Raw, wire: type[B]) -> B:
 def holds_too_many(body: Raw) -> bool:
     """Return True if JSON has more than `MAX_VALUES`; numpy takes a fifth of the time of `bytes.count`."""
     text, values = np.frombuffer(body, np.uint8), 0
-    for start in range(0, len(text), WINDOW):
-        window = text[start : start + WINDOW]
+    for start in range(0, len(text), SCAN_WINDOW_BYTES):
+        window = text[start : start + SCAN_WINDOW_BYTES]
         values += sum(int(np.count_nonzero(window == mark)) for mark in b",[{")
         if values > MAX_VALUES:
             return True

@@ -29,7 +29,7 @@ from service.core.errors import Malformed, Overloaded, RequestTimeout, Scoregate
 from service.observability.instruments import NO_LANE
 from service.web.edge import mark
 from service.web.problems import ErrorFormat, response_to
-from service.web.server.body import ARRIVED, BROKEN, Pace
+from service.web.server.body import ARRIVED_STATE, BROKEN_STATE, Pace
 from service.wiring.bootstrap import Service
 
 log = logging.getLogger("scoregate.connections")
@@ -238,7 +238,7 @@ class Protocol(H11Protocol):
         self._broken = True
         reason = self._reader.refusal or "this is not HTTP/1.1"
         if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
-            self.scope["state"][BROKEN] = reason
+            self.scope["state"][BROKEN_STATE] = reason
             self.cycle.message_event.set()
         else:
             self._refuse(Malformed(reason))
@@ -246,7 +246,7 @@ class Protocol(H11Protocol):
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Call the app; send its response in one write, with `Connection: close` if the connection ends."""
         cycle, wire = self.cycle, self._wire
-        scope["state"][ARRIVED] = not cycle.more_body
+        scope["state"][ARRIVED_STATE] = not cycle.more_body
 
         async def send_closing(message: Message) -> None:
             if message["type"] == "http.response.start":

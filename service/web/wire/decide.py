@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, create_model, model_validator
 
 from service.core.errors import Fault, Invalid, UnknownPolicy
-from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, branch, clean, schema_keywords
+from service.core.fields import CLEAN_PATTERN, WHOLE, Name, Orient, Prompt, branch, clean, schema_keywords
 from service.metrics.common.contract import Metric, MetricOptions
 from service.scoring.decide import Candidates
 from service.scoring.policies import ServedPolicy, together
@@ -46,7 +46,7 @@ NOT_OF_THE_REQUEST: dict[str, Any] = {
 }
 
 OwnId = Annotated[
-    str, StringConstraints(max_length=MAX_ID), AfterValidator(clean), schema_keywords(pattern=CLEAN)
+    str, StringConstraints(max_length=MAX_ID), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
 ]
 Names = Annotated[
     list[Name],

@@ -26,7 +26,17 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, branch, clean, schema_keywords
+from service.core.fields import (
+    CLEAN_PATTERN,
+    WHOLE,
+    Name,
+    Orient,
+    Prompt,
+    Strict,
+    branch,
+    clean,
+    schema_keywords,
+)
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.images.sources import Base64
 from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, MetricOptions
@@ -34,8 +44,8 @@ from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, MetricOpt
 MAX_ITEMS = 128  # unless the settings say otherwise
 MAX_RANKED = 64  # pictures of a ranking
 MAX_FPS = 1_000
-ENOUGH = 1_000  # faults of the entries of a list
-FAULTS = "faults"  # the key of a validation's context that counts the faults of a list's entries
+MAX_ENTRY_FAULTS = 1_000  # faults of the entries of a list
+FAULT_COUNT_KEY = "faults"  # the key of a validation's context that counts the faults of a list's entries
 
 # A text that only its source holds, which frees it after decoding.
 Text = Annotated[
@@ -150,12 +160,12 @@ def listed(entry: Any, most: int, least: int = 1) -> Any:
 def unless_enough_is_wrong(entry: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
     """Check an entry, unless earlier ones have enough faults: a problem names 20 and counts the rest."""
     found = info.context if info.context is not None else {}
-    if found.get(FAULTS, 0) >= ENOUGH:
+    if found.get(FAULT_COUNT_KEY, 0) >= MAX_ENTRY_FAULTS:
         return entry
     try:
         return check(entry)
     except ValidationError as exc:
-        found[FAULTS] = found.get(FAULTS, 0) + exc.error_count()
+        found[FAULT_COUNT_KEY] = found.get(FAULT_COUNT_KEY, 0) + exc.error_count()
         raise
 
 
@@ -192,7 +202,9 @@ def different(names: list[str]) -> list[str]:
     return names
 
 
-Id = Annotated[str, StringConstraints(max_length=256), AfterValidator(clean), schema_keywords(pattern=CLEAN)]
+Id = Annotated[
+    str, StringConstraints(max_length=256), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
+]
 Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE]
 # The default is `interactive`, unless the key may not use it.
 Priority = Annotated[Literal["interactive", "bulk"] | None, schema_keywords(default="interactive")]

@@ -10,7 +10,7 @@ import pytest
 
 from scoregate.records import BadInput, NoResult
 from scoregate.runs import cluster
-from scoregate.runs.pool import ATTEMPTS, Place, attempt, checked
+from scoregate.runs.pool import SHARD_ATTEMPTS, Place, attempt, checked
 from scoregate.runs.results import lines_of
 from tests.support.pages import fences
 from tests.support.paths import ROOT
@@ -297,7 +297,7 @@ def test_results_that_stay_on_another_node_end_the_run(run, shards, pool, monkey
 def test_a_shard_that_ends_each_process_ends_the_run(tmp_path):
     """Ray would repeat it without a limit; the next run tries again."""
     shard, file = tmp_path / "0.tar", tmp_path / "0.parquet"
-    begun = [attempt("run", shard, file) for _ in range(ATTEMPTS)]
+    begun = [attempt("run", shard, file) for _ in range(SHARD_ATTEMPTS)]
     for each in begun:
         each.__enter__()  # and the process ends
     with pytest.raises(NoResult, match=r"0\.tar: 4 processes ended"), attempt("run", shard, file):
@@ -312,9 +312,9 @@ def test_attempts_of_earlier_runs_do_not_count(tmp_path):
     """And an attempt that ends is none, with an error or without."""
     shard, file = tmp_path / "0.tar", tmp_path / "0.parquet"
     record = tmp_path / "0.parquet.attempts"
-    record.write_text("earlier\n" * ATTEMPTS, "utf-8")
+    record.write_text("earlier\n" * SHARD_ATTEMPTS, "utf-8")
     with attempt("run", shard, file):
-        assert [*["earlier"] * ATTEMPTS, "run"] == record.read_text("utf-8").split()
+        assert [*["earlier"] * SHARD_ATTEMPTS, "run"] == record.read_text("utf-8").split()
     assert not record.exists()
     with pytest.raises(ZeroDivisionError), attempt("run", shard, file):
         1 / 0  # noqa: B018

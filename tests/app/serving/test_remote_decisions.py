@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.serving.backends.trust import SAME
+from service.serving.backends.trust import SAME_ANSWERS
 from tests.support.fake_openai import decided, decisions
 from tests.support.pictures import item
 
@@ -54,7 +54,7 @@ async def test_a_server_that_ignores_pictures_is_not_served(with_decisions, serv
         answer = await client.post("/score", json={"items": [item("a dog")], "metrics": ["vqascore"]})
 
     assert (503, "not_ready") == (answer.status_code, answer.json()["code"])
-    assert SAME in answer.json()["detail"]
+    assert SAME_ANSWERS in answer.json()["detail"]
     assert not server.bodies
 
 

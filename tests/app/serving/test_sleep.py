@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.serving.backends.trust import OTHER
+from service.serving.backends.trust import OTHER_ANSWERS
 from tests.app.serving.test_remote_vlm import PROMPT, vqa
 from tests.app.serving.test_trust import otherwise
 from tests.support.app import service_of
@@ -57,7 +57,7 @@ async def test_a_model_that_wakes_up_with_other_numbers_does_not_serve(client, s
     await change(client, "offload")
     server.known = otherwise
 
-    assert OTHER in (await change(client, "load", 500))["detail"]
+    assert OTHER_ANSWERS in (await change(client, "load", 500))["detail"]
     assert server.sleeps
     assert "not_ready" == (await refusal(client))[0]
     server.known = lambda body: (200, plausible(body))

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from service.core.errors import NotReady
-from service.serving.backends.trust import OTHER, SAME
+from service.serving.backends.trust import OTHER_ANSWERS, SAME_ANSWERS
 from tests.app.serving.test_last_calls import backend
 from tests.app.serving.test_remote_reward import classified
 from tests.app.serving.test_remote_vlm import vqa
@@ -39,9 +39,9 @@ async def test_a_server_that_answers_everything_alike_is_not_served(with_vlm, se
         mended = (await vqa(client))["scores"]
 
     assert (503, "not_ready") == (answer.status_code, answer.json()["code"])
-    assert SAME in answer.json()["detail"]
-    assert (503, True) == (ready.status_code, SAME in ready.json()["detail"])
-    assert ({}, True) == (health["rewards"], health["degraded"]["vqascore"].endswith(SAME))
+    assert SAME_ANSWERS in answer.json()["detail"]
+    assert (503, True) == (ready.status_code, SAME_ANSWERS in ready.json()["detail"])
+    assert ({}, True) == (health["rewards"], health["degraded"]["vqascore"].endswith(SAME_ANSWERS))
     assert 'scoregate_model_ready{model="vqa"} 0.0' in value
     assert {"vqascore": pytest.approx(math.exp(-0.7))} == mended
     assert 1 == len(server.bodies)
@@ -62,7 +62,7 @@ async def test_the_log_has_a_line_when_a_served_model_is_not_trusted_and_when_it
     lines = [
         (each.levelname, each.getMessage()) for each in caplog.records if each.name == "scoregate.remote"
     ]
-    assert [("WARNING", f"models.vqa {SAME}"), ("INFO", "models.vqa is served again")] == lines
+    assert [("WARNING", f"models.vqa {SAME_ANSWERS}"), ("INFO", "models.vqa is served again")] == lines
 
 
 async def test_a_reward_model_that_answers_everything_alike_is_not_served(with_reward, server):
@@ -71,7 +71,7 @@ async def test_a_reward_model_that_answers_everything_alike_is_not_served(with_r
     async with with_reward() as client:
         health = (await client.get("/health")).json()
 
-    assert health["degraded"]["reward_model"].endswith(SAME)
+    assert health["degraded"]["reward_model"].endswith(SAME_ANSWERS)
 
 
 def request():
@@ -106,8 +106,8 @@ async def test_a_server_that_comes_back_otherwise_is_not_served(with_vlm, server
 
     assert "vqascore" in before["scores"]
     assert away.endswith("is asleep" if how == "sleep" else "returned status 503")
-    assert OTHER in refused.text
-    assert told.endswith(OTHER)
+    assert OTHER_ANSWERS in refused.text
+    assert told.endswith(OTHER_ANSWERS)
     assert 1 == len(server.bodies)
 
 

@@ -130,7 +130,7 @@ async def test_what_is_refused_for_another_reason_costs_nothing(serve, tmp_path)
 
 async def test_a_changed_file_changes_who_is_let_in(serve, tmp_path, monkeypatch):
     """New keys come in and old ones stay out, without a restart."""
-    monkeypatch.setattr(keys, "AGAIN_S", 0.0)
+    monkeypatch.setattr(keys, "RECHECK_S", 0.0)
     (tmp_path / "keys").write_text(key_table("old", "old"))
     async with serve(server={"api_keys_file": tmp_path / "keys"}) as client:
         before = [(await client.get("/models", headers=named(key))).status_code for key in ("old", "new")]

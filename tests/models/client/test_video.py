@@ -10,7 +10,7 @@ import torch
 from models.images.formats.decode import decode
 from scoregate import Item, TimeSpan, sample_frames
 from scoregate.errors import BadImageError
-from scoregate.images import MAX_FRAMES, TAKEN
+from scoregate.images import MAX_FRAMES, SAMPLED_FRAMES
 from scoregate.items import Files
 from service.images.frames import VIDEO_FRAMES, sampled
 from service.metrics.common.contract import MAX_FILES
@@ -71,7 +71,7 @@ def test_spread_frames_are_those_of_the_service():
             sampled(range(frames), count) == sample_frames(range(frames), count)
             for count in (1, 2, 7, 16, 64)
         )
-    assert (VIDEO_FRAMES, MAX_FILES) == (TAKEN, MAX_FRAMES)
+    assert (VIDEO_FRAMES, MAX_FILES) == (SAMPLED_FRAMES, MAX_FRAMES)
 
 
 @pytest.mark.parametrize("batch", [[PICTURES, PICTURES], np.stack([FLOATS, FLOATS])])

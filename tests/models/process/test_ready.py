@@ -33,10 +33,11 @@ async def test_the_last_lines_have_a_request_to_paste(keys, tmp_path):
 
     assert "Ready: clipscore." in text
     assert (
-        f"curl -sS {URL}/score -F image=@{ending.SAMPLE} -F 'prompt=a green circle and a red square'" in text
+        f"curl -sS {URL}/score -F image=@{ending.SAMPLE_FILE} -F 'prompt=a green circle and a red square'"
+        in text
     )
     assert "-F metrics=clipscore" in text
-    assert ending.SAMPLE.is_file()
+    assert ending.SAMPLE_FILE.is_file()
     assert ("SCOREGATE_API_KEY" in text) == bool(keys)
 
 
@@ -50,7 +51,7 @@ async def test_the_request_to_paste_names_a_unix_socket(tmp_path):
 
 async def test_without_a_checkout_the_reader_names_a_picture(tmp_path, monkeypatch):
     """As for an installed package."""
-    monkeypatch.setattr(ending, "SAMPLE", tmp_path / "none.png")
+    monkeypatch.setattr(ending, "SAMPLE_FILE", tmp_path / "none.png")
 
     assert "-F image=@IMAGE -F 'prompt=a cat'" in await last_lines(tmp_path, "demo:clip")
 

@@ -9,7 +9,12 @@ import pytest
 import torch
 
 from service.core.concurrency.cpu_threads import cpu_threads
-from service.serving.batcher.device import AT_ONCE, LARGE_S, compute_on_one_core, is_out_of_memory
+from service.serving.batcher.device import (
+    LARGE_MODEL_S,
+    MAX_BATCHES_PER_CPU,
+    compute_on_one_core,
+    is_out_of_memory,
+)
 from tests.support.devices import Words, device, outcomes_of, put, submitted, until_idle
 from tests.support.fakes import HELD_S
 from tests.support.handles import until
@@ -32,7 +37,7 @@ class Counting(Words):
 
 def large_device(cores, **options):
     """A device whose model takes longer than that for its example, and the model's hosted."""
-    ticks = count(0.0, 2 * LARGE_S)
+    ticks = count(0.0, 2 * LARGE_MODEL_S)
     return device(Counting(), cores=cores, clock=lambda: next(ticks), **options)
 
 
@@ -91,7 +96,7 @@ async def test_a_cpu_of_many_cores_runs_eight_batches_at_once():
     served, hosted = device(Counting(), cores=64)
     async with served:
         jobs = await busy(served, hosted, 16)
-        assert AT_ONCE == len(served.scheduler.running)
+        assert MAX_BATCHES_PER_CPU == len(served.scheduler.running)
         hosted.model.hold.set()
         assert [1] * 16 == await outcomes_of(jobs)
 
@@ -99,7 +104,7 @@ async def test_a_cpu_of_many_cores_runs_eight_batches_at_once():
 @pytest.mark.parametrize("cores", [2, 4, 16])
 async def test_bulk_calls_leave_a_core_for_a_second_after_an_interactive_call(cores):
     """Interactive calls compute at once so, and take no bulk calls along."""
-    now, slots = 0.0, min(cores, AT_ONCE)
+    now, slots = 0.0, min(cores, MAX_BATCHES_PER_CPU)
     served, hosted = device(Counting(), cores=cores, clock=lambda: now)
     async with served:
         assert [1] == await outcomes_of(put(served, hosted, "first", lane="interactive"))

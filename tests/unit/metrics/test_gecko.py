@@ -1,7 +1,7 @@
 """Gecko's warnings about its questions."""
 
 from models.core.outcomes import Entailment
-from service.metrics.gecko import CUT_FOR_NLI, UNFILTERED, warnings
+from service.metrics.gecko import CUT_FOR_NLI, UNFILTERED_NOTE, warnings
 from service.observability.notes import Code, Note
 from service.questions.sets import QuestionSet
 
@@ -13,5 +13,5 @@ def test_words_without_a_question_and_prompts_that_were_cut_are_warnings():
     entailed = {1: Entailment(0.9), 2: Entailment(0.9, truncated=True)}
 
     assert (missing, CUT_FOR_NLI) == warnings(asked, [], entailed)
-    assert (missing, UNFILTERED) == warnings(asked, [], None)
+    assert (missing, UNFILTERED_NOTE) == warnings(asked, [], None)
     assert () == warnings(QuestionSet("a dog", "gecko", ()), [], {1: Entailment(0.9)})

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from service.observability.logs import EVERY_S, JsonLines, OnceAMinute, TextLines, formatter_for
+from service.observability.logs import REPEAT_S, JsonLines, OnceAMinute, TextLines, formatter_for
 
 
 def record(text, level=logging.ERROR, at=0.0):
@@ -19,9 +19,9 @@ def test_a_warning_is_written_once_a_minute():
     """By its first line: what follows differs from time to time."""
     filter = OnceAMinute()
     out = "socket.accept() out of system resource\nsocket: {}"
-    times = (0, 1, EVERY_S - 1, EVERY_S, EVERY_S + 1)
+    times = (0, 1, REPEAT_S - 1, REPEAT_S, REPEAT_S + 1)
 
-    assert [0, EVERY_S] == [at for n, at in enumerate(times) if filter.filter(record(out.format(n), at=at))]
+    assert [0, REPEAT_S] == [at for n, at in enumerate(times) if filter.filter(record(out.format(n), at=at))]
 
 
 def test_others_pass():

@@ -18,7 +18,7 @@ from service.scoring.decide import Candidate, digest_of, next_stage, only_used, 
 from service.scoring.plan import UnopenedItem
 from service.scoring.policies import ServedPolicy
 from service.serving.admission import AdmissionForecast, Demand, WorkEstimate
-from service.serving.handle import CAUTION
+from service.serving.handle import CAUTION_FACTOR
 
 RANGES = dict.fromkeys(("a", "b", "c.one", "c.two"), Interval(0.0, 1.0))
 ITEM = UnopenedItem("a cat", [])
@@ -143,7 +143,7 @@ async def test_the_cheapest_metric_is_the_first_stage_with_all_of_its_outputs():
     stage, alone_until = next_stage(ITEM, ["a", "c.one", "b", "c.two"], served, context)
 
     assert ["c.one", "c.two"] == stage
-    assert context.deadline - CAUTION * (4 + 3) == pytest.approx(alone_until)
+    assert context.deadline - CAUTION_FACTOR * (4 + 3) == pytest.approx(alone_until)
 
 
 @pytest.mark.anyio
@@ -155,8 +155,8 @@ async def test_stages_that_would_be_late_in_sequence_start_together():
         context = SimpleNamespace(lane="interactive", deadline=now + seconds)
         return next_stage(ITEM, ["a", "b"], served, context)
 
-    assert (["b"], -inf) == alone(CAUTION * 7 - 0.1)
-    assert -inf < alone(CAUTION * 7 + 60)[1]
+    assert (["b"], -inf) == alone(CAUTION_FACTOR * 7 - 0.1)
+    assert -inf < alone(CAUTION_FACTOR * 7 + 60)[1]
 
 
 @pytest.mark.anyio

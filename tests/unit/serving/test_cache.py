@@ -10,7 +10,7 @@ from models.core.calls import GenerateCall, ImageCall, LikelihoodCall, TextCall
 from models.core.outcomes import Embedding, Likelihood
 from models.families.fake.model import GREY
 from models.images.image import Image
-from service.serving.cache import ENTRY, OutcomeCache, size_of
+from service.serving.cache import ENTRY_BYTES, OutcomeCache, size_of
 
 MODEL = ("vqa", "clip-flant5-xl@1", "float32")
 
@@ -47,7 +47,7 @@ def embedding(width=512):
 
 def test_the_least_recently_used_entry_leaves_first():
     """Looking an entry up is using it."""
-    one = ENTRY + size_of(b"a") + size_of(embedding())
+    one = ENTRY_BYTES + size_of(b"a") + size_of(embedding())
     cache = OutcomeCache(3 * one)
     for key in (b"a", b"b", b"c"):
         cache.keep(key, embedding())
@@ -60,7 +60,7 @@ def test_the_least_recently_used_entry_leaves_first():
 
 def test_an_entry_that_fills_the_cache_to_the_last_byte_is_kept():
     """It fits."""
-    one = ENTRY + size_of(b"a") + size_of(embedding())
+    one = ENTRY_BYTES + size_of(b"a") + size_of(embedding())
     fits, lacks_a_byte = OutcomeCache(one), OutcomeCache(one - 1)
     for cache in (fits, lacks_a_byte):
         cache.keep(b"a", embedding())
@@ -80,7 +80,7 @@ def test_an_entry_kept_twice_counts_once_and_one_too_large_drives_nobody_out():
     cache = OutcomeCache(10_000)
     for _ in range(2):
         cache.keep(b"a", embedding(100))
-    assert (1, ENTRY + size_of(b"a") + size_of(embedding(100))) == (len(cache), cache.bytes)
+    assert (1, ENTRY_BYTES + size_of(b"a") + size_of(embedding(100))) == (len(cache), cache.bytes)
     cache.keep(b"b", embedding(10_000))
     assert [True, False] == [cache.get(key) is not None for key in (b"a", b"b")]
 

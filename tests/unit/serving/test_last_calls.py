@@ -3,7 +3,7 @@
 import pytest
 
 from models.core.contract import Prepared, UpstreamError
-from service.serving.backends.trust import AGAIN_S, IN_A_ROW, MOST_S, LastCalls
+from service.serving.backends.trust import AGAIN_S, FAILURES_IN_A_ROW, MOST_S, LastCalls
 from service.serving.backends.upstream import ServerFailed, Unreachable
 
 CALL, OTHER = Prepared(1, "a call"), Prepared(1, "another")
@@ -31,7 +31,7 @@ def test_bad_answers_may_be_their_calls_fault_until_several_follow_each_other(er
     before = calls.reason
     calls.failed(OTHER, error, 0)
 
-    assert 3 == IN_A_ROW
+    assert 3 == FAILURES_IN_A_ROW
     assert ("", f"failed its last 3 calls: {error}") == (before, calls.reason)
 
 

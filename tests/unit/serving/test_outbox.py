@@ -9,7 +9,7 @@ import pytest
 from service.core.concurrency.budget import ByteBudget
 from service.core.errors import MemoryFull, NotFound, Overloaded, ScoregateError
 from service.serving import outbox
-from service.serving.outbox import KEEP_S, Outbox
+from service.serving.outbox import RESULT_KEPT_S, Outbox
 
 pytestmark = pytest.mark.anyio
 
@@ -72,9 +72,9 @@ async def test_ids_are_bound_to_their_caller(box):
 
 async def test_a_result_is_dropped_after_its_time(box, clock):
     identity = await posted(box, "me", {})
-    clock.now = KEEP_S - 1
+    clock.now = RESULT_KEPT_S - 1
     kept = box.get("me", identity)
-    clock.now = KEEP_S
+    clock.now = RESULT_KEPT_S
 
     assert {} == kept
     with pytest.raises(NotFound):
@@ -83,7 +83,7 @@ async def test_a_result_is_dropped_after_its_time(box, clock):
 
 async def test_too_much_drops_the_callers_own_oldest_results(box, monkeypatch):
     """The last one stays, however large it is."""
-    monkeypatch.setattr(outbox, "MAX_SIZE", 100)
+    monkeypatch.setattr(outbox, "MAX_RESULT_BYTES", 100)
     yours = await posted(box, "you", {"a": "x" * 80})
     mine = [await posted(box, "me", {"a": "x" * 40}) for _ in range(4)]
     large = await posted(box, "me", {"a": "x" * 500})

@@ -8,7 +8,7 @@ from models.core.contract import UpstreamError
 from models.core.examples import TOLERANCE
 from models.core.outcomes import Likelihood
 from service.core.errors import NotReady
-from service.serving.backends.trust import OTHER, RENEW_S, SAME, UNSTEADY, Trust
+from service.serving.backends.trust import OTHER_ANSWERS, RENEW_S, SAME_ANSWERS, UNSTEADY, Trust
 from service.serving.backends.upstream import ServerFailed, Unreachable
 
 pytestmark = pytest.mark.anyio
@@ -66,9 +66,9 @@ async def test_a_model_is_checked_once_until_it_is_doubted_or_was_not_for_a_minu
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        ({"red": 0.5, "blue": 0.5}, SAME),
-        ({"red": 1 - 1e-9, "blue": 1 - 1e-9}, SAME),
-        ({"red": [0.6, 0.59], "blue": 0.59}, SAME),
+        ({"red": 0.5, "blue": 0.5}, SAME_ANSWERS),
+        ({"red": 1 - 1e-9, "blue": 1 - 1e-9}, SAME_ANSWERS),
+        ({"red": [0.6, 0.59], "blue": 0.59}, SAME_ANSWERS),
         ({"red": [0.9, 0.9 - 2 * TOLERANCE]}, UNSTEADY),
     ],
 )
@@ -103,7 +103,7 @@ async def test_other_numbers_than_before_are_refused():
     model.answers = SOUND
     await model.trust.renew()
 
-    assert told.endswith(OTHER)
+    assert told.endswith(OTHER_ANSWERS)
     assert "" == model.trust.fault
 
 

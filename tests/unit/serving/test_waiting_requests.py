@@ -9,7 +9,7 @@ import pytest
 from service.core.errors import DeadlineExceeded, Overloaded, TooLarge
 from service.core.lanes import BULK, INTERACTIVE
 from service.serving import admission, handle
-from service.serving.admission import AGAIN_PER_S, MAX_ITEMS, MAX_REQUESTS, Demand, WaitingRoom
+from service.serving.admission import MAX_ITEMS, MAX_REQUESTS, RETRIED_ITEMS_PER_S, Demand, WaitingRoom
 from service.serving.context import Context
 from service.serving.handle import Handle
 from tests.support.handles import asking, call, context, held, serving, until
@@ -178,7 +178,7 @@ async def test_as_many_requests_as_trainers_send_may_wait(monkeypatch):
 def test_what_is_refused_after_it_was_admitted_is_asked_again_at_a_bounded_rate():
     """By the question LLM, say: the more wait, the later each is asked again."""
     room = WaitingRoom(0)
-    with room.place(0, 2 * AGAIN_PER_S) as place:
+    with room.place(0, 2 * RETRIED_ITEMS_PER_S) as place:
         place.take()
         assert place.pause_s == 2
     assert place.pause_s == 0

@@ -11,7 +11,7 @@ from service.core.concurrency.budget import ByteBudget
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Draining, Overloaded, RequestTimeout
 from service.core.settings.sections import Server
-from service.web.server.body import LEAST_BYTES_PER_S, Bodies, Body, Pace
+from service.web.server.body import MIN_BYTES_PER_S, Bodies, Body, Pace
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +22,7 @@ def test_a_window_without_enough_bytes_is_the_last():
     """A byte now and then does not move the deadline."""
     pace = Pace(window_s=10, now=100)
     for second in range(9):
-        pace.came(LEAST_BYTES_PER_S, now=101 + second)
+        pace.came(MIN_BYTES_PER_S, now=101 + second)
 
     assert 110 == pace.deadline
 
@@ -30,8 +30,8 @@ def test_a_window_without_enough_bytes_is_the_last():
 def test_enough_bytes_begin_the_next_window():
     """At the moment at which they have come, however fast."""
     pace = Pace(window_s=10, now=100)
-    pace.came(9 * LEAST_BYTES_PER_S, now=101)
-    pace.came(LEAST_BYTES_PER_S, now=102)
+    pace.came(9 * MIN_BYTES_PER_S, now=101)
+    pace.came(MIN_BYTES_PER_S, now=102)
 
     assert 112 == pace.deadline
 

@@ -92,9 +92,9 @@ async def test_the_file_is_read_again_a_second_after_it_was(tmp_path):
     watched = KeyFile(file, lambda: now[0])
     file.write_text(table("new"))
 
-    now[0] = keys.AGAIN_S / 2
+    now[0] = keys.RECHECK_S / 2
     assert (await watched.keys()).of({"x-api-key": "old"})
-    now[0] = keys.AGAIN_S
+    now[0] = keys.RECHECK_S
     assert (await watched.keys()).of({"x-api-key": "new"})
     assert not (await watched.keys()).of({"x-api-key": "old"})
 
@@ -110,14 +110,14 @@ async def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_lo
     watched = KeyFile(file, lambda: now[0])
     file.write_bytes(broken) if broken is not None else file.unlink()
     for _ in range(3):
-        now[0] += keys.AGAIN_S
+        now[0] += keys.RECHECK_S
         assert (await watched.keys()).of({"x-api-key": "k"})
 
     [record] = [record for record in caplog.records if record.levelname == "ERROR"]
     assert "api_keys_file" in record.message
     assert "secret" not in caplog.text
     file.write_text(table("mended"))
-    now[0] += keys.AGAIN_S
+    now[0] += keys.RECHECK_S
     assert (await watched.keys()).of({"x-api-key": "mended"})
 
 
@@ -135,10 +135,10 @@ async def test_the_file_is_read_off_the_event_loop_and_once_for_all_who_come(tmp
         return Keys.of_tables(tomllib.loads(table("new")))
 
     monkeypatch.setattr(Keys, "read", read)
-    now[0] = keys.AGAIN_S
+    now[0] = keys.RECHECK_S
     met = await asyncio.gather(*(watched.keys() for _ in range(5)))
     held.set()
-    now[0] = 2 * keys.AGAIN_S
+    now[0] = 2 * keys.RECHECK_S
     monkeypatch.setattr(keys, "READ_S", 10)
     after = await watched.keys()
 
@@ -166,7 +166,7 @@ async def test_what_is_no_file_of_keys_is_neither_waited_for_nor_read_whole(tmp_
     watched = KeyFile(file, lambda: now[0])
     file.unlink()
     make(file)
-    now[0] = keys.AGAIN_S
+    now[0] = keys.RECHECK_S
 
     assert (await watched.keys()).of({"x-api-key": "k"})
     assert told in caplog.text
@@ -218,7 +218,7 @@ async def test_a_file_that_has_not_changed_is_not_read_again(tmp_path, monkeypat
     async def looks(times):
         reads.clear()
         for _ in range(times):
-            now[0] += keys.AGAIN_S
+            now[0] += keys.RECHECK_S
             assert await watched.keys()
         return len(reads)
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import h11
 import pytest
 
-from service.web.server.body import LEAST_BYTES_PER_S, Pace
+from service.web.server.body import MIN_BYTES_PER_S, Pace
 from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Protocol, RequestParser, Transport
 from tests.support.raw import chunked, head
 
@@ -132,7 +132,7 @@ async def test_who_reads_at_the_pace_may_read_for_any_time():
     """And the time in which nothing waits to be read does not count."""
     reading = Reading()
     for _ in range(20):
-        reading.line(40 * LEAST_BYTES_PER_S, read_after_s=29)
+        reading.line(40 * MIN_BYTES_PER_S, read_after_s=29)
         reading.now += 100
 
     assert not reading.dropped

@@ -29,7 +29,7 @@ MAX_QUESTIONS = 64  # of a set, in the service
 MAX_CHARACTERS = 1000  # of a question, likewise
 WRITER = "questions"  # the name of the model that writes sets, and wrote none of those that are sent
 TRUTHS = {"true": True, "false": False}
-ROUNDING = 1e-6  # of a sum of probabilities in float32
+SUM_ROUNDING = 1e-6  # of a sum of probabilities in float32
 WHOLE = re.compile(
     r"0*(\d+)(?:\.0+)?", re.ASCII
 )  # a number of a picture or question, in a table also as a float
@@ -171,7 +171,7 @@ def share(cell: Any) -> float:
         ValueError: the cell is something else.
     """
     value = number_in(cell)
-    if not 0 <= value <= 1 + ROUNDING:
+    if not 0 <= value <= 1 + SUM_ROUNDING:
         raise ValueError(f"{cell!r} is not from 0 to 1")
     return min(value, 1.0)
 
@@ -364,7 +364,7 @@ def given(questions: Mapping[int, Question], answers: Mapping[int, Answer | None
 # --- pictures of a generator: in the folder that has them, and as rows to score ---
 
 
-NUMBERED = re.compile(r"(.+)_([0-9]+)", re.DOTALL)  # the name of one of several pictures
+NUMBERED_NAME = re.compile(r"(.+)_([0-9]+)", re.DOTALL)  # the name of one of several pictures
 
 
 @dataclass(frozen=True)
@@ -480,7 +480,7 @@ def place_of(path: Path, known: Collection[str]) -> tuple[str, int]:
     """
     first = ""
     for name in (path.stem, path.name.partition(".")[0]):
-        first, parts = without_zeros(path.parent / name), NUMBERED.fullmatch(name)
+        first, parts = without_zeros(path.parent / name), NUMBERED_NAME.fullmatch(name)
         if first in known:
             return first, 0
         if parts and (of_several := without_zeros(path.parent / parts[1])) in known:

@@ -16,7 +16,7 @@ from scoregate.records import BadInput
 from scoregate.settings import setting
 
 CATEGORIES = ("color", "shape", "texture")
-SKIPPED = ("top", "the side", "the left", "the right")  # phrases that name no thing
+SKIPPED_PHRASES = ("top", "the side", "the left", "the right")  # phrases that name no thing
 PHRASES = 8
 PICTURES = 10  # of a prompt; their numbers go on from prompt to prompt
 DIGITS = 4  # of a probability, and of a picture's score
@@ -35,7 +35,7 @@ class CompBenchSettings(GeneratorSettings):
         parse=Path,
     )
     all_phrases: bool = setting(
-        f"use phrases such as {SKIPPED[1]!r}, too, and more than {PHRASES} of a prompt", default=False
+        f"use phrases such as {SKIPPED_PHRASES[1]!r}, too, and more than {PHRASES} of a prompt", default=False
     )
     exact: bool = setting(
         f"do not round probabilities and scores of pictures to {DIGITS} digits", default=False
@@ -62,7 +62,7 @@ def items(settings: CompBenchSettings) -> list[BenchmarkItem]:
         category, _, place = id.partition("/")
         texts = phrases.get(id, ())
         if not settings.all_phrases:
-            texts = [text for text in texts if text not in SKIPPED][:PHRASES]
+            texts = [text for text in texts if text not in SKIPPED_PHRASES][:PHRASES]
         questions = {each: Question(f"{text}?") for each, text in enumerate(texts, 1)}
         file, number = f"{category}/samples/{prompt}", f"{int(place) * PICTURES:06}"
         found.append(BenchmarkItem(id, prompt, file, questions, category, options=options, number=number))

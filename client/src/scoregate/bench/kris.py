@@ -11,7 +11,7 @@ from scoregate.bench.data import json_of
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, picture_in, questions_of, rubric
 from scoregate.records import BadInput
 
-SHORT = {"consistency": "VC", "quality": "VQ", "instruction": "IF", "knowledge": "KP"}  # of an output
+SHORT_NAMES = {"consistency": "VC", "quality": "VQ", "instruction": "IF", "knowledge": "KP"}  # of an output
 FACTUAL, CONCEPTUAL, PROCEDURAL = "factual", "conceptual", "procedural"
 DIMENSIONS = {  # the kind of knowledge, and the categories
     "attribute perception": (
@@ -60,7 +60,7 @@ def items(settings: KrisSettings) -> list[BenchmarkItem]:
 def item_of(settings: KrisSettings, category: str, id: str, edit: Mapping[str, Any]) -> BenchmarkItem:
     """Return an item with the grades of its dimension, and its pictures.  Raises `BadInput`."""
     dimension = DIMENSION_OF[category]
-    outputs = [name for name in SHORT if name != "knowledge" or dimension in WITH_KNOWLEDGE]
+    outputs = [name for name in SHORT_NAMES if name != "knowledge" or dimension in WITH_KNOWLEDGE]
     if missing := {"ori_img", "gt_img", "ins_en", "explain_en"} - {*edit}:
         raise BadInput(f"{settings.data}/{category}, edit {id}: there is no {min(missing)}")
     given, data = edit["ori_img"], dict[str, str]()
@@ -88,7 +88,7 @@ def values(settings: KrisSettings, item: BenchmarkItem, pictures: Sequence[Answe
         for id, question in item.questions.items():
             points = (float(answers[id]) - 1) * 25
             knowledge, _ = DIMENSIONS[item.group]
-            tables = (f"{table}{PART}{item.group}" for table in ("average", SHORT[question.text]))
+            tables = (f"{table}{PART}{item.group}" for table in ("average", SHORT_NAMES[question.text]))
             for name in ("overall", knowledge, *tables):
                 found.setdefault(name, []).append(points)
     return found

@@ -25,7 +25,7 @@ Contents = Mapping[str, Mapping[str, str]]  # by item: its captions and pictures
 
 LABEL = re.compile(r"(.+)_c([01])_i([01])")  # as in Winoground's released scores
 OWN = {"item", "id", "caption", "picture", "label"}
-UNNAMED = "score"  # a column that is named as its file
+UNNAMED_COLUMN = "score"  # a column that is named as its file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def pair_tables(
     found: dict[str, Right] = {}
     turned: dict[str, dict[str, bool]] = {}
     for table, metric in metrics_of(settings, map(rows_of, settings.scores), OWN):
-        name = table.path.name.partition(".")[0] if metric == UNNAMED else metric
+        name = table.path.name.partition(".")[0] if metric == UNNAMED_COLUMN else metric
         if name in found:
             raise BadInput(f"{table.path}: another file has a metric {name}, too")
         with columns(table.path, metric=metric, image="picture"):

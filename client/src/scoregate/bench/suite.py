@@ -20,7 +20,7 @@ from scoregate.bench.suite_page import latex_of, page, worst
 from scoregate.errors import ScoregateError
 from scoregate.evaluation.outcome import Drawings
 from scoregate.records import BadInput, NoResult, toml_of
-from scoregate.report.formats import NONE, cell
+from scoregate.report.formats import NO_VALUE, cell
 from scoregate.results import is_number
 from scoregate.runs.manifest import digest_of, is_text, used
 from scoregate.runs.plan import plan_of
@@ -155,7 +155,7 @@ def source_of(folder: Path, name: str) -> Path | None:
 FORM = 1
 RESULTS, TABLES, MANIFEST = "results", "tables.json", "manifest.json"  # of the report
 OF_FIGURES = ("bootstrap", "seed", "strict")  # settings on which the figures of all benchmarks depend
-WORST = 6
+WORST_PICTURES = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +195,7 @@ class SuiteSettings(Drawings):
     )
     worst: int = setting(
         "pictures on the page of each generator and benchmark (default %(default)s)",
-        default=WORST,
+        default=WORST_PICTURES,
         metavar="N",
         parse=count,
     )
@@ -436,7 +436,7 @@ def differences(then: Mapping[str, Any], report: SuiteReport, tolerance: float) 
     """Return the facts that are not those of a manifest, and the figures that differ by more."""
     before, now = flat(then["facts"]), flat(report.facts)
     facts = [
-        [name, before.get(name, NONE), now.get(name, NONE)]
+        [name, before.get(name, NO_VALUE), now.get(name, NO_VALUE)]
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]

@@ -3,8 +3,8 @@
 import re
 from collections import Counter
 
-ACCENTED = "àâäéèêëîïôöùûüç"
-DROPPED = re.compile(rf"[^\u4e00-\u9fa5a-zA-Z0-9\s{ACCENTED}{ACCENTED.upper()}]")
+ACCENTED_LETTERS = "àâäéèêëîïôöùûüç"
+DROPPED_CHARACTERS = re.compile(rf"[^\u4e00-\u9fa5a-zA-Z0-9\s{ACCENTED_LETTERS}{ACCENTED_LETTERS.upper()}]")
 CHINESE = re.compile("[\u4e00-\u9fff]")
 REMARKS = ("addCriterion", "No text recognized.")  # of the model that reads, which are no text of a picture
 
@@ -23,7 +23,7 @@ def is_chinese(text: str) -> bool:
 
 def plain(text: str, *, characters: bool) -> str:
     """Return a text without punctuation: words with single spaces, or *characters* without any."""
-    kept = DROPPED.sub("", text).split()
+    kept = DROPPED_CHARACTERS.sub("", text).split()
     return "".join(kept) if characters else " ".join(kept)
 
 

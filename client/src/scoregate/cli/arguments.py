@@ -28,7 +28,7 @@ OK = 0
 NO_SCORE = 1  # a response, but some requested score is missing
 USAGE = 2  # the call or its input is wrong, and stays wrong
 UNREACHABLE = 3  # the service does not answer, or cannot now; later it may
-INTERRUPTED = 130
+INTERRUPTED_STATUS = 130
 
 LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
 

@@ -13,7 +13,7 @@ from scoregate.decisions.labels import LabelSettings, SampleSettings, label, sam
 from scoregate.report.decisions.settings import ReportSettings
 from scoregate.text import say, shown
 
-NAMED = 5  # unknown ids that are printed
+MAX_NAMED_IDS = 5  # unknown ids that are printed
 
 
 def run_export(settings: ExportSettings) -> int:
@@ -33,7 +33,7 @@ def run_label(settings: LabelSettings) -> int:
     done = label(settings)
     print(f"{done.stored} labels stored; {done.empty} rows without a label")
     if done.unknown:
-        names = ", ".join(done.unknown[:NAMED]) + ", …" * (len(done.unknown) > NAMED)
+        names = ", ".join(done.unknown[:MAX_NAMED_IDS]) + ", …" * (len(done.unknown) > MAX_NAMED_IDS)
         print(shown(f"scoregate: no log has {len(done.unknown)} of the ids: {names}"), file=sys.stderr)
     return NO_SCORE if done.unknown else OK
 

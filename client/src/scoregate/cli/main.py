@@ -9,7 +9,7 @@ from importlib import import_module
 
 import scoregate
 from scoregate.cli.arguments import (
-    INTERRUPTED,
+    INTERRUPTED_STATUS,
     NO_SCORE,
     OK,
     USAGE,
@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return INTERRUPTED_STATUS
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK

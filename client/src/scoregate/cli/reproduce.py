@@ -10,7 +10,7 @@ from scoregate.runs.batch import TIMEOUT_S
 from scoregate.runs.reproduction import Differences, Reproduction, reproduce
 from scoregate.text import shown, table
 
-SHOWN = 10  # rows that differ
+MAX_SHOWN_ROWS = 10  # rows that differ
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,11 +46,11 @@ def print_text(found: Differences) -> None:
     ]
     heads = ["METRIC", "SCORES", "DIFFERENT", "LARGEST DIFFERENCE"]
     print(table(heads, rows, right=heads[1:]))
-    for row in found.rows[:SHOWN]:
+    for row in found.rows[:MAX_SHOWN_ROWS]:
         then, now = (f"{row[when]:.6g}" if row[when] is not None else "no score" for when in ("then", "now"))
         why = f" ({row['error']})" if "error" in row else ""
         print(shown(f"row {row['row']}, {row['image']}: {row['metric']} was {then} and is {now}{why}"))
-    if (more := len(found.rows) - SHOWN) > 0:
+    if (more := len(found.rows) - MAX_SHOWN_ROWS) > 0:
         print(f"and {more} more")
     if found.lost:
         print(f"{found.lost} lines of the results are of no row of the data set", file=sys.stderr)

@@ -11,9 +11,14 @@ from scoregate.settings import finite, seconds, whole
 from scoregate.text import table
 
 # 10^12 operations of one picture with one question, of 336^2 for CLIP-FlanT5 and of 224^2 for a CLIP.
-WORK = {"clip-vit-l-14": 0.162, "clip-vit-h-14": 0.335, "clip-flant5-xl": 1.9, "clip-flant5-xxl": 6.35}
-SPEED = {"H100": 400.0, "A100": 156.0}  # 10^12 operations a second in bfloat16
-PER_CORE = 517.0  # JPEGs of 512^2 that a core decodes and resizes in a second
+TFLOP_PER_ITEM = {
+    "clip-vit-l-14": 0.162,
+    "clip-vit-h-14": 0.335,
+    "clip-flant5-xl": 1.9,
+    "clip-flant5-xxl": 6.35,
+}
+TFLOPS_PER_S = {"H100": 400.0, "A100": 156.0}  # 10^12 operations a second in bfloat16
+JPEGS_PER_CORE_S = 517.0  # JPEGs of 512^2 that a core decodes and resizes in a second
 COLUMNS = {
     "model": "MODEL",
     "pictures": "PICTURES",
@@ -34,11 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "models",
         nargs="*",
         metavar="MODEL",
-        help=f"of {', '.join(WORK)} (default: clip-vit-l-14, clip-flant5-xl)",
+        help=f"of {', '.join(TFLOP_PER_ITEM)} (default: clip-vit-l-14, clip-flant5-xl)",
     )
     add("--pictures", type=number, action="append", metavar="N", help="such as 1e9 (default: 1e7 and 1e9)")
     add("--cards", type=whole, action="append", metavar="N", help="GPUs (default: 1 and 64)")
-    add("--card", choices=[*SPEED], default="H100", help="default %(default)s")
+    add("--card", choices=[*TFLOPS_PER_S], default="H100", help="default %(default)s")
     add(
         "--rate",
         type=seconds,
@@ -58,8 +63,8 @@ def number(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0."""
     models = arguments.models or ["clip-vit-l-14", "clip-flant5-xl"]
-    if unknown := [model for model in models if model not in WORK]:
-        raise UsageFault(f"no model {', '.join(unknown)}; there are {', '.join(WORK)}")
+    if unknown := [model for model in models if model not in TFLOP_PER_ITEM]:
+        raise UsageFault(f"no model {', '.join(unknown)}; there are {', '.join(TFLOP_PER_ITEM)}")
     rows = list(
         figures(models, arguments.pictures or [10**7, 10**9], arguments.cards or [1, 64], vars(arguments))
     )
@@ -82,7 +87,7 @@ def figures(
 ) -> Iterator[dict[str, Any]]:
     """Yield the figures of each model with each number of pictures on each number of cards."""
     for model, count, used in product(models, pictures, cards):
-        rate = used * (given["rate"] or SPEED[given["card"]] / WORK[model])
+        rate = used * (given["rate"] or TFLOPS_PER_S[given["card"]] / TFLOP_PER_ITEM[model])
         hours = count / rate / 3600
         price = {} if given["price"] is None else {"price": hours * used * given["price"]}
         yield {
@@ -92,7 +97,7 @@ def figures(
             "per_second": rate,
             "hours": hours,
             "card_hours": hours * used,
-            "cores": rate / PER_CORE,
+            "cores": rate / JPEGS_PER_CORE_S,
             "read_mb_s": rate * given["kb"] / 1000,
             **price,
         }

@@ -13,7 +13,7 @@ from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, connected
 from scoregate.records import NoResult
 from scoregate.text import shown, table
 
-TIE = 0.005  # known scores that differ by no more have no order
+MAX_TIE_DIFFERENCE = 0.005  # known scores that differ by no more have no order
 
 # `genai_image_teaser.json` of t2v_metrics at 60ce07b, rounded.  Its README says which prompt a picture has.
 PICTURES = ("DALLE3.png", "DeepFloyd.jpg", "Midjourney.jpg", "SDXL.jpg")
@@ -24,7 +24,7 @@ PROMPTS = {
 }
 
 # The tolerance is wide: the pictures may be compressed copies of the scored ones.
-PUBLISHED = {
+PUBLISHED_SCORES = {
     "vqascore": (
         re.compile("clip-flant5-xxl", re.IGNORECASE),
         0.05,
@@ -80,12 +80,13 @@ def label(model: Mapping[str, str]) -> str:
 
 
 def disordered(known: Sequence[float], scores: Sequence[float]) -> list[tuple[int, int]]:
-    """Return the pairs whose order differs; known scores within `TIE` of each other have none."""
+    """Return the pairs whose order differs; known scores within `MAX_TIE_DIFFERENCE` have none."""
     pairs = [(a, b) for a in range(len(scores)) for b in range(a)]
     return [
         (a, b)
         for a, b in pairs
-        if abs(known[a] - known[b]) > TIE and (known[a] - known[b]) * (scores[a] - scores[b]) <= 0
+        if abs(known[a] - known[b]) > MAX_TIE_DIFFERENCE
+        and (known[a] - known[b]) * (scores[a] - scores[b]) <= 0
     ]
 
 
@@ -105,7 +106,7 @@ def published(checkout: Path) -> list[Known]:
             },
             "the published scores need --t2v-metrics DIR",
         )
-        for metric, (model, tolerance, values) in PUBLISHED.items()
+        for metric, (model, tolerance, values) in PUBLISHED_SCORES.items()
     ]
 
 

@@ -7,7 +7,7 @@ import scoregate
 from scoregate.results import with_demo
 from scoregate.text import shown
 
-NAMED = 3  # pictures that a warning is about and names
+MAX_NAMED_PICTURES = 3  # pictures that a warning is about and names
 
 
 def warn(answer: scoregate.Report | scoregate.Ranking | scoregate.Comparison, names: Sequence[str]) -> None:
@@ -34,4 +34,5 @@ def pictures(names: Sequence[str]) -> str:
     """Return *names* for a sentence: the number and the first ones if there are several."""
     if len(names) < 2:
         return "".join(names)
-    return f"{len(names)} pictures ({', '.join(names[:NAMED])}{', …' * (len(names) > NAMED)})"
+    named = [*names[:MAX_NAMED_PICTURES], *["…"] * (len(names) > MAX_NAMED_PICTURES)]
+    return f"{len(names)} pictures ({', '.join(named)})"

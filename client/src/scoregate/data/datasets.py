@@ -20,7 +20,7 @@ from scoregate.data.folders import (
 )
 from scoregate.data.matrix import Sweep, matrix, swept, taken
 from scoregate.data.rows import (
-    RELATED,
+    RELATED_COLUMNS,
     Row,
     empty,
     in_json,
@@ -35,7 +35,7 @@ from scoregate.items import Item
 from scoregate.records import TABLES_OF_TEXT, BadInput, Record, count, kind, records
 
 NEIGHBOURS = "; a picture and its text are neighbours in a tar, as `tar --sort=name` writes them"
-FIRST = 100  # rows in which a column has to be seen
+ROWS_SEARCHED_FOR_COLUMN = 100  # rows in which a column has to be seen
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Dataset:
         """Return the cells of a CSV row; a prompt in JSON is a text, but for the lists of a matrix."""
         plain = {self.option_columns.get(name, name) for name in self.texts}
         plain |= set() if self.matrix else {self.prompt_column}
-        return in_json(values, plain, {*self.image.split(","), *RELATED, self.frames_column or ""})
+        return in_json(values, plain, {*self.image.split(","), *RELATED_COLUMNS, self.frames_column or ""})
 
     def sampled(self) -> Iterator[Row]:
         """Yield the rows of shards, whose columns are checked unless the first sample has all of them."""
@@ -203,7 +203,7 @@ class Dataset:
     def check_columns(self, rows: Iterable[Record]) -> None:
         """Raise `BadInput` if a column is missing: one line instead of an error for each row."""
         table = self.table or self.path
-        seen = [list(record.values) for record in islice(rows, FIRST)]
+        seen = [list(record.values) for record in islice(rows, ROWS_SEARCHED_FOR_COLUMN)]
         names = list(dict.fromkeys(name for keys in seen for name in keys))
         if seen and not names and self.shards:
             return  # each of them has an error
@@ -258,7 +258,7 @@ class Dataset:
                 if column not in (image, prompt, self.frames_column) and is_column(value)
             },
             f"{place}, {'; '.join(faults)}" if faults else "",
-            {column: values[column] for column in RELATED if not empty(values.get(column))},
+            {column: values[column] for column in RELATED_COLUMNS if not empty(values.get(column))},
             folder,
             self.any_path,
             frames if self.frames_column else (),

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from scoregate.data.rows import (
-    HEAD,
-    OUTSIDE,
+    FORMAT_HEAD_BYTES,
+    OUTSIDE_REASON,
     PICTURES,
     VIDEOS,
     Row,
@@ -26,7 +26,7 @@ from scoregate.records import BROKEN, BadInput, Record, check_regular, kind, ope
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 TEXTS = frozenset({".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".html"})  # which go with pictures
-NUMBERED = re.compile(r"(.+)[_/][0-9]+", re.DOTALL)  # one of several pictures of a prompt
+NUMBERED_NAME = re.compile(r"(.+)[_/][0-9]+", re.DOTALL)  # one of several pictures of a prompt
 SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 
 
@@ -114,7 +114,7 @@ def prompted(
 def key_in(names: Collection[str], picture: str) -> str:
     """Return the name that a picture goes by in *names*: its own, or that of several pictures."""
     stem = without_suffix(picture)
-    several = NUMBERED.fullmatch(stem)
+    several = NUMBERED_NAME.fullmatch(stem)
     return next((key for key in (picture, stem, several[1] if several else "") if key in names), stem)
 
 
@@ -180,7 +180,7 @@ def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
     """Return a picture's caption file.  Raises `OSError`, and `ValueError` if it is outside the data set."""
     caption = existing(picture.with_suffix(".txt"))
     if not (any_path or is_below(caption, folder)):
-        raise ValueError(OUTSIDE)
+        raise ValueError(OUTSIDE_REASON)
     check_regular(caption)
     try:
         return caption.read_text("utf-8-sig").strip()
@@ -214,7 +214,7 @@ def is_picture(file: Path) -> bool:
         return False
     try:
         with file.open("rb") as content:
-            return bool(kind_of(content.read(HEAD)))
+            return bool(kind_of(content.read(FORMAT_HEAD_BYTES)))
     except OSError:
         return False
 
@@ -295,7 +295,7 @@ def generated(folder: Path, metrics: Sequence[str], any_path: bool) -> Iterator[
 def metadata_of(file: Path, folder: Path, any_path: bool) -> Mapping[str, Any]:
     """Return a prompt's metadata.  Raises `OSError`, and `ValueError` if it is outside or no JSON object."""
     if not (any_path or is_below(file, folder)):
-        raise ValueError(OUTSIDE)
+        raise ValueError(OUTSIDE_REASON)
     check_regular(file)
     try:
         content = json.loads(file.read_bytes())

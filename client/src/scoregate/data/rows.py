@@ -18,7 +18,7 @@ from scoregate.images import is_url, of_pillow
 from scoregate.items import Item
 from scoregate.records import LFS, POINTER, json_cell, json_or_text
 
-STARTS = {
+FORMAT_STARTS = {
     b"\xff\xd8\xff": "jpeg",
     b"\x89PNG\r\n": "png",
     b"GIF8": "gif",
@@ -32,21 +32,21 @@ BRANDS = {
     "heic": (b"hei", b"hev"),
     "mp4": (b"iso", b"mp4", b"avc1", b"M4V "),
 }
-GENERAL = (b"mif1", b"msf1")  # brands of any coding, which a compatible brand names
-HEAD = 256  # bytes in which a file has its format
+GENERAL_BRANDS = (b"mif1", b"msf1")  # brands of any coding, which a compatible brand names
+FORMAT_HEAD_BYTES = 256  # bytes in which a file has its format
 
 JPEGS = {".jfif", ".jif", ".jpe", ".jpeg", ".jpg"}
 PICTURES = frozenset({*JPEGS, ".avif", ".bmp", ".gif", ".heic", ".heif", ".png", ".tif", ".tiff", ".webp"})
 VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 
-RELATED = ("references", "source")  # columns of pictures for metrics that use them
+RELATED_COLUMNS = ("references", "source")  # columns of pictures for metrics that use them
 QUESTION_SET = "question_set"
 Scalar = str | int | float | bool | None
 
 MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
-OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
+OUTSIDE_REASON = "lies outside the data set's folder, and --any-path is not given"
 MAX_PATH = 4096  # characters, of Linux
-SHORTEST = 64  # characters of a picture in base64; a shorter text is a path
+MIN_BASE64_CHARACTERS = 64  # characters of a picture in base64; a shorter text is a path
 DATA_URL = re.compile(r"data:[^,]{0,100};base64,")
 UNUSABLE = re.compile("\0|[\ud800-\udfff]")
 
@@ -59,15 +59,15 @@ def kind_of(picture: bytes) -> str:
         return "bmp"
     if picture[4:8] == b"ftyp":
         return next((kind for kind, brands in BRANDS.items() if brand_of(picture).startswith(brands)), "")
-    return next((kind for start, kind in STARTS.items() if picture.startswith(start)), "")
+    return next((kind for start, kind in FORMAT_STARTS.items() if picture.startswith(start)), "")
 
 
 def brand_of(file: bytes) -> bytes:
     """Return the brand of a file; where it is a general one, the first compatible one of a coding."""
-    end = min(int.from_bytes(file[:4], "big"), HEAD)
+    end = min(int.from_bytes(file[:4], "big"), FORMAT_HEAD_BYTES)
     named = [file[8:12], *(file[at : at + 4] for at in range(16, end, 4))]
     codings = (brand for brand in named if brand.startswith((*BRANDS["avif"], *BRANDS["heic"])))
-    return next(codings, named[0]) if named[0] in GENERAL else named[0]
+    return next(codings, named[0]) if named[0] in GENERAL_BRANDS else named[0]
 
 
 def readable(picture: bytes) -> bytes:
@@ -208,7 +208,7 @@ class Row:
         if not picture.is_file():  # a device or a pipe may never end
             raise FileNotFoundError(ENOENT, "no such file", picture)
         if not (self.any_path or is_below(picture, self.folder)):
-            raise ValueError(OUTSIDE)
+            raise ValueError(OUTSIDE_REASON)
         return readable(picture.read_bytes())
 
 
@@ -287,7 +287,7 @@ def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
 def in_base64(cell: str) -> bytes | None:
     """Return the picture in a text of base64 or a data URL; None for any other text."""
     text = DATA_URL.sub("", cell, count=1)
-    if len(text) < SHORTEST:
+    if len(text) < MIN_BASE64_CHARACTERS:
         return None
     try:
         data = b64decode(text if text.isalnum() else "".join(text.split()), validate=True)

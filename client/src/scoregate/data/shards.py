@@ -43,8 +43,8 @@ MAX_FILE = 2**34  # bytes in a tar; `tarfile` also skips data that is not there,
 MAX_HEADER = 2**16  # bytes of a long name or of attributes, which `tarfile` reads at once
 MAX_HEADERS = 2**20  # bytes of all headers of a file, with the map of a sparse one
 MAX_CHAIN = 16  # headers of a file, which `tarfile` reads by recursion
-BLOCK = 2**16  # bytes that are read from a tar at once
-ZEROS = 2**20  # bytes behind the end that are read at once
+BLOCK_BYTES = 2**16  # bytes that are read from a tar at once
+TRAILING_BYTES = 2**20  # bytes behind the end that are read at once
 
 MEMBER = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)", re.DOTALL)  # the key and the suffix, as in WebDataset
 
@@ -305,12 +305,12 @@ class Header(tarfile.TarInfo):
             if any(buf):
                 raise tarfile.ReadError(f"damaged header ({exc})") from exc
             raise  # the block of zeros at the end
-        if header.size < 0 or (header.size > MAX_HEADER and header.type in EXTENDED):
+        if header.size < 0 or (header.size > MAX_HEADER and header.type in EXTENDED_HEADERS):
             raise tarfile.ReadError(f"a header of {header.size} bytes")
         return header
 
 
-EXTENDED = {
+EXTENDED_HEADERS = {
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
 }
@@ -320,7 +320,7 @@ def members(shard: Path) -> Iterator[Member]:
     """Yield the key, the suffix and the header of each file in a tar; others have no part in a sample."""
     with (  # a stream: seeks cost more
         opened(shard) as file,
-        Tar.open(fileobj=cast(Any, Source(file)), mode="r|", bufsize=BLOCK, tarinfo=Header) as tar,
+        Tar.open(fileobj=cast(Any, Source(file)), mode="r|", bufsize=BLOCK_BYTES, tarinfo=Header) as tar,
     ):
         offset = -1
         while header := tar.next():
@@ -333,7 +333,7 @@ def members(shard: Path) -> Iterator[Member]:
             found = MEMBER.fullmatch(header.name)
             if found and not header.isdir() and is_part(found[1]):
                 yield found[1], f".{found[2]}".lower(), header, tar
-        while block := tar.fileobj.read(ZEROS):
+        while block := tar.fileobj.read(TRAILING_BYTES):
             if block.strip(b"\0"):
                 raise tarfile.ReadError("data after the mark of its end")
 

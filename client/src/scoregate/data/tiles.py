@@ -35,7 +35,7 @@ class Grid(NamedTuple):
         return self.columns * self.rows
 
 
-ONE = Grid(1, 1)
+ONE_TILE = Grid(1, 1)
 
 
 def grid_of(text: str) -> Grid:
@@ -56,7 +56,7 @@ def grid_of(text: str) -> Grid:
 class Tile(Row):
     """A row whose picture is one tile of a sheet; the name is that of the sheet, with `#` and its number."""
 
-    grid: Grid = ONE
+    grid: Grid = ONE_TILE
     number_in_sheet: int = 0
 
     def read(self) -> bytes:
@@ -98,7 +98,7 @@ def cut(sheet: bytes, grid: Grid, number: int) -> bytes:
 class Sheets(Dataset):
     """A data set whose pictures are sheets: a row for each tile."""
 
-    grid: Grid = ONE
+    grid: Grid = ONE_TILE
 
     def __iter__(self) -> Iterator[Row]:
         return renumbered(tile for row in super().__iter__() for tile in tiles(row, self.grid))

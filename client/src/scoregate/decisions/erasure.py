@@ -7,7 +7,7 @@ from scoregate.decisions.logs import Logs, opened, writing
 from scoregate.records import BadInput, NoResult
 from scoregate.settings import setting
 
-PIECE = 1000  # rows that are deleted while the file is locked
+ROWS_PER_DELETE = 1000  # rows that are deleted while the file is locked
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,11 @@ def erase_decisions(log: sqlite3.Connection, column: str, value: str) -> list[st
     """Delete the rows with a value in a column, in pieces, and return their ids."""
     query = f"SELECT decision_id FROM decisions WHERE {column} = ?"
     ids = [id for (id,) in log.execute(query, (value,))]
-    for start in range(0, len(ids), PIECE):
+    for start in range(0, len(ids), ROWS_PER_DELETE):
         with writing(log):
             log.executemany(
-                "DELETE FROM decisions WHERE decision_id = ?", [(id,) for id in ids[start : start + PIECE]]
+                "DELETE FROM decisions WHERE decision_id = ?",
+                [(id,) for id in ids[start : start + ROWS_PER_DELETE]],
             )
     return ids
 

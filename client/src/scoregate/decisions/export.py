@@ -15,7 +15,7 @@ from scoregate.decisions.logs import DECISIONS, OBJECTS, Selection, decoded, ope
 from scoregate.records import BadInput, arrow
 from scoregate.settings import setting
 
-ROWS = 1000  # of Parquet that are written together
+ROWS_PER_GROUP = 1000  # of Parquet that are written together
 NUMBERS = ("milliseconds", "labels", "good")
 
 Row = dict[str, Any]
@@ -114,7 +114,7 @@ def write_parquet(path: Path, rows: Iterator[Row], metrics: Sequence[str]) -> in
     )
     count = 0
     with path.open("wb") as opened, writer.ParquetWriter(opened, schema) as file:
-        while some := [flat(row, metrics) for row in islice(rows, ROWS)]:
+        while some := [flat(row, metrics) for row in islice(rows, ROWS_PER_GROUP)]:
             file.write_table(pyarrow.Table.from_pylist(some, schema))
             count += len(some)
     return count

@@ -16,7 +16,7 @@ Names = Sequence[str]
 
 # Decimals of up to nine places, and fractions with a denominator up to 20, such as shares of questions.
 SCALES = (*(10**places for places in range(10)), lcm(*range(1, 21)))
-LARGEST = 2.0**33
+LARGEST_INTEGER = 2.0**33
 NOISE = 1e-14  # of a value: what a few additions and a division leave
 
 
@@ -50,7 +50,7 @@ def exact(values: Floats) -> tuple[Floats, int]:
     for scale in SCALES:
         scaled = values * scale
         whole = np.rint(scaled)
-        if np.abs(whole).max(initial=0) > LARGEST:
+        if np.abs(whole).max(initial=0) > LARGEST_INTEGER:
             break
         if np.all(np.abs(scaled - whole) <= NOISE * np.abs(scaled)):
             return whole + 0.0, scale  # + 0.0: no negative zero

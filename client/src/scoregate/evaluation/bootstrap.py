@@ -11,7 +11,7 @@ import numpy as np
 from scoregate.evaluation.arrays import BadColumn, Codes, Floats
 
 BAND = (2.5, 97.5)  # percentiles
-SAME = 1e-12  # of a figure: drawings that differ by the rounding of sums
+ROUNDING_TOLERANCE = 1e-12  # of a figure: drawings that differ by the rounding of sums
 Z2 = 1.959963984540054**2  # of the normal distribution's two-sided 95 %
 
 Figures = Mapping[str, float]
@@ -129,7 +129,7 @@ def ends(values: Any, units: int | None = None, lowest: float = 0.0) -> tuple[fl
         lowest: the least value of the share.
     """
     low, high = band(values)
-    if high - low > SAME * max(abs(low), abs(high)):
+    if high - low > ROUNDING_TOLERANCE * max(abs(low), abs(high)):
         return low, high
     if units is None:
         return None

@@ -17,7 +17,7 @@ Cells = Sequence[str | None]
 TABLE = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`"
 LOWER = "of these scores; a result of `scoregate batch` says it by itself"
 DRAWINGS = 1000  # of a bootstrap
-FEW = 30  # rows, below which a figure says little
+MIN_ROWS = 30  # rows, below which a figure says little
 CLUSTERS = ("prompt", "item", "text_id")  # columns whose values are drawn where no other one is named
 
 
@@ -269,7 +269,7 @@ def compared(
 
 def caution(rows: int, what: str = "row") -> dict[str, str]:
     """Return the caution that figures are of few *rows*, if so."""
-    return {"caution": f"{rows} {what}{'s' * (rows != 1)}, fewer than {FEW}"} if rows < FEW else {}
+    return {"caution": f"{rows} {what}{'s' * (rows != 1)}, fewer than {MIN_ROWS}"} if rows < MIN_ROWS else {}
 
 
 Evaluated = Callable[[Any, Table], FigureOutcome]

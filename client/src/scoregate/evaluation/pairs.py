@@ -28,7 +28,7 @@ Average = Literal["groups", "pairs"]
 
 # Metric, human, group, and the weight of a pair of the group; by group and within it by metric.
 Rows = tuple[Floats, Floats, Codes, Floats]
-MOST = 1 << 24  # pairs in memory: of 5,793 rows without groups
+MAX_PAIRS = 1 << 24  # pairs in memory: of 5,793 rows without groups
 Weights = Callable[[Codes], tuple[Floats, float]]  # of a drawing: how often each cluster is in it
 
 

@@ -12,7 +12,7 @@ from scoregate.evaluation.arrays import Floats
 from scoregate.records import BadInput, Record, json_cell, number, records, truth
 from scoregate.runs.results import results_in
 
-NESTED = ("columns", "scores")  # of a line that `scoregate batch` wrote
+NESTED_FIELDS = ("columns", "scores")  # of a line that `scoregate batch` wrote
 GENERATOR = "generator"  # the column that names the file of a row, of several
 LOWER = "lower_is_better"  # likewise: the metrics whose lower scores are better
 
@@ -145,7 +145,7 @@ def read_table(path: Path | str) -> Table:
         raise BadInput(f"{path}, row {fault.number}: {fault.fault}")
     if not rows:
         raise BadInput(f"{path}: there is no row")
-    nested = {*NESTED, LOWER}
+    nested = {*NESTED_FIELDS, LOWER}
     return Table(
         path,
         [replace(row, values=flat(row.values)) if nested & row.values.keys() else row for row in rows],
@@ -174,8 +174,8 @@ def joined(paths: Mapping[str, Path]) -> Table:
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a line of `scoregate batch` as a row in which its scores and columns are cells."""
-    found = {name: cell for name, cell in values.items() if name not in NESTED}
-    for name in reversed(NESTED):
+    found = {name: cell for name, cell in values.items() if name not in NESTED_FIELDS}
+    for name in reversed(NESTED_FIELDS):
         if isinstance(nested := values.get(name), Mapping):
             found = {**nested, **found}
         elif name in values:

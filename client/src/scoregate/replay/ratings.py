@@ -24,10 +24,12 @@ Picture = tuple[str, str]  # the generator and the prompt's item
 Rows = list[dict[str, str]]
 
 STYLE = "qg_model"  # in released answers: the style of the questions
-NAMED = 5  # pictures without answers that are named
+MAX_NAMED_PICTURES = 5  # pictures without answers that are named
 
 NUMBER = re.compile("[1-9][0-9]*")
-UNASKED = ("tifa160_134",)  # has no questions in the released files, and counts 0 in the authors' table
+ITEMS_WITHOUT_QUESTIONS = (
+    "tifa160_134",
+)  # has no questions in the released files, and counts 0 in the authors' table
 
 
 def answers_by_picture(path: Path, style: str, question: str, *more: str) -> dict[Picture, Rows]:
@@ -116,7 +118,9 @@ def figures_of(
     if zero := len(without) - len(missing):
         print(f"{zero} pictures of {', '.join(unasked)} have no questions: they count 0", file=sys.stderr)
     if missing:
-        named = ", ".join(map(shown, sorted(missing)[:NAMED])) + ", …" * (len(missing) > NAMED)
+        named = ", ".join(map(shown, sorted(missing)[:MAX_NAMED_PICTURES])) + ", …" * (
+            len(missing) > MAX_NAMED_PICTURES
+        )
         print(f"{len(missing)} rated pictures have no answers and are left out: {named}", file=sys.stderr)
     figures = {"spearman": found.spearman, "kendall": found.kendall, "n": found.n, "mean": fmean(scores)}
     return figures | {"missing": len(missing)}
@@ -131,7 +135,7 @@ ID, PARENTS = "question_id", "dependency_id"
 
 def dsg(answers: Path, likert: Path, dependencies: Dependencies) -> dict[str, float]:
     """
-    Return the figures of `figures_of`; the pictures of `UNASKED` count 0, as in print.
+    Return the figures of `figures_of`; the pictures of `ITEMS_WITHOUT_QUESTIONS` count 0, as in print.
 
     Raises:
         OSError, ValueError: a file cannot be used; a question is no number, or its parent has no answer.
@@ -144,7 +148,7 @@ def dsg(answers: Path, likert: Path, dependencies: Dependencies) -> dict[str, fl
         except ValueError as exc:
             raise ValueError(f"{answers}: {shown(picture)}: {exc}") from exc
 
-    return figures_of(found, likert, score_of, UNASKED)
+    return figures_of(found, likert, score_of, ITEMS_WITHOUT_QUESTIONS)
 
 
 def dsg_score(rows: Sequence[Mapping[str, str]], dependencies: Dependencies) -> float:

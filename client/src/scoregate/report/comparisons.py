@@ -18,11 +18,11 @@ from scoregate.report.parts import Missing, part, scatter
 from scoregate.report.rows import ReportRow, ScoredRow
 from scoregate.text import number
 
-DRAWN = 2000  # points of a plot
-PAIRED = 5000  # pictures whose pairs are compared: 12 million of them
+MAX_PLOT_POINTS = 2000  # points of a plot
+MAX_PAIRED_PICTURES = 5000  # pictures whose pairs are compared: 12 million of them
 SEED = 0
 
-TURNED = {">": "<", "<": ">", "=": "="}
+TURNED_SIGNS = {">": "<", "<": ">", "=": "="}
 KINDS = {">": "better", "<": "worse", "=": "same"}
 Relations = dict[tuple[str, str], str]
 
@@ -43,7 +43,7 @@ def agreement_of(scored: ScoredRow, metric: str) -> str:
         raise Missing(f"{len(rows)} rows have a score and a rating, and two are needed")
     worth, human = scored.worth(metric, rows), np.array([row.human for row in rows])
     of_all = correlation(worth, human)
-    paired, points = sampled(len(rows), PAIRED), sampled(len(rows), DRAWN)
+    paired, points = sampled(len(rows), MAX_PAIRED_PICTURES), sampled(len(rows), MAX_PLOT_POINTS)
     pairs = pair_accuracy(worth[paired], human[paired])
     figures = {
         "Spearman": of_all.spearman,
@@ -167,7 +167,7 @@ def ordered(values: Floats | list[float], rows: Sequence[ReportRow], alpha: floa
 def relations(found: Ordering) -> Relations:
     """Return the relations by row and column."""
     known = {(pair.a, pair.b): pair.relation for pair in found.pairs}
-    return known | {(b, a): TURNED[relation] for (a, b), relation in known.items()}
+    return known | {(b, a): TURNED_SIGNS[relation] for (a, b), relation in known.items()}
 
 
 def matrix(title: str, found: Ordering) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 from scoregate.records import BadInput
 from scoregate.text import number, shown, table
 
-NONE = "–"
-MOST = 20  # names that are shown in a line
+NO_VALUE = "–"
+MAX_SHOWN_NAMES = 20  # names that are shown in a line
 
 FORMATS = ("markdown", "latex", "csv")
-ESCAPED = str.maketrans(
+LATEX_ESCAPES = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
@@ -65,14 +65,14 @@ def with_ends(row: Mapping[str, Any]) -> dict[str, Any]:
 def cell(value: Any) -> str:
     """Return a value in a few characters."""
     if value is None:
-        return NONE
+        return NO_VALUE
     if isinstance(value, float):
         digits = ".3g" if 0 < abs(value) < 0.001 else ".8g" if abs(value) >= 1000 else ""
         return format(value, digits) if digits else number(value)
     if isinstance(value, list) and value and isinstance(value[0], list):
         return " > ".join(" = ".join(map(cell, tier)) for tier in value)
     if isinstance(value, list | tuple):
-        return ", ".join(map(cell, value)) if len(value) <= MOST else f"{len(value)}: see --json"
+        return ", ".join(map(cell, value)) if len(value) <= MAX_SHOWN_NAMES else f"{len(value)}: see --json"
     return str(value)
 
 
@@ -137,7 +137,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex(rows: Sequence[Sequence[str]]) -> str:
-    head, *body = [" & ".join(each.translate(ESCAPED) for each in row) + r" \\" for row in rows]
+    head, *body = [" & ".join(each.translate(LATEX_ESCAPES) for each in row) + r" \\" for row in rows]
     columns = "l" + "r" * (len(rows[0]) - 1)
     begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
     return "\n".join([begin, r"\hline", head, r"\hline", *body, r"\hline", end])

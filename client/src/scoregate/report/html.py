@@ -16,10 +16,16 @@ from scoregate.data.rows import kind_of
 from scoregate.text import shown
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-SIDE = 256  # pixels
+SIDE_PIXELS = 256  # pixels
 MAX_PIXELS = 100_000_000  # a larger picture is not decoded
-QUALITIES = ((85, SIDE), (60, SIDE), (35, SIDE), (35, 128), (35, 64))  # of JPEG, each with the side
-SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
+QUALITIES = (
+    (85, SIDE_PIXELS),
+    (60, SIDE_PIXELS),
+    (35, SIDE_PIXELS),
+    (35, 128),
+    (35, 64),
+)  # of JPEG, each with the side
+BROWSER_FORMATS = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
 
 
 def safe(text: object) -> str:
@@ -121,7 +127,7 @@ def data_uri(picture: bytes, most: float = inf) -> str:
     kind = kind_of(small)
     return (
         f"data:image/{kind};base64,{base64.b64encode(small).decode()}"
-        if kind in SHOWN and len(small) <= most
+        if kind in BROWSER_FORMATS and len(small) <= most
         else ""
     )
 
@@ -139,11 +145,11 @@ def thumbnail(picture: bytes, most: float = inf) -> bytes:
         with Image.open(io.BytesIO(picture)) as image:
             if image.width * image.height > MAX_PIXELS:
                 return b""
-            image.draft("RGB", (2 * SIDE, 2 * SIDE))
+            image.draft("RGB", (2 * SIDE_PIXELS, 2 * SIDE_PIXELS))
             small = image.convert("RGB")
     except Exception:  # Pillow's readers raise whatever a broken file makes them
         return b""
-    small.thumbnail((SIDE, SIDE))
+    small.thumbnail((SIDE_PIXELS, SIDE_PIXELS))
     found = b""
     for quality, side in QUALITIES:
         small.thumbnail((side, side))

@@ -10,13 +10,13 @@ from scoregate.evaluation import bootstrap
 from scoregate.evaluation.arrays import coded
 from scoregate.report.html import note, safe, table
 from scoregate.report.parts import Missing
-from scoregate.report.rows import EMPTY, ReportRow, ScoredRow
+from scoregate.report.rows import EMPTY_CELL, ReportRow, ScoredRow
 from scoregate.text import number
 
-TIMES = 1000  # that items are drawn again
+RESAMPLES = 1000  # that items are drawn again
 SEED = 0
 
-MOST = 60  # bars of a table
+MAX_BARS = 60  # bars of a table
 Domain = tuple[float, float]
 OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
 
@@ -39,7 +39,7 @@ def interval(values: Sequence[float], items: Sequence[str]) -> MeanInterval:
     """
     names, codes = coded(items)
     sample = bootstrap.means({"mean": (codes, values)}, len(names))
-    low, high = bootstrap.interval(bootstrap.drawn(sample, TIMES, SEED)).get("mean", (None, None))
+    low, high = bootstrap.interval(bootstrap.drawn(sample, RESAMPLES, SEED)).get("mean", (None, None))
     return MeanInterval(float(np.mean(values)), low, high, len(values))
 
 
@@ -58,7 +58,7 @@ def grouped(
     """Yield rows by what a column says of them, in the order of the names; a row may have several."""
     found: dict[str, list[ReportRow]] = {}
     for row in rows:
-        names = name(row) or EMPTY
+        names = name(row) or EMPTY_CELL
         for each in [names] if isinstance(names, str) else names:
             found.setdefault(each, []).append(row)
     yield from sorted(found.items())
@@ -79,7 +79,7 @@ def bars(title: str, head: str, found: Sequence[Bar], missing: str = "") -> str:
         title: HTML.
         missing: the head of a column that counts rows without a value.
     """
-    largest = {each.name for each in sorted(found, key=lambda each: -size(each))[:MOST]}
+    largest = {each.name for each in sorted(found, key=lambda each: -size(each))[:MAX_BARS]}
     domain = domain_of(found)
     cells = [
         [

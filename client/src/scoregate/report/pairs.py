@@ -15,7 +15,7 @@ from scoregate.text import number
 
 IMAGE = "image"  # the column that stands for a picture's file name without its suffix
 NO_PICTURE, NOT_SCORED = "no_picture", "not_scored"
-NAMED = 5  # missing scores that are named in a line
+MAX_NAMED_SCORES = 5  # missing scores that are named in a line
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def missing_lines(missing: Sequence[Mapping[str, Any]]) -> list[str]:
         found.setdefault(key, []).append(str(each["prompt"] or each["image"]))
     return [
         " ".join(filter(None, [f"{name}:", f"{len(prompts)}", code, metric and f"of {metric}"]))
-        + f" ({', '.join(map(repr, prompts[:NAMED]))}{', …' * (len(prompts) > NAMED)})"
+        + f" ({', '.join(map(repr, prompts[:MAX_NAMED_SCORES]))}{', …' * (len(prompts) > MAX_NAMED_SCORES)})"
         for (name, metric, code), prompts in found.items()
     ]
 

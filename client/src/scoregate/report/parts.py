@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from scoregate.evaluation.arrays import BadColumn
 from scoregate.report.html import note, safe
 
-LONGEST = 30  # characters of a name at an axis
+MAX_AXIS_CHARACTERS = 30  # characters of a name at an axis
 
 
 class Missing(Exception):
@@ -63,4 +63,4 @@ def text(x: float, y: float, said: str, anchor: str = "middle") -> str:
 
 def short(name: str) -> str:
     """Truncate a name."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return name if len(name) <= MAX_AXIS_CHARACTERS else f"{name[: MAX_AXIS_CHARACTERS - 1]}…"

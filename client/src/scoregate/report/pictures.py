@@ -12,9 +12,9 @@ from scoregate.report.rows import Details, ReportRow, ScoredRow
 from scoregate.results import is_number
 from scoregate.text import number
 
-BOXES = 20  # that are drawn, the surest
-COLOURS = 6  # of classes of objects, in turn
-HALF = 0.5  # a question below it cost more than half of what it could give
+MAX_BOXES = 20  # that are drawn, the surest
+CLASS_COLOURS = 6  # of classes of objects, in turn
+HALF_SCORE = 0.5  # a question below it cost more than half of what it could give
 
 Box = tuple[str, float, tuple[float, ...], str]  # class, score, corners, colour
 
@@ -67,12 +67,12 @@ def overlay(boxes: list[Box], size: tuple[float, float]) -> str:
     letter = max(width, height) / 14
     kinds = list(dict.fromkeys(name for name, *_ in boxes))
     drawn = "".join(
-        f'<g class="box{kinds.index(name) % COLOURS}">'
+        f'<g class="box{kinds.index(name) % CLASS_COLOURS}">'
         f'<rect x="{left:g}" y="{top:g}" width="{max(right - left, 0):g}" height="{max(bottom - top, 0):g}"/>'
         f'<text x="{left + letter / 4:g}" y="{top + letter:g}" font-size="{letter:g}">{place}</text></g>'
-        for place, (name, _, (left, top, right, bottom), _) in enumerate(boxes[:BOXES], 1)
+        for place, (name, _, (left, top, right, bottom), _) in enumerate(boxes[:MAX_BOXES], 1)
     )
-    label = f"{len(boxes[:BOXES])} boxes of objects"
+    label = f"{len(boxes[:MAX_BOXES])} boxes of objects"
     return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{label}">{drawn}</svg>'
 
 
@@ -82,9 +82,9 @@ def found_list(boxes: list[Box]) -> str:
         return ""
     lines = "".join(
         f"<li>{safe(' '.join(filter(None, (colour, name))))} {score:.2f}</li>"
-        for name, score, _, colour in boxes[:BOXES]
+        for name, score, _, colour in boxes[:MAX_BOXES]
     )
-    left = len(boxes) - BOXES
+    left = len(boxes) - MAX_BOXES
     return f'<ol class="found">{lines}</ol>' + (f"<small>and {left} less sure</small>" if left > 0 else "")
 
 
@@ -101,7 +101,7 @@ def questions_of(details: Any) -> str:
     lines = [
         line(each)
         for each in (asked if isinstance(asked, list) else ())
-        if isinstance(each, Mapping) and is_number(each.get("score")) and each["score"] < HALF
+        if isinstance(each, Mapping) and is_number(each.get("score")) and each["score"] < HALF_SCORE
     ]
     return f'<ul class="asked">{"".join(lines)}</ul>' if lines else ""
 

@@ -10,7 +10,7 @@ import numpy as np
 from scoregate.evaluation.arrays import Floats, exact
 from scoregate.results import Notice
 
-EMPTY = "(empty)"  # stands for a cell without a name
+EMPTY_CELL = "(empty)"  # stands for a cell without a name
 
 Details = Mapping[str, Any]  # the parts of a row's scores, by metric
 

@@ -25,8 +25,8 @@ from scoregate.text import number, shown
 
 MAX_PAGE = 60_000_000  # bytes
 FRAME = 40  # bytes around a picture in the page
-MOST = 4  # pictures of a prompt and generator that are shown
-PASSED = 0.5  # a question with this score or more is passed
+MAX_PICTURES = 4  # pictures of a prompt and generator that are shown
+PASSING_SCORE = 0.5  # a question with this score or more is passed
 
 Key = tuple[str, str | None, str | None]  # generator, name and prompt of a picture
 
@@ -71,7 +71,7 @@ class Side:
     @cached_property
     def shown(self) -> list[GeneratorPicture]:
         """The pictures on the page."""
-        return [each for each in self.pictures if each.image][:MOST]
+        return [each for each in self.pictures if each.image][:MAX_PICTURES]
 
 
 Prompt = Mapping[str, Side]  # by generator
@@ -148,7 +148,7 @@ def questions_of(sides: Prompt) -> Iterator[list[Any]]:
     }
     for metric, text in asked:
         scores = [side.question(metric, text) for side in sides.values()]
-        passed = [None if score is None else score >= PASSED for score in scores]
+        passed = [None if score is None else score >= PASSING_SCORE for score in scores]
         if {True, False} <= {*passed}:
             yield [shown(metric), shown(text), passed]
 

@@ -22,12 +22,12 @@ from scoregate.records import BadInput, NoResult
 from scoregate.runs.manifest import Manifest, keep_sets
 from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_options
 from scoregate.runs.results import Results, ResultsFile, Summary, files_of, journal_of, lines_of, plan_in
-from scoregate.runs.settings import KEPT, Batch, Run, check_output, dataset_of
+from scoregate.runs.settings import KEPT_FILE, Batch, Run, check_output, dataset_of
 from scoregate.settings import METRIC, settings_in
 from scoregate.text import Progress, say
 
 TIMEOUT_S = 600.0  # of a request
-ITEMS = 16  # of a request; the pictures of several requests are in memory
+ITEMS_PER_REQUEST = 16  # of a request; the pictures of several requests are in memory
 
 Opened = Callable[[], "AbstractContextManager[Session]"]
 
@@ -138,7 +138,9 @@ def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
 
     out, folder = outcome.out, batch.kept_shards
     write_kept(
-        out / KEPT if out.is_dir() else out.with_name(f"{out.name}.{KEPT}"), batch.filter, outcome.lines()
+        out / KEPT_FILE if out.is_dir() else out.with_name(f"{out.name}.{KEPT_FILE}"),
+        batch.filter,
+        outcome.lines(),
     )
     return not folder or write_shards(folder, batch.filter, out, outcome.files)
 
@@ -350,7 +352,7 @@ def scored_rows(
             options=plan.options,
             explain=plan.explain,
             concurrency=concurrency,
-            batch_size=ITEMS,
+            batch_size=ITEMS_PER_REQUEST,
             allow_model_change=True,  # `Plan.line` compares with the plan
         )
         for answer in answers:

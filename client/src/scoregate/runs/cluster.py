@@ -116,7 +116,7 @@ class ShardActor:
 
 
 QUESTIONS = "questions"  # the folder of their files
-PROMPTS = 32  # of a request
+PROMPTS_PER_REQUEST = 32  # of a request
 
 
 @dataclass(frozen=True)
@@ -324,7 +324,7 @@ def write_missing(pool: Pool, given: Sequence[Any], rows: Sequence[Mapping[str, 
             name: stack.enter_context((folder / f"{name}.jsonl").open("a", encoding="utf-8"))
             for name in names
         }
-        for row in pool.map(QuestionActor, given, rows, PROMPTS) if rows else ():
+        for row in pool.map(QuestionActor, given, rows, PROMPTS_PER_REQUEST) if rows else ():
             if row["fault"]:
                 failed.append(row["fault"])
                 continue

@@ -51,7 +51,7 @@ OPTIONAL = (
     "sha256",
     "grid",
 )  # texts of a data set
-BLOCK = 2**20
+BLOCK_BYTES = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
 OF_A_MODEL = ("recipe", "dtype", "device", "hardware")
 
@@ -147,7 +147,7 @@ def digest_of(file: Path) -> str:
     digest = sha256()
     check_regular(file)
     with file.open("rb") as opened:
-        while block := opened.read(BLOCK):
+        while block := opened.read(BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
 

@@ -21,10 +21,10 @@ from scoregate.records import BadInput, NoResult
 from scoregate.runs.settings import Batch
 from scoregate.text import say
 
-ATTEMPTS = 4  # of a shard in a run
-KEPT = "what is finished is kept, and the same command goes on from there"
+SHARD_ATTEMPTS = 4  # of a shard in a run
+KEPT_NOTE = "what is finished is kept, and the same command goes on from there"
 STORE = "SCOREGATE_CACHE__QUESTIONS"
-EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
+MISSING_EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ _folders: list[TemporaryDirectory[str]] = []  # of this process, until its end
 
 
 ERROR = "error"  # the column of an error of a call
-EXPECTED = (BadInput, NoResult, scoregate.ScoregateError, OSError)
+EXPECTED_ERRORS = (BadInput, NoResult, scoregate.ScoregateError, OSError)
 
 
 def with_errors(call: Callable[..., dict[str, list[Any]]]) -> Callable[..., dict[str, list[Any]]]:
@@ -113,7 +113,7 @@ def with_errors(call: Callable[..., dict[str, list[Any]]]) -> Callable[..., dict
     def called(*given: Any) -> dict[str, list[Any]]:
         try:
             return call(*given)
-        except EXPECTED as exc:
+        except EXPECTED_ERRORS as exc:
             return {ERROR: [pickle.dumps(exc)]}
 
     return called
@@ -156,7 +156,7 @@ class Pool:
 
         Raises:
             NoResult: Ray gave up.
-            Exception: one of `EXPECTED`, of the first call that failed.
+            Exception: one of `EXPECTED_ERRORS`, of the first call that failed.
         """
         calls = -(-len(rows) // batch)
         parts = self._data.from_items(list(rows), override_num_blocks=calls)
@@ -173,11 +173,11 @@ class Pool:
         try:
             yield from map(checked, done.iter_rows())
         except KeyboardInterrupt:
-            say(f"scoregate: interrupted: {KEPT}")
+            say(f"scoregate: interrupted: {KEPT_NOTE}")
             raise
         except self._errors.RayActorError as exc:
             why = str(exc).strip().partition("\n")[0]
-            raise NoResult(f"processes of the cluster were lost: {why}; {KEPT}") from exc
+            raise NoResult(f"processes of the cluster were lost: {why}; {KEPT_NOTE}") from exc
 
 
 @contextmanager
@@ -188,13 +188,13 @@ def attempt(run: str, shard: Path, file: Path) -> Iterator[None]:
     Ray repeats a call whose process ended, without a limit.
 
     Raises:
-        NoResult: `ATTEMPTS` processes of this *run* ended in this context.
+        NoResult: `SHARD_ATTEMPTS` processes of this *run* ended in this context.
     """
     record = file.with_name(f"{file.name}.attempts")
     begun = record.read_text("utf-8").split() if record.exists() else []
     try:
-        if begun.count(run) >= ATTEMPTS:
-            raise NoResult(f"{shard}: {ATTEMPTS} processes ended while they scored this shard")
+        if begun.count(run) >= SHARD_ATTEMPTS:
+            raise NoResult(f"{shard}: {SHARD_ATTEMPTS} processes ended while they scored this shard")
         record.write_text("\n".join([*begun, run]), "utf-8")
         yield
     finally:
@@ -222,9 +222,9 @@ def joined(batch: Batch) -> Iterator[Pool]:
             text = str(exc).replace("runtime.address", "--ray")
             if isinstance(exc, gate.LATER):
                 raise scoregate.errors.ServiceConnectionError(text) from exc
-            raise BadInput(EXTRA.format("Ray") if "needs Ray" in text else text) from exc
+            raise BadInput(MISSING_EXTRA.format("Ray") if "needs Ray" in text else text) from exc
         except ImportError as exc:
-            raise BadInput(EXTRA.format(exc.name)) from exc
+            raise BadInput(MISSING_EXTRA.format(exc.name)) from exc
         yield Pool(data, batch)
 
 

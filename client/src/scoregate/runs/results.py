@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self
 
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import QUESTION_SET, RELATED, Row, digest, is_column
+from scoregate.data.rows import QUESTION_SET, RELATED_COLUMNS, Row, digest, is_column
 from scoregate.data.shards import stem
 from scoregate.records import BadInput, arrow, check_regular, json_or_text, records
 from scoregate.results import DEMO, Notice, notices_in
@@ -279,10 +279,12 @@ def digests(row: Row) -> set[str]:
     """
     try:
         data, *frames = row.read_frames()
-        related = {column: row.read_related(column) for column in RELATED}
+        related = {column: row.read_related(column) for column in RELATED_COLUMNS}
     except (OSError, ValueError):
         return set()
-    uses = chain.from_iterable(combinations(RELATED, count) for count in range(len(RELATED) + 1))
+    uses = chain.from_iterable(
+        combinations(RELATED_COLUMNS, count) for count in range(len(RELATED_COLUMNS) + 1)
+    )
     return {digest(data, *frames, *chain.from_iterable(related[column] for column in used)) for used in uses}
 
 
@@ -302,10 +304,12 @@ TEXTS = (
     "orient",
 )
 PLAIN = ("row", "image", "prompt", "sha256")
-ROWS = 1000  # that are written together
-LARGEST = 2**63
-NESTED = ("scores", "columns")  # of a line; in CSV each of their entries is a column
-OWN = "columns."  # before the name of a column of the data set that is a name of ours in CSV, or begins so
+ROWS_PER_GROUP = 1000  # that are written together
+INTEGER_LIMIT = 2**63
+NESTED_FIELDS = ("scores", "columns")  # of a line; in CSV each of their entries is a column
+OWN_COLUMN_PREFIX = (
+    "columns."  # before the name of a column of the data set that is a name of ours in CSV, or begins so
+)
 
 
 class ColumnKind(NamedTuple):
@@ -330,7 +334,7 @@ def write_parquet(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequ
     schema = pyarrow.schema(fields(pyarrow, metrics, kinds))
     with path.open("wb") as opened, writer.ParquetWriter(opened, schema) as file:  # a name may be no UTF-8
         rest = map(as_texts, lines())
-        while some := [flat(line, kinds) for line in islice(rest, ROWS)]:
+        while some := [flat(line, kinds) for line in islice(rest, ROWS_PER_GROUP)]:
             file.write_table(pyarrow.Table.from_pylist(some, schema))
 
 
@@ -364,7 +368,7 @@ def kinds_of_columns(lines: Iterator[Line]) -> dict[str, ColumnKind]:
 
 
 def type_of(cell: Any) -> type:
-    return str if type(cell) is int and not -LARGEST <= cell < LARGEST else type(cell)
+    return str if type(cell) is int and not -INTEGER_LIMIT <= cell < INTEGER_LIMIT else type(cell)
 
 
 def kind_of(kinds: Mapping[bool, set[type]]) -> ColumnKind:
@@ -410,8 +414,11 @@ def write_csv(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence
     """Write *lines* to *path*; they are iterated twice."""
     own = list(dict.fromkeys(name for line in map(as_texts, lines()) for name in line.get("columns", {})))
     ours = [*PLAIN, *metrics, "errors"]
-    taken = {*ours, *TEXTS, *NESTED}
-    renamed = (f"{OWN}{name}" if name in taken or name.startswith(OWN) else name for name in own)
+    taken = {*ours, *TEXTS, *NESTED_FIELDS}
+    renamed = (
+        f"{OWN_COLUMN_PREFIX}{name}" if name in taken or name.startswith(OWN_COLUMN_PREFIX) else name
+        for name in own
+    )
     heads = [*ours, *renamed, *TEXTS]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -469,7 +476,7 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     found |= {"row": json_or_text(values["row"]), "errors": parsed(cells["errors"]) or {}}
     found["scores"] = typed(cells, names[len(PLAIN) : last])
     columns = typed(cells, names[last + 1 : own])
-    return found | {"columns": {name.removeprefix(OWN): cell for name, cell in columns.items()}}
+    return found | {"columns": {name.removeprefix(OWN_COLUMN_PREFIX): cell for name, cell in columns.items()}}
 
 
 def typed(cells: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -489,7 +496,7 @@ def parsed(cell: Any) -> Any:
 # --- summaries ---
 
 
-REASONS = 5  # why rows cannot be read
+MAX_REASONS = 5  # why rows cannot be read
 
 
 @dataclass
@@ -557,7 +564,7 @@ class Summary:
             sum(part.incomplete for part in parts),
             sum(part.unread for part in parts),
             sum((part.codes for part in parts), Counter()),
-            [*islice(chain.from_iterable(part.details for part in parts), REASONS)],
+            [*islice(chain.from_iterable(part.details for part in parts), MAX_REASONS)],
             merged_kinds(chain.from_iterable(part.warnings for part in parts)),
         )
 
@@ -570,7 +577,7 @@ class Summary:
             self.codes.update({error["code"] for error in errors})
             why = {error["detail"] for error in errors if error["code"] == UNREADABLE}
             self.unread += len(why)
-            self.details += why if len(self.details) < REASONS else ()
+            self.details += why if len(self.details) < MAX_REASONS else ()
             yield line
 
     @property
@@ -593,9 +600,9 @@ def say_summary(summary: Summary, requested: int, out: Path, left_over: int = 0)
         out: of the results.
         left_over: their lines of no row of the data set.
     """
-    texts = [f"cannot read {detail}" for detail in summary.details[:REASONS]]
-    if summary.unread > REASONS:
-        texts.append(f"and {summary.unread - REASONS} more rows, see {UNREADABLE} in the results")
+    texts = [f"cannot read {detail}" for detail in summary.details[:MAX_REASONS]]
+    if summary.unread > MAX_REASONS:
+        texts.append(f"and {summary.unread - MAX_REASONS} more rows, see {UNREADABLE} in the results")
     texts += [f"warning: {each}" + f" (first: {each.image})" * bool(each.image) for each in summary.warnings]
     texts.append(f"{summary.text}; {requested} were requested in this run{summary.without}")
     texts.append(str(out))

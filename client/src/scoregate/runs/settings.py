@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ANY_MODELS = "--allow-model-change"
 KINDS = (".jsonl", ".parquet", ".csv")  # of results
-KEPT = "kept.txt"
+KEPT_FILE = "kept.txt"
 GROUP = "a cluster"
 PROMPT_COLUMN = Dataset.prompt_column
 OF_A_FOLDER = ("prompt", "prompts", "prompt_from_name")  # where the prompts of a folder come from
@@ -169,7 +169,7 @@ class Batch(Run):
     out: Path = setting(f"the results, {', '.join(KINDS)}; of shards a folder", "-o", "--out", parse=Path)
     retry: bool = setting("score rows with errors again, also in finished shards", default=False)
     filter: "Condition | None" = setting(
-        f"write the names of the rows that pass to {KEPT}; also >, <= and <; and, or, not",
+        f"write the names of the rows that pass to {KEPT_FILE}; also >, <= and <; and, or, not",
         default=None,
         metavar="'METRIC >= X'",
         parse=condition,

@@ -19,11 +19,13 @@ from math import inf, sqrt
 
 RECENT, GAP, BEFORE = 10, 5, 10  # values: of the last mean, between, and of the mean that it is compared with
 OVERLAP = RECENT + GAP  # the newest changes; they share values with the last one
-COMMON = 8  # values of each mean that are on its side of the other one, so that rare values are no change
-PAST = 200  # earlier changes, whose deviation is the unit
-LEAST = 80  # values before the first size
-SCALES = (1, 3, 9)  # steps that are one value
-STEPS = 1000  # of a run, to which the rates refer
+COMMON_VALUES = (
+    8  # values of each mean that are on its side of the other one, so that rare values are no change
+)
+PAST_CHANGES = 200  # earlier changes, whose deviation is the unit
+MIN_VALUES = 80  # values before the first size
+STEP_SCALES = (1, 3, 9)  # steps that are one value
+STEPS_OF_A_RUN = 1000  # of a run, to which the rates refer
 # The fall that is exceeded in a share of runs of a metric that does not fall; for the worst kind of noise.
 THRESHOLDS = {0.1: 4.2, 0.05: 4.6, 0.02: 5.3, 0.01: 5.7, 0.005: 6.5, 0.002: 7.2}
 
@@ -52,9 +54,9 @@ class Change:
         before, recent = list(islice(self._values, BEFORE)), list(islice(self._values, BEFORE + GAP, None))
         old, new = sum(before) / BEFORE, sum(recent) / RECENT
         self._keep(new - old)
-        unit = self._deviation() if self._count >= LEAST else 0.0
+        unit = self._deviation() if self._count >= MIN_VALUES else 0.0
         unit = max(unit, standard_error(before, recent)) if unit else 0.0
-        common = min(beyond(old, new, recent), beyond(new, old, before)) >= COMMON
+        common = min(beyond(old, new, recent), beyond(new, old, before)) >= COMMON_VALUES
         return (new - old) / unit if unit and common else 0.0
 
     def _keep(self, change: float) -> None:
@@ -63,7 +65,7 @@ class Change:
         if len(self._newest) > OVERLAP:
             self._earlier.append(self._newest.popleft())
             self._account(self._earlier[-1], 1)
-        if len(self._earlier) > PAST:
+        if len(self._earlier) > PAST_CHANGES:
             self._account(self._earlier.popleft(), -1)
 
     def _account(self, change: float, sign: int) -> None:
@@ -129,7 +131,7 @@ class Divergence:
         self.threshold = threshold_for(alarms)
         self._rewards: deque[float] = deque(maxlen=RECENT)
         self._highest = -inf
-        self._scales = [Blocks(steps) for steps in SCALES]
+        self._scales = [Blocks(steps) for steps in STEP_SCALES]
 
     def add(self, reward: float, watched: float) -> float:
         """

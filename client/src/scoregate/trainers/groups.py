@@ -21,8 +21,10 @@ from scoregate.trainers.outcomes import WeightedSum, weights_of
 Gather = Callable[[list[Any]], list[Any]]
 """Returns the entries of all ranks in one list, given those of this rank: `gather_object` of accelerate."""
 
-OF_PICTURES = re.compile(r"/prompt$|/images/\d")  # places in a request of `POST /compare`
-ALONE = "a picture alone in its group cannot be compared; a group is the pictures of one prompt in one call"
+PICTURE_PLACES = re.compile(r"/prompt$|/images/\d")  # places in a request of `POST /compare`
+ALONE_REASON = (
+    "a picture alone in its group cannot be compared; a group is the pictures of one prompt in one call"
+)
 
 
 def of_all_ranks(
@@ -75,7 +77,7 @@ async def win_rates(
         how: further arguments of `AsyncClient.compare`.
     """
     if len(items) < 2:
-        return [Result.failed(0, None, metrics, InvalidError(ALONE)) for _ in items], []
+        return [Result.failed(0, None, metrics, InvalidError(ALONE_REASON)) for _ in items], []
     rates: list[dict[str, float]] = [{} for _ in items]
     errors: list[dict[str, ScoregateError]] = [{} for _ in items]
     comparisons = []
@@ -110,7 +112,7 @@ async def win_rates(
 
 def of_the_pictures(error: ScoregateError) -> ScoregateError:
     """Return an error that names only the prompt or pictures of a request as one of its pictures."""
-    if error.errors and all(OF_PICTURES.match(each["pointer"]) for each in error.errors):
+    if error.errors and all(PICTURE_PLACES.match(each["pointer"]) for each in error.errors):
         error = copy(error)
         error.status = 0
     return error

@@ -18,7 +18,7 @@ from scoregate.items import Item
 
 LIBRARIES = ("numpy", "torch")
 CHANNELS = (1, 3, 4)
-SLACK = 0.05  # tolerated beyond [0, 1] for rounding; a picture in [-1, 1] exceeds it
+RANGE_SLACK = 0.05  # tolerated beyond [0, 1] for rounding; a picture in [-1, 1] exceeds it
 FORMS: dict[str, dict[str, Any]] = {
     "raw": {},
     "png": {"format": "PNG", "compress_level": 1},  # a fifth of the time of the default, and 4 % larger
@@ -84,7 +84,7 @@ def in_bytes(images: Any) -> list[Any]:
     lowest, highest = float(images.min()), float(images.max())
     if not isfinite(lowest + highest):  # NaN is the least and the greatest
         return without_broken(images, library)
-    if lowest < -SLACK or highest > 1 + SLACK:
+    if lowest < -RANGE_SLACK or highest > 1 + RANGE_SLACK:
         raise ValueError(f"floats are in [0, 1], not from {lowest:.3g} to {highest:.3g}")
     scaled = (images if lowest >= 0 and highest <= 1 else images.clip(0, 1)) * 255
     return on_host(library.asarray(scaled.round(), dtype=library.uint8))

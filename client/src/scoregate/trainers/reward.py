@@ -37,8 +37,8 @@ from scoregate.trainers.watch import Watch, Watcher
 
 __all__ = ["NoScore", "Outcome", "Reward"]
 
-AT_ONCE = 8  # requests of one call
-RECENT = 8192  # most outcomes that wait for `statistics`
+REQUESTS_AT_ONCE = 8  # requests of one call
+MAX_RECENT_OUTCOMES = 8192  # most outcomes that wait for `statistics`
 LOG_ODDS = ("vqascore",)  # the metrics whose scores are probabilities that are log-odds on request
 
 
@@ -125,7 +125,7 @@ class Reward:
         self._portals = Portals()
         self._warned: Counter[str] = Counter()
         self._lower: bool | None = None  # until the first request
-        self._recent: deque[tuple[str, Outcome]] = deque(maxlen=RECENT)
+        self._recent: deque[tuple[str, Outcome]] = deque(maxlen=MAX_RECENT_OUTCOMES)
         self._watcher = Watcher(Watch.of(self.watch), self._warned) if self.watch else None
 
     @property
@@ -157,7 +157,7 @@ class Reward:
         Their groups are the prompts (`scoregate.trainers.figures.statistics`).  Those of the watch are of an
         earlier step.
         """
-        recent, self._recent = list(self._recent), deque(maxlen=RECENT)
+        recent, self._recent = list(self._recent), deque(maxlen=MAX_RECENT_OUTCOMES)
         figures = statistics([outcome for _, outcome in recent], [prompt for prompt, _ in recent])
         return figures | (self._watcher.figures() if self._watcher else {})
 
@@ -365,7 +365,7 @@ class Reward:
         if self.by_domain:
             items = [*map(with_metrics, items, sums)]
         clock = asyncio.get_running_loop().time
-        deadline, places, attempt = clock() + self.timeout_s, asyncio.Semaphore(AT_ONCE), 0
+        deadline, places, attempt = clock() + self.timeout_s, asyncio.Semaphore(REQUESTS_AT_ONCE), 0
         outcomes: list[Any] = list(items)
         sent = {index: item for index, item in enumerate(items) if isinstance(item, Item)}
         left = list(sent)

@@ -30,7 +30,7 @@ from scoregate.results import Notice, Result, ScoregateWarning
 from scoregate.trainers.groups import win_rates
 from scoregate.trainers.outcomes import Outcome, Scored, WeightedSum, concerns_some
 
-AWAY = (
+AWAY_ERRORS = (
     ServiceConnectionError,
     LaneFullError,
     MemoryFullError,
@@ -38,9 +38,9 @@ AWAY = (
     OverloadedError,
     QuotaExceededError,
 )  # until the deadline
-FAULTS = (ModelFaultError, QuestionLLMFailedError, UpstreamFailedError)
-MOST_FAULTS = 3  # attempts at a call that a model failed
-LONGEST_S = 8.0  # between two attempts, unless the service requires more
+MODEL_FAULTS = (ModelFaultError, QuestionLLMFailedError, UpstreamFailedError)
+MAX_FAULTS = 3  # attempts at a call that a model failed
+MAX_PAUSE_S = 8.0  # between two attempts, unless the service requires more
 
 Send = Callable[
     [Sequence[Item], Sequence[WeightedSum], float, asyncio.Semaphore], Coroutine[Any, Any, list[Outcome]]
@@ -161,13 +161,13 @@ def better(before: Any, outcome: Outcome) -> Outcome:
 def passing(outcome: Any, attempt: int) -> list[ScoregateError]:
     """Return the temporary errors for which *outcome*, of attempt number *attempt*, is tried again."""
     if isinstance(outcome, Scored):  # it waits for no part that is away
-        errors, kinds = list(outcome.left_out.values()), (*AWAY, *FAULTS)
-        return [each for each in errors if isinstance(each, kinds) and attempt < MOST_FAULTS]
-    again = isinstance(outcome, AWAY) or (isinstance(outcome, FAULTS) and attempt < MOST_FAULTS)
+        errors, kinds = list(outcome.left_out.values()), (*AWAY_ERRORS, *MODEL_FAULTS)
+        return [each for each in errors if isinstance(each, kinds) and attempt < MAX_FAULTS]
+    again = isinstance(outcome, AWAY_ERRORS) or (isinstance(outcome, MODEL_FAULTS) and attempt < MAX_FAULTS)
     return [outcome] if again else []
 
 
 def pause_s(errors: Sequence[ScoregateError], attempt: int) -> float:
     """Return the wait in seconds: the service's `retry_after_s`, or doubled each time, with jitter."""
     required = max((error.retry_after_s or 0.0 for error in errors), default=0.0)
-    return max(required, min(LONGEST_S, 2.0 ** (attempt - 1))) * random.uniform(1.0, 1.25)
+    return max(required, min(MAX_PAUSE_S, 2.0 ** (attempt - 1))) * random.uniform(1.0, 1.25)

@@ -27,7 +27,7 @@ from scoregate.client import Portal
 from scoregate.errors import NoTextError, ScoregateError, UnknownMetricError, reason_of
 from scoregate.items import Item, names_of
 from scoregate.results import Result, lower_is_better, understood
-from scoregate.trainers.divergence import STEPS, Divergence
+from scoregate.trainers.divergence import STEPS_OF_A_RUN, Divergence
 from scoregate.trainers.figures import PREFIX, log
 from scoregate.trainers.outcomes import Outcome, Scored
 from scoregate.trainers.pictures import size_of
@@ -92,14 +92,14 @@ class Watch:
 # --- the watched pictures of a step: their choice, and their figures ---
 
 
-MOST = 8192  # the newest values of a step
+MAX_STEP_VALUES = 8192  # the newest values of a step
 PROMPTS, GROUP = 256, 32  # most prompts whose pictures are compared, and most pictures of each
-SIDE = 8  # pixels of a thumbnail
-ALIKE = 2.0  # of 255: the mean difference of two thumbnails of duplicates
-ENDS = 0.001  # of a range: where scores are saturated
+THUMBNAIL_PIXELS = 8  # pixels of a thumbnail
+MAX_DUPLICATE_DIFFERENCE = 2.0  # of 255: the mean difference of two thumbnails of duplicates
+SATURATED_SHARE = 0.001  # of a range: where scores are saturated
 LOG_ODDS = {"output": "logit"}
 
-newest = partial(deque[Any], maxlen=MOST)
+newest = partial(deque[Any], maxlen=MAX_STEP_VALUES)
 
 
 @dataclass
@@ -174,7 +174,11 @@ def thumbnail(file: bytes) -> bytes:
     import PIL.Image
 
     with PIL.Image.open(io.BytesIO(file)) as image:
-        return image.convert("RGB").resize((SIDE, SIDE), PIL.Image.Resampling.BOX).tobytes()
+        return (
+            image.convert("RGB")
+            .resize((THUMBNAIL_PIXELS, THUMBNAIL_PIXELS), PIL.Image.Resampling.BOX)
+            .tobytes()
+        )
 
 
 def duplicates(group: Sequence[bytes]) -> list[bool]:
@@ -186,7 +190,7 @@ def duplicates(group: Sequence[bytes]) -> list[bool]:
 
 def is_alike(one: bytes, other: bytes) -> bool:
     """Return True if two thumbnails differ by little."""
-    return sum(abs(a - b) for a, b in zip(one, other, strict=True)) <= ALIKE * len(one)
+    return sum(abs(a - b) for a, b in zip(one, other, strict=True)) <= MAX_DUPLICATE_DIFFERENCE * len(one)
 
 
 def saturated(score: float, entry: Mapping[str, Any], options: Mapping[str, Any]) -> bool | None:
@@ -203,7 +207,7 @@ def saturated(score: float, entry: Mapping[str, Any], options: Mapping[str, Any]
         return None
     if log_odds:
         score = 1 / (1 + exp(-score)) if score > -700 else 0.0
-    slack = ENDS * (high - low)
+    slack = SATURATED_SHARE * (high - low)
     return not low + slack < score < high - slack
 
 
@@ -212,10 +216,10 @@ def saturated(score: float, entry: Mapping[str, Any], options: Mapping[str, Any]
 
 LOGGER = getLogger("scoregate.watch")
 NAME = f"{PREFIX}watch/"
-AT_ONCE = 4  # pictures under way
+PICTURES_AT_ONCE = 4  # pictures under way
 MAX_WAITING = 256  # pictures in the queue
 MAX_WAITING_BYTES = 256 * 2**20
-PAIRS = 500  # the newest watched pictures, whose rewards and scores are correlated
+MAX_CORRELATED_PAIRS = 500  # the newest watched pictures, whose rewards and scores are correlated
 
 
 @dataclass(frozen=True)
@@ -275,7 +279,7 @@ class Watching:
             self._pictures += len(items)
             if self._watch.every and self._pictures >= self._watch.every:
                 self._end()
-            for _ in range(min(AT_ONCE - len(self._workers), len(self._queue))):
+            for _ in range(min(PICTURES_AT_ONCE - len(self._workers), len(self._queue))):
                 worker = next(self._worker)
                 self._workers[worker] = portal.submit(self._work(worker, sender))
                 self._workers[worker].add_done_callback(partial(self._stopped, worker))
@@ -408,7 +412,9 @@ class Watching:
             ends = saturated(score, self._entries.get(metric, {}), options.get(metric, {}))
             each.step.saturated.extend([] if ends is None else [ends])
         for metric, score in result.scores.items():
-            self._pairs.setdefault(metric, deque(maxlen=PAIRS)).append((float(each.outcome), score))
+            self._pairs.setdefault(metric, deque(maxlen=MAX_CORRELATED_PAIRS)).append(
+                (float(each.outcome), score)
+            )
 
     def _end(self) -> None:
         """End the present step if it has pictures."""
@@ -445,7 +451,7 @@ class Watching:
                 " steps have such an alarm, if their noise is stationary)",
                 metric,
                 100 * self._watch.alarms,
-                STEPS,
+                STEPS_OF_A_RUN,
             )
         return closeness
 

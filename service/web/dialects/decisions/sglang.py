@@ -22,7 +22,7 @@ MAX_QUESTIONS = 400
 MAX_OPTIONS = 26
 Described = str | dict[str, Any] | list[Any]
 FORMAT_VERSION = 0  # none of SGLang's, which count from 1
-UNSUPPORTED = ("chat_template_kwargs", "prompt_format_version", "return_prompt_token_ids")
+UNSUPPORTED_FIELDS = ("chat_template_kwargs", "prompt_format_version", "return_prompt_token_ids")
 
 
 class NamedOption(Loose):
@@ -117,7 +117,7 @@ class SglangRequest(Loose):
             raise ValueError("two questions have one id")
         if self.temperature not in (None, 1):
             raise ValueError("temperature must be 1: probabilities are those of the model")
-        for field in UNSUPPORTED:
+        for field in UNSUPPORTED_FIELDS:
             if getattr(self, field):
                 raise ValueError(f"{field} is not supported: the service renders questions its own way")
         return self

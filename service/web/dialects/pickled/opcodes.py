@@ -20,7 +20,7 @@ NAMES = {"GLOBAL", "INST"}  # whose argument names something
 BYTES = {"SHORT_BINBYTES": bytes, "BINBYTES": bytes, "BINBYTES8": bytes, "BYTEARRAY8": bytearray}
 TEXTS = {"SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
 NUMBERS = {"LONG1", "LONG4"}
-KNOWN = {
+KNOWN_OPCODES = {
     *("PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE"),
     *("INT", "BININT", "BININT1", "BININT2", "LONG", "FLOAT", "BINFLOAT", "UNICODE"),
     *(*BYTES, *TEXTS, *NUMBERS, *NAMES),
@@ -30,7 +30,7 @@ KNOWN = {
     *("STACK_GLOBAL", "REDUCE", "BUILD"),
 }
 OPCODES = {ord(opcode.code): opcode for opcode in pickletools.opcodes}
-COUNTED = {  # how the length of an argument is written before it
+LENGTH_FORMATS = {  # how the length of an argument is written before it
     pickletools.TAKEN_FROM_ARGUMENT1: struct.Struct("<B"),
     pickletools.TAKEN_FROM_ARGUMENT4: struct.Struct("<i"),
     pickletools.TAKEN_FROM_ARGUMENT4U: struct.Struct("<I"),
@@ -75,7 +75,7 @@ def opcodes(body: bytes | bytearray, charge: Charge) -> Iterator[tuple[str, Any]
 
     Each counts as a value, and its argument by the most bytes that it may take.
 
-    An opcode that is not `KNOWN` has no argument, and must be the last that is taken.
+    An opcode that is not `KNOWN_OPCODES` has no argument, and must be the last that is taken.
 
     Raises:
         TooLarge: the charge is refused.
@@ -88,7 +88,7 @@ def opcodes(body: bytes | bytearray, charge: Charge) -> Iterator[tuple[str, Any]
         if opcode is None:
             raise Malformed("the body is no pickle that can be read: an opcode is missing or unknown")
         name, at = opcode.name, at + 1
-        if name not in KNOWN:
+        if name not in KNOWN_OPCODES:
             yield name, None
         start, at = span(opcode, body, at)
         charge(1, made_of(name, at - start))
@@ -105,7 +105,7 @@ def span(opcode: pickletools.OpcodeInfo, body: bytes | bytearray, at: int) -> tu
     if size == pickletools.UP_TO_NEWLINE:
         end = line(opcode.name, body, at)
         return at, line(opcode.name, body, end) if opcode.name in NAMES else end
-    if form := COUNTED.get(size):
+    if form := LENGTH_FORMATS.get(size):
         at += form.size
         if at > len(body):
             raise cut_short()

@@ -16,7 +16,7 @@ import numpy as np
 
 from service.core.errors import Malformed, TooLarge
 from service.web.dialects.pickled.opcodes import (
-    KNOWN,
+    KNOWN_OPCODES,
     Charge,
     LongText,
     numpy_refusal,
@@ -295,7 +295,7 @@ class PickleReader:
             self._actions[name](self)
         elif name in ("GLOBAL", "INST"):
             self._name(name, argument)
-        elif name not in KNOWN:
+        elif name not in KNOWN_OPCODES:
             raise refusal(name)
         elif argument > MAX_PROTOCOL:  # of the opcode PROTO
             raise Malformed(f"pickles of protocol {argument} are not known; send one of {MAX_PROTOCOL}")

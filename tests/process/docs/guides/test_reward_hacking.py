@@ -103,21 +103,21 @@ def test_the_page_states_the_constants():
 
     assert f"the last {divergence.RECENT} steps with {divergence.BEFORE} earlier ones" in text
     assert f"without the {divergence.GAP} between" in text
-    assert "blocks of {1} and of {2} steps".format(*divergence.SCALES) in text
+    assert "blocks of {1} and of {2} steps".format(*divergence.STEP_SCALES) in text
     assert f"mean reward of the last {divergence.RECENT} steps is the highest" in text
     one, two = (Watch(["x", "y"][:count]).tests()["x"].threshold for count in (1, 2))
     assert f"With one metric the threshold is {one} of them, with two {two}" in text
-    assert f"at least {divergence.COMMON} of the last {divergence.RECENT} must be below" in text
-    first, second = (divergence.LEAST * steps for steps in divergence.SCALES[1:])
-    assert f"The first {divergence.LEAST} steps have no alarm" in text
+    assert f"at least {divergence.COMMON_VALUES} of the last {divergence.RECENT} must be below" in text
+    first, second = (divergence.MIN_VALUES * steps for steps in divergence.STEP_SCALES[1:])
+    assert f"The first {divergence.MIN_VALUES} steps have no alarm" in text
     assert f"none before {first} and {second} steps" in text
     assert "from {} to {}".format(*sorted((min(divergence.THRESHOLDS), max(divergence.THRESHOLDS)))) in text
-    assert f"At most {100 * Watch('x').alarms:g} % of runs of {divergence.STEPS:,} steps" in text
-    assert f"the newest {watch.PAIRS} watched pictures" in text
-    assert f"within {100 * watch.ENDS:g} % of an end" in text
-    assert f"thumbnails of {watch.SIDE} × {watch.SIDE} pixels" in text
-    assert watch.ALIKE / 255 < 0.01
-    assert f"at most {watch.AT_ONCE} pictures at a time" in text
+    assert f"At most {100 * Watch('x').alarms:g} % of runs of {divergence.STEPS_OF_A_RUN:,} steps" in text
+    assert f"the newest {watch.MAX_CORRELATED_PAIRS} watched pictures" in text
+    assert f"within {100 * watch.SATURATED_SHARE:g} % of an end" in text
+    assert f"thumbnails of {watch.THUMBNAIL_PIXELS} × {watch.THUMBNAIL_PIXELS} pixels" in text
+    assert watch.MAX_DUPLICATE_DIFFERENCE / 255 < 0.01
+    assert f"at most {watch.PICTURES_AT_ONCE} pictures at a time" in text
     assert f"At most {watch.MAX_WAITING} pictures and {watch.MAX_WAITING_BYTES >> 20} MiB wait" in text
 
 

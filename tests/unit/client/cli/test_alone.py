@@ -21,7 +21,7 @@ PROMPT = ("-p", "a red square")
 )
 def test_a_service_that_is_not_there_is_status_3(run, pictures, monkeypatch, command):
     """With one line that names the address, given before the command or behind it; retries don't wait."""
-    monkeypatch.setattr(connection, "FIRST_S", 0.0)
+    monkeypatch.setattr(connection, "FIRST_RETRY_S", 0.0)
     nobody = url(free_port(0))
     for arguments in ((*command, "--base-url", nobody), ("--base-url", nobody, *command)):
         done = run(*arguments)

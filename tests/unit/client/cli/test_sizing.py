@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from scoregate.cli.sizing import PER_CORE, SPEED, WORK
+from scoregate.cli.sizing import JPEGS_PER_CORE_S, TFLOP_PER_ITEM, TFLOPS_PER_S
 from tests.support.pages import fences, page, rows
 from tests.unit.client.cli.conftest import run
 
@@ -26,13 +26,13 @@ def test_the_speeds_are_those_of_the_page():
     table = {NAMES[name]: cells for cells in rows(PAGE) if (name := cells[0].partition(" (")[0]) in NAMES}
     [core] = [cells[-1] for cells in rows(PAGE) if cells[0] == "JPEG of 512², 128 a request"]
 
-    assert WORK.keys() == table.keys()
+    assert TFLOP_PER_ITEM.keys() == table.keys()
     for name, (_, work, _, h100, _, a100, _) in table.items():
-        assert float(work) == pytest.approx(WORK[name], rel=0.02)
+        assert float(work) == pytest.approx(TFLOP_PER_ITEM[name], rel=0.02)
         for card, cell in (("H100", h100), ("A100", a100)):
             stated = int(re.sub(r"\D", "", cell))
-            assert stated == pytest.approx(SPEED[card] / WORK[name], rel=0.03), (name, card)
-    assert PER_CORE == float(core)
+            assert stated == pytest.approx(TFLOPS_PER_S[card] / TFLOP_PER_ITEM[name], rel=0.03), (name, card)
+    assert JPEGS_PER_CORE_S == float(core)
 
 
 def test_twice_the_cards_take_half_the_time_and_cost_the_same(run):

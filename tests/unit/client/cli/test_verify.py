@@ -6,14 +6,14 @@ import re
 import httpx2 as httpx
 import pytest
 
-from scoregate.cli.verify import PICTURES, PROMPTS, PUBLISHED, SCORES, disordered, shipped
+from scoregate.cli.verify import PICTURES, PROMPTS, PUBLISHED_SCORES, SCORES, disordered, shipped
 from tests.support.answers import request_of, scored
 
 IDS = {"vqa": "zhiqiulin/clip-flant5-xxl", "clip": "ViT-L-14-336-quickgelu/openai"}
 MODELS = {"vqascore": "vqa", "clipscore": "clip"}
 RIGHT = {
     metric: [value for part in values.values() for value in part]
-    for metric, (_, _, values) in PUBLISHED.items()
+    for metric, (_, _, values) in PUBLISHED_SCORES.items()
 }
 
 

@@ -243,7 +243,7 @@ def test_a_table_has_the_differences_and_the_seed(capsys, table, form):
 @pytest.mark.slow
 def test_too_many_pairs_have_no_interval_and_say_so(evaluate, table, monkeypatch):
     """The correlations have theirs."""
-    monkeypatch.setattr("scoregate.evaluation.figures.metrics.MOST", 65)
+    monkeypatch.setattr("scoregate.evaluation.figures.metrics.MAX_PAIRS", 65)
     found = evaluate("agreement", "--scores", table, "--metric", "m", "--human", "human")
 
     assert {"pearson", "spearman", "kendall"} == found["interval"].keys()

@@ -46,8 +46,8 @@ def test_lower_scores_that_are_better_turn_the_signs(scored):
 
 def test_of_many_pictures_some_are_drawn(scored, monkeypatch):
     """The correlation is still that of all."""
-    monkeypatch.setattr(of_people, "DRAWN", 2)
-    monkeypatch.setattr(of_people, "PAIRED", 3)
+    monkeypatch.setattr(of_people, "MAX_PLOT_POINTS", 2)
+    monkeypatch.setattr(of_people, "MAX_PAIRED_PICTURES", 3)
     drawn = agreement(scored(*pairs()))
 
     assert 2 == drawn.count("<circle")

@@ -120,7 +120,7 @@ def test_without_any_skill_the_section_says_so(scored):
 
 def test_too_many_groups_are_counted_and_not_drawn(scored, monkeypatch):
     """The largest stay."""
-    monkeypatch.setattr("scoregate.report.means.MOST", 1)
+    monkeypatch.setattr("scoregate.report.means.MAX_BARS", 1)
     rows = [row(0.5, skill=["rare"]), row(0.5, skill=["often"]), row(0.5, skill=["often"])]
     lines = texts(skills(scored(*rows)))
 

@@ -21,7 +21,7 @@ from loadtest.watch import (
     learned,
     run,
 )
-from scoregate.trainers.divergence import LEAST, THRESHOLDS, Change, Divergence
+from scoregate.trainers.divergence import MIN_VALUES, THRESHOLDS, Change, Divergence
 
 RUNS = 200
 ALARMS = 0.05
@@ -126,8 +126,8 @@ def test_a_change_is_measured_by_the_earlier_ones():
     change, values = Change(), noise(6, 100)
     sizes = [change.add(value + 0.5 * step) for step, value in enumerate(values)]
 
-    assert [0.0] * (LEAST - 1) == sizes[: LEAST - 1]
-    assert 0 < sizes[LEAST - 1]
+    assert [0.0] * (MIN_VALUES - 1) == sizes[: MIN_VALUES - 1]
+    assert 0 < sizes[MIN_VALUES - 1]
     curve = [value + 0.5 * step for step, value in enumerate(values)]
     changes = [sum(curve[n - 10 : n]) / 10 - sum(curve[n - 25 : n - 15]) / 10 for n in range(25, 101)]
     earlier = changes[:-15]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from service.core.errors import AnswerRefused, Misread
-from service.metrics.rubrics.answer import MOST, parsed
+from service.metrics.rubrics.answer import MAX_SHOWN_CHARACTERS, parsed
 from service.metrics.rubrics.output import Output
 
 OUTPUTS = {
@@ -96,7 +96,7 @@ def test_an_object_that_is_not_of_the_form_is_refused(text, reason, said):
         parsed(text, "json", OUTPUTS)
 
     assert Misread(reason) == refusal.value.reason
-    assert refusal.value.detail.endswith(f"the answer begins: {text[:MOST]!r}")
+    assert refusal.value.detail.endswith(f"the answer begins: {text[:MAX_SHOWN_CHARACTERS]!r}")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from service.core.errors import Invalid
 from service.images.sources import Base64, Url
-from service.web.dialects.samples import MOST_CUT, pair, response_in
+from service.web.dialects.samples import MAX_CUT_CHARACTERS, pair, response_in
 
 DATA = "data:image/png;base64,AAAA"
 PART = {"type": "image", "image": DATA}
@@ -94,7 +94,7 @@ def test_long_queries_are_read_in_a_time_linear_in_their_length():
 
 def test_a_response_that_no_model_writes_is_not_cut():
     """Its tokens would be counted one by one, for seconds; it is refused as too long."""
-    response = "a cat" + "</s>" * (MOST_CUT // 4)
+    response = "a cat" + "</s>" * (MAX_CUT_CHARACTERS // 4)
 
     assert response == response_in(response, "", "sample 0")
     with pytest.raises(Invalid, match="4000"):

@@ -17,7 +17,7 @@ from scoregate.evaluation.outcome import (
     outcome,
     rows,
 )
-from scoregate.evaluation.pairs import MOST, pair_accuracies, pair_accuracy, preference, preferences
+from scoregate.evaluation.pairs import MAX_PAIRS, pair_accuracies, pair_accuracy, preference, preferences
 from scoregate.evaluation.tables import Table
 from scoregate.evaluation.ts2 import ts2
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of, winoground
@@ -53,7 +53,7 @@ def of_agreement(settings: AgreementSettings, table: Table) -> FigureOutcome:
     grouped = groups[0] if groups else None
     of_pairs = pair_accuracy(metric, human, grouped, average=settings.average)
 
-    few = of_pairs.pairs <= MOST
+    few = of_pairs.pairs <= MAX_PAIRS
     sample = correlation_sample(metric, human, drawn_by)
     if settings.bootstrap and few:
         pairs = pair_accuracies(metric, human, grouped, cluster=drawn_by, average=settings.average)
@@ -68,7 +68,7 @@ def of_agreement(settings: AgreementSettings, table: Table) -> FigureOutcome:
 
     found = outcome(table, draw, correlation(metric, human), of_pairs, drawn=drawn, cluster=cluster.name)
     if drawn and not few:
-        found.content["no_interval"] = f"of accuracy: {of_pairs.pairs:,} pairs, more than {MOST:,}"
+        found.content["no_interval"] = f"of accuracy: {of_pairs.pairs:,} pairs, more than {MAX_PAIRS:,}"
     return found
 
 

@@ -16,7 +16,7 @@ from scipy.stats import ks_2samp
 from scoregate.evaluation.arrays import Codes, Floats
 
 MIN_REFERENCE = 10  # values, for ten parts
-ADDED = 0.5  # to the number of values in a bin, so that an empty one has a logarithm
+ADDED_COUNT = 0.5  # to the number of values in a bin, so that an empty one has a logarithm
 EXACT = 100  # values on each side up to which the p-value is exact
 
 
@@ -40,7 +40,7 @@ class Bins:
 
 def psi(reference: Codes, later: Codes) -> float:
     """Return the population stability index, from the numbers of values in the bins."""
-    p, q = ((each + ADDED) / (each.sum() + ADDED * len(each)) for each in (reference, later))
+    p, q = ((each + ADDED_COUNT) / (each.sum() + ADDED_COUNT * len(each)) for each in (reference, later))
     return float(((q - p) * np.log(q / p)).sum())
 
 

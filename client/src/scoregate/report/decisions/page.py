@@ -6,10 +6,10 @@ from operator import itemgetter
 from typing import Any
 
 from scoregate.decisions.logs import DECISIONS
-from scoregate.report.formats import NONE, cell, printed
+from scoregate.report.formats import NO_VALUE, cell, printed
 from scoregate.report.html import facts, in_sections, note, safe, table
 from scoregate.report.parts import Missing, part, text
-from scoregate.report.rows import EMPTY
+from scoregate.report.rows import EMPTY_CELL
 
 Content = Mapping[str, Any]
 Rows = Sequence[Mapping[str, Any]]
@@ -30,7 +30,7 @@ OTHERS = (
     "Rows with a label that were not drawn by <code>decisions sample</code> are counted, and in no"
     " rate: they are no random sample."
 )
-DROPPED = (
+DROPPED_NOTE = (
     "Audited rows stand for all rows if few are lost, else they may be biased. Dropped ones did not fit"
     " into the memory, ended with the service, or still run."
 )
@@ -90,7 +90,7 @@ def of_rows(
 def value_of(name: str, value: Any) -> str:
     """Return a value as text: a share in per cent, a number in a few digits."""
     if value is None:
-        return NONE
+        return NO_VALUE
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -105,7 +105,7 @@ def decisions(content: Content) -> str:
     policies = filled(content["policies"], "The logs have no such row.")
     drawn = of_rows("By policy", [*map(with_shares, policies)], (*COUNTS, "models_changed"))
     if any(row["audited"] for row in policies):
-        drawn += of_rows("Audits", policies, AUDITS) + note(DROPPED)
+        drawn += of_rows("Audits", policies, AUDITS) + note(DROPPED_NOTE)
     for policy, rows in by_policy(content["days"]):
         drawn += f"<h3>{safe(policy)}</h3>\n{shares_plot(policy, rows)}"
         drawn += of_rows("By day", [*map(with_shares, rows)], COUNTS, ("day",))
@@ -192,7 +192,8 @@ def nearest(content: Content) -> str:
     for (policy, decision), each in groupby(rows, lambda row: (row["policy"], row["decision"])):
         caption = f"{policy}: {decision}ed with the {'lowest' if decision == 'accept' else 'highest'} margin"
         shown = [
-            {**row, "prompt": row["prompt"] or EMPTY, "caller_id": row["caller_id"] or NONE} for row in each
+            {**row, "prompt": row["prompt"] or EMPTY_CELL, "caller_id": row["caller_id"] or NO_VALUE}
+            for row in each
         ]
         columns = ("because", "prompt", "caller_id", "decision_id", "picture")
         drawn += of_rows(caption, shown, columns, ("margin",), "nearest")
