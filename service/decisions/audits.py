@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
+from models.core.contract import ModelInfo
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import Overloaded
 from service.core.lanes import BULK
@@ -88,13 +89,14 @@ class Audits:
                 made.decisions[index][policy.name].id: policy.rules.metrics for policy in candidates.policies
             }
             missing = [name for name in names if name not in scores]
-            self._start(Audit(item, scores, missing, metrics), context)
+            self._start(Audit(item, scores, missing, metrics), made.report.infos, context)
 
     async def aclose(self) -> None:
         """Drop the audits that have not ended."""
         await self._tasks.cancel()
 
-    def _start(self, audit: Audit, context: Context) -> None:
+    def _start(self, audit: Audit, models: Mapping[str, ModelInfo], context: Context) -> None:
+        """Start an audit, or drop it; a score of another model than those of its row would be an error."""
         held = ExitStack()
         place = held.enter_context(self._room.place(audit.size, 1))
         try:
@@ -109,9 +111,7 @@ class Audits:
             context.instruments,
             account=Account(CALLER),
             place=place,
-            request=RequestRecord(
-                {**context.request.models}
-            ),  # scores of other models would not go with them
+            request=RequestRecord({**models}),
         )
         task = self._tasks.start(self._scored(audit, context))
         task.add_done_callback(partial(self._end, audit, held))

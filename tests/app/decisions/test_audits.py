@@ -200,6 +200,26 @@ async def test_an_audit_whose_model_fails_is_failed_and_keeps_the_other_scores(s
     assert 1 == results["failed"]
 
 
+async def test_an_audit_by_another_model_than_its_row_names_fails(serve, fakes, place):
+    """The model is replaced after the answer; its score would stand beside those of the one before it."""
+    async with serve(models=apart(fakes), **place.tables()) as client:
+        clip_first(client)
+        backend = service_of(client).runtime.handles["vqa"].backend
+        started = service_of(client).audits.start
+
+        def replaced(*args):
+            started(*args)
+            backend.info = replace(backend.info, revision="2")
+
+        service_of(client).audits.start = replaced
+        await decide(client, ITEMS[:1])
+        await ended(client)
+
+    assert ["failed"] == place.states()
+    assert [{"clipscore"}] == [{*scores} for scores in place.scores()]
+    assert [("fake-vqa@1",)] == place.rows("models ->> 'vqa'")
+
+
 async def test_a_metric_that_was_late_is_computed_again_by_the_audit(serve, fakes, place):
     """Without it the audits would have the easy items alone."""
     tables = place.tables(show={"accept": "vqascore >= 0.5", "timeout_ms": 100})
@@ -224,35 +244,31 @@ async def test_a_picture_that_cannot_be_read_fails_its_audit(serve, place):
     assert ["failed", "complete"] == place.states()
 
 
-async def test_a_downloaded_picture_is_audited_without_another_download(
-    serve, place, httpserver, monkeypatch
-):
-    """Its address may have another picture by then."""
+@pytest.fixture
+def allowed(httpserver, monkeypatch):
+    """The table that allows the server's pictures."""
 
     async def here(host, port):
         return ["127.0.0.1"]
 
     network = PublicNetwork(here, allowed=lambda address: True)
     monkeypatch.setattr("service.images.loader.Fetcher", partial(Fetcher, network=network))
-    httpserver.expect_ordered_request("/a.png").respond_with_data(png("red"))
-    allowed = {"allow_urls": True, "allowed_url_hosts": [f"pictures.test:{httpserver.port}"]}
+    return {"allow_urls": True, "allowed_url_hosts": [f"pictures.test:{httpserver.port}"]}
+
+
+@pytest.mark.parametrize(("status", "state"), [(200, "complete"), (404, "failed")])
+async def test_an_audit_downloads_nothing(serve, place, httpserver, allowed, status, state):
+    """The address may have another picture by then; without the bytes of the first one it fails."""
+    httpserver.expect_ordered_request("/a.png").respond_with_data(png("red"), status)
+    httpserver.expect_ordered_request("/a.png").respond_with_data(png("blue"))
     url = f"http://pictures.test:{httpserver.port}/a.png"
     async with serve(images=allowed, **place.tables()) as client:
         clip_first(client)
         await decide(client, [{**ITEMS[0], "image": {"url": url}}])
         await ended(client)
 
-    assert ["complete"] == place.states()
+    assert [state] == place.states()
     assert 1 == len(httpserver.log)
-
-
-async def test_a_picture_that_was_never_downloaded_fails_its_audit(serve, place):
-    """An audit downloads nothing."""
-    async with serve(**place.tables()) as client:
-        await decide(client, [{**ITEMS[0], "image": {"url": "https://example.org/a.png"}}])
-        await ended(client)
-
-    assert ["failed"] == place.states()
 
 
 async def test_an_audit_has_the_references_of_its_item(serve, place):

@@ -262,7 +262,19 @@ def test_a_label_by_a_callers_id_counts_for_each_of_its_rows(logs, folder):
 
     assert (4, 4) == (of["c7"], of["c8"])
     assert [] == found["rates"]
+    assert 0 == found["labelled elsewhere"]
     assert (0, 4, 4) == tuple(sum(row[kind] for row in found["labels"]) for kind in ("good", "bad", "split"))
+
+
+def test_labels_of_decisions_in_no_given_log_are_counted(logs, folder):
+    """Another replica has these rows."""
+    names, _ = logs
+    rows = [("elsewhere", 1), ("elsewhere", 0), ("1", 1)]
+    run_sql(names[0], "INSERT INTO labels VALUES (?, ?, NULL, 0)", rows)
+    found = report(folder, *names)
+
+    assert 1 == found["labelled elsewhere"]
+    assert 1 == sum(row["good"] for row in found["labels"])
 
 
 def test_a_decision_of_which_no_row_was_drawn_leaves_the_rates_unknown(folder):
