@@ -15,6 +15,7 @@ from scoregate.settings import finite, whole
 from scoregate.text import number, shown, table
 
 COLUMNS = ["PLACE", "PICTURE", "WIN RATE", "STRENGTH", "STDERR"]
+ALL = "all"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schedule",
         type=schedule,
-        default="all",
+        default=ALL,
         metavar="KIND:N",
         help="swiss or anchor, with N pairs for each picture, in place of all pairs",
     )
@@ -37,8 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the service's answer, unchanged")
 
 
-def schedule(text: str) -> dict[str, Any]:
-    """Return the kind of a schedule, and its pairs for each picture."""
+def schedule(text: str) -> str | dict[str, Any]:
+    """Return all pairs, or the kind of a schedule and its pairs for each picture."""
+    if text == ALL:  # argparse parses the default, too
+        return text
     kind, _, count = text.partition(":")
     if kind not in ("swiss", "anchor") or not count:
         raise argparse.ArgumentTypeError("it has the form KIND:N, such as swiss:4 or anchor:2")
