@@ -6,6 +6,7 @@ The prompts are data in the page.  Its script shows a few at a time, and draws a
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ from scoregate.report.pairs import GeneratorPicture, verdict
 from scoregate.report.sheet import bytes_of
 from scoregate.runs.generators import ScoredGenerator
 from scoregate.runs.results import digests
-from scoregate.text import number, shown
+from scoregate.text import Progress, number, shown
 
 MAX_PAGE = 60_000_000  # bytes
 FRAME = 40  # bytes around a picture in the page
@@ -163,22 +164,25 @@ def thumbnails(data: SideBySide, prompts: Mapping[str, Prompt], most: int) -> di
     }
     of_one = (most / max(len(wanted), 1) - FRAME) * 3 / 4  # in base64
     found: dict[Key, str] = {}
-    for generator in data.generators:
-        found |= pictures_of(generator, wanted, of_one)
+    with closing(Progress(len(wanted), leave=False)) as progress:
+        for generator in data.generators:
+            for key, address in pictures_of(generator, wanted, of_one):
+                found[key] = address
+                progress.step()
     return found
 
 
-def pictures_of(generator: ScoredGenerator, wanted: Mapping[Key, str | None], most: float) -> dict[Key, str]:
-    """Return those of the *wanted* pictures that are still as they were scored."""
-    found: dict[Key, str] = {}
+def pictures_of(
+    generator: ScoredGenerator, wanted: Mapping[Key, str | None], most: float
+) -> Iterator[tuple[Key, str]]:
+    """Yield those of the *wanted* pictures that are still as they were scored."""
     for row in generator.rows():
         key = generator.name, row.image, row.prompt
-        if key not in wanted or key in found:
+        if key not in wanted:
             continue
         sha256, data = wanted[key], bytes_of(row)
         if sha256 is None or sha256 == digest(data) or sha256 in digests(row):
-            found[key] = data_uri(data, most)
-    return found
+            yield key, data_uri(data, most)
 
 
 def picture_scripts(prompts: Mapping[str, Prompt], found: Mapping[Key, str]) -> Iterator[str]:

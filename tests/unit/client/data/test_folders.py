@@ -46,6 +46,29 @@ def test_columns_of_a_file_of_prompts_may_have_other_names(folder, tmp_path):
     assert ["x", "y"] == [row.prompt for row in rows]
 
 
+def test_further_columns_of_a_file_of_prompts_are_those_of_the_rows(folder, tmp_path):
+    """So that figures by skill need no join."""
+    (tmp_path / "p.csv").write_text("image,prompt,skill\na,x,count\nsub/b,y,colour\n", "utf-8")
+
+    assert [{"skill": "count"}, {"skill": "colour"}] == [
+        row.columns for row in Dataset(folder, prompts=tmp_path / "p.csv")
+    ]
+
+
+def test_a_prompt_may_have_several_pictures(folder, tmp_path):
+    """`cat` is also the prompt of `cat_0.png` and `cat/0.png`; a name of its own comes first."""
+    for name in ("cat_0.png", "cat_1.png", "dog/0.png", "dog/1.png"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(PICTURE)
+    prompts = {"a": "x", "sub/b": "y", "cat": "a cat", "cat_1": "two cats", "dog": "a dog"}
+    (tmp_path / "p.json").write_text(json.dumps(prompts), "utf-8")
+
+    found = {row.image: row.prompt for row in Dataset(folder, prompts=tmp_path / "p.json") if not row.fault}
+    assert {"cat_0.png": "a cat", "cat_1.png": "two cats", "dog/0.png": "a dog", "dog/1.png": "a dog"} == {
+        name: prompt for name, prompt in found.items() if name[0] in "cd"
+    }
+
+
 def test_a_picture_without_a_prompt_and_a_prompt_without_a_picture_are_rows(folder, tmp_path):
     """With an error that names both; neither is dropped."""
     prompts = {"gone.png": "a bird", "a.png": " ", "../secret": "x"}
