@@ -13,11 +13,14 @@ from service.core.errors import ImageUndecodable, ModelFault, NotReady
 from service.core.expression import Condition, Formula, Interval
 from service.core.policy import Policy
 from service.images.loader import ImageRef
+from service.images.sources import Url
 from service.metrics.common.contract import Metric, MetricOptions, Score
-from service.scoring.decide import Candidate, digest_of, next_stage, only_used, outcomes
+from service.scoring.decide import Candidate, digest_of, next_stage, only_used, outcomes, predicted
 from service.scoring.plan import UnopenedItem
 from service.scoring.policies import ServedPolicy
+from service.scoring.report import ItemReport
 from service.serving.admission import AdmissionForecast, Demand, WorkEstimate
+from service.serving.context import Context
 from service.serving.handle import CAUTION_FACTOR
 
 RANGES = dict.fromkeys(("a", "b", "c.one", "c.two"), Interval(0.0, 1.0))
@@ -195,3 +198,111 @@ def test_the_digest_is_that_of_the_pictures_bytes():
 def test_a_demand_is_what_the_catalog_says():
     """So that the predictions above are those of one call."""
     assert {"m": Demand(1, 5)} == catalog(a=1.0).known["a"].demand("a cat", MetricOptions())
+
+
+def test_the_cost_of_a_stage_is_the_sum_of_its_models_and_its_time_that_of_the_last():
+    """With the options of the item, else those of the settings."""
+    served, found = catalog(a=3.0, b=2.0), []
+
+    def asks(options):
+        found.append(options)
+        return {"a": options}
+
+    own, usual = MetricOptions(), MetricOptions()
+    served.known = dict.fromkeys(
+        ("a", "b"), SimpleNamespace(asks=asks, demand=lambda *_: {"m": Demand(1, 5)})
+    )
+    served.defaults = {"a": usual, "b": usual}
+
+    assert (6.0, 4.0) == predicted(replace(ITEM, options={"b": own}), ["a", "b"], served, "interactive")
+    assert found[0] is usual
+    assert found[1] is own
+
+
+class Scorer:
+    """
+    An engine that scores by a table, and counts downloads.
+
+    Attributes:
+        stages: the metrics of each call.
+        fetched: the pictures of each download, which does what `download` does.
+    """
+
+    def __init__(self, served, download=None, **scores):
+        self.catalog, self.scores, self.download = served, scores, download
+        self.images, self.stages, self.fetched = self, [], []
+
+    async def read_together(self, refs, held, context, spans):
+        self.fetched.append(refs)
+        if self.download:
+            await self.download()
+
+    async def score_once(self, items, names, context, counted):
+        self.stages.append([*names])
+        results = {name: Score(self.scores[name.replace(".", "__")], {}) for name in names}
+        return SimpleNamespace(items=[ItemReport(items[0], results)])
+
+
+async def staged(engine, by, item=ITEM, group=None, seconds=60.0):
+    """A candidate after all of its stages."""
+    found = Candidate(item, group, [by])
+    await found.score(engine, Context("r", asyncio.get_running_loop().time() + seconds, "interactive", None))
+    return found
+
+
+@pytest.mark.anyio
+async def test_stages_go_on_until_nothing_is_wanted():
+    """The last of `accept` is followed by what ranks the group."""
+    engine = Scorer(catalog(a=1.0, b=2.0, c__one=1.0), a=0.9, b=0.8, c__one=0.5)
+    by = policy("a >= 0.5 and b >= 0.5", rank_by="c.one")
+    found = await staged(engine, by, group="x")
+
+    assert [["a"], ["b"], ["c.one"]] == engine.stages
+    assert 0.5 == found.rank(by)
+    assert [] == found.skipped(by)
+
+
+@pytest.mark.anyio
+async def test_after_the_deadline_nothing_is_started():
+    """The metric is late, and it is skipped."""
+    engine = Scorer(catalog(a=1.0), a=0.9)
+    found = await staged(engine, policy(), seconds=-1.0)
+
+    assert [] == engine.stages
+    assert "deadline_exceeded" == found.outcome(policy()).reason
+    assert ["a"] == found.skipped(policy())
+
+
+def hanging():
+    """A download that never ends."""
+    return asyncio.get_running_loop().create_future()
+
+
+async def refused():
+    """A download that fails."""
+    raise NotReady("the host does not answer")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("download", [None, refused])
+async def test_pictures_by_url_are_held_for_all_stages(download):
+    """Those of a video are not; an error is that of the first stage, which reads them again."""
+    url, video, there = ImageRef(Url("http://a/a.png")), ImageRef(Url("http://a/a.mp4")), ImageRef(b"there")
+    video.video = True
+    engine = Scorer(catalog(a=1.0), download, a=0.9)
+    found = await staged(engine, policy(), replace(ITEM, frames=[url, video, there]))
+
+    assert [{url: ""}] == engine.fetched
+    assert [["a"]] == engine.stages
+    assert "accept" == found.outcome(policy()).decision
+
+
+@pytest.mark.anyio
+async def test_a_download_that_never_ends_ends_at_the_deadline():
+    """With a decision in place of an error."""
+    item = replace(ITEM, frames=[ImageRef(Url("http://a/a.png"))])
+    engine = Scorer(catalog(a=1.0), hanging, a=0.9)
+    found = await staged(engine, policy(), item, seconds=0.05)
+
+    assert [] == engine.stages
+    assert "deadline_exceeded" == found.outcome(policy()).reason

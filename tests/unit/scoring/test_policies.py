@@ -38,6 +38,7 @@ def policy(accept=FIT, **table):
             r"policies\.show\.review: column 5: pickscore has no model for its roles: clip",
         ),
         ({"rank_by": FIT}, r"policies\.show\.rank_by: column 1: .* is a condition"),
+        ({"rank_by": "vqascore * 1e308 * 1e308"}, r"policies\.show\.rank_by: .* finite number in some cases"),
         ({"rank_by": "hpsv3"}, r"policies\.show\.rank_by: column 1: hpsv3 has no model"),
         (
             {"accept": f"{FIT} or vqascore > 1"},
