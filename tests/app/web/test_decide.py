@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -331,13 +332,18 @@ async def test_each_decision_is_handed_to_the_log(serve):
     tables = {"show": FIT, "strict": {**BOTH, "accept": "vqascore >= 0.999999 and clipscore >= -0.999"}}
     async with serve(policies=tables) as client:
         predicts(client, "clip", 1.0)
-        service_of(client).decisions = sink = Sink()
+        service_of(client).decisions, before = (sink := Sink()), time.time()
         items = [{**ITEMS[0], "id": "mine"}, {**ITEMS[0], "image": "!"}]
         answer = (await decide(client, ["show", "strict"], items)).json()
 
     assert [id for id in answer["policy"] for _ in items] == [record.policy for record in sink]
     first, second = answer["decisions"]
     for record, entry in zip(sink, [first, second, first, second], strict=True):
+        used = {"vqascore"} if record.policy.startswith("show@") else {"vqascore", "clipscore"}
+        assert record.scores == {name: each for name, each in entry["scores"].items() if name in used}
+        assert before <= record.time <= time.time()
+        assert ("unreadable" if entry is second else "expression") == record.reason
+        assert (None, False) == (record.key, record.audited)
         said = entry["policies"][record.policy.partition("@")[0]]
         assert said == {
             "decision": record.decision,
@@ -363,6 +369,8 @@ async def test_a_quota_counts_what_was_computed(serve, tmp_path):
     async with serve(policies={"show": policy}, server=server) as client:
         predicts(client, "clip", 1.0)
         client.headers["X-API-Key"] = "secret"
+        service_of(client).decisions = sink = Sink()
+        larger = await decide(client, items=ITEMS[:3])
         entries = await made(client, items=ITEMS[:2])
         again = await decide(client, items=ITEMS[:1])
         over = await decide(client, items=ITEMS[:2])
@@ -370,3 +378,17 @@ async def test_a_quota_counts_what_was_computed(serve, tmp_path):
     assert [["clipscore"]] * 2 == [entry["skipped"] for entry in entries]
     assert 200 == again.status_code
     assert 429 == over.status_code
+    assert "larger_than_quota" == larger.json()["code"]
+    assert {"app"} == {record.key for record in sink}
+
+
+async def test_a_quota_counts_the_items_of_one_metric_once(serve, tmp_path):
+    """They are scored together."""
+    digest = hashlib.sha256(b"secret").hexdigest()
+    (tmp_path / "keys.toml").write_text(f'[app]\nsha256 = "{digest}"\nquota = {2 * len(ITEMS)}\n')
+    server = {"api_keys_file": str(tmp_path / "keys.toml")}
+    async with serve(policies={"show": FIT}, server=server) as client:
+        client.headers["X-API-Key"] = "secret"
+        statuses = [(await decide(client)).status_code for _ in range(3)]
+
+    assert [200, 200, 429] == statuses

@@ -15,7 +15,15 @@ from service.core.policy import Policy
 from service.images.loader import ImageRef
 from service.images.sources import Url
 from service.metrics.common.contract import Metric, MetricOptions, Score
-from service.scoring.decide import Candidate, digest_of, next_stage, only_used, outcomes, predicted
+from service.scoring.decide import (
+    Candidate,
+    digest_of,
+    next_stage,
+    only_used,
+    outcomes,
+    pictures_of,
+    predicted,
+)
 from service.scoring.plan import UnopenedItem
 from service.scoring.policies import ServedPolicy
 from service.scoring.report import ItemReport
@@ -183,6 +191,33 @@ def test_a_stage_gets_the_pictures_that_its_metrics_use():
     assert only_used(item, ["b"], served).source is None
 
 
+def test_each_stage_has_its_own_pictures_of_an_item():
+    """By the options of the item; an item without further pictures is the same item."""
+    served, given = catalog(a=1.0, b=1.0), []
+    uses = {"a": ("source",), "b": ("references",)}
+    served.known = {
+        name: SimpleNamespace(uses_of=lambda options, name=name: given.append(options) or uses[name])
+        for name in uses
+    }
+    source, reference, options = ImageRef(b""), ImageRef(b""), MetricOptions()
+    whole = UnopenedItem("a cat", [], source=source, references=[reference], options={"b": options})
+
+    def left(item, *names):
+        found = only_used(item, names, served)
+        return found.source, [*found.references]
+
+    assert (source, []) == left(whole, "a")
+    assert (None, [reference]) == left(whole, "b")
+    assert (source, [reference]) == left(whole, "a", "b")
+    assert (None, []) == left(replace(whole, references=[]), "b")
+    assert (None, []) == left(replace(whole, source=None), "a")
+    assert given[0] is None
+    assert given[1] is options
+    assert only_used(ITEM, ["a"], served) is ITEM
+    assert [source] == pictures_of(replace(whole, references=[]))
+    assert [reference] == pictures_of(replace(whole, source=None))
+
+
 def test_the_digest_is_that_of_the_pictures_bytes():
     """However it is turned; of several pictures that of their digests, and of one that was not read none."""
     refs = [ImageRef(b"one"), ImageRef(b"two"), ImageRef(b"three")]
@@ -233,14 +268,17 @@ class Scorer:
         self.images, self.stages, self.fetched = self, [], []
 
     async def read_together(self, refs, held, context, spans):
+        assert isinstance(context, Context)
+        assert {} == spans
         self.fetched.append(refs)
         if self.download:
             await self.download()
 
     async def score_once(self, items, names, context, counted):
+        assert counted is False  # the request is counted as a whole
         self.stages.append([*names])
         results = {name: Score(self.scores[name.replace(".", "__")], {}) for name in names}
-        return SimpleNamespace(items=[ItemReport(items[0], results)])
+        return SimpleNamespace(items=[ItemReport(items[0], results, ["a note"])])
 
 
 async def staged(engine, by, item=ITEM, group=None, seconds=60.0):
@@ -260,6 +298,16 @@ async def test_stages_go_on_until_nothing_is_wanted():
     assert [["a"], ["b"], ["c.one"]] == engine.stages
     assert 0.5 == found.rank(by)
     assert [] == found.skipped(by)
+    assert {"a note"} == {*found.report.notes}
+
+
+@pytest.mark.anyio
+async def test_a_candidate_has_the_time_until_its_last_score(monkeypatch):
+    """In milliseconds, from the first byte of the request."""
+    monkeypatch.setattr(Context, "elapsed", lambda self: 0.25)
+    found = await staged(Scorer(catalog(a=1.0), a=0.9), policy())
+
+    assert 250.0 == found.milliseconds
 
 
 @pytest.mark.anyio
