@@ -8,7 +8,7 @@ from models.core.contract import ModelInfo
 from service.core.settings import SettingsError
 from service.core.settings.sections import PolicySettings
 from service.metrics.common.registry import metrics
-from service.scoring.policies import served_policies, together
+from service.scoring.policies import given_for, served_policies, together
 
 ASSIGNED = {
     ("vqascore", "vqa"): "vqa",
@@ -78,6 +78,32 @@ def test_a_metric_that_is_compared_the_wrong_way_round_has_a_warning(accept, met
 
     assert warning.startswith("policies.show.accept: column ")
     assert f"{metric} is better the " in warning
+
+
+@pytest.mark.parametrize(("accept", "better"), [("vqascore < 0.5", "higher"), ("artifact > 0.5", "lower")])
+def test_a_warning_says_which_scores_are_better(accept, better):
+    """In words, after the column."""
+    name = accept.partition(" ")[0]
+    said = f"policies.show.accept: column 1: {name} is better the {better} it is; this is the reverse"
+
+    assert (said,) == policy(accept).warnings
+
+
+def test_an_output_has_the_options_of_its_metric_unless_it_has_its_own():
+    """Of no other metric."""
+    table = PolicySettings(accept=FIT, options={"judge": {"a": 1}, "judge.fit": {"b": 2}, "fit": {"c": 3}})
+
+    assert {"b": 2} == given_for("judge.fit", table)
+    assert {"a": 1} == given_for("judge.quality", table) == given_for("judge.quality.deep", table)
+    assert {} == given_for("vqascore", table)
+
+
+def test_an_option_that_is_refused_is_named_with_the_reason_alone():
+    """Without the words that Pydantic puts before it."""
+    with pytest.raises(SettingsError, match=r"^policies\.show\.options\.vqascore\.question: ") as refused:
+        policy(options={"vqascore": {"question": "no place"}})
+
+    assert "value error" not in str(refused.value).lower()
 
 
 @pytest.mark.parametrize(
