@@ -15,6 +15,7 @@ from scoregate.aio import AsyncClient
 from scoregate.client import Client
 from scoregate.comparison import Comparison, FailedPair, Pair, Strength
 from scoregate.data.datasets import read_dataset
+from scoregate.decisions.decision import Decision, Decisions
 from scoregate.errors import ScoregateError
 from scoregate.images import sample_frames
 from scoregate.items import Accept, Cascade, Item, Pairing, TimeSpan
@@ -41,6 +42,8 @@ __all__ = [
     "Cascade",
     "Client",
     "Comparison",
+    "Decision",
+    "Decisions",
     "FailedPair",
     "Item",
     "LocalClient",

@@ -14,7 +14,24 @@ from typing import Any
 from urllib.parse import quote
 
 from scoregate.comparison import Comparison, lonely
-from scoregate.connection import Connection, HttpTransport, Transport, addresses_of, api_key_of, form
+from scoregate.connection import (
+    Connection,
+    HttpTransport,
+    Transport,
+    addresses_of,
+    api_key_of,
+    form,
+    in_time,
+)
+from scoregate.decisions.decision import (
+    Breaker,
+    CircuitOpen,
+    DecideCall,
+    Decision,
+    Decisions,
+    check_fallback,
+    is_fault,
+)
 from scoregate.errors import ScoregateError
 from scoregate.images import Picture
 from scoregate.items import (
@@ -33,6 +50,7 @@ from scoregate.items import (
     packed,
 )
 from scoregate.many import MATRIX_PAIRS, MAX_ITEMS, Many, ManyRequest
+from scoregate.policy import Verdict
 from scoregate.results import (
     QuestionSet,
     Ranked,
@@ -80,6 +98,7 @@ class AsyncClient:
         if not isinstance(transport, Transport):
             transport = HttpTransport(urls, key, max_connections, transport)
         self._connection = Connection(urls, retries, transport)
+        self._breaker = Breaker()
 
     @property
     def base_url(self) -> str:
@@ -393,6 +412,106 @@ class AsyncClient:
         if self.strict and comparison.warnings:
             raise warned(comparison.warnings, comparison.request_id)
         return comparison
+
+    async def decide(
+        self,
+        image: Picture,
+        prompt: str | None = None,
+        policy: Sequence[str] | str = "show",
+        *,
+        span: TimeSpan = WHOLE_VIDEO,
+        explain: bool = False,
+        timeout_s: float | None = None,
+        fallback: Verdict | None = None,
+    ) -> Decision:
+        """
+        Decide about one picture; arguments and errors as of `decide_items`.
+
+        The decision of a picture that cannot be encoded is the policy's `unreadable`.
+        """
+        item = Item(prompt=prompt, image=image, span=span)
+        made = await self.decide_items(
+            [item], policy, explain=explain, timeout_s=timeout_s, fallback=fallback
+        )
+        return made[0]
+
+    async def decide_items(
+        self,
+        items: Iterable[Item | tuple[Picture, str | None]],
+        policy: Sequence[str] | str = "show",
+        *,
+        keep: int = 1,
+        explain: bool = False,
+        timeout_s: float | None = None,
+        fallback: Verdict | None = None,
+    ) -> Decisions:
+        """
+        Decide about items in one request, by a policy of the service's settings.
+
+        Args:
+            items: `Item`, whose `group` is used here, or pairs (image, prompt).
+            policy: several names decide from the same scores: the first decides, see `Decision.policies`.
+            keep: the most items of a group that are accepted.
+            fallback: the decision without an answer, for errors of the service or the network; by default
+                they are raised.  After five in a row it is returned at once, and one call a second is sent.
+
+        Raises:
+            UnknownPolicyError: the service has no such policy.
+            ScoregateError: the request is not valid, or the key; without *fallback*, any failure.
+        """
+        call = DecideCall([Item.of(item) for item in items], policy, keep, explain)
+        time_s = self.timeout_s if timeout_s is None else timeout_s
+        if fallback is None:
+            return await self._decided(call, time_s, lambda: None)
+        check_fallback(fallback)
+        try:
+            sent = self._decided(call, time_s, self._breaker.check)
+            decisions = await in_time(sent, time_s, f"{self.base_url}/decide")
+        except CircuitOpen as exc:
+            return call.fallback(fallback, str(exc))
+        except ScoregateError as exc:
+            if not is_fault(exc):
+                self._breaker.succeeded()
+                raise
+            why = f"{exc.code}: {exc.detail}"
+            self._breaker.failed(why)
+            return call.fallback(fallback, why)
+        self._breaker.succeeded()
+        return decisions
+
+    async def _decided(self, call: DecideCall, timeout_s: float, check: Callable[[], None]) -> Decisions:
+        """Send a request for decisions, after *check*, which raises if none is to be sent."""
+        body = await self._body(Files(allow_urls=self.allow_urls), call.request, timeout_s)
+        assert body is not None
+        left, kind, content = body
+        check()
+        raw = await self._connection.call("POST", "/decide", left, content, kind)
+        decisions = understood(lambda: call.decisions(raw))
+        if self.strict and decisions.warnings:
+            raise warned(decisions.warnings, decisions.request_id)
+        return decisions
+
+    async def policies(self) -> dict[str, Any]:
+        """Return the service's policies by name: their ids, expressions and options."""
+        raw = await self._get("/policies")
+        return understood(lambda: dict(raw["policies"]))
+
+    async def label(self, decision_id: str, good: bool, who: str | None = None) -> None:
+        """
+        Store a person's label of a decision in the service's log.
+
+        A call that is repeated after a broken connection may store it twice.
+
+        Args:
+            good: whether users should see the picture.
+
+        Raises:
+            NotFoundError: the service keeps no log, or that is no id.
+            ScoregateError: the request failed.
+        """
+        content = json.dumps(given(good=good, who=who)).encode()
+        path = f"/decisions/{quote(decision_id, safe='')}/label"
+        await self._connection.call("POST", path, self.timeout_s, content)
 
     async def models(self) -> dict[str, Any]:
         """Return the JSON of `GET /models`: models, metrics and limits."""

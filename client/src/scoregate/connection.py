@@ -32,6 +32,7 @@ MAX_TIMEOUT_MS = 600_000  # maximum that the service accepts
 
 FIRST_RETRY_S = 0.1  # before the first retry, doubled for each further one
 BUSY_STATUSES = (429, 503)
+SUCCESS_STATUSES = (200, 202)
 
 
 class Connection:
@@ -81,7 +82,7 @@ class Connection:
             headers = headers_of(left, content_type if content is not None else "")
             with address.request(asyncio.get_running_loop().time):
                 reply = await self._transport.send(address, method, path, left, content, headers)
-                if reply.status != 200:
+                if reply.status not in SUCCESS_STATUSES:
                     raise failure(reply)
             return reply.json()
 

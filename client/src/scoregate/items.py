@@ -101,6 +101,7 @@ class Item:
         orient: `exif` applies the EXIF orientation of the pictures, `as_stored` ignores it; by default the
             service's setting.
         span: of a video file.
+        group: for decisions alone: of the items of a group at most `keep` are accepted.
     """
 
     prompt: str | None
@@ -112,6 +113,7 @@ class Item:
     orient: str | None = None
     span: TimeSpan = WHOLE_VIDEO
     metrics: Sequence[str] = ()
+    group: str | None = None
 
     @classmethod
     def of(cls, pair: Item | tuple[Picture, str | None]) -> Item:
@@ -185,6 +187,11 @@ class Files:
         if isinstance(frames, list):
             return [self._add(frame, f"{place}/{index}") for index, frame in enumerate(frames)]
         return self._add(image, place)
+
+    def empty(self) -> dict[str, Any]:
+        """Return the reference of a file without content, in place of a picture that cannot be encoded."""
+        self.parts["empty"] = b""
+        return {"part": "empty"}
 
     def _frames(self, image: Any, place: str, taken: int) -> Any:
         """Return the frames of *image*, the same objects at each call; an image without frames itself."""
