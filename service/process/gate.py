@@ -19,7 +19,7 @@ from service.serving.loading import load_models
 from service.web.app import App, create_app
 from service.web.server.body import ARRIVED_STATE
 from service.wiring.bootstrap import Service
-from service.wiring.load import DEMO_PROFILE, PROFILES, load_settings, settings_of
+from service.wiring.load import DEMO_PROFILE, PROFILES, file_of, settings_of, tree_of
 
 log = logging.getLogger("scoregate.gate")
 
@@ -40,24 +40,40 @@ class GateResponse(NamedTuple):
     content: bytes
 
 
-def settings_for(names: Sequence[str], devices: Sequence[str], dtype: str) -> Settings:
+def settings_for(names: Sequence[str], devices: Sequence[str], dtype: str, policies: str = "") -> Settings:
     """
     Return the settings of a profile, or of models by their names, with the environment's overrides.
 
     Args:
         names: "demo", the name or the file of a profile, or one or several models as `--model` takes them.
         devices, dtype: of models by name.
+        policies: a TOML file, whose tables `policies.NAME` are added.
 
     Raises:
-        SettingsError: a profile with other names, or one of the errors of `load_settings`.
+        SettingsError: a profile with other names, or one of the errors of `settings_of`.
         CheckpointError: a name is not a model.
     """
     profiles = [name for name in names if is_profile(name)]
+    source: Path | str
     if not profiles:
-        return settings_of(profile_of(names, {}, devices, dtype), "scoregate.load")
-    if len(names) > 1 or devices or dtype:
+        tree, source = profile_of(names, {}, devices, dtype), "scoregate.load"
+    elif len(names) > 1 or devices or dtype:
         raise SettingsError(f"{profiles[0]} is a profile, with models, devices and dtypes of its own")
-    return load_settings(DEMO_PROFILE if names[0] == DEMO else Path(names[0]))
+    else:
+        source = file_of(DEMO_PROFILE if names[0] == DEMO else Path(names[0]))
+        tree = tree_of(source)
+    if policies:
+        tree["policies"] = {**tree.get("policies", {}), **policies_in(Path(policies))}
+        source = f"{source}, {policies}"
+    return settings_of(tree, source)
+
+
+def policies_in(file: Path) -> dict[str, Any]:
+    """Return the tables `policies.NAME` of a file.  Raises `SettingsError`."""
+    found = tree_of(file).get("policies")
+    if not isinstance(found, dict) or not found:
+        raise SettingsError(f"{file}: has no table [policies.NAME]")
+    return found
 
 
 def is_profile(name: str) -> bool:
@@ -66,7 +82,9 @@ def is_profile(name: str) -> bool:
 
 
 @asynccontextmanager
-async def open_app(names: Sequence[str], devices: Sequence[str], dtype: str) -> AsyncIterator[App]:
+async def open_app(
+    names: Sequence[str], devices: Sequence[str], dtype: str, policies: str = ""
+) -> AsyncIterator[App]:
     """
     Open the service in this event loop, and yield its app.
 
@@ -76,7 +94,7 @@ async def open_app(names: Sequence[str], devices: Sequence[str], dtype: str) -> 
     """
 
     def loaded() -> tuple[Settings, Mapping[str, Any]]:
-        settings = settings_for(names, devices, dtype)
+        settings = settings_for(names, devices, dtype, policies)
         check_store(settings.cache)
         return settings, load_models(settings)
 

@@ -43,11 +43,15 @@ def load_settings(
         PluginError: another package's metric or family of models cannot be used.
     """
     path = file_of(profile or DEMO_PROFILE)
+    return settings_of(tree_of(path), path, {**environ, **(over or {})})
+
+
+def tree_of(file: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file.  Raises `SettingsError`."""
     try:
-        tree = tomllib.loads(path.read_text("utf-8-sig"))
+        return tomllib.loads(file.read_text("utf-8-sig"))
     except (OSError, ValueError) as exc:
-        raise SettingsError(f"{path}: {exc}") from exc
-    return settings_of(tree, path, {**environ, **(over or {})})
+        raise SettingsError(f"{file}: {exc}") from exc
 
 
 def file_of(profile: Path) -> Path:

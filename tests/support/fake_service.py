@@ -51,13 +51,16 @@ class FakeService:
 
 @contextmanager
 def fake_service(directory: Path, *, ready: bool = True, **settings: str) -> Iterator[FakeService]:
-    """Yield a service with all dialects and with its files in *directory*, once it is *ready* or listens."""
+    """Yield a service with all dialects and a policy, its files in *directory*, once *ready* or listening."""
     main, private, pickled = free_port(0), free_port(0), free_port(0)
     settings = {
         "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{directory}/questions.sqlite3",
         "SCOREGATE_DIALECTS__ENABLED": json.dumps(DIALECTS),
         "SCOREGATE_DIALECTS__PORT": str(private),
         "SCOREGATE_DIALECTS__PICKLE_PORT": str(pickled),
+        "SCOREGATE_POLICIES__SHOW__ACCEPT": "vqascore >= 0.5 and clipscore >= 0",
+        "SCOREGATE_POLICIES__SHOW__RANK_BY": "vqascore",
+        "SCOREGATE_POLICIES__SHOW__TIMEOUT_MS": "60000",  # on a busy machine, too
     } | settings
     with running(main, COMMAND, directory / "stderr", **settings) as process:
         if ready:
@@ -74,8 +77,6 @@ def locked_service(directory: Path) -> Iterator[FakeService]:
     keys.write_text(key_table("tests", KEY, f"quota = {QUOTA}"), "utf-8")
     settings = {
         "SCOREGATE_SERVER__API_KEYS_FILE": str(keys),
-        "SCOREGATE_POLICIES__SHOW__ACCEPT": "vqascore >= 0.5 and clipscore >= 0",
-        "SCOREGATE_POLICIES__SHOW__RANK_BY": "vqascore",
         "SCOREGATE_DECISIONS__LOG": f"sqlite:///{directory}/decisions.sqlite3",
     }
     with fake_service(directory, **settings) as running:

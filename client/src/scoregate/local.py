@@ -35,10 +35,11 @@ class LocalService:
     Args:
         names: a profile or models, see `load`.
         devices, dtype: of models by name.
+        policies: a file of them, if not empty.
     """
 
-    def __init__(self, names: Sequence[str], devices: Sequence[str], dtype: str) -> None:
-        self._given = (list(names), list(devices), dtype)
+    def __init__(self, names: Sequence[str], devices: Sequence[str], dtype: str, policies: str = "") -> None:
+        self._given = (list(names), list(devices), dtype, policies)
         self._server = server()
         self._process = os.getpid()
         self._stack = AsyncExitStack()
@@ -188,7 +189,11 @@ class AsyncLocalClient(AsyncClient):
 
 
 def load(
-    *names: str | os.PathLike[str], devices: Sequence[str] | str = (), dtype: str = "", **client: Any
+    *names: str | os.PathLike[str],
+    devices: Sequence[str] | str = (),
+    dtype: str = "",
+    policies: str | os.PathLike[str] = "",
+    **client: Any,
 ) -> LocalClient:
     """
     Load models into this process, and return a `Client` of them; no port is opened.
@@ -202,6 +207,7 @@ def load(
             `scoregate-server serve --model` takes, such as "zhiqiulin/clip-flant5-xl".
         devices: of models by name, such as "cuda:1"; by default the first GPU, or the CPU without one.
         dtype: of models by name, "float32" or "bfloat16".
+        policies: a TOML file with tables `policies.NAME` for `decide`, in addition to the profile's.
         client: arguments of `Client`, such as `timeout_s`.
 
     Raises:
@@ -210,18 +216,22 @@ def load(
         ScoregateError: the models cannot be loaded; the detail says why.
         TypeError: no name is given.
     """
-    return _loaded([os.fspath(name) for name in names], devices, dtype, client)
+    return _loaded([os.fspath(name) for name in names], devices, dtype, os.fspath(policies), client)
 
 
 def aload(
-    *names: str | os.PathLike[str], devices: Sequence[str] | str = (), dtype: str = "", **client: Any
+    *names: str | os.PathLike[str],
+    devices: Sequence[str] | str = (),
+    dtype: str = "",
+    policies: str | os.PathLike[str] = "",
+    **client: Any,
 ) -> Loading:
     """
     Load models into this process as `load` does, for an `AsyncClient` of them.
 
     `gate = await scoregate.aload("demo")`, or `async with scoregate.aload("demo") as gate`.
     """
-    return Loading([os.fspath(name) for name in names], devices, dtype, client)
+    return Loading([os.fspath(name) for name in names], devices, dtype, os.fspath(policies), client)
 
 
 class Loading:
@@ -245,27 +255,34 @@ class Loading:
         names: Sequence[str],
         devices: Sequence[str] | str,
         dtype: str,
+        policies: str,
         client: Mapping[str, Any],
     ) -> AsyncLocalClient:
-        with _started(names, devices, dtype) as service:
+        with _started(names, devices, dtype, policies) as service:
             await asyncio.wrap_future(service.here().submit(service.open()))
             return AsyncLocalClient(service, **client)
 
 
 def _loaded(
-    names: Sequence[str], devices: Sequence[str] | str, dtype: str, client: Mapping[str, Any]
+    names: Sequence[str],
+    devices: Sequence[str] | str,
+    dtype: str,
+    policies: str,
+    client: Mapping[str, Any],
 ) -> LocalClient:
-    with _started(names, devices, dtype) as service:
+    with _started(names, devices, dtype, policies) as service:
         service.here().run(service.open())
-        return LocalClient(service, (tuple(names), devices, dtype, dict(client)), **client)
+        return LocalClient(service, (tuple(names), devices, dtype, policies, dict(client)), **client)
 
 
 @contextmanager
-def _started(names: Sequence[str], devices: Sequence[str] | str, dtype: str) -> Iterator[LocalService]:
+def _started(
+    names: Sequence[str], devices: Sequence[str] | str, dtype: str, policies: str
+) -> Iterator[LocalService]:
     """Yield a service to be opened; end it if that fails."""
     if not names:
         raise TypeError('name a model, a profile, or "demo"')
-    service = LocalService(names, devices.split() if isinstance(devices, str) else devices, dtype)
+    service = LocalService(names, devices.split() if isinstance(devices, str) else devices, dtype, policies)
     try:
         yield service
     except BaseException:
@@ -298,6 +315,7 @@ class Service:
             and a key, by default those of the variable SCOREGATE_LOCAL.
         timeout_s: of a call with its retries.
         strict: a score that the service warns about is an error.
+        policies: a file of policies for models of this process; a service has its own.
     """
 
     base_url: str | None = None
@@ -305,6 +323,7 @@ class Service:
     local: Sequence[str] = ()
     timeout_s: float = 60.0
     strict: bool = False
+    policies: str = ""
 
     @property
     def models(self) -> list[str]:
@@ -329,7 +348,9 @@ class Service:
         more = {"timeout_s": self.timeout_s, "strict": self.strict, **more}
         try:
             if names := self.models:
-                return load(*names, **more)
+                return load(*names, policies=self.policies, **more)
+            if self.policies:
+                raise BadInput("--policy-file is for models of --local: a service has policies of its own")
             return Client(self.base_url, api_key=self.api_key, **more)
         except (ValueError, ImportError) as exc:
             raise BadInput(str(exc)) from exc

@@ -40,6 +40,31 @@ def ours():
     return {thread for thread in threading.enumerate() if thread.name.startswith(names)}
 
 
+def test_it_decides_by_the_policies_of_a_file(tmp_path):
+    """Beside those of the profile; several from the same scores, and the best of a group."""
+    (tmp_path / "policies.toml").write_text(
+        '[policies.show]\naccept = "vqascore >= 0"\nrank_by = "vqascore"\n'
+        '[policies.strict]\naccept = "vqascore > 0.999999"\nrank_by = "vqascore"\n',
+        "utf-8",
+    )
+    with scoregate.load(PROFILE, policies=tmp_path / "policies.toml") as gate:
+        one = gate.decide(PICTURES[0], "a red square", ["show", "strict"])
+        items = [scoregate.Item(prompt="a red square", image=each, group="a") for each in PICTURES]
+        best = gate.decide_items(items).accepted
+        broken = gate.decide(png()[:40], "a red square", fallback="accept")
+        listed = gate.policies()
+        scores = [gate.score(each, "a red square").value for each in PICTURES]
+
+    assert one.accepted
+    assert {"show": "accept", "strict": "reject"} == {
+        name: two.decision for name, two in one.policies.items()
+    }
+    assert [scores.index(max(scores))] == [each.index for each in best]
+    assert ("reject", "unreadable: image_undecodable") == (broken.decision, broken.because)
+    assert {"show", "strict"} <= listed.keys()
+    assert listed["show"]["id"] == one.policy
+
+
 def test_it_scores_as_a_client_does(gate):
     """Single scores, lists, rankings, questions and what is served, with the client's types."""
     [single] = [gate.score(PICTURES[0], "a red square")]
@@ -70,11 +95,14 @@ def test_every_method_of_the_client_is_answered_by_a_gate():
         "stream": ([pair],),
         "rank": ("a red square", PICTURES),
         "compare": ("a red square", PICTURES),
+        "decide": pair,
+        "decide_items": ([pair],),
+        "label": ("0" * 32, True),
         "matrix": (PICTURES[:1], PROMPTS),
         "questions": ("a red square",),
         "question_set": ("no such set",),
         **{f"{verb}_model": ("no such model",) for verb in ("load", "offload", "unload")},
-        **dict.fromkeys(("models", "health", "ready", "version", "openapi"), ()),
+        **dict.fromkeys(("policies", "models", "health", "ready", "version", "openapi"), ()),
     }
     methods = {name for name, each in vars(scoregate.Client).items() if callable(each)}
     public = {name for name in methods if not name.startswith("_")} - {"close"}
@@ -82,7 +110,8 @@ def test_every_method_of_the_client_is_answered_by_a_gate():
         found = {name: answer_of(getattr(gate, name), arguments) for name, arguments in calls.items()}
 
     assert public == calls.keys()
-    assert {"question_set", "load_model", "offload_model", "unload_model"} == {
+    unknown = {"question_set", "load_model", "offload_model", "unload_model"}
+    assert {*unknown, "decide", "decide_items", "label"} == {  # there is no policy, and no log
         name for name, answer in found.items() if isinstance(answer, scoregate.ScoregateError)
     }
     assert not [name for name, answer in found.items() if "no such path" in str(answer)]

@@ -47,6 +47,22 @@ def test_every_command_that_scores_runs_without_a_server(run, tmp_path):
     assert ["lime.png", "red.png"] == sorted(row["image"] for row in rows if row.get("scores"))
 
 
+def test_a_file_of_policies_decides_without_a_server(run, tmp_path):
+    """A picture that cannot be read is rejected; a file without policies ends the command."""
+    (tmp_path / "policy.toml").write_text('[policies.show]\naccept = "vqascore >= 0"\n', "utf-8")
+    (tmp_path / "pictures" / "broken.png").write_bytes(png()[:40])
+    decide = ("decide", "-p", "a red square", "--local", PROFILE)
+
+    assert "accept" in scored(run, *decide, "pictures/red.png", "--policy-file", "policy.toml")
+    done = run(*decide, "pictures", "--policy-file", "policy.toml")
+    assert 1 == done.returncode
+    assert "reject    unreadable: image_undecodable" in done.stdout
+    (tmp_path / "policy.toml").write_text("", "utf-8")
+    done = run(*decide, "pictures/red.png", "--policy-file", "policy.toml")
+    assert 2 == done.returncode
+    assert "policy.toml: has no table [policies.NAME]" in done.stderr
+
+
 def test_the_environment_names_the_models_of_all_commands(run, monkeypatch):
     """An address on the command line comes first."""
     monkeypatch.setenv("SCOREGATE_LOCAL", PROFILE)

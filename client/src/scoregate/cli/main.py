@@ -27,6 +27,7 @@ from scoregate.text import shown
 COMMANDS = {
     "score": "score pictures against a prompt, or against each of several",
     "rank": "order pictures of a prompt, the best first",
+    "decide": "accept, review or reject pictures by a policy of the service",
     "compare": "compare pictures of a prompt in pairs, the strongest first",
     "questions": "show the questions about prompts, and store them for scoring",
     "batch": "score a data set; run it again to continue, and to retry rows with errors",

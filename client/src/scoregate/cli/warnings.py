@@ -10,7 +10,10 @@ from scoregate.text import shown
 MAX_NAMED_PICTURES = 3  # pictures that a warning is about and names
 
 
-def warn(answer: scoregate.Report | scoregate.Ranking | scoregate.Comparison, names: Sequence[str]) -> None:
+def warn(
+    answer: scoregate.Report | scoregate.Ranking | scoregate.Comparison | scoregate.Decisions,
+    names: Sequence[str],
+) -> None:
     """
     Print the service's warnings to stderr, each text once with the pictures and the metrics that it is about.
 

@@ -97,7 +97,7 @@ class DecideCall:
         )
 
     def _wire(self, files: Files, index: int, item: Item) -> dict[str, Any]:
-        """Return an item; pictures that cannot be encoded are sent empty, since the policy decides on them."""
+        """Return an item; pictures that cannot be encoded are sent empty, and the policy decides."""
         own = {} if item.group is None else {"group": item.group}
         try:
             return files.item(item, f"/items/{index}") | own
@@ -150,7 +150,9 @@ class DecideCall:
         An item that cannot be encoded is rejected, and so are those of a group beyond `keep`.
         """
         taken = Counter[str]()
-        every = [self._instead(index, decision, f"fallback: {why}", taken) for index in range(len(self.items))]
+        every = [
+            self._instead(index, decision, f"fallback: {why}", taken) for index in range(len(self.items))
+        ]
         return Decisions(every, {}, range(len(self.items)))
 
     def _instead(self, index: int, decision: Verdict, because: str, taken: Counter[str]) -> Decision:

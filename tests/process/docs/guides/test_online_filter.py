@@ -1,7 +1,6 @@
 """docs/guides/online-filter.md: a threshold, and a decision in any case."""
 
 import re
-import runpy
 import shlex
 
 import pytest
@@ -9,75 +8,89 @@ import pytest
 import scoregate
 from demo.process import free_port, url
 from scoregate.cli.main import parser
+from scoregate.decisions.policies import PolicyFile, policy_of
 from service.observability.instruments import Instruments
 from tests.support.packages import files_of
 from tests.support.pages import fences
 from tests.support.pictures import png
 
 PAGE, FILE = "online-filter.md", "picture_filter.py"
+PICTURES = [png(colour) for colour in ("red", "lime", "blue", "white", "orange", "brown")]
+PROMPT = 'a "red" square'
 
 
-@pytest.fixture(scope="module")
-def caller(fake_service):
-    """A client as the page sets it up, with time for a busy machine."""
-    with scoregate.Client(fake_service.url, timeout_s=60, retries=0) as caller:
-        yield caller
+@pytest.fixture(params=["reject", "accept"])
+def guide(request, module, tmp_path):
+    """The page's module, as it stands and with the other fallback."""
+    made = module(PAGE, FILE)
+    made.client.close()
+    if request.param == "accept":
+        text = files_of(f"guides/{PAGE}")[FILE].replace('fallback="reject"', 'fallback="accept"')
+        exec(compile(text, FILE, "exec"), vars(made))
+        made.client.close()
+    made.fails_open = request.param == "accept"
+    return made
+
+
+@pytest.fixture
+def serving(guide, fake_service):
+    """That module on a service whose policy `show` accepts scores from 0.5, with time for a busy machine."""
+    with scoregate.Client(fake_service.url, timeout_s=60) as guide.client:
+        yield guide
 
 
 def test_the_commands_of_the_page_are_valid():
     """The arguments that choose a threshold."""
-    (_, commands), _ = fences(f"guides/{PAGE}", "sh")
+    [(_, commands)] = fences(f"guides/{PAGE}", "sh")
 
     assert ["batch", "calibrate"] == [
         parser().parse_args(shlex.split(line)[1:]).command for line in commands.splitlines()
     ]
 
 
-@pytest.mark.parametrize("fail_open", [True, False])
-def test_a_picture_with_a_score_is_decided_by_the_threshold(module, caller, fail_open):
+def test_the_policy_of_the_page_is_valid(tmp_path):
+    """By the name that the code has."""
+    [(_, text)] = fences(f"guides/{PAGE}", "toml")
+    (tmp_path / "policy.toml").write_text(text, "utf-8")
+
+    assert "show" == policy_of(PolicyFile(file=tmp_path / "policy.toml")).name
+
+
+def test_a_picture_with_scores_is_shown_by_the_policy(serving):
     """Whichever way failures go."""
-    shown = module(PAGE, FILE)
-    decision = shown.Filter(caller, 0.0, fail_open).decide(png(), 'a "red" square')
+    scores = [serving.client.score(picture, PROMPT).value for picture in PICTURES]
 
-    assert decision.show
-    assert "scored" == decision.reason
-    assert not shown.Filter(caller, decision.score + 1e-9, fail_open).decide(png(), 'a "red" square').show
+    assert {True, False} == {score >= 0.5 for score in scores}
+    assert [score >= 0.5 for score in scores] == [serving.is_shown(picture, PROMPT) for picture in PICTURES]
 
 
-@pytest.mark.parametrize("fail_open", [True, False])
-def test_without_a_score_the_filter_fails_as_it_was_told(module, caller, fail_open):
-    """A broken picture, a refused request and a service that is away: open or closed, with the reason."""
-    shown = module(PAGE, FILE)
-    here = shown.Filter(caller, 0.5, fail_open)
-    with scoregate.Client(url(free_port(0)), retries=0) as nobody:
-        away = shown.Filter(nobody, 0.5, fail_open).decide(png(), "x")
-    decisions = [here.decide(png()[:40], "x"), here.decide(png(), " "), away]
-
-    assert [fail_open] * 3 == [decision.show for decision in decisions]
-    assert [None] * 3 == [decision.score for decision in decisions]
-    assert ["image_undecodable", "invalid", "connection_failed"] == [
-        decision.reason for decision in decisions
-    ]
+def test_a_broken_picture_is_not_shown_even_by_a_filter_that_fails_open(serving):
+    """The policy rejects what cannot be read, of whatever fallback."""
+    for broken in (png()[:40], b"", b"no picture"):
+        assert not serving.is_shown(broken, PROMPT)
+        assert serving.best([broken], PROMPT) is None
 
 
-def test_the_best_candidate_is_first(fake_service, tmp_path, monkeypatch, capsys, caller):
-    """A candidate without a score is not accepted."""
-    monkeypatch.setenv("SCOREGATE_BASE_URL", fake_service.url)
-    monkeypatch.chdir(tmp_path)
-    for name, picture in {"cat": png("orange"), "dog": png("brown"), "broken": png()[:40]}.items():
-        (tmp_path / f"{name}.png").write_bytes(picture)
-    (tmp_path / "best.py").write_text(files_of(f"guides/{PAGE}")["best.py"].replace("0.5", "0.0"), "utf-8")
-    scores = [caller.score(tmp_path / f"{name}.png", "a cat").value for name in ("cat", "dog")]
+def test_without_a_service_the_filter_fails_as_it_says(guide):
+    """Open or closed; a picture without content is not shown, and one of several at most."""
+    with scoregate.Client(url(free_port(0)), timeout_s=0.2, retries=0) as guide.client:
+        assert guide.fails_open == guide.is_shown(png(), PROMPT)
+        assert not guide.is_shown(b"", PROMPT)
+        assert (PICTURES[0] if guide.fails_open else None) == guide.best(PICTURES, PROMPT)
 
-    runpy.run_path(str(tmp_path / "best.py"))
 
-    assert str([0, 1] if scores[0] >= scores[1] else [1, 0]) == capsys.readouterr().out.strip()
+def test_the_best_picture_is_the_one_that_is_shown(serving):
+    """Among those that the policy accepts."""
+    scores = [serving.client.score(picture, PROMPT).value for picture in PICTURES]
+
+    assert PICTURES[scores.index(max(scores))] == serving.best([png()[:40], *PICTURES], PROMPT)
 
 
 @pytest.mark.parametrize("page", [PAGE, "troubleshooting.md"])
 def test_queries_name_instruments_that_exist(page):
     """The PromQL of the guides uses series that this service exposes."""
     instruments = Instruments(["vqa"], {"vqascore": (0, 1)})
+    instruments.count_decision("show", "accept", "expression", 0.1)
     series = {sample.name for family in instruments.registry.collect() for sample in family.samples}
     queries = [text for _, text in fences(f"guides/{page}", "promql")]
 

@@ -1,0 +1,138 @@
+"""`scoregate decide`: pictures of a prompt, accepted or not by a policy of the service."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import scoregate
+from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, settings_of
+from scoregate.cli.score import found, tried
+from scoregate.cli.warnings import warn
+from scoregate.settings import ORIENT, setting, whole
+from scoregate.text import shown, table
+
+GROUP = "pictures"  # all of a call, with --keep
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecideCommand:
+    """Settings of decisions about pictures."""
+
+    images: Sequence[str] = setting("a file, a folder or a URL", positional=True, nargs="+", several=True)
+    prompt: str | None = setting("some metrics need none", "-p", "--prompt", default=None)
+    policy: Sequence[str] = setting(
+        "may be given several times: the first decides, and all are shown (default show)",
+        default=(),
+        metavar="NAME",
+        several=True,
+    )
+    policy_file: Path | None = setting(
+        "a TOML file with the policies, for models of --local", default=None, metavar="FILE", parse=Path
+    )
+    keep: int | None = setting(
+        "accept the best N at most, by the policy's rank_by", default=None, metavar="N", parse=whole
+    )
+    orient: str | None = setting(
+        "rotate pictures as their EXIF data says, or not (default: as the service is set)",
+        default=None,
+        choices=ORIENT,
+    )
+    out: Path | None = setting("write JSON to this file", "-o", "--out", default=None, parse=Path)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_settings(parser, DecideCommand)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Return 0, or 1 if some picture is not accepted."""
+    settings = settings_of(DecideCommand, arguments)
+    names, items = items_of(settings)
+    service = replace(service_of(arguments), policies=str(settings.policy_file or ""))
+    policies = list(dict.fromkeys(settings.policy)) or ["show"]
+    with service.client() as client:
+        policy = policies[0] if len(policies) == 1 else policies
+        decisions = client.decide_items(items, policy, keep=settings.keep or 1)
+    if settings.out:
+        settings.out.write_text(json.dumps(as_json(decisions, names), indent=1) + "\n", "utf-8")
+    print(as_text(decisions, names))
+    for line in complaints(decisions, names):
+        print(shown(line), file=sys.stderr)
+    warn(decisions, names)
+    return OK if len(decisions.accepted) == len(decisions) else NO_SCORE
+
+
+def items_of(settings: DecideCommand) -> tuple[list[str], list[scoregate.Item]]:
+    """
+    Return the pictures' names and their items; one that cannot be read is decided by the policy.
+
+    Raises:
+        OSError: a file that was named does not exist.
+    """
+    named = [(name, name == given) for given in settings.images for name in found(given)]
+    pictures = []
+    for name, given in named:
+        data, why = tried(name, given)
+        if why:
+            print(shown(why), file=sys.stderr)
+        pictures.append(data)
+    group = None if settings.keep is None else GROUP
+    return [name for name, _ in named], [
+        scoregate.Item(prompt=settings.prompt, image=data, orient=settings.orient, group=group)
+        for data in pictures
+    ]
+
+
+def as_text(decisions: scoregate.Decisions, names: Sequence[str]) -> str:
+    """Return a table of the decisions, with a column for each policy."""
+    policies = list(decisions[0].policies)
+    rows = [
+        [
+            name,
+            *([one.policies[policy].decision for policy in policies] or [one.decision]),
+            one.because,
+        ]
+        for name, one in zip(names, decisions, strict=True)
+    ]
+    return table(["PICTURE", *(policies or ["DECISION"]), "BECAUSE"], rows)
+
+
+def complaints(decisions: scoregate.Decisions, names: Sequence[str]) -> Iterator[str]:
+    """Yield why scores are missing."""
+    for name, one in zip(names, decisions, strict=True):
+        for metric, error in one.errors.items():
+            yield f"{name}: no {metric}: {error.code}: {error.detail}"
+
+
+def as_json(decisions: scoregate.Decisions, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the decisions as JSON."""
+    return [
+        {"picture": name, **fields_of(one), "scores": dict(one.scores), "errors": errors_of(one)}
+        | (
+            {"policies": {name: fields_of(each) for name, each in one.policies.items()}}
+            if one.policies
+            else {}
+        )
+        for name, one in zip(names, decisions, strict=True)
+    ]
+
+
+def fields_of(one: scoregate.Decision) -> dict[str, Any]:
+    """Return what is of one policy."""
+    return {
+        "policy": one.policy,
+        "decision": one.decision,
+        "because": one.because,
+        "skipped": list(one.skipped),
+        "decision_id": one.decision_id,
+    }
+
+
+def errors_of(one: scoregate.Decision) -> dict[str, Any]:
+    """Return the errors of a decision as JSON."""
+    return {name: {"code": error.code, "detail": error.detail} for name, error in one.errors.items()}
