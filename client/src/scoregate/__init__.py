@@ -66,7 +66,6 @@ __all__ = [
     "load",
     "read_dataset",
     "sample_frames",
-    "versus",
 ]
 
 

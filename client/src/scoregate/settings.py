@@ -15,7 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar, get_origin
 
-from scoregate.records import BadInput, json_or_text, number, strict_json, toml_of
+from scoregate.records import GZIP, BadInput, json_or_text, number, strict_json, toml_of
 from scoregate.text import shown
 
 S = TypeVar("S")
@@ -156,13 +156,8 @@ def generator_paths(texts: Sequence[str]) -> dict[str, Path]:
         before, equals, after = text.partition("=")
         named = equals and before and after and not Path(text).exists()
         path = Path(after if named else text)
-        name = (
-            before
-            if named
-            else path.resolve().name.partition(".")[0]
-            if path.is_file()
-            else path.resolve().name
-        )
+        plain = Path(path.name.removesuffix(GZIP)).stem if path.is_file() else path.resolve().name
+        name = before if named else plain
         if name in found:
             raise BadInput(f"{found[name]} and {path} are both named {shown(name)}: name one as NAME=PATH")
         found[name] = path

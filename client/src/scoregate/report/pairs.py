@@ -1,10 +1,12 @@
 """Pictures of several generators: what they have in common, what is missing, and the answer of a pair."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
 
+from scoregate.data.datasets import Dataset
 from scoregate.evaluation.outcome import values
 from scoregate.evaluation.versus import GeneratorPair
 from scoregate.records import BadInput
@@ -117,14 +119,24 @@ def with_tags(pictures: Sequence[GeneratorPicture]) -> list[GeneratorPicture]:
     return [replace(each, tags=[*of[each.item]]) if each.item else each for each in pictures]
 
 
-def check_shared(pictures: Sequence[GeneratorPicture], names: Iterable[str]) -> None:
+def check_folders(datasets: Mapping[str, Dataset], column: str | None) -> None:
+    """Raise `BadInput` if two folders of pictures have no item in common, before any picture is scored."""
+    folders = {name: each for name, each in datasets.items() if not (each.shards or each.table)}
+    check_shared(
+        {
+            name: {
+                item_of({"prompt": row.prompt, "image": row.image, "columns": row.columns}, column)
+                for row in folder
+            }
+            for name, folder in folders.items()
+        }
+    )
+
+
+def check_shared(items: Mapping[str, set[str | None]]) -> None:
     """Raise `BadInput` if two generators have no item in common, as pictures of other prompts have none."""
-    of: dict[str, set[str]] = {name: set() for name in names}
-    for each in pictures:
-        of[each.generator] |= {each.item} if each.item else set()
-    (first, items), *others = of.items()
-    for name, own in others:
-        if not items & own:
+    for (first, own), (name, others) in combinations(items.items(), 2):
+        if not (own & others) - {None}:
             raise BadInput(
                 f"{first} and {name} have no prompt in common: give both --prompts FILE,"
                 " or match file names by --item image"

@@ -21,6 +21,7 @@ from scoregate.records import BadInput, NoResult
 from scoregate.report.formats import FORMATS, printed
 from scoregate.report.pairs import (
     GeneratorPicture,
+    check_folders,
     check_shared,
     missing_lines,
     missing_scores,
@@ -30,7 +31,7 @@ from scoregate.report.pairs import (
 )
 from scoregate.report.side_by_side import SideBySide, write_side_by_side
 from scoregate.runs.batch import TIMEOUT_S
-from scoregate.runs.generators import ScoredGenerator, metrics_of, scored_generators
+from scoregate.runs.generators import ScoredGenerator, datasets_of, metrics_of, scored_generators
 from scoregate.runs.settings import Run
 from scoregate.settings import generator_paths, in_column, setting, settings_in, share, whole
 from scoregate.text import number
@@ -44,6 +45,9 @@ class VersusSettings(Run, Drawings):
     """Settings of a comparison of generators."""
 
     dataset: Path = Path()
+    matrix: bool = False
+    sweep: Sequence[str] = ()
+    metrics_column: str | None = None
     generators: Sequence[str] = setting(
         "two generators or more: folders of pictures, data sets, shards, or results of `batch`",
         positional=True,
@@ -184,6 +188,8 @@ def compare_generators(
         raise BadInput("name two generators or more")
     if settings.html and not settings.html.parent.is_dir():
         raise BadInput(f"{settings.html}: there is no folder {settings.html.parent}")
+    datasets = {name: each for name, (_, each) in datasets_of(settings, paths).items()}
+    check_folders(datasets, settings.item)
     generators = scored_generators(settings, paths, settings.out, service, client, settings.html)
     metrics = metrics_of(generators, settings.metrics)
     pictures = with_tags(
@@ -191,7 +197,7 @@ def compare_generators(
             generators, metrics, item=settings.item, by=settings.by, questions=settings.html is not None
         )
     )
-    check_shared(pictures, paths)
+    check_shared({name: {each.item for each in pictures if each.generator == name} for name in paths})
     missing = [*missing_scores(pictures, list(paths), metrics)]
     if missing and settings.complete:
         first = missing[0]

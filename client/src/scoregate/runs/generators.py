@@ -8,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 import scoregate
+from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
 from scoregate.local import Service
 from scoregate.records import BadInput
@@ -76,33 +77,42 @@ def scored_generators(
         BadInput: settings do not go together, or the scores of two generators are not comparable.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
-    if wrong := [name for name in paths if not name or Path(name).name != name]:
-        raise BadInput(f"{shown(wrong[0])}: the name of a generator is the name of its file of results")
-    found = {name: dict.fromkeys(results_in(path)) for name, path in paths.items()}
-    scored = {name: path for name, path in paths.items() if not found[name]}
-    alone = [path for path in scored.values() if not has_prompts(path)]  # folders of pictures
-    if not scored:
-        check_unread(settings)
-    runs = {name: run_of(settings, path, prompts=path in alone or not alone) for name, path in scored.items()}
-    requested = 0
-    if runs:
-        datasets = {name: dataset_of(run, run.names) for name, run in runs.items()}
+    datasets, requested = datasets_of(settings, paths), 0
+    found = {name: dict.fromkeys(results_in(path)) for name, path in paths.items() if name not in datasets}
+    if datasets:
         out.mkdir(parents=True, exist_ok=True)
-        files = {name: out / f"{name}.jsonl" for name in runs}
+        files = {name: out / f"{name}.jsonl" for name in datasets}
         for name, file in files.items():
-            check_output(datasets[name], file, page)
+            check_output(datasets[name][1], file, page)
         with nullcontext(client) if client else service.client() as here:
-            sessions = {name: session_of(here, runs[name], datasets[name]) for name in runs}
+            sessions = {name: session_of(here, *each) for name, each in datasets.items()}
             counts, requested = scored_files(sessions, files)
         found |= {name: {file: counts[file]} for name, file in files.items()}
     generators = [ScoredGenerator(name, found[name]) for name in paths]
     summary = Summary.merged([Summary.of(each.lines()) for each in generators])
-    if runs:
+    if datasets:
         say_summary(summary, requested, out)
     else:
         say(*(f"warning: {each}" for each in summary.warnings))
     check_comparable(generators, settings)
     return generators
+
+
+def datasets_of(settings: Run, paths: Mapping[str, Path]) -> dict[str, tuple[Run, Dataset]]:
+    """
+    Return the data sets among the generators, each with its settings; the others are results.
+
+    Raises:
+        BadInput: settings do not go together, or a name cannot be that of a file.
+    """
+    if wrong := [name for name in paths if not name or Path(name).name != name]:
+        raise BadInput(f"{shown(wrong[0])}: the name of a generator is the name of its file of results")
+    scored = {name: path for name, path in paths.items() if not results_in(path)}
+    if not scored:
+        check_unread(settings)
+    alone = [path for path in scored.values() if not has_prompts(path)]  # folders of pictures
+    runs = {name: run_of(settings, path, prompts=path in alone or not alone) for name, path in scored.items()}
+    return {name: (run, dataset_of(run, run.names)) for name, run in runs.items()}
 
 
 def check_unread(settings: Run) -> None:

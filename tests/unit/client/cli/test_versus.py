@@ -266,11 +266,23 @@ def test_a_setting_about_data_sets_is_refused_where_there_are_results_alone(comm
     """It would be ignored."""
     command(service, *CALL)
     results = ("versus", "scores/A.jsonl", "scores/B.jsonl")
-    for setting in (("--prompts", "prompts.jsonl"), ("--image-column", "file"), ("--matrix",)):
+    for setting in (("--prompts", "prompts.jsonl"), ("--image-column", "file"), ("--any-path",)):
         status, _, err = command(service, *results, *setting)
 
         assert 2 == status
         assert f"{setting[0]} is about data sets, and these are results" in err
+
+
+def test_folders_without_a_common_prompt_are_refused_before_a_picture_is_scored(command, service, folders):
+    """The same pictures may have to be scored again with other prompts."""
+    for name in ("A", "B"):
+        for path in Path(name).iterdir():
+            path.with_suffix(".txt").write_text(f"{name} {path.stem}", "utf-8")
+    status, _, err = command(service, "versus", "A", "B")
+
+    assert 2 == status
+    assert "A and B have no prompt in common: give both --prompts FILE" in err
+    assert not service.sent
 
 
 def test_metrics_are_those_of_the_results(command, service, folders):

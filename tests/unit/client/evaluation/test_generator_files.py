@@ -67,6 +67,13 @@ def test_a_generator_has_the_name_that_it_is_given(files, evaluate):
     assert ["X", "Y"] == [*evaluate("means", f"X={a}", f"Y={b}", "--metric", "vqascore")["mean"]]
 
 
+def test_a_file_names_its_generator_without_its_suffixes(written, evaluate):
+    """A version in its name stays."""
+    files = [written(lines(n / 10), name) for n, name in enumerate(("flux.1.jsonl", "flux.2.jsonl.gz"))]
+
+    assert ["flux.1", "flux.2"] == [*evaluate("means", *files, "--metric", "vqascore")["mean"]]
+
+
 def test_every_figure_of_scores_takes_results(files, evaluate):
     """One file alone is its table."""
     a, _, _ = files
