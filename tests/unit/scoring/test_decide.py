@@ -23,6 +23,7 @@ from service.scoring.decide import (
     outcomes,
     pictures_of,
     predicted,
+    score_together,
 )
 from service.scoring.plan import UnopenedItem
 from service.scoring.policies import ServedPolicy
@@ -260,12 +261,13 @@ class Scorer:
 
     Attributes:
         stages: the metrics of each call.
+        sources: of the items of each call.
         fetched: the pictures of each download, which does what `download` does.
     """
 
     def __init__(self, served, download=None, **scores):
         self.catalog, self.scores, self.download = served, scores, download
-        self.images, self.stages, self.fetched = self, [], []
+        self.images, self.stages, self.sources, self.fetched = self, [], [], []
 
     async def read_together(self, refs, held, context, spans):
         assert isinstance(context, Context)
@@ -277,8 +279,9 @@ class Scorer:
     async def score_once(self, items, names, context, counted):
         assert counted is False  # the request is counted as a whole
         self.stages.append([*names])
+        self.sources.append([item.source for item in items])
         results = {name: Score(self.scores[name.replace(".", "__")], {}) for name in names}
-        return SimpleNamespace(items=[ItemReport(items[0], results, ["a note"])])
+        return SimpleNamespace(items=[ItemReport(item, results, ["a note"]) for item in items])
 
 
 async def staged(engine, by, item=ITEM, group=None, seconds=60.0):
@@ -354,3 +357,32 @@ async def test_a_download_that_never_ends_ends_at_the_deadline():
 
     assert [] == engine.stages
     assert "deadline_exceeded" == found.outcome(policy()).reason
+
+
+@pytest.mark.anyio
+async def test_a_stage_is_scored_with_its_own_pictures():
+    """The source of an edit goes to the metric that uses it."""
+    served = catalog(a=1.0, b=2.0)
+    served.known["b"] = replace(served.known["b"], uses=("source",))
+    item = replace(ITEM, source=ImageRef(b""))
+    engine = Scorer(served, a=0.9, b=0.9)
+    await staged(engine, policy("a >= 0.5 and b >= 0.5"), item)
+
+    assert [["a"], ["b"]] == engine.stages
+    assert [[None], [item.source]] == engine.sources
+
+
+@pytest.mark.anyio
+async def test_items_of_one_metric_are_scored_in_one_call_with_their_notes():
+    """Each with the pictures that the metric uses."""
+    served = catalog(a=1.0)
+    served.known["a"] = replace(served.known["a"], uses=("source",))
+    items = [replace(ITEM, source=ImageRef(b"")), replace(ITEM, source=ImageRef(b"", orient="exif"))]
+    each, engine = [Candidate(item, None, [policy()]) for item in items], Scorer(served, a=0.9)
+    await score_together(each, "a", engine, Context("r", 0.0, "interactive", None))
+
+    assert [["a"]] == engine.stages
+    assert [[item.source for item in items]] == engine.sources
+    assert [({"a"}, ["a note"], "accept")] * 2 == [
+        (one.started, [*one.report.notes], one.outcome(policy()).decision) for one in each
+    ]
