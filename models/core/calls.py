@@ -2,7 +2,8 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -311,3 +312,18 @@ class GenerateCall(Call):
 
     def content(self) -> tuple[Any, ...]:
         return ("generate", self.system, self.user, self.max_tokens, repr(self.schema), self.seed)
+
+
+@contextmanager
+def images_in_use(calls: Sequence[Call]) -> Iterator[None]:
+    """Keep the pixels of *calls*, and the memory reserved for them, while the context is open."""
+    with ExitStack() as stack:
+        for image in {image for call in calls for image in call.images}:
+            stack.enter_context(image.in_use())
+        yield
+
+
+def decoding_s(calls: Sequence[Call], since: float) -> float:
+    """Return the seconds from *since*, by `time.monotonic`, in which the images of *calls* were decoded."""
+    times = [file.decode_time for file in {image.file for call in calls for image in call.images}]
+    return sum(max(0.0, time.began + time.seconds - max(since, time.began)) for time in times)

@@ -10,10 +10,10 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from models.core.calls import Call
+from models.core.calls import Call, decoding_s, images_in_use
 from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import CallResult
-from service.core.concurrency.tasks import Promise, Tasks, all_done
+from service.core.concurrency.tasks import Tasks
 from service.core.errors import (
     DeadlineExceeded,
     Draining,
@@ -28,10 +28,10 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.core.retry_after import QueuedWork, expected_wait_s
 from service.observability.tracing import Span
 from service.serving.admission import Demand, Place
-from service.serving.backends.contract import LOADED_STATE, Backend, decoding_s, images_in_use
+from service.serving.backends.contract import LOADED_STATE, Backend
 from service.serving.cache import NO_CACHE, Cache
 from service.serving.context import Context
-from service.serving.job import Job, JobResult
+from service.serving.job import Job, JobResult, Promise, all_done
 
 log = logging.getLogger("scoregate.models")
 
@@ -204,9 +204,8 @@ class Handle:
             self._groups |= dict.fromkeys(new, PreparedGroup(new, preparing))
         else:
             context.queued(self.name)
-        await self._wait([*jobs.values()], context)
-        for index, job in jobs.items():
-            outcomes[index] = job.result.result().outcome
+        for index, result in zip(jobs, await self._wait([*jobs.values()], context), strict=True):
+            outcomes[index] = result.outcome
         context.calls.unknown += filter(None, (getattr(outcome, "unknown", 0.0) for outcome in outcomes))
         return outcomes
 
@@ -269,10 +268,10 @@ class Handle:
         except ScoregateError as refusal:
             job.answer(refusal)
 
-    async def _wait(self, jobs: Sequence[Job], context: Context) -> None:
-        """Wait for the results of *jobs* as one caller, and record their timings."""
+    async def _wait(self, jobs: Sequence[Job], context: Context) -> list[JobResult]:
+        """Wait for the results of *jobs* as one caller, record their timings, and return them."""
         if not jobs:
-            return
+            return []
         since, lane = monotonic(), context.lane
 
         def promote() -> None:
@@ -291,8 +290,8 @@ class Handle:
         finally:
             for job in jobs:
                 self._leave(job, lane)
-        for job in jobs:
-            result = job.result.result()
+        results = [job.result.result() for job in jobs]
+        for job, result in zip(jobs, results, strict=True):
             if result.decoded_s:  # in a replica
                 context.spent("decode", result.decoded_s)
             context.spent("prepare", job.prepared_s + result.prepared_s)
@@ -300,6 +299,7 @@ class Handle:
             context.spent("model", result.ran_s)
         if context.span.recording:
             add_spans(context.span, self.name, jobs, since)
+        return results
 
     def _leave(self, job: Job, lane: str) -> None:
         """Remove one caller of *job*; without any, bulk work is kept for `BULK_KEPT_S`."""

@@ -258,21 +258,6 @@ def prepare_all(prepare: Prepare, name: str, calls: Sequence[Call]) -> list[Prep
     return prepared
 
 
-@contextmanager
-def images_in_use(calls: Sequence[Call]) -> Iterator[None]:
-    """Keep the pixels of *calls*, and the memory reserved for them, while the context is open."""
-    with ExitStack() as stack:
-        for image in {image for call in calls for image in call.images}:
-            stack.enter_context(image.in_use())
-        yield
-
-
 def not_decoded(error: ImageError) -> ScoregateError:
     """Return the service's error for a picture without pixels: temporary if its decoder was killed."""
     return (NotReady if isinstance(error, DecoderKilled) else ImageUndecodable)(str(error))
-
-
-def decoding_s(calls: Sequence[Call], since: float) -> float:
-    """Return the seconds from *since*, by `time.monotonic`, in which the images of *calls* were decoded."""
-    times = [file.decode_time for file in {image.file for call in calls for image in call.images}]
-    return sum(max(0.0, time.began + time.seconds - max(since, time.began)) for time in times)

@@ -12,7 +12,7 @@ from models.core.calls import Call
 from models.core.contract import ModelError, Post, Prepared, RemoteModel, UpstreamError
 from models.core.settings import RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.tasks import Promise, Tasks
+from service.core.concurrency.tasks import Tasks
 from service.core.concurrency.watcher import Watcher
 from service.core.errors import (
     CallRefused,
@@ -28,10 +28,10 @@ from service.observability.instruments import Instruments
 from service.serving.backends.contract import Backend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE_STATUSES, Joined, Unreachable, Upstream, explained
+from service.serving.batcher.pool import answer
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.runner import answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
-from service.serving.job import Job, JobResult
+from service.serving.job import Job, JobResult, Promise
 
 log = logging.getLogger("scoregate.remote")
 

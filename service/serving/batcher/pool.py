@@ -1,33 +1,42 @@
-"""A pool: runs the batches of models that share devices."""
+"""A pool: runs the batches of models that share devices, and answers their calls."""
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from math import inf
 from time import monotonic
 from typing import Self
 
-from models.core.contract import Model
+from models.core.contract import Model, ModelError
 from models.core.examples import same
+from models.core.outcomes import CallResult
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.observability.instruments import Instruments
+from service.observability.tracing import Span
 from service.serving.batcher.device import (
     Device,
     ExecutionSlot,
     compute_on_one_core,
     is_large,
+    is_out_of_memory,
     measure,
     show,
     warm_up,
 )
-from service.serving.batcher.runner import BatchRunner, Broken
+from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
-from service.serving.job import Job
+from service.serving.job import Job, JobResult
 
 log = logging.getLogger("scoregate.device")
 MAX_LOST_DEVICES = 2  # devices that fail permanently while they run a call; then it is not retried
 LocalModel = HostedModel[Model]
+
+
+class Broken(Exception):
+    """The example call, which worked at the start, fails now."""
 
 
 class Pool:
@@ -53,7 +62,6 @@ class Pool:
         self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
         largest = max(self.devices, key=lambda device: device.cores)
         self.scheduler = Scheduler(hosted_models, clock(), len(largest.slots), cores=largest.cores)
-        self._runner = BatchRunner(self.scheduler, instruments, clock)
         self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
         self._ended = asyncio.Event()  # set for a moment when a batch ends
         self._closed = self._leaving = False
@@ -190,7 +198,7 @@ class Pool:
     async def _run_batch(self, batch: RunningBatch[Model], device: Device, slot: ExecutionSlot) -> None:
         slot.since = self.clock()
         try:
-            await self._runner.score(batch, batch.calls, slot)
+            await self._score(batch, batch.calls, slot)
         except Broken as exc:
             self._take_out(device, batch, exc)
         except BaseException:  # no caller may wait forever
@@ -207,6 +215,51 @@ class Pool:
             self._work.set()
             self._ended.set()
             self._ended.clear()
+
+    async def _score(self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot) -> None:
+        """Run *calls* of a batch, and answer them; after an exception, run halves down to the bad call."""
+        hosted, began = batch.hosted, self.clock()
+        cost = sum(call.prepared.cost for call in calls)
+        for call in calls:
+            call.begin(began)
+        try:
+            traced = any(call.span.recording for call in calls)
+            with batch_span(calls, hosted.name) if traced else nullcontext():
+                outcomes = await slot.score(batch.copy, [call.prepared for call in calls], batch.threads)
+            if len(outcomes) != len(calls):
+                raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
+        except Exception as exc:
+            if is_out_of_memory(exc):
+                hosted.queue.ran_out_of_memory(cost)
+                self._instruments.count_out_of_memory(hosted.name, batch.device)
+            if len(calls) > 1 and not isinstance(exc, ModelFault):
+                middle = len(calls) // 2
+                await self._score(batch, calls[:middle], slot)
+                await self._score(batch, calls[middle:], slot)
+                return
+            log.error("batch failed", extra={"model": hosted.name}, exc_info=exc)
+            await self._check(batch, slot, exc)
+            outcomes = [ModelFault(f"the model {hosted.name} failed on this call")] * len(calls)
+        slot.since = self.scheduler.progress = now = self.clock()
+        self._instruments.count_batch(hosted.name, len(calls), now - began)
+        results = [
+            JobResult(outcome, call.waited_s, now - began, call.batch)
+            for call, outcome in zip(calls, outcomes, strict=True)
+        ]
+        answer(hosted.name, hosted.queue, calls, results, self._instruments, batch.gap_s)
+
+    async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
+        """Raise `Broken` if the example call, which worked at the start, fails now."""
+        try:
+            example = batch.copy.prepare(batch.copy.example())
+            [outcome] = await slot.score(batch.copy, [example], batch.threads)
+        except Exception as worse:
+            outcome = worse
+        if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
+            fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
+            raise Broken(
+                f"the model {batch.hosted.name} fails on every call since this error: {fault}"
+            ) from exc
 
     def _take_out(self, device: Device, batch: RunningBatch[Model], exc: Broken) -> None:
         """
@@ -238,3 +291,71 @@ class Pool:
             self._instruments.model_ready.labels(hosted.name).set(0)
             for call in hosted.queue.take_all(self.clock()):
                 call.answer(reason)
+
+
+@contextmanager
+def batch_span(batch: Sequence[Job], model: str) -> Iterator[None]:
+    """
+    Record the batch while the context is open; the trace of one of its calls is recorded.
+
+    The span is in the trace of the first such call, with links to all; the calls keep its traceparent.  A
+    trace of its own would be sampled independently of the requests' traces.
+    """
+    spans = recorded(batch)
+    links = [span.traceparent for span in spans]
+    with spans[0].child("batch", links, model=model, calls=len(batch)) as made:
+        for call in batch:
+            call.batch = made.traceparent
+        yield
+
+
+def add_batch_span(batch: Sequence[Job], model: str, device: str, began: float, ended: float) -> str:
+    """Record a batch that ran in another process as `batch_span` does; return its traceparent, or ""."""
+    spans = recorded(batch)
+    if not spans:
+        return ""
+    links = [span.traceparent for span in spans]
+    return spans[0].add("batch", began, ended, links, model=model, device=device, calls=len(batch))
+
+
+def recorded(batch: Sequence[Job]) -> list[Span]:
+    """Return the distinct spans of *batch* that are recorded."""
+    return list(dict.fromkeys(call.span for call in batch if call.span.recording))
+
+
+def answer(
+    name: str,
+    queue: Queue,
+    calls: Sequence[Job],
+    results: Sequence[JobResult],
+    instruments: Instruments,
+    gap_s: float = 0.0,
+) -> None:
+    """
+    Check the results of *calls* that the model *name* has answered, learn from them, count and set them.
+
+    Batches of this process, of a model server and of replicas all end here.  The cost model learns from calls
+    that succeeded: how soon one fails is no measure of the work.
+
+    Args:
+        queue: in which they waited.
+        results: those of a batch have its seconds as `ran_s`, which no two batches share.
+        gap_s: see `CostModel.observe`.
+    """
+    checked, costs = list[JobResult](), defaultdict[float, int](int)
+    for call, result in zip(calls, results, strict=True):
+        match result.outcome:
+            case ModelError() as error:
+                result = replace(result, outcome=ModelFault(str(error)))
+            case CallResult() as outcome if not outcome.is_finite():
+                fault = ModelFault(f"the model {name} returned a number that is not finite")
+                result = replace(result, outcome=fault)
+        if not isinstance(result.outcome, Exception):
+            costs[result.ran_s] += call.prepared.cost
+        checked.append(result)
+    for ran_s, cost in costs.items():
+        queue.finished(cost, ran_s, gap_s)
+    for call, result in zip(calls, checked, strict=True):
+        gone = call.result.done()
+        instruments.count_call(name, call.lane, result.outcome, result.waited_s, gone=gone)
+        call.finish(result)

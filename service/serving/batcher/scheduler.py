@@ -12,8 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.serving.admission import AdmissionForecast, Demand, WorkEstimate
-from service.serving.batcher.cost_model import Group
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.queue import Group, Queue
 from service.serving.job import Job
 
 RECENT_S = 1.0  # bulk calls leave a core free for so long after an interactive call
@@ -329,6 +328,7 @@ class Scheduler(Generic[M]):
         first_s = sum(
             part * each.queue.estimate_s(sum(map(each.queue.waiting_cost, lanes))) / self._at_once(each)
             for each, part in sharing
+            if each.queue.waiting or each.queue.pending.groups  # most models are idle
         )
         free_in_s = min((self._free_in_s(device, now) for device in hosted.copies), default=0.0)
         wait_s = slowdown * first_s / devices + free_in_s

@@ -7,20 +7,19 @@ from dataclasses import replace as changed
 from time import monotonic
 from typing import Any, cast
 
+from models.core.calls import decoding_s
 from models.core.contract import Model
 from models.core.settings import PlacedSettings
 from service.core.concurrency.cpu_threads import cpu_threads
-from service.core.concurrency.tasks import all_done
 from service.core.errors import ScoregateError
 from service.core.lanes import INTERACTIVE
 from service.core.settings.tree import Settings
 from service.observability.logs import configure_logging
-from service.serving.backends.contract import decoding_s
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.device import Device, compute_on_one_core
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.job import Job, JobResult
+from service.serving.job import Job, JobResult, all_done
 from service.serving.loading import load_model, with_recipe
 from service.serving.ray.groups import Answer, Described, Recorder, Sent
 from service.serving.runtime import queue_of

@@ -11,12 +11,12 @@ from time import monotonic
 from typing import Any, Self
 
 from models.core.contract import ModelInfo
-from service.core.concurrency.tasks import Promise, Tasks
+from service.core.concurrency.tasks import Tasks
 from service.serving.admission import AdmissionForecast
+from service.serving.batcher.pool import add_batch_span
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.runner import add_batch_span
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
-from service.serving.job import Job, JobResult
+from service.serving.job import Job, JobResult, Promise
 from service.serving.ray.groups import Answer, Deployment, Described, Lost
 
 RETRY_S = 1.0  # until a replica that did not answer is called again

@@ -8,7 +8,7 @@ import pytest
 
 from service.core.errors import LaneFull, Overloaded, TooLarge
 from service.serving.admission import Demand
-from service.serving.batcher.cost_model import CostModel
+from service.serving.batcher.queue import CostModel
 from tests.support.fakes import HELD_S
 from tests.support.handles import asking, call, context, held, serving, until
 

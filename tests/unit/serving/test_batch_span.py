@@ -4,7 +4,7 @@ import pytest
 
 from models.core.contract import Prepared
 from service.observability.tracing import NO_SPAN
-from service.serving.batcher.runner import add_batch_span, batch_span, recorded
+from service.serving.batcher.pool import add_batch_span, batch_span, recorded
 from service.serving.job import Job
 from tests.support.devices import Words, device, outcomes_of, put
 from tests.support.spans import Recorded

@@ -7,11 +7,11 @@ import PIL.Image
 import pytest
 
 import models.images.image
-from models.core.calls import LabelCall, LikelihoodCall, TextCall
+from models.core.calls import LabelCall, LikelihoodCall, TextCall, decoding_s
 from models.images.formats.contract import DecoderKilled, ImageError
 from models.images.image import Image
 from service.scoring.engine import error_of
-from service.serving.backends.contract import decoding_s, prepare_all
+from service.serving.backends.contract import prepare_all
 from tests.support.pictures import png
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.core.concurrency.tasks import Promise, all_done
+from service.serving.job import Promise, all_done
 
 pytestmark = pytest.mark.anyio
 
