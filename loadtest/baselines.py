@@ -24,7 +24,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from service.images.sources import Base64
+from service.images.loader import Base64
 from service.metrics.common.registry import metrics
 from service.web.wire.requests import ScoreRequest
 from service.web.wire.types import requests_with

@@ -13,7 +13,7 @@ from service.core.errors import Overloaded
 from service.core.lanes import BULK
 from service.decisions.log import DecisionLog
 from service.decisions.schema import AuditRecord
-from service.images.sources import size_of
+from service.images.loader import size_of
 from service.scoring.decide import Candidates, Decided, is_fetched, only_used, pictures_of
 from service.scoring.engine import Engine, error_of
 from service.scoring.plan import UnopenedItem

@@ -1,35 +1,71 @@
 """
-Images of a request, opened when they are needed.
+Images of a request: what they are given as, and their files, opened within the limits when they are needed.
 
 Limits come first: the header gives the size of an image, so one that is too large is rejected before
 decoding.  Headers are read and pixels decoded on threads of each lane.
 """
 
 import asyncio
+import binascii
+import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import replace
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from urllib.parse import urlsplit
 
+import pybase64
+
+from models.images.formats.contract import Header
+from models.images.formats.mp4 import MP4
 from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
-from service.core.concurrency.budget import ByteBudget
+from service.core.concurrency.budget import Budget, ByteBudget, Portion
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.sharing import Shared
 from service.core.concurrency.tasks import side_by_side
-from service.core.errors import BadImage, ImageTooLarge, MemoryFull
+from service.core.errors import (
+    BadImage,
+    ImageTooLarge,
+    ImageUndecodable,
+    MemoryFull,
+    NotBase64,
+    UrlNotAllowed,
+)
 from service.core.fields import Orient
 from service.core.lanes import INTERACTIVE
 from service.core.settings.sections import Images
 from service.images.fetcher import LARGEST_HELD, Fetcher
-from service.images.limits import PixelBudget, again, opened
-from service.images.sources import Base64, Source, Url, is_video, size_of
 from service.serving.context import Context
 
 MAX_SMALL_BYTES = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
 FILES_COUNTED_AT_ONCE = 32  # files whose frames are counted at the same time
 MAX_KNOWN_ALPHA = 10_000  # pictures with a channel of alpha whose opacity is remembered
 ONE_FRAME = (0.0, 0.0)  # times of a film that cannot be opened
+MAX_HEAD = 256  # characters of a data: URI before its data, including padding
+MAX_HINT = 4096  # characters of a text that gets a hint
+HEAD_CHARACTERS = 16  # of base64: the twelve bytes that name the brand of an MP4
+VIDEO_PATH = re.compile(r"\.(mp4|m4v)$", re.IGNORECASE)
+URL = re.compile(r"https?://", re.IGNORECASE)
+PATH = re.compile(r"^(file:|/|~/|\.{1,2}/|[A-Za-z]:\\)|\.\w{3,4}$")
+
+
+@dataclass(slots=True, eq=False)
+class Base64:
+    """An image file as base64, or as a `data:` URI of base64; the text is dropped after decoding."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """The address of an image."""
+
+    url: str
+
+
+Source = bytes | Base64 | Url
+"""An image file itself, or what stands for it."""
 
 
 class ImageRef:
@@ -228,3 +264,187 @@ def is_transparent(image: Image) -> bool | None:
         return image.is_transparent
     except ImageError:
         return None
+
+
+def opened(
+    source: Source, limits: Images, kind: type[Image], orient: Orient, kept: Sequence[int]
+) -> Image | BadImage:
+    """Return the image in *source* as *kind*, its header read, or the error; of a film, *kept* frames."""
+    try:
+        encoded = encoded_of(source, limits.max_bytes)
+        if len(encoded) > limits.max_bytes:
+            raise ImageTooLarge(f"{len(encoded)} bytes; at most {limits.max_bytes}")
+        if not encoded:
+            raise ImageUndecodable("the image is empty")
+        image = kind(encoded)
+        if image.header.format not in limits.formats:
+            raise ImageUndecodable("the bytes are no image of a supported format")
+        if isinstance(image, FrameStack):
+            image.keep(kept, limits.max_frame_pixels)
+        check(image.header, limits, kind)
+        image.is_bound = True
+        upright = image.upright()  # reads the EXIF orientation here, not on the event loop
+        return upright if orient == "exif" else image
+    except BadImage as error:
+        return again(error)
+    except ImageError as exc:
+        return ImageUndecodable(str(exc))
+
+
+def check(header: Header, limits: Images, kind: type[Image]) -> None:
+    """Raise `ImageUndecodable` or `ImageTooLarge` if an image exceeds the limits."""
+    width, height = header.width, header.height
+    size = f"{width}x{height} pixels"
+    if header.times:
+        if not issubclass(kind, FrameStack):
+            raise ImageUndecodable("a video in place of a still picture; fps or start makes it one of frames")
+        size = f"{len(header.kept)} frames of {size}"
+        passed = limits.max_video_pixels if header.format == MP4.name else limits.max_pixels
+        most = passed // (width * height)
+        if header.kept and header.kept[-1] >= most:
+            raise ImageTooLarge(
+                f"frame {header.kept[-1]} of {width}x{height} pixels is decoded with all before it; "
+                f"at most {most} frames of that size; set an end"
+            )
+    if width * height > limits.max_pixels or max(width, height) > limits.max_side:
+        raise ImageTooLarge(f"{size}; at most {limits.max_pixels} in all and {limits.max_side} on a side")
+    if header.memory > limits.decoded_budget_mb * 2**20:
+        raise ImageTooLarge(
+            f"{size} of {header.format} take {header.memory >> 20} MiB to decode; "
+            f"at most {limits.decoded_budget_mb}"
+        )
+
+
+def again(error: BadImage) -> BadImage:
+    """Return a copy of *error* without traceback, which may be stored without keeping its image alive."""
+    return type(error)(error.detail)
+
+
+class PixelBudget:
+    """
+    A bound on the decoded pixels of all requests together.
+
+    It owns the lifetime of pixels: images decode only while their memory is reserved, and their pixels are
+    dropped before it is given back.  Both go on while calls of them are prepared, though the request may have
+    ended: bulk calls are kept for a while.
+    """
+
+    def __init__(self, limits: Images) -> None:
+        self._limits, self._max_bytes = limits, limits.decoded_budget_mb * 2**20
+        self._budget = Budget(self._max_bytes)
+
+    @property
+    def held(self) -> int:
+        """Bytes reserved now."""
+        return self._budget.held
+
+    @asynccontextmanager
+    async def reserve(self, images: Sequence[Image], context: Context) -> AsyncIterator[None]:
+        """
+        Reserve memory for all *images* in one step; drop their pixels on exit.
+
+        Raises `ImageTooLarge` or `ImageUndecodable` if they exceed the limits.
+        """
+        for image in images:
+            check(image.header, self._limits, type(image))
+        memory = sum(image.header.memory for image in images)
+        if memory > self._max_bytes:
+            raise ImageTooLarge(
+                f"{len(images)} images that are used together take {memory >> 20} MiB to decode; "
+                f"at most {self._limits.decoded_budget_mb}"
+            )
+        portion = await self._budget.take(memory, context.lane == INTERACTIVE)
+        for image in images:
+            image.reserve()
+        try:
+            yield
+        finally:
+            for image in images:
+                release(image, portion, context)
+
+
+def release(image: Image, portion: Portion, context: Context) -> None:
+    """
+    Drop the pixels of *image*, give its memory back, and record the time that decoding took.
+
+    If the image is in use after the end of its request, the memory is given back when that ends.
+    """
+    loop, give_back = asyncio.get_running_loop(), partial(portion.give_back, image.header.memory)
+
+    def later() -> None:
+        loop.call_soon_threadsafe(give_back)
+
+    time = image.release(later)
+    if time is None:
+        return
+    give_back()
+    if time.seconds:
+        context.spent("decode", time.seconds)
+        context.span.add("decode", time.began, time.began + time.seconds)
+
+
+def size_of(source: Source) -> int:
+    """Return the bytes of a file, or the characters of a text; 0 for an address that has not been fetched."""
+    match source:
+        case Base64(text):
+            return len(text)
+        case Url():
+            return 0
+    return len(source)
+
+
+def encoded_of(source: Source, max_bytes: int) -> bytes:
+    """
+    Return the bytes of an image file.
+
+    Raises:
+        NotBase64: a text is none.
+        ImageTooLarge: a text is too long for *max_bytes*; files themselves have any size.
+        UrlNotAllowed: it would have to be downloaded; if downloads are enabled, the loader has done so.
+    """
+    match source:
+        case Base64(text):
+            if len(text) > max_bytes * 4 // 3 + MAX_HEAD:
+                raise ImageTooLarge(f"more than {max_bytes} bytes")
+            return unbase64(text)
+        case Url():
+            raise UrlNotAllowed("this server does not download images; send the bytes")
+    return source
+
+
+def is_video(source: Source) -> bool:
+    """Return True for an MP4 by its first bytes, or by the path of its URL."""
+    match source:
+        case Url():
+            return VIDEO_PATH.search(urlsplit(source.url).path) is not None
+        case Base64():
+            start = source.text.find(",", 0, MAX_HEAD) + 1 if source.text.startswith("data:") else 0
+            with suppress(binascii.Error, ValueError):
+                return MP4.begins(binascii.a2b_base64(source.text[start : start + HEAD_CHARACTERS]))
+            return False
+    return MP4.begins(source)
+
+
+def unbase64(text: str) -> bytes:
+    """Return the bytes of base64 or of a `data:` URI of base64.  Raises `NotBase64`."""
+    if text.startswith("data:"):
+        head, comma, text = text.partition(",")
+        if not comma or not head.endswith(";base64"):
+            raise NotBase64("the data: URI does not hold base64")
+    try:
+        return pybase64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise NotBase64(f"the image is not base64{hint(text)}") from exc
+
+
+def hint(text: str) -> str:
+    """Return a hint if *text* is probably a URL, a path or a prompt; else an empty string."""
+    if len(text) > MAX_HINT:
+        return ""
+    if URL.match(text):
+        return """: this looks like a URL; give it as {"url": "…"}"""
+    if PATH.search(text):
+        return ": this looks like a file's path; send the file's bytes"
+    if " " in text.strip():
+        return ": this looks like words; the prompt has a field of its own"
+    return ""

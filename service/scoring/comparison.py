@@ -17,9 +17,9 @@ from service.images.frames import Frame
 from service.images.loader import ImageRef
 from service.metrics.common.contract import REFERENCES, SOURCE, Item, MetricOptions, Score
 from service.observability.notes import Note
-from service.scoring.engine import Engine, infos_of, notes, raise_if_changed, repeated
+from service.scoring.engine import Engine, infos_of, raise_if_changed, repeated
 from service.scoring.pairs import FailedPair, Pair, Schedule, Winner
-from service.scoring.plan import Input, UnopenedItem, Workload, demands_of
+from service.scoring.plan import Input, UnopenedItem, Workload, demands_of, notes
 from service.scoring.report import (
     ItemReport,
     MetricResult,

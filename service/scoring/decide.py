@@ -22,8 +22,7 @@ from service.core.concurrency.tasks import Tasks, side_by_side
 from service.core.errors import ScoregateError
 from service.core.expression import Known, NoValue
 from service.core.policy import UNREADABLE, Outcome, Verdict
-from service.images.loader import ImageRef
-from service.images.sources import Source, Url
+from service.images.loader import ImageRef, Source, Url
 from service.metrics.common.contract import Score
 from service.observability.notes import Note
 from service.scoring.catalog import MetricCatalog

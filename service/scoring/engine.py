@@ -4,17 +4,14 @@ import asyncio
 import logging
 import math
 from collections.abc import (
-    AsyncIterator,
     Awaitable,
     Callable,
     Collection,
     Coroutine,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -22,9 +19,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from models.core.contract import ModelInfo
-from models.images.frame_stack import FrameStack
-from models.images.grid import Grid
-from models.images.image import Image, ImageError
+from models.images.image import ImageError
 from service.core.concurrency.budget import one_caller
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.tasks import side_by_side
@@ -36,14 +31,13 @@ from service.core.errors import (
     ScoregateError,
     bare,
 )
-from service.images.frames import Frame
-from service.images.loader import ImageLoader, ImageRef
+from service.images.loader import ImageLoader
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
-from service.scoring.plan import Input, Plan, UnopenedItem, Workload
+from service.scoring.plan import Input, Plan, UnopenedItem, Workload, broken, opened
 from service.scoring.report import ItemReport, MetricResult, Report, demo_notes, folded, unknown_words
 from service.serving.backends.contract import not_decoded
 from service.serving.context import Context, free
@@ -326,89 +320,3 @@ def raise_if_changed(results: Iterable[object]) -> None:
     for result in results:
         if isinstance(result, ModelChanged):
             raise result
-
-
-@asynccontextmanager
-async def opened(
-    input: Input, loader: ImageLoader, context: Context
-) -> AsyncIterator[tuple[Item, list[Note]]]:
-    """
-    Return the images of *input* with its prompt, and notes about content that they do not show.
-
-    The memory of all pixels is reserved in one step while the context is open: two requests that each wait
-    for memory that the other holds would deadlock.
-
-    Raises a subclass of `BadImage` that names the frame, reference or source.
-    """
-    prompt = input.item.prompt
-    if len(input.frames) == 1 and not input.references and input.source is None:
-        [frame] = input.frames
-        ref = input.file(frame)
-        async with loader.open(ref, context) as image:
-            await loader.look_at_alpha({ref: image}, context)
-            yield Item(shown(frame, image), prompt), [*notes(input, {ref: image})]
-        return
-    others, files = input.others, [input.file(frame) for frame in input.frames]
-    named = [*zip(files, map(input.place, input.frames), strict=True), *others]
-    async with AsyncExitStack() as stack:
-        read = await loader.read_together(dict(reversed(named)), stack, context)
-        # Copies, since a grid releases what it has copied, and everything else is released in the end.
-        held = [read[ref] for ref in files] if input.together else copies(files, read)
-        frames = [*map(shown, input.frames, held)]
-        film = tuple(frames) if input.together else ()
-        image = frames[0] if film or len(frames) == 1 else Grid(frames, [*map(input.place, input.frames)])
-        beside = copies([ref for ref, _ in others], read)
-        pixels = dict.fromkeys([image.file, *(frame.file for frame in film), *beside])
-        async with loader.pixels.reserve([*pixels], context):
-            shown_in = [image] * len(files) if isinstance(image, Grid) else held
-            decoded = zip([*files, *(ref for ref, _ in others)], [*shown_in, *beside], strict=True)
-            await loader.look_at_alpha(dict(decoded), context)
-            references = tuple(beside[: len(input.references)])
-            source = beside[-1] if input.source else None
-            yield Item(image, prompt, references, source, frames=film), [*notes(input, read)]
-
-
-def copies(refs: Sequence[ImageRef], read: Mapping[ImageRef, Image]) -> list[Image]:
-    """Return a new image for each of *refs*; the same file has the same one."""
-    made = {ref: type(read[ref]).over(read[ref]) for ref in refs}
-    return [made[ref] for ref in refs]
-
-
-def shown(frame: Frame, image: Image) -> Image:
-    """Return *frame* of its file *image*.  Raises `ImageError` if it has fewer."""
-    return image if frame.number is None or not isinstance(image, FrameStack) else image.frame(frame.number)
-
-
-def notes(input: Input, read: Mapping[ImageRef, Image]) -> Iterator[Note]:
-    """Yield a note for each content of a file that is not scored, such as more frames."""
-    named = [("the image", input.file(frame), frame.number is None) for frame in input.frames]
-    named += [("a reference", ref, True) for ref in input.references]
-    named += [("the source", input.source, True)] if input.source else []
-    for name, ref, still in named:
-        unseen = read[ref].unseen
-        if unseen.orientation != 1:
-            turned = f"was not turned by its EXIF orientation, {unseen.orientation}"
-            yield Note(Code.IMAGE_ROTATED_BY_EXIF, f'{name} {turned}; orient: "exif" turns it')
-        if unseen.more_frames and still:
-            yield Note(Code.FRAMES_IGNORED, f"{name} has several frames; only the first was scored")
-        if unseen.alpha:
-            text = f"{name} has transparency, which is ignored: the colours behind it were scored"
-            yield Note(Code.ALPHA_IGNORED, text)
-        if unseen.grey16:
-            text = f"{name} is grey of more than 8 bits: values above 255 were clipped to white"
-            yield Note(Code.GREY16_CLIPPED, text)
-        if unseen.profile:
-            text = f"{name} has a colour profile other than sRGB, which is ignored: its numbers were scored"
-            yield Note(Code.PROFILE_IGNORED, text)
-
-
-def broken(input: Input, item: Item) -> str:
-    """Return the place of one of several images that cannot be decoded, if any.  Call it on a CPU thread."""
-    images = [*item.frames, *item.references, *([item.source] if item.source else [])]
-    places = [*map(input.place, input.frames if item.frames else ()), *(place for _, place in input.others)]
-    for place, image in zip(places, images, strict=True):
-        try:
-            image.rgb.load()
-        except ImageError:
-            return place
-    return ""

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.core.errors import DeadlineExceeded
-from service.images import limits
+from service.images import loader
 from service.images.loader import ImageRef
 from service.metrics.common.contract import Metric, Score
 from service.scoring.plan import UnopenedItem
@@ -76,9 +76,9 @@ async def test_a_neighbour_of_a_large_request_waits_for_what_is_under_way_of_it_
 
 async def test_frames_that_had_not_begun_when_the_time_ran_out_are_not_even_opened(opened, monkeypatch):
     """They say that they waited for their turn."""
-    opened_files, real = [], limits.encoded_of
+    opened_files, real = [], loader.encoded_of
     monkeypatch.setattr(
-        limits, "encoded_of", lambda file, most: opened_files.append(file) or real(file, most)
+        loader, "encoded_of", lambda file, most: opened_files.append(file) or real(file, most)
     )
     watched, items = Watched(), items_of(10, 20)
     async with opened(watched.metric) as service:

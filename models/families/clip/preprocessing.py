@@ -16,8 +16,7 @@ from models.checkpoints.pretrained import Unknown, load_tokenizer
 from models.core.contract import CheckpointError
 from models.core.messages import in_short
 from models.families.clip.source import Found
-from models.images.pixels import Preprocessor
-from models.images.resize import resample, rows_go_first, taps_of
+from models.images.pixels import Preprocessor, resample, rows_go_first, taps_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,7 @@ from service.core.errors import (
 )
 from service.core.lanes import BULK
 from service.core.retry_after import header_value
-from service.images.loader import ImageRef
-from service.images.sources import Base64, Source, Url
+from service.images.loader import Base64, ImageRef, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.metrics.common.registry import rewards
 from service.observability.notes import Code

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from service.core.errors import Invalid, ScoregateError
 from service.core.fields import Prompt
 from service.core.settings.dialects import MAX_PICTURES
-from service.images.sources import Base64, Url
+from service.images.loader import Base64, Url
 from service.web.dialects.scoring import DialectScoring, answer_to
 from service.web.endpoints import json_response, service_of
 from service.web.server import body

@@ -38,7 +38,7 @@ from service.core.fields import (
     schema_keywords,
 )
 from service.core.settings.sections import MAX_TIMEOUT_MS
-from service.images.sources import Base64
+from service.images.loader import Base64
 from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, MetricOptions
 
 MAX_ITEMS = 128  # unless the settings say otherwise

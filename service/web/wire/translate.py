@@ -7,8 +7,7 @@ from itertools import chain
 from service.core.errors import Fault, Invalid, UnknownMetric
 from service.core.fields import Orient
 from service.images.frames import TimeSpan
-from service.images.loader import ImageRef
-from service.images.sources import Base64, Source, Url
+from service.images.loader import Base64, ImageRef, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.scoring.comparison import ComparedGroup
 from service.scoring.engine import Engine

@@ -6,7 +6,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from models.images.resize import resample, taps_of
+from models.images.pixels import resample, taps_of
 
 
 @pytest.mark.parametrize("side", [300, 512, 768])

@@ -23,8 +23,7 @@ import pytest
 from models.images.image import Image, ImageError
 from service.core.errors import ImageUndecodable, ScoregateError
 from service.core.settings.sections import Images
-from service.images.limits import opened
-from service.images.sources import Base64
+from service.images.loader import Base64, opened
 from service.metrics.common.registry import metrics
 from service.web.server.body import parse
 from service.web.server.multipart import Form

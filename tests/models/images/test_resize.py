@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from open_clip.transform import PreprocessCfg, image_transform_v2
 
 from models.families.clip.preprocessing import Preprocessing
-from models.images.pixels import pad_and_resize, resize_and_crop
-from models.images.resize import resample, rows_go_first, taps_of, words
+from models.images.pixels import pad_and_resize, resample, resize_and_crop, rows_go_first, taps_of, words
 
 SIDES = st.integers(1, 260)
 FILTERS = {False: PIL.Image.Resampling.BICUBIC, True: PIL.Image.Resampling.BILINEAR}

@@ -3,7 +3,7 @@
 import pytest
 
 from service.core.errors import NotBase64
-from service.images.sources import unbase64
+from service.images.loader import unbase64
 
 PATH = "this looks like a file's path; send the file's bytes"
 

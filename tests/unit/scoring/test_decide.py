@@ -12,8 +12,7 @@ from models.images.image import Image
 from service.core.errors import ImageUndecodable, ModelFault, NotReady
 from service.core.expression import Condition, Formula, Interval
 from service.core.policy import Policy
-from service.images.loader import ImageRef
-from service.images.sources import Url
+from service.images.loader import ImageRef, Url
 from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.scoring.decide import (
     Candidate,

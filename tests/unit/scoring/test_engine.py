@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from service.core.errors import DeadlineExceeded, LaneFull, ModelChanged, ModelFault, UnknownMetric
-from service.images import limits
-from service.images.loader import ImageRef
-from service.images.sources import Base64
+from service.images import loader
+from service.images.loader import Base64, ImageRef
 from service.metrics.common.contract import Metric, Score
 from service.metrics.common.registry import metrics
 from service.observability.notes import Code
@@ -95,8 +94,8 @@ async def test_a_picture_is_opened_once_for_all_stages_that_look_at_it(opened, m
 
 async def test_a_broken_picture_is_looked_at_once(opened, monkeypatch):
     """Why it cannot be had is remembered."""
-    looks, real = [], limits.encoded_of
-    monkeypatch.setattr(limits, "encoded_of", lambda file, most: looks.append(file) or real(file, most))
+    looks, real = [], loader.encoded_of
+    monkeypatch.setattr(loader, "encoded_of", lambda file, most: looks.append(file) or real(file, most))
     picture = ImageRef(Base64("not base64!"))
     async with opened() as service:
         report = await score(service, [UnopenedItem("a", [picture])] * 3, "vqascore")

@@ -1,6 +1,6 @@
 """Clients of rerankers, and vLLM's pairs."""
 
-from service.images.sources import Base64, Url
+from service.images.loader import Base64, Url
 from service.web.dialects.scoring import shared
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from service.core.errors import Invalid
-from service.images.sources import Base64, Url
+from service.images.loader import Base64, Url
 from service.web.dialects.samples import MAX_CUT_CHARACTERS, pair, response_in
 
 DATA = "data:image/png;base64,AAAA"

@@ -4,8 +4,7 @@ from random import Random
 
 import pytest
 
-from models.families.clip_flant5 import groups
-from models.families.clip_flant5.groups import MAX_PADDING_RATIO, Size, alike, padded
+from models.families.clip_flant5.model import MAX_PADDING_RATIO, Size, alike, padded
 
 
 def test_ordinary_questions_form_one_group():
@@ -41,4 +40,4 @@ def test_every_question_is_in_one_group_with_little_padding(seed):
 def test_padding_counts_as_the_forward_pass_pads():
     """Each of a group gets the longest question, the most answers and the longest of them."""
     assert padded([Size(100, 1, 50), Size(50, 2, 10)]) == 2 * (100 + 2 * 50) / (150 + 70)
-    assert groups.MAX_PADDING_RATIO > 1
+    assert MAX_PADDING_RATIO > 1
