@@ -101,13 +101,14 @@ class MetricCatalog:
         """Return why the metric *name* is not served, and which are; an empty string if it is served."""
         if self.serves(name):
             return ""
-        if name in self.configured:
-            reason = f"{name} is not served, since {self._refusal(name)}"
-        elif name in self.known:
-            reason = f"{name} is not served here: it needs {self._needs(name)}"
-        else:
-            reason = "there is no such metric here"
+        reason = "there is no such metric here"
+        if name in self.known:
+            reason = f"{name} is not served here: {self.lacking(name)}"
         return f"{reason}; this server has: {', '.join(self.metrics)}"
+
+    def lacking(self, name: str) -> str:
+        """Return why a declared metric is not served; an empty string if it is."""
+        return self._refusal(name) if name in self.configured else f"it needs {self._needs(name)}"
 
     def _needs(self, name: str) -> str:
         """Return the models that would serve the metric *name*, and the setting that names its own."""

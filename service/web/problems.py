@@ -119,7 +119,8 @@ def fault_of(error: ErrorDetails, body: Any, wire: type[BaseModel]) -> Fault:
     at, kind = pointer(where), error["type"]
     if kind == "extra_forbidden":
         valid = sorted({name for model in models_at(wire, where[:-1]) for name in model.model_fields})
-        return Fault.unknown(at, kind, "there is no such field", str(where[-1]), valid)
+        detail = f"there is no such field; there are {', '.join(valid[:MAX_VALID])}"
+        return Fault.unknown(at, kind, detail, str(where[-1]), valid)
     if kind == "literal_error" and (words := [*words_at(wire, where)]):
         given = error["input"] if isinstance(error["input"], str) else ""
         return Fault.unknown(at, kind, error["msg"], given, words)

@@ -517,6 +517,20 @@ class AsyncClient:
         """Return the JSON of `GET /models`: models, metrics and limits."""
         return await self._get("/models")
 
+    async def metrics(self) -> dict[str, dict[str, Any]]:
+        """
+        Return every metric by name: the entry of `GET /models`, with `served`, True or False.
+
+        All have `options`, with their defaults, and one that is not served has the `reason`.
+        """
+        raw = await self.models()
+
+        def entries() -> dict[str, dict[str, Any]]:
+            served = {name: {"served": True, **each} for name, each in raw["metrics"].items()}
+            return served | {name: {"served": False, **each} for name, each in raw["absent"].items()}
+
+        return understood(entries)
+
     async def load_model(self, name: str, revision: str = "") -> dict[str, Any]:
         """
         Load a model again, or another *revision* of it; the key needs the right `models`.

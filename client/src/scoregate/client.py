@@ -136,6 +136,7 @@ class Client:
     questions = blocking(AsyncClient.questions)
     question_set = blocking(AsyncClient.question_set)
     models = blocking(AsyncClient.models)
+    metrics = blocking(AsyncClient.metrics)
     load_model = blocking(AsyncClient.load_model)
     offload_model = blocking(AsyncClient.offload_model)
     unload_model = blocking(AsyncClient.unload_model)

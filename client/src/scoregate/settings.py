@@ -194,6 +194,11 @@ def option_value(text: str) -> Any:
         raise BadInput(f"{text[1:]}: a value is none of JSON ({exc})") from None
 
 
+def metric_names(texts: Sequence[str]) -> list[str]:
+    """Return the names in texts such as `dsg,ocr`, each once."""
+    return list(dict.fromkeys(name.strip() for text in texts for name in text.split(",")))
+
+
 def json_object(text: str) -> dict[str, dict[str, Any]]:
     """Parse options by metric."""
     try:

@@ -29,6 +29,7 @@ router, changes = APIRouter(), APIRouter()
 async def models(request: Request) -> Response:
     """Return the loaded models, the metrics that they serve, and the limits of a request."""
     service = service_of(request)
+    catalog = service.engine.catalog
     content: ModelsAnswer = {
         "service": build(),
         "preprocessing": preprocessing(service.settings.images.orient),
@@ -38,6 +39,11 @@ async def models(request: Request) -> Response:
             for name in service.settings.models
         ],
         "metrics": {name: described(metric, service) for name, metric in service.engine.metrics.items()},
+        "absent": {
+            name: {"reason": catalog.lacking(name), "options": default_options(metric)}
+            for name, metric in catalog.known.items()
+            if not catalog.serves(name)
+        },
         "limits": limits(service),
     }
     return json_response(content)
@@ -78,6 +84,7 @@ def described(metric: Metric, service: Service) -> MetricEntry:
         "may_use": [*metric.may_use],
         "uses": [*metric.uses_of()],
         "reads_prompt": metric.reads_prompt,
+        "options": default_options(metric),
         "models": list(handles),
         "ready": not (degraded or service.missing(metric)),
     }
@@ -93,6 +100,11 @@ def described(metric: Metric, service: Service) -> MetricEntry:
     if isinstance(metric, Composite):
         entry["parts"] = parts_of(metric)
     return entry
+
+
+def default_options(metric: Metric) -> dict[str, Any]:
+    """Return the options of a metric, as JSON."""
+    return metric.options().model_dump(mode="json")
 
 
 def limits(service: Service) -> dict[str, Any]:

@@ -377,6 +377,7 @@ class MetricEntry(TypedDict):
     Attributes:
         range: the smallest and the largest score; null where there is no bound.
         reads_prompt: whether it needs a prompt.
+        options: with their defaults.
         models: the configured names of the models that it may use.
         ready: whether all models that it needs are ready, and none that it may use failed.
         needs: what an item must have besides its image and prompt.
@@ -394,6 +395,7 @@ class MetricEntry(TypedDict):
     may_use: list[str]
     uses: list[str]
     reads_prompt: bool
+    options: dict[str, Any]
     models: list[str]
     ready: bool
     needs: NotRequired[str]
@@ -401,6 +403,13 @@ class MetricEntry(TypedDict):
     degraded: NotRequired[str]
     only: NotRequired[str]
     parts: NotRequired[dict[str, PartEntry]]
+
+
+class AbsentMetricEntry(TypedDict):
+    """One metric that is not served: why, and its options with their defaults."""
+
+    reason: str
+    options: dict[str, Any]
 
 
 class ModelsAnswer(TypedDict):
@@ -411,6 +420,7 @@ class ModelsAnswer(TypedDict):
     libraries: Mapping[str, str]
     models: list[ModelEntry]
     metrics: dict[str, MetricEntry]
+    absent: dict[str, AbsentMetricEntry]
     limits: dict[str, Any]
 
 

@@ -102,7 +102,7 @@ def test_every_method_of_the_client_is_answered_by_a_gate():
         "questions": ("a red square",),
         "question_set": ("no such set",),
         **{f"{verb}_model": ("no such model",) for verb in ("load", "offload", "unload")},
-        **dict.fromkeys(("policies", "models", "health", "ready", "version", "openapi"), ()),
+        **dict.fromkeys(("policies", "models", "metrics", "health", "ready", "version", "openapi"), ()),
     }
     methods = {name for name, each in vars(scoregate.Client).items() if callable(each)}
     public = {name for name in methods if not name.startswith("_")} - {"close"}

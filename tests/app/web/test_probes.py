@@ -9,6 +9,7 @@ import pytest
 
 import service
 from models.core.calls import ImageCall
+from service.metrics.common.registry import metrics
 from service.observability.instruments import STAGES
 from service.observability.logs import JsonLines
 from service.serving.backends.local import LocalBackend
@@ -55,6 +56,32 @@ async def test_models_metrics_and_limits_are_told(serve):
     assert ["vqa", "questions"] == metrics["dsg"]["models"]
     only = {name: metric["only"] for name, metric in metrics.items() if "only" in metric}
     assert {"gecko": GECKO, "skills": TEXT, "tifa": 'answers "choices", and not "free_form"'} == only
+
+
+async def test_every_metric_is_told_with_its_options_and_those_not_served_with_the_reason(serve):
+    """GET /models has all that are declared."""
+    async with serve() as client:
+        told = (await client.get("/models")).json()
+
+    assert {*metrics()} == {*told["metrics"], *told["absent"]}
+    assert {"frames": "mean", "samples": None, "text": None} == told["absent"]["ocr"]["options"]
+    assert "it needs a model in the role ocr" == told["absent"]["ocr"]["reason"]
+    assert ("probability", None) == (
+        told["metrics"]["vqascore"]["options"]["output"],
+        told["metrics"]["vqascore"]["options"]["question"],
+    )
+
+
+async def test_an_unknown_option_lists_those_there_are(serve):
+    """In the sentence of the error, which people see in a terminal."""
+    body = {"items": [item()], "metrics": ["clipscore"], "options": {"clipscore": {"sclae": "hps"}}}
+    async with serve() as client:
+        [fault] = (await client.post("/score", json=body)).json()["errors"]
+
+    assert (
+        "there is no such field; there are frames, prefix, samples, scale; did you mean scale?"
+        == fault["detail"]
+    )
 
 
 async def test_every_limit_of_a_request_is_told_and_holds(serve):

@@ -32,6 +32,8 @@ class ScoreSettings:
     )
     metric: Sequence[str] = setting(
         "a column of scores; may be given several times (default: all columns of numbers but its own)",
+        "-m",
+        "--metric",
         default=(),
         metavar="COLUMN",
         several=True,

@@ -17,6 +17,7 @@ from scoregate.settings import (
     ORIENT,
     VERSION,
     json_object,
+    metric_names,
     metric_options,
     seconds,
     shown_fields,
@@ -171,7 +172,7 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
         action="append",
         dest="metrics",
         metavar="METRIC",
-        help=f"may be given several times (default {METRIC})",
+        help=f"may be given several times, or with commas (default {METRIC})",
     )
     add_options(parser)
 
@@ -262,7 +263,7 @@ def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
 
 def metrics_of(arguments: argparse.Namespace) -> list[str]:
     """Return the metrics in the order given, each once."""
-    return list(dict.fromkeys(arguments.metrics or [METRIC]))
+    return metric_names(arguments.metrics or ()) or [METRIC]
 
 
 def service_of(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> Service:

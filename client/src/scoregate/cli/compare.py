@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="a file, a folder or a URL; 2 to 32")
     parser.add_argument("-p", "--prompt", required=True)
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("-m", "--metric", help="compare its scores; default vqascore")
+    how.add_argument("-m", "--metric", metavar="METRIC", help="compare its scores; default vqascore")
     how.add_argument("--rubric", metavar="NAME", help="have a judge see both pictures: preference, …")
     parser.add_argument("--source", metavar="IMAGE", help="the picture before the edits")
     parser.add_argument("--noise", type=finite, metavar="SCORE", help="the largest difference that is a tie")

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -66,6 +67,20 @@ def degraded_of(models: dict[str, Any]) -> dict[str, list[str]]:
 
 def as_text(models: dict[str, Any]) -> str:
     """Return two tables: the models, and what they can score."""
+    metrics = [
+        [name, " ".join(metric["models"]), "yes" if metric["ready"] else "no"]
+        for name, metric in models["metrics"].items()
+    ]
+    return "\n\n".join(
+        (
+            models_table(models["models"]),
+            table(["METRIC", "MODELS", "READY"], metrics),
+        )
+    )
+
+
+def models_table(models: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table of models."""
     rows = [
         [
             model["name"],
@@ -74,15 +89,6 @@ def as_text(models: dict[str, Any]) -> str:
             model["device"],
             "yes" if model["ready"] else "no",
         ]
-        for model in models["models"]
+        for model in models
     ]
-    metrics = [
-        [name, " ".join(metric["models"]), "yes" if metric["ready"] else "no"]
-        for name, metric in models["metrics"].items()
-    ]
-    return "\n\n".join(
-        (
-            table(["MODEL", "ROLE", "ID", "DEVICE", "READY"], rows),
-            table(["METRIC", "MODELS", "READY"], metrics),
-        )
-    )
+    return table(["MODEL", "ROLE", "ID", "DEVICE", "READY"], rows)

@@ -44,7 +44,8 @@ COMMANDS = {
     "reproduce": "score a data set again as its manifest says, and show what differs",
     "sizing": "compute how long a data set takes on some GPUs, and what it costs",
     "health": "say whether the service is ready, and which models it has",
-    "models": "offload, unload or load a model; needs a key with the right `models`",
+    "metrics": "list the metrics, what each needs, and their options with defaults",
+    "models": "list the models, or offload, unload or load one, by a key with the right `models`",
     "verify": "compare the scores of known pictures with shipped or published ones",
 }
 

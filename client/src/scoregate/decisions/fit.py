@@ -16,7 +16,7 @@ from scoregate.expression import Condition
 from scoregate.policy import Policy
 from scoregate.records import BadInput, NoResult, Record, number, records, truth
 from scoregate.runs.results import nested
-from scoregate.settings import count, in_column, setting
+from scoregate.settings import count, in_column, metric_names, setting
 
 METRICS = 2  # at most
 
@@ -270,7 +270,7 @@ def table_of(settings: FitSettings) -> LabelledTable:
 
 def metrics_of(settings: FitSettings) -> tuple[str, ...]:
     """Return the metrics that are chosen, or all of the file.  Raises `BadInput` for none or too many."""
-    names = [*dict.fromkeys(settings.metrics)]
+    names = metric_names(settings.metrics)
     if not names:
         values = (nested(record.values) for record in records(settings.scores))
         names = [*dict.fromkeys(name for each in values for name in offered(each))]

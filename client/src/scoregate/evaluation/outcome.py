@@ -123,7 +123,7 @@ class OfMetrics(OfScores):
     """Settings of a figure of a metric; of several it is computed on the same rows."""
 
     metrics: Sequence[str] = in_column(
-        "the scores; several are compared on the same rows", "--metric", several=True
+        "the scores; several are compared on the same rows", "-m", "--metric", several=True
     )
     lower_is_better: bool = setting(LOWER, default=False)
 

@@ -24,6 +24,7 @@ from scoregate.runs.settings import (
     dataset_of,
     has_prompts,
 )
+from scoregate.settings import metric_names
 from scoregate.text import say, shown
 
 
@@ -153,7 +154,7 @@ def scored_files(sessions: Mapping[str, Session], files: Mapping[str, Path]) -> 
 def metrics_of(generators: Sequence[ScoredGenerator], given: Sequence[str]) -> list[str]:
     """Return the metrics that are compared: those given, else those of the first generator."""
     plans = {each.name: each.plan for each in generators}
-    metrics = list(dict.fromkeys(given)) or [*plans[generators[0].name].metrics]
+    metrics = metric_names(given) or [*plans[generators[0].name].metrics]
     for name, plan in plans.items():
         if missing := [metric for metric in metrics if metric not in plan.metrics]:
             raise BadInput(

@@ -12,7 +12,7 @@ from scoregate.data.matrix import sweep_of
 from scoregate.data.rows import prompt_fault
 from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
 from scoregate.records import BadInput, kind
-from scoregate.settings import CONCURRENCY, METRIC, ORIENT, BadSetting, setting, whole
+from scoregate.settings import CONCURRENCY, METRIC, ORIENT, BadSetting, metric_names, setting, whole
 from scoregate.text import LEFT_OUT, say_unused, shown
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Scoring:
     """Settings of the scores of a data set."""
 
     metrics: Sequence[str] = setting(
-        f"may be given several times (default {METRIC})",
+        f"may be given several times, or with commas (default {METRIC})",
         "-m",
         "--metric",
         default=(),
@@ -121,7 +121,7 @@ class Scoring:
     @property
     def names(self) -> list[str]:
         """The metrics in the order given, each once."""
-        return list(dict.fromkeys(self.metrics or [METRIC]))
+        return metric_names(self.metrics) or [METRIC]
 
 
 def condition(text: str) -> "Condition":

@@ -54,7 +54,9 @@ class OrderingSettings(OfScores, OnScale):
     """Settings of the generators' order."""
 
     lower_is_better: bool = setting(LOWER, default=False)
-    value: str = in_column("the scores or ratings; several of an item are averaged", "--value", "--metric")
+    value: str = in_column(
+        "the scores or ratings; several of an item are averaged", "-m", "--metric", "--value"
+    )
     model: str = in_column("the generator", default=GENERATOR)
     item: str = in_column("what generators share", default="prompt")
     alpha: float = setting("significant below it (default 0.001)", default=0.001, metavar="A", parse=share)
@@ -150,7 +152,7 @@ class SideBySideSettings(FigureSettings, Bootstrap):
         "scores of the pictures, with item, model and metrics", default=None, metavar="FILE", parse=Path
     )
     judged: Sequence[str] | None = in_column(
-        "a column of scores; may be given several times", "--metric", default=None, several=True
+        "a column of scores; may be given several times", "-m", "--metric", default=None, several=True
     )
     model: str = in_column("the generator in --scores", default="model")
     lower_is_better: bool = setting("of all these metrics", default=False)

@@ -170,7 +170,7 @@ def of_ts2(settings: Ts2Settings, table: Table) -> FigureOutcome:
 class WinogroundSettings(OfMetrics, Bootstrap):
     """Settings of Winoground's scores."""
 
-    metrics: Sequence[str] = in_column("the scores, four for each item", "--metric", several=True)
+    metrics: Sequence[str] = in_column("the scores, four for each item", "-m", "--metric", several=True)
     item: str = in_column("the item")
     caption: str = in_column("the caption, 0 or 1", default="caption")
     image: str = in_column("the picture, 0 or 1", default="image")
