@@ -13,6 +13,13 @@ def in_short(exc: BaseException) -> str:
     return f"{type(exc).__name__}: {' '.join(str(exc).split())[:MAX_CHARACTERS]}"
 
 
+def reason_of(exc: Exception) -> str:
+    """Return the text of an exception; of one about a file the name and the reason, without a number."""
+    if isinstance(exc, OSError) and exc.strerror:
+        return f"{exc.filename}: {exc.strerror}" if exc.filename else exc.strerror
+    return str(exc)
+
+
 def listed(names: Sequence[str]) -> str:
     """Join the first few of *names*."""
     return ", ".join(names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")

@@ -52,7 +52,9 @@ def opened(path: Path) -> LogFile:
             os.close(lock)
             raise
     except (OSError, sqlite3.Error) as exc:
-        raise SettingsError(f"decisions.log: {path}: {exc}") from exc
+        raise SettingsError(
+            f"decisions.log: {path}: {exc.strerror if isinstance(exc, OSError) else exc}"
+        ) from exc
 
 
 def locked(path: Path) -> int:

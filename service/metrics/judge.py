@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from models.core.calls import LabelCall
 from models.core.examples import PICTURE, TEXTS
+from models.core.messages import reason_of
 from service.core.errors import Invalid, Unanswered
 from service.core.expression import NoValue
 from service.core.settings import SettingsError
@@ -250,7 +251,7 @@ def configured(settings: Settings) -> Sequence[Metric]:
     try:
         rubrics = rubrics_in(given.rubrics, RUBRICS)
     except (OSError, ValueError) as exc:
-        raise SettingsError(f"judge.rubrics: {exc}") from exc
+        raise SettingsError(f"judge.rubrics: {reason_of(exc)}") from exc
     outputs: dict[str, str] = {}
     own = {name: rubric for name, rubric in rubrics.items() if name not in RUBRICS}
     for rubric_name, rubric in own.items():

@@ -60,7 +60,9 @@ def parser() -> argparse.ArgumentParser:
     serving = commands.add_parser("serve", parents=[common], help="serve until SIGTERM (the default)")
     add_named_models(serving)
     serving.add_argument("--write-profile", type=Path, metavar="FILE", help="write the profile, then serve")
-    commands.add_parser("check", parents=[common], help="say what would be loaded, and load nothing")
+    add_named_models(
+        commands.add_parser("check", parents=[common], help="say what would be loaded, and load nothing")
+    )
     add_named_models(
         commands.add_parser(
             "doctor", parents=[common], help="check this machine and the servers of a profile"
@@ -129,6 +131,9 @@ def run(arguments: argparse.Namespace) -> int:
             raise SettingsError("--config and --model: a profile has its own models; give one of them")
         if arguments.command == "doctor":
             return doctor(settings_of(tree_of(arguments), "--model"))
+        if is_check(arguments):
+            print(check(settings_of(tree_of(arguments), "--model")), end="")
+            return DONE
         return serve_named(arguments)
     if alone := [name for name in OF_NAMED if getattr(arguments, name, None)]:
         raise SettingsError(f"--{alone[0]}: needs --model NAME".replace("_", "-"))
@@ -138,12 +143,17 @@ def run(arguments: argparse.Namespace) -> int:
         return doctor(settings)
     if arguments.command == "questions":
         return exchange(settings, arguments)
-    if arguments.check or arguments.command == "check":
+    if is_check(arguments):
         print(check(settings), end="")
         return DONE
     if arguments.command == "deploy":
         return deploy(settings)
     return serve(settings, lambda: load_models(settings))
+
+
+def is_check(arguments: argparse.Namespace) -> bool:
+    """Return True if nothing is to be loaded."""
+    return arguments.check or arguments.command == "check"
 
 
 def fail(line: str, status: int = WRONG) -> NoReturn:

@@ -7,19 +7,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from models.core.contract import CheckpointError, Temporary
+from models.core.contract import CheckpointAway, CheckpointError, Temporary
 from models.families.registry import PluginError
 from service.core.concurrency.cpu_threads import on_thread
 from service.core.errors import ScoregateError
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.process.model_names import profile_of
+from service.process.model_names import Tree, profile_of
 from service.questions.stores.opening import check_store
 from service.serving.loading import load_models
 from service.web.app import App, create_app
 from service.web.server.body import ARRIVED_STATE
 from service.wiring.bootstrap import Service
-from service.wiring.load import DEMO_PROFILE, PROFILES, file_of, settings_of, tree_of
+from service.wiring.load import DEMO_PROFILE, PROFILES, file_of, meant, profile_names, settings_of, tree_of
 
 log = logging.getLogger("scoregate.gate")
 
@@ -56,7 +56,7 @@ def settings_for(names: Sequence[str], devices: Sequence[str], dtype: str, polic
     profiles = [name for name in names if is_profile(name)]
     source: Path | str
     if not profiles:
-        tree, source = profile_of(names, {}, devices, dtype), "scoregate.load"
+        tree, source = named(names, devices, dtype), "scoregate.load"
     elif len(names) > 1 or devices or dtype:
         raise SettingsError(f"{profiles[0]} is a profile, with models, devices and dtypes of its own")
     else:
@@ -66,6 +66,17 @@ def settings_for(names: Sequence[str], devices: Sequence[str], dtype: str, polic
         tree["policies"] = {**tree.get("policies", {}), **policies_in(Path(policies))}
         source = f"{source}, {policies}"
     return settings_of(tree, source)
+
+
+def named(names: Sequence[str], devices: Sequence[str], dtype: str) -> Tree:
+    """Return the profile of models by their names.  Raises as `settings_for`; a mistyped profile is named."""
+    try:
+        return profile_of(names, {}, devices, dtype)
+    except CheckpointAway:
+        raise
+    except CheckpointError as exc:
+        hint = next(filter(None, (meant(name, profile_names()) for name in names)), "")
+        raise CheckpointError(f"{exc}{hint}") from exc
 
 
 def policies_in(file: Path) -> dict[str, Any]:

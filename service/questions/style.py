@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from models.core.calls import GenerateCall
+from models.core.messages import reason_of
 from models.families.question_llm import user_message
 from service.core.settings import SettingsError
 from service.core.settings.sections import StyleSettings
@@ -141,7 +142,7 @@ def texts_of(place: str, files: Path | Mapping[str, Path], parser: AnswerParser)
         try:
             texts[call] = by_call[call].read_text("utf-8-sig").rstrip("\n")
         except (OSError, ValueError) as exc:
-            raise SettingsError(f"{key}: {exc}") from exc
+            raise SettingsError(f"{key}: {reason_of(exc)}") from exc
         if not texts[call].strip():
             raise SettingsError(f"{key}: {by_call[call]} is empty")
     return texts

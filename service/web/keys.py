@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
+from models.core.messages import reason_of
 from service.core.concurrency.cpu_threads import on_thread
 from service.core.concurrency.sharing import SingleFlight
 from service.core.errors import Forbidden, LargerThanQuota, QuotaExceeded
@@ -113,7 +114,7 @@ class Keys(tuple[Key, ...]):
                 return cls()
             return cls.of_tables(tomllib.loads(content_of(path).decode("utf-8-sig")))
         except OSError as exc:
-            raise SettingsError(f"server.api_keys_file: {exc}") from exc
+            raise SettingsError(f"server.api_keys_file: {reason_of(exc)}") from exc
         except ValueError as exc:
             raise SettingsError(f"server.api_keys_file: {path}: {exc}") from exc
 
@@ -210,7 +211,7 @@ class KeyFile:
         try:
             status = path.stat()
         except OSError as exc:
-            raise SettingsError(f"server.api_keys_file: {exc}") from exc
+            raise SettingsError(f"server.api_keys_file: {reason_of(exc)}") from exc
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
         if stamp == self._stamp:
             return self._keys

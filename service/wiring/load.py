@@ -7,7 +7,8 @@ Every value can be overridden by `SCOREGATE_` and its path joined by `__` in upp
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,25 @@ def tree_of(file: Path) -> dict[str, Any]:
     """Return the tables of a TOML file.  Raises `SettingsError`."""
     try:
         return tomllib.loads(file.read_text("utf-8-sig"))
-    except (OSError, ValueError) as exc:
+    except FileNotFoundError as exc:
+        names = profile_names()
+        there = f"there is no such file, and no profile of this name; there are {', '.join(names)}"
+        raise SettingsError(f"{file}: {there}{meant(str(file), names)}") from exc
+    except OSError as exc:
+        raise SettingsError(f"{file}: {exc.strerror or exc}") from exc
+    except ValueError as exc:
         raise SettingsError(f"{file}: {exc}") from exc
+
+
+def profile_names() -> list[str]:
+    """Return the names of the package's profiles."""
+    return sorted(file.stem for file in PROFILES.glob("*.toml"))
+
+
+def meant(name: str, names: Sequence[str]) -> str:
+    """Return a question about the one of *names* that is most like *name*; empty if none is."""
+    close = get_close_matches(name, names, 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def file_of(profile: Path) -> Path:

@@ -279,7 +279,7 @@ def test_it_needs_no_key(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("names", "devices", "reason"),
     [
-        (["no/such.toml"], "", "such.toml"),
+        (["no/such.toml"], "", "no/such.toml: there is no such file"),
         ([PROFILE, "openai/clip-vit-base-patch32"], "", "is a profile"),
         ([PROFILE], "cpu", "is a profile"),
     ],

@@ -10,6 +10,7 @@ from models.core.contract import CheckpointError
 from models.families.names import table_of
 from service.core.settings import SettingsError
 from service.process import command, model_names, needs
+from service.process.gate import settings_for
 from service.process.model_names import as_toml, profile_of
 from service.wiring.load import load_settings, settings_of
 from tests.support.command import server
@@ -134,6 +135,13 @@ def test_what_is_no_model_is_refused_with_what_would_be(name, message):
     with pytest.raises(CheckpointError, match=message) as refused:
         table_of(name)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("dmeo", "demo"), ("gpu-24g", "gpu-24gb")])
+def test_a_mistyped_profile_gets_the_one_that_was_meant(name, wanted):
+    """Of `--local` and `scoregate.load`, which take profiles and models; a model's own message stays."""
+    with pytest.raises(CheckpointError, match=rf"is not a hub id.*; did you mean {wanted}\?$"):
+        settings_for([name], [], "")
 
 
 def test_models_of_one_role_get_names_of_their_own():
