@@ -36,7 +36,7 @@ from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.serving.admission import Demand
 
-Outcome = CallResult  # its name until version 0.2, for plug-ins written before
+Outcome = CallResult  # plug-ins that were written before version 0.2 import this name
 
 __all__ = [
     "NOT_IN_RECIPE",

@@ -57,7 +57,7 @@ class ScoregateError(Exception):
     ) -> None:
         self.detail = detail or type(self).detail
         self.faults = tuple(faults)
-        self.retry_after_s = retry_after_s or None  # 0: to wait does not help
+        self.retry_after_s = retry_after_s or None  # 0 means that waiting does not help
         super().__init__(self.detail)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -357,7 +357,7 @@ class Draining(NotReady):
     detail = "the service is shutting down"
 
 
-REFUSALS = (LaneFull, MemoryFull, Overloaded, NotReady)  # of valid requests, which may be accepted later
+REFUSALS = (LaneFull, MemoryFull, Overloaded, NotReady)  # these requests are valid, and may be accepted later
 
 
 class DeadlineExceeded(ScoregateError):

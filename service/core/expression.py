@@ -44,7 +44,7 @@ SIGNS: Mapping[type[ast.cmpop], str] = {
 FUNCTIONS = ("min", "max", "sqrt", "mean")
 GRAMMAR = f"numbers, names, + - * /, {', '.join(FUNCTIONS)}, comparisons, and, or, not"
 
-# Why there may be no value.
+# An expression has no value for one of these reasons.
 BY_ZERO = "divides by zero"
 NEGATIVE_ROOT = "has the root of a negative number"
 NOT_FINITE = "is not a finite number"
@@ -118,7 +118,7 @@ class Interval(NamedTuple):
     lack: str = ""
 
 
-ANY = Interval(-math.inf, math.inf)  # of a name of which nothing is known
+ANY = Interval(-math.inf, math.inf)  # a name whose values have no known bounds may have any
 Known = Mapping[str, float | tuple[float, float] | Interval]
 
 
@@ -289,7 +289,7 @@ def applied(function: str, operands: Sequence[Interval]) -> Interval:
         lack = lack or NEGATIVE_ROOT
     try:
         ends = [*ENDS[function](*operands)]
-    except OverflowError:  # of a mean
+    except OverflowError:  # the sum of a mean may be too large
         ends = [math.nan]
     bounded = all(math.isfinite(end) for each in operands for end in each[:2])
     if bounded and not all(map(math.isfinite, ends)):

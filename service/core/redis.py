@@ -16,7 +16,7 @@ log = logging.getLogger("scoregate.redis")
 
 T = TypeVar("T")
 
-TIMEOUT_S = 1.0  # of a command, including connecting and one retry after a broken connection
+TIMEOUT_S = 1.0  # a command's time, with connecting and one retry after a broken connection
 WATCH_S = 1.0
 CONNECTIONS = 16
 TOO_OLD = "it lacks a command; Redis 6.0 or later is needed"
@@ -90,7 +90,7 @@ class RedisClient:
         self._timeout_s = timeout_s
         self._slots = asyncio.Semaphore(CONNECTIONS)
         self._missing = ""
-        self._refusals: set[str] = set()  # already logged
+        self._refusals: set[str] = set()  # these are logged already
         self._watcher = Watcher(self.look, WATCH_S, sleep)
 
     @property
@@ -170,7 +170,7 @@ def reason(exc: BaseException) -> str:
         return f"{name}: it refuses the user or the password, or requires one"
     if "unknown command" in str(exc).lower():
         return TOO_OLD
-    # Only the name: messages of libraries may quote addresses, which may hold passwords.
+    # Messages of libraries may quote addresses, which may hold passwords, so only the name is logged.
     return name
 
 

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from service.core.errors import ScoregateError
 
-MIN_WAIT_S = 1.0  # in the header, also if no wait was predicted
-MAX_JITTER = 1.25  # of the wait in the header, so that rejected requests return apart
+MIN_WAIT_S = 1.0  # the header has at least this, also if no wait was predicted
+MAX_JITTER = 1.25  # largest factor on the header's wait: rejected requests return apart
 
 
 class Shortage(Enum):
     """What a request lacked, with the seconds after which there is usually enough of it."""
 
-    BYTES = 2.0  # for bodies and images: other requests give them back when they end
-    PLACES = 5.0  # for requests that wait, or for those that run for one key
+    BYTES = 2.0  # bodies and images hold them; other requests return them when they end
+    PLACES = 5.0  # requests that wait, or that run for one key, hold them
     MODEL = 10.0  # memory to load a model, or its checkpoint: the hub is away, or an operator has to act
 
 

@@ -21,9 +21,9 @@ from service.scoring.policies import together
 from service.serving.admission import WaitingRoom
 from service.serving.context import Account, Context, RequestRecord
 
-MAX_BYTES = 256 * 2**20  # of the pictures of all audits that have not ended
-LIMIT_S = 120.0  # of one audit, and its wait for a full lane
-CALLER = "scoregate: audits"  # whose turns they take; no key has this name
+MAX_BYTES = 256 * 2**20  # bytes of the pictures of all audits that have not ended
+LIMIT_S = 120.0  # one audit may take so long, its wait for a full lane included
+CALLER = "scoregate: audits"  # audits take turns as this caller; no key has its name
 
 Scores = Mapping[str, float]
 
@@ -118,12 +118,12 @@ class Audits:
 
     async def _scored(self, audit: Audit, context: Context) -> Scores:
         """Return all scores of an item; without those of metrics that failed."""
-        if not audit.missing or is_fetched(audit.item):  # which another picture may be by now
+        if not audit.missing or is_fetched(audit.item):  # the address may serve another picture by now
             return audit.scores
         item = only_used(audit.item, audit.missing, self._engine.catalog)
         try:
             report = await self._engine.score_once([item], audit.missing, context, counted=False)
-        except Exception as exc:  # logged if it is no known error
+        except Exception as exc:  # `error_of` logs it if it is no known error
             error_of(exc, audit.missing[0])
             return audit.scores
         return {**audit.scores, **{name: each.value for name, each in report.items[0].scores.items()}}

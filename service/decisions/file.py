@@ -10,7 +10,7 @@ from pathlib import Path
 from service.core.settings import NotYet, SettingsError
 from service.decisions.schema import TABLES, VERSION
 
-BUSY_S = 1.0  # for another process that writes: a command that erases or labels
+BUSY_S = 1.0  # another process may write so long: a command that erases or labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def locked(path: Path) -> int:
         raise NotYet(
             f"decisions.log: {path} is in use by the process {process or '(unknown)'}; each has its own file"
         ) from None
-    with suppress(OSError):  # a full disk: the number is for people
+    with suppress(OSError):  # the disk may be full, and only people read the number
         os.truncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
     return lock

@@ -25,7 +25,7 @@ MAX_WAITING = 10_000  # rows in memory
 ROWS_PER_DELETE = 1000  # rows that are deleted at once
 SWEEP_S = 60.0  # between two searches for old rows
 WARN_S = 60.0  # between two lines about rows that were lost
-LABEL_S = 2.0  # for storing a label
+LABEL_S = 2.0  # storing a label may take so long
 DAY_S = 86_400.0
 LOCKED_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -65,9 +65,9 @@ class DecisionLog(DecisionSink):
         self._waiting: list[DecisionRecord] = []
         self._ended: list[AuditRecord] = []
         self._file: LogFile
-        # Of the thread:
+        # Only the store's thread uses these.
         self._again: list[Row] = []  # rows that found the file locked
-        self._audits: list[AuditRecord] = []  # of which the rows may not be written yet
+        self._audits: list[AuditRecord] = []  # their decisions' rows may not be written yet
         self._lost, self._warn_at, self._sweep_at = 0, 0.0, 0.0
 
     async def __aenter__(self) -> Self:
@@ -126,14 +126,14 @@ class DecisionLog(DecisionSink):
         self._waiting, self._ended = [], []
         return taken
 
-    # From here on in the store's thread.
+    # The methods from here on run in the store's thread.
 
     def _step(self, records: Sequence[DecisionRecord], audits: Sequence[AuditRecord]) -> None:
         self._write(records)
         self._write_audits(audits)
         now = monotonic()
         if now >= self._sweep_at:
-            # As many as come, at least: else old rows would become more.
+            # At least as many must go as come: otherwise the old rows would become more.
             limit = max(ROWS_PER_DELETE, 2 * len(records))
             if self._delete_old(limit) < limit:
                 self._sweep_at = now + SWEEP_S
@@ -157,7 +157,7 @@ class DecisionLog(DecisionSink):
 
     def _write_audits(self, records: Sequence[AuditRecord]) -> None:
         self._audits = [*self._audits, *records][:MAX_WAITING]
-        if not self._audits or self._again:  # not before their rows
+        if not self._audits or self._again:  # the rows of their decisions must be written first
             return
         try:
             with self._file.connection as connection:

@@ -14,7 +14,7 @@ import orjson
 from service.core.settings.sections import Prompts
 from service.scoring.decide import DecisionRecord
 
-VERSION = 1  # of the tables, as `PRAGMA user_version`
+VERSION = 1  # the tables' version; the file has it as `PRAGMA user_version`
 
 # `time` is in seconds since 1970; `scores`, `errors` and `models` are JSON objects, `skipped` is a list.
 # `audit` is NULL, `selected`, `complete` or `failed`; an audit adds its scores to those of the decision.

@@ -55,8 +55,8 @@ def pixels_of(file: memoryview) -> Bytes:
 def bmp(pixels: Bytes) -> bytes:
     """Return red, green and blue of shape (height, width, 3) as a BMP, which is not compressed."""
     height, width, _ = pixels.shape
-    rows = np.zeros((height, (3 * width + 3) // 4 * 4), np.uint8)  # each padded to a multiple of four bytes
-    rows[:, : 3 * width] = pixels[::-1, :, ::-1].reshape(height, 3 * width)  # the lowest row first
+    rows = np.zeros((height, (3 * width + 3) // 4 * 4), np.uint8)  # rows fill multiples of four bytes
+    rows[:, : 3 * width] = pixels[::-1, :, ::-1].reshape(height, 3 * width)  # the lowest row comes first
     before = FILE.size + BITMAP.size
     head = FILE.pack(b"BM", before + rows.nbytes, before)
     return head + BITMAP.pack(BITMAP.size, width, height, 1, 24, 0, rows.nbytes, 0, 0, 0, 0) + rows.tobytes()

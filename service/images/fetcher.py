@@ -40,7 +40,7 @@ NOT_PUBLIC: list[IPv4Network | IPv6Network] = [
     IPv6Network("fec0::/10"),  # site-local
 ]
 
-# Of a head, with interim responses (103 and other 1xx), which httpcore reads without a limit of its own.
+# A head includes interim responses (103 and other 1xx), which httpcore reads without a limit of its own.
 MAX_HEAD_BYTES = 32 * 2**10
 
 
@@ -181,19 +181,19 @@ class Wire(httpcore.AsyncNetworkStream):
 
 
 MAX_FETCHES = 64
-MAX_BULK = 32  # so that interactive requests never wait for bulk ones
-MAX_PER_HOST = 16  # so that a host that hangs delays no other host
-MAX_PER_CALLER = 16  # so that a caller whose hosts hang delays no other caller
+MAX_BULK = 32  # interactive requests never wait for bulk ones
+MAX_PER_HOST = 16  # a host that hangs delays no other host
+MAX_PER_CALLER = 16  # a caller whose hosts hang delays no other caller
 MAX_REDIRECTS = 3
 REDIRECTS = {301, 302, 303, 307, 308}
 LARGEST_HELD = 8  # images of the largest size in memory together
-LARGEST_URGENT = 2  # and as many more for interactive requests alone
+LARGEST_URGENT = 2  # interactive requests alone may have so many more
 
 # Reading a chunk costs the event loop as much as some thousand bytes.
 MAX_SMALL_PARTS = 256
-LEAST_PART_BYTES = 64  # on average, of all further chunks
+LEAST_PART_BYTES = 64  # mean size that all further chunks must have
 
-# No content encoding, so nothing is decompressed.
+# Without a content encoding nothing has to be decompressed.
 HEADERS = [
     ("Accept", "image/*"),
     ("Accept-Encoding", "identity"),

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 from service.core.errors import ImageTooLarge, NoFrames
 from service.images.loader import ONE_FRAME, ImageRef
 
-MAX_FRAMES = 128  # of an item that are scored
-VIDEO_FRAMES = 16  # of a video, if the request sets neither a rate nor a number
-ROUNDING_S = 1e-9  # of a frame's time
+MAX_FRAMES = 128  # most frames of an item that are scored
+VIDEO_FRAMES = 16  # frames of a video if the request sets neither a rate nor a number
+ROUNDING_S = 1e-9  # seconds by which rounding may move the time of a frame
 
 T = TypeVar("T")
 

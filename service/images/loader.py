@@ -44,7 +44,7 @@ MAX_KNOWN_ALPHA = 10_000  # pictures with a channel of alpha whose opacity is re
 ONE_FRAME = (0.0, 0.0)  # times of a film that cannot be opened
 MAX_HEAD = 256  # characters of a data: URI before its data, including padding
 MAX_HINT = 4096  # characters of a text that gets a hint
-HEAD_CHARACTERS = 16  # of base64: the twelve bytes that name the brand of an MP4
+HEAD_CHARACTERS = 16  # characters of base64: the twelve bytes that name the brand of an MP4
 VIDEO_PATH = re.compile(r"\.(mp4|m4v)$", re.IGNORECASE)
 URL = re.compile(r"https?://", re.IGNORECASE)
 PATH = re.compile(r"^(file:|/|~/|\.{1,2}/|[A-Za-z]:\\)|\.\w{3,4}$")
@@ -167,7 +167,7 @@ class ImageLoader:
                 stack.callback(ref.forget)
             if ref.image is None:
                 arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient, ref.kept
-                if size_of(source) <= MAX_SMALL_BYTES:  # faster than the way to a thread and back
+                if size_of(source) <= MAX_SMALL_BYTES:  # a thread and back would take longer
                     ref.image = opened(*arguments)
                 else:
                     ref.image = await self._decoders[context.lane].run(opened, *arguments)
@@ -175,7 +175,7 @@ class ImageLoader:
             if isinstance(image, BadImage):
                 raise again(image)
             if isinstance(source, Base64):  # one that failed keeps it: a film may yet open as a still image
-                source.text = ""  # for all who hold it
+                source.text = ""  # the text is freed for all who hold the source
                 ref.source = image.encoded
             yield image
 
@@ -249,12 +249,12 @@ class ImageLoader:
                 film.times = image.header.times
         except (TimeoutError, MemoryFull):  # scoring will raise it again
             return
-        except BadImage:  # raised again when it is opened
+        except BadImage:  # opening it raises the error again
             film.times = ONE_FRAME
         ref.source = film.source
         if film.times:
             ref.film = film
-        elif isinstance(film.image, FrameStack):  # need not be read again
+        elif isinstance(film.image, FrameStack):  # its file need not be read again
             ref.image = Image.over(film.image)
 
 

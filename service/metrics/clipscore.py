@@ -9,7 +9,7 @@ from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls, cosine_demand
 from service.metrics.common.texts import prefixed
 
-FACTORS = {"hessel": 2.5, "geneval": 100}  # of max(cos, 0)
+FACTORS = {"hessel": 2.5, "geneval": 100}  # factors on max(cos, 0)
 
 
 class ClipScoreOptions(MetricOptions):

@@ -210,7 +210,7 @@ def demand(prompt: str, options: GenEvalOptions) -> Mapping[str, Demand]:
     """Return a call of the detector, and one of CLIP per object with a colour; texts are soon cached."""
     try:
         clauses = task_for(prompt, options).include
-    except NoTask:  # raised again for this item when it is scored
+    except NoTask:  # scoring this item raises it again
         return {}
     return {"detector": Demand(), "clip": Demand(sum(clause.count for clause in clauses if clause.color))}
 

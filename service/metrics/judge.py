@@ -31,7 +31,7 @@ from service.metrics.rubrics.rubric import rubrics_in
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
 
-LOW_MASS = 0.5  # of all labels together; below it the model would answer something else
+LOW_MASS = 0.5  # probability of all labels; below it the model would answer something else
 
 
 class CallDetails(TypedDict):

@@ -18,7 +18,7 @@ from service.serving.admission import Demand
 
 ROLE = "clip"
 MAX_TEXTS = 64
-FACTOR = 2.5  # of the cosine of image and prompt
+FACTOR = 2.5  # factor on the cosine of image and prompt
 CUT_TEXT = Note(
     Code.PROMPT_TRUNCATED, "a reference text was cut at CLIP's context length, or at <|endoftext|> in it"
 )

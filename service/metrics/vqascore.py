@@ -27,7 +27,7 @@ class VqaScoreOptions(MetricOptions):
     @field_validator("question")
     @classmethod
     def _one_of_both_holds_the_prompt(cls, question: str | None, info: ValidationInfo) -> str | None:
-        answer = info.data.get("answer", SLOT)  # missing if it was refused already
+        answer = info.data.get("answer", SLOT)  # it is missing if it was refused already
         if question is not None and SLOT not in question and SLOT not in answer:
             raise ValueError("must contain {} exactly once, where the prompt goes, unless answer contains it")
         return question

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 ROOT = Path(__file__).parents[2]
-COMMIT_FILE = ROOT / "service" / "COMMIT"  # written when an image is built
+COMMIT_FILE = ROOT / "service" / "COMMIT"  # the build of an image writes it
 LIBRARIES = ("torch", "torchvision", "transformers", "tokenizers", "open-clip-torch", "pillow", "numpy", "av")
 
 
@@ -26,7 +26,7 @@ def commit() -> str:
 def checked_out(git: Path) -> str:
     """Return the commit of a checkout from the files of git, without starting a process."""
     try:
-        if git.is_file():  # of a further work tree
+        if git.is_file():  # a further work tree has a file that names its folder
             git = git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()
         head = (git / "HEAD").read_text("utf-8").strip()
         if not head.startswith("ref:"):

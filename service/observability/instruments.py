@@ -39,7 +39,7 @@ OTHER_ROUTE = "other"  # the route of requests that match none
 # 499: the caller disconnected first.
 STATUSES = (200, 202, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 502, 503, 504)
 CODES = tuple(map(str, STATUSES))
-NO_LANE = "none"  # of requests that call no model, or were refused before their lane was read
+NO_LANE = "none"  # the request called no model, or was refused before its lane was read
 RESULTS = ("ok", "error", "cancelled")
 SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
 CACHES = ("questions", "scores")
@@ -92,7 +92,7 @@ class Instruments:
         policies: Iterable[str] = (),
     ) -> None:
         self.registry = CollectorRegistry()
-        self.routes: dict[str, bool] = {}  # whether requests of a route ask models
+        self.routes: dict[str, bool] = {}  # whether requests of a route call models
         metrics = metrics or {}
         counter = partial(Counter, registry=self.registry)
         gauge = partial(Gauge, registry=self.registry)
@@ -249,7 +249,7 @@ class Instruments:
             self.add_policy(policy)
         self.add_route(OTHER_ROUTE, asks_models=False)
         for each in vars(self).values():
-            if isinstance(each, MetricWrapperBase):  # few values, looked up on every request
+            if isinstance(each, MetricWrapperBase):  # every request looks up one of a few values
                 each.labels = cache(each.labels)  # type: ignore[method-assign]
 
     def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:

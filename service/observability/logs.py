@@ -56,7 +56,7 @@ def fields(record: logging.LogRecord) -> dict[str, Any]:
     given = vars(record)
     found = {name: given[name] for name in FIELDS if name in given}
     if record.exc_info and record.exc_info[1] is not None:
-        # The place without the message: messages of libraries may quote their input.
+        # Messages of libraries may quote their input, so only the place is logged.
         raised = leaves(record.exc_info[1])
         found["exception"] = type(raised[-1]).__name__
         found["traceback"] = [place for each in raised for place in frames(each)]
@@ -124,7 +124,7 @@ def configure_logging() -> None:
     for name in NOISY_LOGGERS:
         logging.getLogger(name).addFilter(OnceAMinute())
     if not sys.stderr.isatty():
-        disable_progress_bars()  # of the hub's downloads, and of transformers' loading
+        disable_progress_bars()  # the hub's downloads and transformers' loading show them
 
 
 def log_unraisable(what: "sys.UnraisableHookArgs") -> None:

@@ -25,7 +25,7 @@ class Code(StrEnum):
     OPTION_UNUSED = "option_unused"
     METADATA_OF_ANOTHER_PROMPT = "metadata_of_another_prompt"
     DECIDED_BY_CASCADE = "decided_by_cascade"
-    OF_THE_METRIC = "of_the_metric"  # a plug-in's own text
+    OF_THE_METRIC = "of_the_metric"  # a plug-in wrote the text
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from service.core.concurrency.cpu_threads import on_thread
 
 log = logging.getLogger("scoregate.tracing")
 
-EXPORT_S = 5.0  # for one request to the collector, with its retries
-FLUSH_S = 2.0  # for the last spans when the service ends
+EXPORT_S = 5.0  # one request to the collector may take so long, with its retries
+FLUSH_S = 2.0  # sending the last spans may take so long when the service ends
 
 
 @asynccontextmanager
@@ -33,7 +33,7 @@ async def exporting_tracer(endpoint: str) -> AsyncIterator[trace.Tracer]:
         endpoint: the collector's address, without `/v1/traces`.
     """
     session = requests.Session()
-    session.trust_env = False  # to the collector, and to no proxy
+    session.trust_env = False  # spans go to the collector, and to no proxy
     address = f"{endpoint.rstrip('/')}/v1/traces"
     exporter: SpanExporter = OTLPSpanExporter(address, timeout=EXPORT_S, session=session)
     processor = BatchSpanProcessor(exporter)

@@ -13,7 +13,7 @@ from service.serving.loading import is_placed
 from service.web.keys import Keys
 
 EACH_GPU = "cuda"  # each GPU of a machine whose GPUs are not visible here
-CONTEXT_BYTES = 600_000_000  # of CUDA, in each process; estimated
+CONTEXT_BYTES = 600_000_000  # CUDA takes about so much in each process
 
 
 def check(settings: Settings) -> str:
@@ -119,7 +119,7 @@ def against_free(weights: Mapping[str, int]) -> Iterator[str]:
     for device, size in weights.items():
         try:
             free = free_bytes(device) if size else 0
-        except CheckpointError:  # a GPU of the machine that serves
+        except CheckpointError:  # only the machine that serves has this GPU
             continue
         if size:
             verdict = ": too little" if free < size else ""

@@ -102,9 +102,9 @@ def address_of(arguments: argparse.Namespace) -> Tree:
 
 def serve_named(arguments: argparse.Namespace) -> int:
     """Serve the models that the arguments name, and return the exit status."""
-    check_devices(devices_in(arguments))  # before the hub is called for what a name is
+    check_devices(devices_in(arguments))  # a wrong device needs no call of the hub
     tree = tree_of(arguments)
-    profile = as_toml(tree) + "\n"  # before the environment's overrides are added
+    profile = as_toml(tree) + "\n"  # the environment's overrides are not part of a profile
     settings = settings_of(tree, "--model")
     if arguments.write_profile:
         write(arguments.write_profile, profile)

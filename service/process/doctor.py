@@ -31,7 +31,7 @@ from service.process.ports import all_bound
 from service.serving.backends.trust import Trust
 from service.serving.backends.upstream import EXPLAINED_STATUSES, Upstream, explained
 
-WRONG, BROKEN, LATER = 2, 3, os.EX_TEMPFAIL  # as `serve` ends
+WRONG, BROKEN, LATER = 2, 3, os.EX_TEMPFAIL  # `serve` ends with the same statuses
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def check_ports(settings: Settings) -> Finding:
 
 
 MAX_SKEW_S = 30.0
-ANSWER_S = 20.0  # for the version, and for each known call
+ANSWER_S = 20.0  # the version, and each known call, may take so long
 LASTING_REASONS = ("Authentication", "certificate", "TLS", TOO_OLD)  # in reasons that a person has to remove
 
 

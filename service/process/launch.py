@@ -40,7 +40,7 @@ serving; the configuration cannot be served yet (75).
 """
 
 SCRAPERS = 16  # connections of the metrics' own port; a scrape takes the place of one that is idle
-CLOSE_S = 2.0  # after the grace: to refuse what is left, and to close everything
+CLOSE_S = 2.0  # refusing what is left after the grace, and closing everything, may take so long
 
 
 def serve(
@@ -175,7 +175,7 @@ def config(
         ws="none",
         timeout_keep_alive=server.keep_alive_s,
         timeout_graceful_shutdown=server.grace_s,
-        backlog=ACCEPTS_PER_TURN,  # which is how many connections asyncio accepts in a turn
+        backlog=ACCEPTS_PER_TURN,  # asyncio accepts as many connections in a turn
         log_config=None,
         access_log=False,
         proxy_headers=False,

@@ -15,7 +15,7 @@ from service.metrics.common.registry import metrics
 
 Tree = dict[str, Any]
 
-# float32 by default: their profiles have it, and they are small.
+# Their profiles have float32, and they are small.
 EXACT_ROLES = ("clip", "imagereward", "aesthetic")
 
 
@@ -47,7 +47,7 @@ def profile_of(names: Iterable[str], server: Tree, devices: Sequence[str], dtype
                 " in a profile each metric can name a model of its own"
             )
         first[name] = given
-        if name == role:  # which is the default
+        if name == role:  # a name is the role by default
             del table["role"]
         if metric:
             chosen[metric] = {"model": name}

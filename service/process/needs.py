@@ -32,7 +32,7 @@ def needs(settings: Settings) -> str:
             the downloads.
     """
     planned = plans(settings)
-    fits = [*memory(settings, planned)]  # before the hub is called for sizes
+    fits = [*memory(settings, planned)]  # memory is computed before the hub is called for sizes
     lines = [*downloads(settings, planned), *fits, *lacking(settings)]
     return described(settings, planned) + "".join(f"{line}\n" for line in lines)
 

@@ -16,12 +16,12 @@ from service.core.settings import NotYet, SettingsError
 from service.core.settings.tree import Settings
 
 BACKLOG = 2048  # connections that may wait to be accepted
-ACCEPTS_PER_TURN = 128  # of them that are accepted in one turn of the event loop
+ACCEPTS_PER_TURN = 128  # connections that are accepted in one turn of the event loop
 MAX_OPEN_FILES = 65_536  # open files of the process
 MAX_UNSENT_BYTES = 2**17  # bytes of one connection that wait in the kernel for the caller to read
 # Errors that may pass: another process may end, and a network may come up.
 TEMPORARY_ERRNOS = {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
-UNIX_MODE = 0o660  # of a Unix socket: who may write to it may connect
+UNIX_MODE = 0o660  # who may write to a Unix socket may connect
 
 
 class Listener(socket.socket):
@@ -108,11 +108,11 @@ class UnixSocket:
     def open(self) -> socket.socket:
         """Replace a file that a killed process left, and listen.  Raises as the constructor."""
         try:
-            with locked(self._path.parent):  # of processes that open at the same time, one is refused
+            with locked(self._path.parent):  # two processes may open at the same time
                 self._check()
                 self._path.unlink(missing_ok=True)
                 self._held.bind(str(self._path))
-                self._path.chmod(UNIX_MODE)  # before anyone can connect
+                self._path.chmod(UNIX_MODE)  # no client can connect before `listen`
                 self._held.listen(BACKLOG)
                 self._made = identity(self._path)
         except OSError as exc:

@@ -10,7 +10,7 @@ from service.wiring.bootstrap import READY, Service
 
 SAMPLE_FILE = Path(__file__).parents[2] / "demo" / "samples" / "binding.png"  # only a checkout has it
 UNIX = "unix:"
-SAMPLE_PROMPT = "a green circle and a red square"  # in it
+SAMPLE_PROMPT = "a green circle and a red square"  # the picture of the file shows this
 
 
 def ready(service: Service, url: str) -> str:

@@ -24,7 +24,7 @@ from service.core.fields import (
 from service.questions.sets import MAX_CHARACTERS, MAX_CHOICES, MAX_ID, MAX_QUESTIONS, Question, check
 
 Id = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]
-Parent = Annotated[int, Field(ge=0, le=MAX_ID), WHOLE]  # 0: none
+Parent = Annotated[int, Field(ge=0, le=MAX_ID), WHOLE]  # 0 means that a question has no parent
 Text = Annotated[
     str,
     StringConstraints(max_length=MAX_CHARACTERS),

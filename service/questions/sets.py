@@ -16,9 +16,9 @@ import orjson
 
 ID = "sha256:"  # how the id of a set begins
 MAX_QUESTIONS = 64
-MAX_CHARACTERS = 1000  # of one question
-MAX_CHOICES = 26  # of one question: as many as there are letters
-MAX_ID = 2**53 - 1  # of a question that a caller numbers: above it, JSON readers lose digits
+MAX_CHARACTERS = 1000  # characters of one question
+MAX_CHOICES = 26  # a letter names each choice of a question
+MAX_ID = 2**53 - 1  # above it, JSON readers lose digits of a number
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ from service.serving.context import CacheStatus, Context
 from service.serving.handle import Handle
 
 DECODING = "greedy"
-LLM_ATTEMPTS = 2  # of an LLM whose next answer may differ
-POLL_S = 0.1  # between look-ups of a set that another process is writing
+LLM_ATTEMPTS = 2  # an LLM's next answer may differ
+POLL_S = 0.1  # a set that another process is writing is looked up so often
 
 
 class QuestionWriter:
@@ -60,7 +60,7 @@ class QuestionWriter:
         self._store, self._timeouts_s, self._instruments = store, timeouts_s, instruments
         self._sleep = sleep
         self._flights: SingleFlight[tuple[QuestionSet, bool]] = SingleFlight()
-        self._writing: dict[str, Context] = {}  # a context per flight, since its first caller may leave
+        self._writing: dict[str, Context] = {}  # a flight's own, since its first caller may leave
 
     async def aclose(self) -> None:
         """Stop writing."""
@@ -98,7 +98,7 @@ class QuestionWriter:
                 if key not in self._writing and not admitted:
                     llm.admit(context, Demand(1, len(prompt)))
                 writing = self._writing.setdefault(key, context.for_shared_work(span))
-                writing.use(llm.name, context.request.models[llm.name])  # which the key names
+                writing.use(llm.name, context.request.models[llm.name])  # the key names the model
                 if writing.span is not span:  # the LLM's call belongs to the first caller's trace
                     span.link(writing.span.traceparent)
                 if context.lane == INTERACTIVE:
@@ -115,7 +115,7 @@ class QuestionWriter:
     async def unwritten(self, prompts: Sequence[str], style: Style, llm: Handle) -> list[str]:
         """Return those of *prompts* whose sets are neither stored nor being written.  Raises `NotReady`."""
         missing = []
-        for prompt in dict.fromkeys(prompts):  # one after the other: concurrent reads would queue up
+        for prompt in dict.fromkeys(prompts):  # concurrent reads would queue up
             keys = lookup_keys(prompt, style, llm)
             if keys[0] not in self._writing and await self._store.find(*keys) is None:
                 missing.append(prompt)
@@ -134,7 +134,7 @@ class QuestionWriter:
         """Return the set stored under *keys*, and True if this process wrote it."""
         key, context = keys[0], self._writing[keys[0]]
         try:
-            with llm.used_by(context):  # to the end: a caller that joins may have to be finished first
+            with llm.used_by(context):  # a caller that joins may have to be finished before the model goes
                 while True:
                     async with self._store.lease(key, self._sleep) as token:
                         if stored := await self._store.find(*keys):
@@ -180,7 +180,7 @@ class QuestionWriter:
             [result] = await llm.call([replace(call, seed=seed)], context)
             match result:
                 case Text(text):
-                    count = "invalid"  # until it has been parsed
+                    count = "invalid"  # the answer counts as invalid until it has been parsed
                     return without_wrapping(text)
                 case DeadlineExceeded(stage="queue"):
                     raise no_time(timeout_s)

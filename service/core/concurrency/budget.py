@@ -15,9 +15,9 @@ from service.core.retry_after import Shortage, expected_wait_s
 
 T = TypeVar("T")
 
-# Of a `ByteBudget`.
+# A `ByteBudget` keeps a part of its bytes for small requests.
 SMALL_BYTES = 2**20  # requests up to this size still fit after larger ones have used their part
-LARGE_REQUESTS_SHARE = 7 / 8  # for all larger requests together
+LARGE_REQUESTS_SHARE = 7 / 8  # all larger requests together get this share
 
 
 class Caller(NamedTuple):

@@ -23,7 +23,7 @@ Task = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[Any, ...]]
 # On Linux niceness is per thread: decoding for trainers has the lowest priority.
 NICENESS = {INTERACTIVE: 0, BULK: 5}
 
-SPARE_THREADS = 1  # thread of each lane, for callers without a running task
+SPARE_THREADS = 1  # each lane has it for callers without a running task
 
 
 class FairThreads:
@@ -120,12 +120,12 @@ class FairThreads:
         while handed := self._handed.get():
             who, task = handed
             do(*task)
-            del handed, task  # else the result would stay in memory until the next task
+            del handed, task  # otherwise the result would stay in memory until the next task
             with self._lock:
                 self._running[who] -= 1
                 if not self._running[who]:
                     del self._running[who]
-                del who  # as above
+                del who  # it would stay in memory like the result
                 if self._turns.callers or self._closed:
                     self._hand_out()
 
@@ -162,7 +162,7 @@ def do(future: "asyncio.Future[T]", work: Callable[..., T], args: tuple[Any, ...
         settle = partial(future.set_exception, exc)
     with suppress(RuntimeError):  # the loop has ended
         future.get_loop().call_soon_threadsafe(unless_done, future, settle)
-    del future, settle  # else an exception would be part of a reference cycle
+    del future, settle  # otherwise an exception would be part of a reference cycle
 
 
 def unless_done(future: "asyncio.Future[Any]", settle: Callable[[], None]) -> None:

@@ -7,8 +7,8 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from models.core.settings import Section
 from service.core.settings import Given
 
-MAX_TIMEOUT_S = 600  # as of any request
-MAX_PICTURES = 4096  # that any setting allows
+MAX_TIMEOUT_S = 600  # any request has this limit
+MAX_PICTURES = 4096  # no setting may exceed it
 
 
 class Timeouts(Section):

@@ -28,7 +28,7 @@ def override(tree: dict[str, Any], environ: Mapping[str, str], tables: Container
         SettingsError: a variable's name leads through a value, or its table is not JSON.
     """
     variables: Variables = {}
-    for name in sorted(environ):  # a table before its values
+    for name in sorted(environ):  # a table comes before its values
         path = tuple(name.removeprefix(PREFIX).lower().split("__"))
         # Kubernetes adds names like SCOREGATE_PORT to every pod; ours contain a table, or name one.
         if name.startswith(PREFIX) and (len(path) > 1 or path[0] in tables):

@@ -19,7 +19,7 @@ from service.core.fields import Orient
 from service.core.settings import Given, SettingsError
 
 HOST = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
-PORTS = {"http": 80, "https": 443}  # by scheme; no other scheme is fetched
+PORTS = {"http": 80, "https": 443}  # no other scheme is fetched
 
 
 def host_and_port(entry: str) -> tuple[str, int | None]:
@@ -43,16 +43,16 @@ def is_listed(entries: Iterable[str], scheme: str, host: str, port: int | None) 
 
 OTEL_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
-MAX_TIMEOUT_MS = 600_000  # of a request
+MAX_TIMEOUT_MS = 600_000  # longest timeout of a request
 
-MAX_SOCKET_BYTES = 107  # of a Unix socket's path, by the kernel
+MAX_SOCKET_BYTES = 107  # the kernel accepts no longer path of a Unix socket
 
 ORIGIN = re.compile(r"\*|https?://[^\s/@?#]+")
 
 # The memory limit of a container in bytes, for both versions of control groups; "max" if there is none.
 MEMORY_LIMITS = [Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")]
 
-REDIS = "|".join(redis.SCHEMES)  # in a pattern
+REDIS = "|".join(redis.SCHEMES)  # the schemes as a part of a pattern
 
 
 def a_quarter_of_the_memory() -> int:
@@ -69,7 +69,7 @@ def lacks_packages() -> bool:
     """Return True if packages of the extra `otel` are missing."""
     try:
         return any(find_spec(name) is None for name in OTEL_PACKAGES)
-    except ModuleNotFoundError:  # of a parent package
+    except ModuleNotFoundError:  # a parent package is missing
         return True
 
 

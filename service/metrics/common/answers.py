@@ -13,7 +13,7 @@ from service.core.errors import Invalid, Unanswered
 from service.metrics.common.model_calls import Vqa
 from service.questions.sets import Question
 
-YES_NO_QUESTION = "{} Please answer yes or no."  # shared by all metrics, so that equal questions are one call
+YES_NO_QUESTION = "{} Please answer yes or no."  # all metrics share it, so that equal questions are one call
 
 Pooling = Literal["mean", "sum"]
 

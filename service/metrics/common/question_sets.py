@@ -16,7 +16,7 @@ from service.questions.sets import QuestionSet
 from service.serving.admission import Demand
 from service.serving.context import CacheStatus
 
-USUAL_QUESTIONS = 8  # of a set
+USUAL_QUESTIONS = 8  # usual number of questions of a set
 CUT = Note(Code.QUESTION_TRUNCATED, "a question was cut at the model's length")
 GIVEN_SETS = "question sets imported, pinned or sent along"  # these need no question LLM
 

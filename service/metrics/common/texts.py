@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from models.images.image import Image
 from service.metrics.common.model_calls import ModelCalls
 
-WORD = re.compile(r"\w[\w\u0300-\u036f]*(?:['’-]\w[\w\u0300-\u036f]*)*")  # with combining accents
+WORD = re.compile(r"\w[\w\u0300-\u036f]*(?:['’-]\w[\w\u0300-\u036f]*)*")  # a word may have combining accents
 TYPOGRAPHY = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′ʼ`´", "'"),

@@ -77,7 +77,7 @@ def verdict(task: Task, objects: Objects, rule: PositionRule, margin: float = PO
     Colours and positions are those of the objects with the highest confidence, as many as the clause counts.
     Their colours must be set.
     """
-    matched: list[Sequence[DetectedObject]] = []  # by clause; empty if it fails
+    matched: list[Sequence[DetectedObject]] = []  # one entry a clause; empty if the clause fails
     reasons: list[str] = []
     for clause in task.include:
         found = surest(clause, objects)
@@ -160,7 +160,7 @@ class ObjectReward(NamedTuple):
 
 def reward(task: Task, objects: Objects, rule: PositionRule, margin: float = POSITION_MARGIN) -> ObjectReward:
     """Return the reward of an image with these *objects*, whose colours are set."""
-    matched: list[Sequence[DetectedObject]] = []  # by clause; empty if it fails
+    matched: list[Sequence[DetectedObject]] = []  # one entry a clause; empty if the clause fails
     parts: list[float] = []
     for clause in task.include:
         found = objects.get(clause.name, ())

@@ -115,7 +115,7 @@ def area(box: Box) -> float:
     return max(box[2] - box[0] + 1, 0.0) * max(box[3] - box[1] + 1, 0.0)
 
 
-BACKGROUND = "#999"  # GenEval's
+BACKGROUND = "#999"  # GenEval has this grey
 GREY = PIL.ImageColor.getrgb(BACKGROUND)
 ORIGINAL = "original"  # a background: the picture itself
 BYTES_PER_PIXEL = 4

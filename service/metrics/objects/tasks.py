@@ -212,7 +212,7 @@ def clauses_of(tag: Tag, said: Mapping[str, str]) -> dict[str, Any]:
     return {"include": named}
 
 
-METADATA_FIELDS = ("tag", "include", "exclude", "prompt")  # of a line; others are ignored
+METADATA_FIELDS = ("tag", "include", "exclude", "prompt")  # other fields of a line are ignored
 NOT_OF_THE_TASK = -10.0  # trainers leave it out
 
 Options = TypeVar("Options", bound=MetricOptions)

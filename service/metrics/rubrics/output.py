@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from service.core.fields import Prompt, Strict, few, filled, of_one_line
 
-MAX_GRADES = 101  # of one output
-MAX_GRADE = 1_000_000  # a grade
+MAX_GRADES = 101  # grades of one output
+MAX_GRADE = 1_000_000  # largest number that is a grade
 YES_NO = {"yes": 1.0, "no": 0.0}
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]

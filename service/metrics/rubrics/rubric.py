@@ -20,9 +20,9 @@ from service.core.fields import WHOLE, Prompt, Strict, few, filled
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside
 from service.metrics.rubrics.output import Output
 
-MAX_BYTES = 65_536  # of a file, or of a rubric as JSON
+MAX_BYTES = 65_536  # bytes of a file, or of a rubric as JSON
 MAX_CALLS = 8
-MAX_OUTPUTS = 16  # of all calls
+MAX_OUTPUTS = 16  # outputs of all calls
 MAX_INSTRUCTIONS = 16_000  # characters of one call
 MAX_SAMPLES = 16
 
@@ -216,7 +216,7 @@ class Rubric(Strict):
             raise ValueError("read: samples, retries and temperature are for written answers")
         if self.samples > 1 and self.temperature == 0:
             raise ValueError("temperature: several samples at 0 are the same answer")
-        least, largest = self.bounds  # raises for a wrong formula
+        least, largest = self.bounds  # a wrong formula raises here
         if not least < largest:
             raise ValueError("score: it is the same for all answers")
         if self.compares and not (isfinite(least) and isfinite(largest)):
@@ -289,7 +289,7 @@ def rubric_of(name: str, text: str) -> Rubric:
         place = ".".join(map(str, first["loc"]))
         said = first["msg"].removeprefix("Value error, ")
         raise ValueError(": ".join(filter(None, (f"the rubric {name}", place, said)))) from exc
-    except (ValueError, RecursionError) as exc:  # of TOML, which has the line
+    except (ValueError, RecursionError) as exc:  # the message of a TOML error has the line
         raise ValueError(f"the rubric {name}: {exc}") from exc
 
 

@@ -74,7 +74,7 @@ class Schema(Strict):
         return self
 
 
-PLAIN_REASONS = {  # of the object itself, in place of pydantic's words
+PLAIN_REASONS = {  # faults of the object itself get these words instead of pydantic's
     "type": "the schema must be of an object",
     "properties": f"the schema must have 1 to {MAX_OUTPUTS} properties",
     "required": "all properties must be required",

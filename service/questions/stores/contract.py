@@ -9,7 +9,7 @@ from service.core.concurrency.watcher import Watcher
 from service.core.errors import NotReady
 from service.questions.sets import QuestionSet
 
-LEASE_S = 5.0  # until a lease expires, unless it is renewed
+LEASE_S = 5.0  # a lease that is not renewed expires after it
 
 
 class LeaseLost(Exception):
@@ -32,7 +32,7 @@ class Store(ABC):
 
     def __init__(self, in_memory: int) -> None:
         self._in_memory = in_memory
-        self._recent: OrderedDict[str, QuestionSet] = OrderedDict()  # by lookup key and by id
+        self._recent: OrderedDict[str, QuestionSet] = OrderedDict()  # keys are lookup keys and ids
 
     async def find(self, *names: str) -> QuestionSet | None:
         """Return the set under the first lookup key or id that has one; sets in memory come first."""
@@ -40,7 +40,7 @@ class Store(ABC):
         if found is None:
             found = await self._find(*names)
             if found is None:
-                return self._known(names)  # stored in the meantime
+                return self._known(names)  # another process may have stored it in the meantime
             self._remember(names[0], found)
         return found
 

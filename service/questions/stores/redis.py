@@ -80,7 +80,7 @@ async def find(redis: Any, *names: str) -> QuestionSet | None:
     """Return the set under the first lookup key or id that has one."""
     for name in names:
         content = await redis.get(PREFIX + name)
-        if content is not None and not name.startswith(ID):  # a lookup key, whose value is an id
+        if content is not None and not name.startswith(ID):  # the value of a lookup key is an id
             name = content.decode(errors="replace")
             content = await redis.get(PREFIX + name)
         if content is not None and (found := from_json(content, name)):
@@ -121,12 +121,12 @@ async def put(
         pipe.multi()
         if in_force is None:
             pipe.set(PREFIX + key, questions.id, ex=ttl_s)
-        # Stored again with a new expiry, so that no lookup key outlives its set.
+        # The set is stored again with a new expiry, so that no lookup key outlives it.
         if known is None or (ttl_s and in_force is None):
             pipe.set(PREFIX + questions.id, to_json(known or questions), ex=ttl_s)
         return in_force or questions
 
-    # Repeated if another process writes one of the keys in the meantime.
+    # The transaction is repeated if another process writes one of the keys in the meantime.
     watched = (PREFIX + key, PREFIX + questions.id, LEASE + key)
     in_force: QuestionSet = await redis.transaction(write, *watched, value_from_callable=True)
     return in_force

@@ -32,7 +32,7 @@ BROKEN_FILE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 LOCKED_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 START_S = 10.0  # processes that start together wait for each other
 SYNCHRONOUS = "NORMAL"  # a power cut may take the last sets, and never the file
-TIMEOUT_S = 2.0  # of a command, including its wait for earlier ones and for other processes
+TIMEOUT_S = 2.0  # a command may take so long, with its wait for earlier ones and for other processes
 SETS_PER_QUERY = 256  # sets per query
 BY_ID = "SELECT content, id FROM sets WHERE id = ?"
 BY_KEY = "SELECT content, id FROM sets JOIN lookups USING (id) WHERE key = ?"
@@ -106,7 +106,7 @@ class SQLiteStore(Store):
         except (sqlite3.Error, TimeoutError) as exc:
             raise NotReady(f"the question store failed: {type(exc).__name__}") from exc
 
-    # From here on in the store's thread.
+    # The methods from here on run in the store's thread.
 
     @contextmanager
     def _writing(self) -> Iterator[float]:
@@ -180,7 +180,7 @@ def opened(path: Path, busy_s: float) -> sqlite3.Connection:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with locked(path, fcntl.LOCK_SH):  # so that no process moves the file meanwhile
+        with locked(path, fcntl.LOCK_SH):  # no process may move the file meanwhile
             connection = checked(path)
     except sqlite3.DatabaseError as exc:
         if not is_broken(exc):
