@@ -249,7 +249,7 @@ class Instruments:
             self.add_policy(policy)
         self.add_route(OTHER_ROUTE, asks_models=False)
         for each in vars(self).values():
-            if isinstance(each, MetricWrapperBase):  # every request looks up one of a few values
+            if isinstance(each, MetricWrapperBase):  # every request uses one of a few values
                 each.labels = cache(each.labels)  # type: ignore[method-assign]
 
     def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:

@@ -32,8 +32,8 @@ from service.scoring.report import (
 from service.serving.context import Context
 from service.serving.handle import used
 
-ROUNDING_BY_DTYPE = {"float32": 2.0**-24, "float16": 2.0**-11}  # relative, of one operation
-COARSEST_ROUNDING = 2.0**-8  # that of bfloat16; the precision of other servers is not known
+ROUNDING_BY_DTYPE = {"float32": 2.0**-24, "float16": 2.0**-11}  # relative error of one operation
+COARSEST_ROUNDING = 2.0**-8  # bfloat16 has it; the precision of other servers is not known
 
 ORDERS_OF_A_PAIR = 2  # orders of a pair
 
@@ -191,7 +191,7 @@ async def judged(engine: Engine, group: ComparedGroup, context: Context) -> Comp
     async with AsyncExitStack() as stack:
         stack.enter_context(one_caller(context.account.name))
         stack.enter_context(used(handles.values(), context))
-        work.admit(context)  # before any picture is opened
+        work.admit(context)  # a full service opens no picture
         context.account.charge(orders)
         stack.enter_context(work.reserved())
         try:

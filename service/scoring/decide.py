@@ -262,7 +262,7 @@ class Candidate:
         item = only_used(self.item, names, engine.catalog)
         try:
             report = await engine.score_once([item], names, context.charging(free), counted=False)
-        except Exception as exc:  # of the admission, for example
+        except Exception as exc:  # the admission may fail, for example
             self.add(dict.fromkeys(names, error_of(exc, names[0])))
         else:
             self.add(report.items[0].results, report.items[0].notes)
@@ -407,7 +407,7 @@ async def decided(engine: Engine, candidates: Candidates, context: Context) -> D
     infos = infos_of(handles, context)
     report = Report([one.report for one in each], infos, demo_notes(infos, engine.demo))
     report.count(context.instruments)
-    if report.failure():  # then it has no rejections counted, since a response with its status would be
+    if report.failure():  # `count` counted no rejections, since a response of that status would
         count_refused((error for item in report.items for error in item.errors.items()), context.instruments)
     decisions: list[dict[str, Decision]] = [{} for _ in each]
     for policy in policies:

@@ -124,14 +124,14 @@ class Engine:
             Invalid: an item has images that none of the metrics uses.
         """
         plan = Plan(items, metrics, self.catalog, context.lane)
-        if context.place is not None:  # before the request uses its models: they may go meanwhile
+        if context.place is not None:  # the models may go while the request waits
             await plan.work.wait_for_room(context, context.place)
         context.since = monotonic()
         with one_caller(context.account.name), used(plan.handles.values(), context):
-            plan.work.admit(context)  # before any picture is opened: a full service fetches and opens none
+            plan.work.admit(context)  # a full service fetches and opens no picture
             if plan.films and await self.images.count_frames(plan.films, context):
                 plan = Plan(items, metrics, self.catalog, context.lane)
-                plan.work.admit(context)  # again, with the work of all frames
+                plan.work.admit(context)  # now the work of all frames is known
                 plan.keep_frames()
             context.account.charge(sum(map(len, plan.by_metric)))
             with plan.work.reserved():
@@ -175,7 +175,7 @@ class Engine:
     async def _score_input(self, input: Input, work: Workload, context: Context) -> None:
         """Set the result of each metric of *input*; all fail if an image cannot be opened."""
         context = context.for_one_frame()
-        if asyncio.get_running_loop().time() >= context.deadline:  # while others were scored
+        if asyncio.get_running_loop().time() >= context.deadline:  # others took all the time
             input.results = dict.fromkeys(input.metrics, DeadlineExceeded(stage="queue"))
             return
         try:

@@ -9,12 +9,12 @@ import numpy as np
 
 from service.core.errors import ScoregateError
 
-PRIOR_SD = 1.0  # of a strength, whose prior is normal with the mean 0
+PRIOR_SD = 1.0  # the prior of a strength is normal with the mean 0
 STRENGTH_DECIMALS = 9  # decimals of strengths that differ
-MAX_STEPS = 100  # of Newton's method, which needs some ten
+MAX_STEPS = 100  # Newton's method needs some ten steps
 
 Winner = Literal["a", "b", "tie"]
-POINTS_BY_WINNER: Mapping[Winner, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}  # of the first image of a pair
+POINTS_BY_WINNER: Mapping[Winner, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}  # the first image's points
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from service.serving.admission import Demand, Place, Reservation
 from service.serving.context import Context
 from service.serving.handle import Handle
 
-BATCHES_IN_FLIGHT = 3  # of the slowest model: one runs, one waits, and one is being prepared
-MIN_FRAMES_IN_FLIGHT = 2  # frames, so that one is decoded while the model works on the other
+BATCHES_IN_FLIGHT = 3  # batches of the slowest model: one runs, one waits, and one is being prepared
+MIN_FRAMES_IN_FLIGHT = 2  # one frame is decoded while the model works on the other
 FRAMES_WITHOUT_MODEL = 32  # frames, if no model is used
 
 

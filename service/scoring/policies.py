@@ -29,7 +29,7 @@ from service.metrics.common.contract import Metric, MetricOptions
 from service.metrics.common.registry import Assignment
 
 RISING_SIGNS = {">": True, ">=": True, "<": False, "<=": False}  # whether larger left sides satisfy a sign
-DIGEST_DIGITS = 12  # of the digest in a policy's id
+DIGEST_DIGITS = 12  # digits of the digest in a policy's id
 
 E = TypeVar("E", Condition, Formula)
 

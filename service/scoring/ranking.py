@@ -91,7 +91,7 @@ async def ranked(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, cont
         report = await engine.score(items, [rule.metric], context)
         refuse(report, rule)
     else:
-        with used(engine.catalog.handles([rule.metric]).values(), context):  # during the first stage too
+        with used(engine.catalog.handles([rule.metric]).values(), context):  # both stages need it
             report = await repeated(lambda context: both(engine, items, rule, cascade, context), context)
     return Ranked(ranking([item.results for item in report.items], rule), report)
 

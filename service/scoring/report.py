@@ -211,7 +211,7 @@ def mean(results: Sequence[MetricResult], inputs: Sequence[Input]) -> MetricResu
         [frame] = input.frames
         if isinstance(result, ScoregateError):
             return result.of_part(input.place(frame))
-        number = frame.number  # in an animation
+        number = frame.number  # only frames of an animation have a number
         at = {} if number is None else {"frame": number, "time_s": input.file(frame).times[number]}
         scores.append(result)
         frames.append({"score": result.value, **at, **result.details})

@@ -38,7 +38,7 @@ class OutcomeCache:
     def __init__(self, max_bytes: int) -> None:
         self._max, self.stores = max_bytes, max_bytes > 0
         self._outcomes: OrderedDict[bytes, tuple[CallResult, int]] = OrderedDict()
-        self.bytes = 0  # of all entries, as `size_of` counts them
+        self.bytes = 0  # bytes of all entries, as `size_of` counts them
 
     def __len__(self) -> int:
         return len(self._outcomes)
@@ -78,7 +78,7 @@ def size_of(value: Any) -> int:
     if is_dataclass(value):
         return size + sum(size_of(getattr(value, field.name)) for field in fields(value))
     if isinstance(value, np.ndarray) and value.base is not None:
-        return size + value.nbytes  # for a view, getsizeof excludes the data
+        return size + value.nbytes  # `getsizeof` excludes the data of a view
     return size
 
 

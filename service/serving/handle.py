@@ -36,7 +36,7 @@ from service.serving.job import Job, JobResult, Promise, all_done
 log = logging.getLogger("scoregate.models")
 
 CAUTION_FACTOR = 1.15  # factor on predicted times: a result after the deadline is wasted work
-RECHECK_S = 0.25  # until a request that waits for room checks again, if no call ends
+RECHECK_S = 0.25  # a request that waits for room checks again after it, if no call ends
 BULK_KEPT_S = 10.0  # how long a bulk call without callers is kept: trainers retry the same body
 
 
@@ -69,9 +69,9 @@ class Handle:
         self.name, self.backend = backend.name, backend
         self._cache, self._call_later = cache, call_later
         self._jobs: dict[bytes, Job] = {}
-        self._groups: dict[Job, PreparedGroup] = {}  # of each job that is being prepared
+        self._groups: dict[Job, PreparedGroup] = {}  # the group of each job that is being prepared
         self._preparing = Tasks()
-        self._lines: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # of each lane: who waits for room
+        self._lines: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # a line of requests for each lane
         self._freed = asyncio.Event()  # a call has ended
         self._closed = False
 
@@ -130,7 +130,7 @@ class Handle:
             TooLarge: the request exceeds the limit for one request.
         """
         line, refusal = self._lines[context.lane], ScoregateError()
-        if line.locked():  # by earlier requests, which it may not overtake
+        if line.locked():  # a request may not overtake earlier ones
             place.take()
             refusal = DeadlineExceeded(stage="queue")
         try:
@@ -185,7 +185,7 @@ class Handle:
         model = self.backend.info
         context.use(self.name, model)
         cache = self._cache if model.revision else NO_CACHE
-        # With the name: two configured models may have one id and revision.
+        # The key has the name, since two configured models may have one id and revision.
         keys = [call.key((self.name, *model.identity)) for call in calls]
         outcomes: list[Any] = [None] * len(keys)
         if cache.stores and any(call.cacheable for call in calls):
@@ -245,7 +245,7 @@ class Handle:
                 prepared_s = monotonic() - since - decoding_s(calls, since)
             for job, made in zip(jobs, prepared, strict=True):
                 job.prepared_s = prepared_s
-                if not job.result.done():  # else all callers have left
+                if not job.result.done():  # without a result, callers still wait
                     self._queue(job, made)
         except Exception as exc:
             fault = ModelFault(f"the model {self.name} failed to prepare this call")
@@ -292,7 +292,7 @@ class Handle:
                 self._leave(job, lane)
         results = [job.result.result() for job in jobs]
         for job, result in zip(jobs, results, strict=True):
-            if result.decoded_s:  # in a replica
+            if result.decoded_s:  # a replica decoded the images
                 context.spent("decode", result.decoded_s)
             context.spent("prepare", job.prepared_s + result.prepared_s)
             context.spent("queue", result.waited_s)

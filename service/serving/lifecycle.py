@@ -67,7 +67,7 @@ class Lifecycle:
         handle = self._runtime.handles.get(name)
         if handle is None:
             raise NotFound(f"there is no model {name} here; there are {', '.join(self._runtime.handles)}")
-        # Before the presence changes, which rejects requests.
+        # Faults are raised before the presence changes, which rejects requests.
         wanted = "revision" if revision else action
         if wanted != "load" and wanted not in handle.backend.changes:
             raise Invalid(f"{name}: a model of this kind cannot be taken away and brought back: no {wanted}")
@@ -114,7 +114,7 @@ class Lifecycle:
                 await handle.idle()
             await (backend.offload() if action == "offload" else backend.unload())
         except BaseException:
-            if backend.presence.state == "leaving":  # else it could not be brought back
+            if backend.presence.state == "leaving":  # a model that is leaving could not be brought back
                 backend.presence.change(before)
             raise
         backend.presence.change("offloaded" if action == "offload" else "unloaded")
@@ -125,7 +125,7 @@ class Lifecycle:
             return
         if revision:
             await backend.check(revision)
-        if before == LOADED_STATE:  # another revision; this one waits in the host's memory
+        if before == LOADED_STATE:  # this revision waits in the host's memory while another one is loaded
             await self._take_away(handle, "offload")
         away = backend.presence.state
         backend.presence.change("loading")

@@ -32,7 +32,7 @@ def hardware(device: str) -> str:
     """Return the name of a GPU of this process; empty for other devices."""
     if not device.startswith("cuda"):
         return ""
-    import torch  # loaded, since a model is on it
+    import torch  # a model is on the device, so torch is loaded
 
     return torch.cuda.get_device_name(device) if torch.cuda.is_available() else ""
 
@@ -83,7 +83,7 @@ def load_model(name: str, table: ModelSettings) -> Loaded:
     """Load one model, with a warning if it is the hub's newest of no revision.  Raises `CheckpointError`."""
     family = families()[table.family]
     family.imports(name)
-    compute_on_one_core()  # after the imports: now torch is loaded, if the model needs it
+    compute_on_one_core()  # after the imports torch is loaded, if the model needs it
     model = family.load(name, table)
     if not table.revision and len(model.info.revision) == COMMIT_LENGTH:
         log.warning(
@@ -109,7 +109,7 @@ def check_loadable(name: str, table: ModelSettings, given_back: Mapping[str, int
 
         named(name, lambda: locate(table.checkpoint, table.revision))
     numbers = family.plan(name, table).num_parameters
-    if not numbers:  # not known, or none
+    if not numbers:  # the sizes are not known, or there are none
         return
     from models.core.memory import free_bytes  # imports torch
 

@@ -17,11 +17,11 @@ from service.core.retry_after import Shortage, expected_wait_s
 
 log = logging.getLogger("scoregate.outbox")
 
-Parts = Mapping[str, Any]  # plain values, by name
+Parts = Mapping[str, Any]  # the values are plain
 
 RESULT_KEPT_S = 900.0
-MAX_RESULT_BYTES = 16 * 2**20  # of finished results, for each caller
-MAX_RUNNING = 256  # for each caller; cosmos-rl has one for each batch of a rank
+MAX_RESULT_BYTES = 16 * 2**20  # bytes of finished results of a caller
+MAX_RUNNING = 256  # a caller's; cosmos-rl has one for each batch of a rank
 
 
 @dataclass(eq=False, slots=True)

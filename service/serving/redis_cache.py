@@ -79,7 +79,7 @@ class RedisCache:
                     pipe.set(redis_key(key), outcome.dumps(), ex=self._ttl_s)
                 await pipe.execute()
 
-        with suppress(RedisFailed):  # counted and logged by the client
+        with suppress(RedisFailed):  # the client counts and logs it
             await self._client.do(send)
         return [None] * len(entries)
 

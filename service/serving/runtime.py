@@ -144,7 +144,7 @@ def queue_of(table: ModelSettings, queue: QueueSettings, *, alone: bool) -> Queu
         alone: take calls one by one, as for generated texts, which would wait for the longest of their
             batch, and for servers, which batch calls themselves.
     """
-    batch: Batch = getattr(table, "batch", Batch())  # optional for a package's family
+    batch: Batch = getattr(table, "batch", Batch())  # the family of a package may have none
     return Queue(
         max_items=1 if alone else batch.max_items,
         max_cost=batch.max_cost_tokens,

@@ -113,7 +113,7 @@ def create_app(service: Service, *, keyless: bool = False) -> App:
     shown += [models.router, models.changes, health.router, pages.router]
     if server.metrics_port is None:
         shown.append(health.scraped)
-    commit()  # of the code that runs: the checkout may change later
+    commit()  # the checkout may change later, so the commit of the code that runs is read now
     app = App(service, shown, pages.routes)
     app.state.requests = requests_with(service.metrics, server.max_items)
     app.state.dialects = DialectScoring(service)
@@ -121,7 +121,7 @@ def create_app(service: Service, *, keyless: bool = False) -> App:
     app.state.quotas = Quotas()
     keys = KeyFile(server.api_keys_file) if server.api_keys_file and not keyless else None
     app.entry = Edge(app.dispatch, service, keys, app.state.bodies, app.error_format)
-    if server.cors_origins:  # outermost, so that pages of other origins can read the edge's errors
+    if server.cors_origins:  # pages of other origins must be able to read the edge's errors
         app.entry = Cors(app.entry, origins=server.cors_origins)
     return app
 
@@ -132,7 +132,7 @@ def operator_app(service: Service, bodies: Bodies) -> ASGIApp:
     changing.state.operators = True
 
     async def own(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "GET":  # or HEAD, which the edge serves as GET
+        if scope["method"] != "GET":  # the edge serves HEAD as GET
             check_origin(Headers(scope=scope), service.settings.server.operator_hosts)
         await changing(scope, receive, send)
 
@@ -174,7 +174,7 @@ def name_of(host: str) -> str:
     """Return the name or address in a `Host` header, in lower case; empty if there is none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
-    except ValueError:  # an address in brackets that is none
+    except ValueError:  # the brackets hold no address
         return ""
 
 

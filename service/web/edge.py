@@ -85,7 +85,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         began = monotonic()
-        # The first of each name: Starlette's `Headers` encodes and compares all of them at each look-up.
+        # The first of each name is kept: Starlette's `Headers` encodes and compares all at each look-up.
         headers = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in reversed(scope["headers"])
         }
@@ -98,7 +98,7 @@ class Edge:
             name = f"{scope['method']} {scope['path']}"
             traceparent = headers.get("traceparent", "")
             state["span"] = Span.of_request(self._service.tracer, name, traceparent, began)
-        # With both, a proxy may have read another body, and bytes after it cannot be trusted.
+        # If both are there, a proxy may have read another body, and bytes after it cannot be trusted.
         two_lengths = "content-length" in headers and "transfer-encoding" in headers
         status = 0
 
@@ -150,7 +150,7 @@ class Edge:
         """Return an exception as an error of ours, and log unknown ones.  Raises other cancellations."""
         if isinstance(exc, ScoregateError):
             return exc
-        if isinstance(exc, HTTPException):  # of Starlette's router
+        if isinstance(exc, HTTPException):  # Starlette's router raises it
             return MethodNotAllowed() if exc.status_code == 405 else NotFound()
         if isinstance(exc, asyncio.CancelledError):
             if not self._service.draining:

@@ -26,9 +26,9 @@ from service.core.settings import SettingsError
 
 log = logging.getLogger("scoregate.keys")
 
-EMPTY_DIGEST = hashlib.sha256(b"").hexdigest()  # of a script whose variable with the key is not set
-RECHECK_S = 1.0  # between two checks of the file
-READ_S = 2.0  # for reading the file; a network folder may hang
+EMPTY_DIGEST = hashlib.sha256(b"").hexdigest()  # a script whose variable with the key is not set writes it
+RECHECK_S = 1.0  # seconds between two checks of the file
+READ_S = 2.0  # reading the file may take so long; a network folder may hang
 SETTLED_S = 2.0  # a file that changed this recently may change again with the same modification time
 MAX_BYTES = 2**20  # some 10,000 keys
 MINUTE_S = 60.0
@@ -81,7 +81,7 @@ def endpoint_of(path: str) -> str:
     return "label" if path.startswith("/decisions/") and path.endswith("/label") else ""
 
 
-ANYONE = Key("", b"")  # if no keys are configured
+ANYONE = Key("", b"")  # every caller has it if no keys are configured
 
 
 class KeyTable(Strict):
@@ -232,7 +232,7 @@ class Quotas:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._left: dict[str, tuple[float, float]] = {}  # pairs at a time, by the key's name
+        self._left: dict[str, tuple[float, float]] = {}  # a key's pairs, and when they were counted
 
     def charge(self, key: Key, pairs: int) -> None:
         """

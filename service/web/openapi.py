@@ -24,7 +24,7 @@ KEYS: Json = {
     "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": KEY_NOTE},
 }
 
-# Statuses of errors: those of every request, and those of no route.
+# Some statuses of errors belong to every request, and some to no route.
 ANYWHERE, NOWHERE = {400, 408, 413, 500, 503}, {404, 405, 409}
 
 

@@ -18,7 +18,7 @@ from service.serving.context import Context
 from service.web.problems import entry
 from service.web.wire.responses import Line, ScoreEnd
 
-SLACK_S = 5.0  # after the deadline: errors of many late items take a moment to read
+SLACK_S = 5.0  # errors of many late items take a moment to read after the deadline
 MEDIA_TYPE = "application/x-ndjson"
 HEADERS = [
     (b"content-type", MEDIA_TYPE.encode()),

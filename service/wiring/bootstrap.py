@@ -34,7 +34,7 @@ from service.serving.runtime import LocalRuntime, Runtime
 log = logging.getLogger("scoregate.service")
 
 READY = "ready"
-SET_TIMEOUT_S = 60.0  # of question LLMs whose family has no such setting
+SET_TIMEOUT_S = 60.0  # question LLMs whose family has no such setting get it
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Service:
         scores = self.redis.get("scores")
         self.runtime: Runtime
         if settings.runtime.kind == "ray":
-            from service.serving.ray.runtime import RayRuntime  # imported only with Ray
+            from service.serving.ray.runtime import RayRuntime  # only services with Ray import it
 
             self.runtime = RayRuntime(models, settings, assigned, self.cpu, self.instruments, scores)
         else:
@@ -161,7 +161,7 @@ class Service:
             self.asker = Asker(self.runtime, self.pictures, self.questions)
             starting.push_async_callback(self.outbox.aclose)
             self.lifecycle = Lifecycle(self.runtime, self.instruments)
-            starting.push_async_callback(self.lifecycle.aclose)  # first: no change may follow
+            starting.push_async_callback(self.lifecycle.aclose)  # closed first, since no change may follow
             self._stack = starting.pop_all()
         return self
 

@@ -24,7 +24,7 @@ from service.scoring.policies import served_policies
 # Error types for values of another kind.
 TABLES_AND_LISTS = {"model_type", "dict_type", "list_type", "tuple_type", "set_type", "frozen_set_type"}
 
-PROFILES = Path(__file__).parent / "profiles"  # in a checkout, a link to deploy/profiles
+PROFILES = Path(__file__).parent / "profiles"  # a checkout has a link to deploy/profiles here
 DEMO_PROFILE = PROFILES / "demo.toml"
 
 

@@ -71,7 +71,7 @@ class LocalBackend(Backend):
         self.queues, self.clock, self._hosted = [(pool.scheduler, hosted)], pool.clock, hosted
         self._pool, self._table, self._cpu, self._mover = pool, table, cpu, mover
         self._devices = pool.devices_of(hosted)
-        self._restore: dict[str, Callable[[], None]] = {}  # by device, of each offloaded copy
+        self._restore: dict[str, Callable[[], None]] = {}  # one entry for the device of each offloaded copy
 
     @property
     def missing(self) -> str:
@@ -156,7 +156,7 @@ class LocalBackend(Backend):
         try:
             new = await self._load(table)
             self._put(new, table)
-            self._hosted.outcome = None  # of another revision
+            self._hosted.outcome = None  # another revision has another outcome
             await self._pool.warm(self._hosted)
         except Exception:
             await self._drop(new)
@@ -209,7 +209,7 @@ class LocalBackend(Backend):
         if isinstance(table, DeviceSettings) and table.devices:
             table = table.model_copy(update={"devices": serving})
         loaded = await self._on_mover(load_model, self.name, table)
-        assert not isinstance(loaded, RemoteModel)  # as at the start
+        assert not isinstance(loaded, RemoteModel)  # a model that changes was a local one at the start
         copies = copies_of(serving[0], loaded)
         return {device: copies[device] for device in self._hosted.copies}
 

@@ -35,7 +35,7 @@ from service.serving.job import Job, JobResult, Promise
 
 log = logging.getLogger("scoregate.remote")
 
-PRIORITY = {"interactive": "0", "bulk": "1"}  # of vLLM: lower is first
+PRIORITY = {"interactive": "0", "bulk": "1"}  # vLLM runs lower numbers first
 WATCH_S = 5.0
 CHECK_S = 20.0  # timeout of the known questions in one check, also at the start
 
@@ -162,7 +162,7 @@ class RemoteBackend(Backend):
                 raise ModelFault(exc.detail) from exc
             reason = explained(exc) or "did not answer in time"
             raise UpstreamFailed(f"the server of {self.name} {reason}") from exc
-        self._missing = ""  # the last look at it may be some seconds old
+        self._missing = ""  # the last check may be some seconds old
 
     async def _operate(self, path: str) -> None:
         """Post to one of vLLM's routes for operators.  Raises `Invalid`, `UpstreamFailed`."""

@@ -21,7 +21,7 @@ OTHER_ANSWERS = (
     "restart its server, or this service if the model was changed on purpose"
 )
 FAILURES_IN_A_ROW = 3  # failed answers, each of which may be its own call's fault
-AGAIN_S, MOST_S = 5.0, 60.0  # until the failed call is retried, doubled with each retry
+AGAIN_S, MOST_S = 5.0, 60.0  # the failed call is retried after it; each retry doubles it
 
 
 class Trust:

@@ -17,9 +17,9 @@ from service.core.concurrency.tasks import Tasks
 from service.core.http import httpx
 
 ATTEMPTS = 3
-BACKOFF_S = 0.25  # doubled with every try
+BACKOFF_S = 0.25  # every try doubles it
 CONNECT_S = 5.0
-MAX_BYTES = 8 * 2**20  # of an answer
+MAX_BYTES = 8 * 2**20  # bytes of an answer
 TEMPORARY_STATUSES = {429, 502, 503, 504}  # statuses that are retried
 NO_ROUTE_STATUSES = {404, 405}
 EXPLAINED_STATUSES = {400, 413, 422, 501}  # statuses whose message is about the request: no paths, no keys

@@ -22,7 +22,7 @@ from service.serving.batcher.scheduler import HostedModel
 log = logging.getLogger("scoregate.device")
 R = TypeVar("R")
 
-LARGE_MODEL_S = 0.05  # of the example with one thread; a model that takes longer gains from all cores
+LARGE_MODEL_S = 0.05  # a model whose example takes longer with one thread gains from all cores
 MAX_BATCHES_PER_CPU = 8  # batches of one CPU
 
 
@@ -53,13 +53,13 @@ def compute_on_one_core() -> None:
     if torch := loaded_torch():
         threads_at_first(torch)
         torch.set_num_threads(1)
-        torch.get_num_threads()  # else the first parallel step of this thread takes another one's number
+        torch.get_num_threads()  # otherwise the first parallel step takes another thread's number
 
 
 def compute(torch: Any, threads: int, model: Model, batch: Sequence[Prepared]) -> list[Any]:
     """Return the model's outcomes, computed with *threads* threads of *torch*, if a model needs it."""
     if torch:
-        torch.set_num_threads(threads)  # each time: OpenMP's number is per thread, MKL's is global
+        torch.set_num_threads(threads)  # OpenMP's number is per thread, but MKL's is global
     return model.score(batch)
 
 

@@ -31,7 +31,7 @@ from service.serving.batcher.scheduler import HostedModel, RunningBatch, Schedul
 from service.serving.job import Job, JobResult
 
 log = logging.getLogger("scoregate.device")
-MAX_LOST_DEVICES = 2  # devices that fail permanently while they run a call; then it is not retried
+MAX_LOST_DEVICES = 2  # a call is not retried once so many devices failed permanently in it
 LocalModel = HostedModel[Model]
 
 

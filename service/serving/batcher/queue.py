@@ -16,15 +16,15 @@ MAX_FILLED_RATIO = (
     1.5  # maximum time of a batch that bulk calls fill up, relative to its interactive calls alone
 )
 LIMIT_RECOVERY_FACTOR = 1.05  # growth of the limit that an out-of-memory error set, for each batch
-MAX_LANE_SHARE = 0.5  # of a lane, for one request
+MAX_LANE_SHARE = 0.5  # one request may fill this share of a lane
 CHARACTERS_PER_TOKEN = 4
-USUAL_CHARACTERS = 400  # of a call; the usual cost of a call includes them
+USUAL_CHARACTERS = 400  # characters of a call, which its usual cost includes
 FADING_FACTOR = 0.9  # factor on the weight of earlier batches with each new one
 MIN_COST_VARIANCE = (
     0.05  # minimum variance of costs, over their mean squared, for an estimate of the fixed part
 )
 LEAST_TIME_GROWTH = 1.001  # factor on the least seconds of a batch and of a token with each slower batch
-PROBE_FACTOR = 2.5  # times the usual cost that is tried while the fixed part is unknown
+PROBE_FACTOR = 2.5  # factor on the usual cost that is tried while the fixed part is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,11 @@ class CostModel:
     """
 
     def __init__(self) -> None:
-        # Decaying sums over finished batches.
+        # The sums over finished batches decay.
         self._batches = self._cost = self._seconds = self._squares = self._products = 0.0
         self._elapsed = 0.0  # decaying sum of seconds, including the gaps between batches
         self._measured_s = 0.0  # the fixed part as measured last, which may be out of bounds
-        self._least_s = self._least_per_token_s = inf  # of a batch, and of a token in any batch
+        self._least_s = self._least_per_token_s = inf  # least seconds of a batch, and of a token
         self.has_fixed_part = False
         self.fixed_s = self.per_token_s = self.typical_cost = 0.0
         self.fixed_cost = inf

@@ -16,9 +16,9 @@ from service.serving.batcher.queue import Group, Queue
 from service.serving.job import Job
 
 RECENT_S = 1.0  # bulk calls leave a core free for so long after an interactive call
-STALE_S = 10.0  # without a batch, after which an idle model's predictions refuse nothing
+STALE_S = 10.0  # predictions of a model without a batch for so long refuse nothing
 
-M = TypeVar("M")  # the model; not used in here
+M = TypeVar("M")  # the scheduler does not use the model itself
 
 
 @dataclass(eq=False, slots=True)
@@ -118,7 +118,7 @@ class Scheduler(Generic[M]):
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
         self._ended: defaultdict[str, float] = defaultdict(lambda: now)  # end of each device's last batch
-        self._waits: dict[tuple[str, int], Wait[M]] = {}  # of slots that wait for a batch to fill
+        self._waits: dict[tuple[str, int], Wait[M]] = {}  # slots that wait for a batch to fill
         self.progress = now
         for hosted in self.hosted_models:
             hosted.ended = now
@@ -151,7 +151,7 @@ class Scheduler(Generic[M]):
         if call.lane == INTERACTIVE:
             self._interactive_at = call.arrived
         if not hosted.queue.waiting:
-            hosted.charged = max(hosted.charged, self._charged)  # no credit for time without work
+            hosted.charged = max(hosted.charged, self._charged)  # time without work gives no credit
         hosted.queue.put(call)
 
     def on(self, device: str) -> list[RunningBatch[M]]:

@@ -67,7 +67,7 @@ class ReplicatedBackend(Backend):
         self._presence = ReplicaPresence(deployment, self._came, self._went, sleep)
         self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, clock)
         self._cpu, self._instruments, self.clock, self._grace_s = cpu, instruments, clock, grace_s
-        self._strays: dict[Job, None] = {}  # that wait until there is a replica
+        self._strays: dict[Job, None] = {}  # jobs that wait until there is a replica
         self._sending = Tasks()
         self._closed = False
         self.ready = asyncio.Event()

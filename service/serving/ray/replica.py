@@ -48,9 +48,9 @@ class Replica:
         model = cast(Model, load_model(name, table))
         self._work, self._broken = Recorder(name), list[str]()
         self._stall_s = settings.server.stall_s
-        self._under_way: dict[str, list[Job]] = {}  # by group
+        self._under_way: dict[str, list[Job]] = {}  # the jobs of a group that runs
         queue = queue_of(table, settings.queue, alone=model.info.generates)
-        # One batch at a time, with all threads of the replica: the gateways forecast it so.
+        # A replica runs one batch at a time with all its threads: the gateways forecast it so.
         hosted = HostedModel(name, model, queue, large=True)
         cores = max(1, int(PlacedSettings.of(table).num_cpus))
         device = Device("", cores if model.info.device == "cpu" else 1)
@@ -66,7 +66,7 @@ class Replica:
         await self._stack.enter_async_context(self._pool)
         example = model.prepare(model.example())
         seconds = queue.cost_model.run_s(example.cost)
-        from ray import serve  # not needed by tests of the rest
+        from ray import serve  # tests of the rest run without Ray
 
         id = serve.get_replica_context().replica_id.unique_id
         self._described = Described(id, with_recipe(model.info, table), example.cost, seconds)

@@ -19,9 +19,9 @@ from service.serving.batcher.scheduler import HostedModel, RunningBatch, Schedul
 from service.serving.job import Job, JobResult, Promise
 from service.serving.ray.groups import Answer, Deployment, Described, Lost
 
-RETRY_S = 1.0  # until a replica that did not answer is called again
-GROUPS_PER_REPLICA = 2  # sent to one replica at a time: one that it works on, and the next
-RECOVERY_S = 10.0  # in which a replica usually restarts
+RETRY_S = 1.0  # a replica that did not answer is called again after it
+GROUPS_PER_REPLICA = 2  # a replica has two groups: one that it works on, and the next
+RECOVERY_S = 10.0  # a replica usually restarts within it
 
 
 class ReplicaPresence:
@@ -254,7 +254,7 @@ def returned(
     The results have the seconds of the replica's own batches: a group's time includes the wait for the one
     before it.  The clocks of two machines differ, so a batch's span ends when its answer arrives.
     """
-    served: dict[float, list[Job]] = defaultdict(list)  # by duration, which no two batches share
+    served: dict[float, list[Job]] = defaultdict(list)  # no two batches share a duration
     for call, result in zip(batch.calls, answer.results, strict=True):
         if result.ran_s:
             served[result.ran_s].append(call)

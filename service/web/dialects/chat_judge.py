@@ -50,7 +50,7 @@ from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 MAX_MESSAGES = 16
-MAX_TOKENS = 1024  # of an answer by a schema
+MAX_TOKENS = 1024  # tokens of an answer by a schema
 
 
 class Message(Loose):
@@ -278,7 +278,7 @@ router = APIRouter(include_in_schema=False)
 dialect = Dialect("chat_judge", router)
 
 IMPOSSIBLE = -9999.0  # OpenAI's log-probability of what is too unlikely for a number
-NO_TOKENS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}  # none are counted
+NO_TOKENS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}  # no tokens are counted
 
 
 @router.post("/v1/chat/completions")

@@ -29,8 +29,8 @@ from service.web.endpoints import context_of, header_timeout, json_response, ser
 from service.web.problems import headers_of
 
 MAX_TEXT = 16_000  # characters of one question, with the text of the request's input
-MAX_TEXTS = 512_000  # of all questions; as many as 128 prompts of `/score` may have
-MAX_PARTS = 256  # of a message's content, or of a request's input
+MAX_TEXTS = 512_000  # characters of all questions; 128 prompts of `/score` may have as many
+MAX_PARTS = 256  # parts of a message's content, or of a request's input
 MAX_CHOICES = 255
 MAX_LEVELS = 10
 MAX_OWN_PICTURES = 3  # pictures of one question

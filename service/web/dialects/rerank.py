@@ -25,7 +25,7 @@ from service.web.endpoints import json_response, service_of
 from service.web.problems import entry, errors_in, headers_of
 
 router = APIRouter(include_in_schema=False)
-on_own_port = APIRouter(include_in_schema=False)  # its path is that of the public API on the main port
+on_own_port = APIRouter(include_in_schema=False)  # the public API on the main port has the same path
 dialect = Dialect("rerank", router, on_own_port)
 
 NO_TOKENS = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no tokens are counted

@@ -42,9 +42,9 @@ from service.wiring.bootstrap import Service
 
 log = logging.getLogger("scoregate.dialects")
 
-WINDOWS_AT_ONCE = 2  # of a request: the next one is prepared while the last calls of one run
+WINDOWS_AT_ONCE = 2  # a window is prepared while the last calls of the one before run
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 4.0
-MAX_RETRY_AFTER_S = 30.0  # in `Retry-After`
+MAX_RETRY_AFTER_S = 30.0  # longest `Retry-After`
 TEMPORARY_STATUSES = {408, 429, 502, 503, 504}
 UNAVAILABLE_STATUS = 503
 
@@ -218,7 +218,7 @@ class Window:
         context: Context,
     ) -> None:
         self._engine, self._items, self._context = engine, items, context
-        self._missing = dict(enumerate(metrics))  # by the item's number, what has no lasting outcome
+        self._missing = dict(enumerate(metrics))  # metrics without a lasting outcome, by the item's number
         self._outcomes: list[dict[str, MetricResult]] = [{} for _ in items]
         self._charged: set[int] = set()  # items that the quota was charged for
         self.warned = set[Code]()
@@ -255,7 +255,7 @@ class Window:
         self._missing = {number: metrics for number, metrics in temporary.items() if metrics}
 
     async def _score(self, metrics: tuple[str, ...], charged: bool, numbers: Sequence[int]) -> None:
-        if asyncio.get_running_loop().time() >= self._context.deadline:  # while other requests ran
+        if asyncio.get_running_loop().time() >= self._context.deadline:  # others took all the time
             for number in numbers:
                 late = dict.fromkeys(metrics, DeadlineExceeded(stage="queue"))
                 self._outcomes[number] = late | self._outcomes[number]

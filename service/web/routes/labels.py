@@ -14,7 +14,7 @@ from service.web.wire.responses import LabelAnswer
 
 router = APIRouter()
 
-ID = "^[0-9a-f]{32}$"  # of a decision
+ID = "^[0-9a-f]{32}$"  # the form of a decision's id
 STORED_STATUS = 202
 PARAMETER = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": ID}}
 

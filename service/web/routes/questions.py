@@ -65,5 +65,5 @@ ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}
 @router.get("/questions/{id}", **documented(SetEntry, also=[404], parameters=[ID]))
 async def questions_by_id(request: Request) -> Response:
     """Return a stored question set."""
-    id = request.path_params["id"]  # not an argument, which would document FastAPI's own 422
+    id = request.path_params["id"]  # an argument would document FastAPI's own 422
     return json_response(set_entry(await service_of(request).questions.pinned(id)))

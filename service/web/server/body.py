@@ -137,7 +137,7 @@ class Body:
     def __init__(self, bodies: Bodies, state: MutableMapping[str, Any]) -> None:
         self._bodies, self._share, self._state = bodies, Share(bodies.memory), state
         self._began = asyncio.get_running_loop().time()
-        self._pace: Pace | None = None  # of a body that is still arriving
+        self._pace: Pace | None = None  # only a body that is still arriving has one
         self._refusal: ScoregateError | None = None
         self._waiting: asyncio.Timeout | None = None
         self._ended = False
@@ -149,7 +149,7 @@ class Body:
     def __exit__(self, *error: object) -> None:
         self._bodies.remove(self)
         self._share.shrink(self._share.size)
-        del self._state[BODY_STATE]  # to avoid a reference cycle
+        del self._state[BODY_STATE]  # it would be part of a reference cycle
 
     async def receive(self, receive: Receive) -> Message:
         """

@@ -24,11 +24,11 @@ IMAGES, ITEMS = "images", "items"  # lists of the JSON, in whose place a form ha
 TEXTS = ("id", "prompt")  # any other field is JSON, or else a text
 
 MAX_FIELDS = 32  # parts without a filename: twice the fields of a request
-MAX_FIELD_BYTES = 64 * 2**10  # of all fields but `request`, since they are read on the event loop
-MAX_HEADERS, MAX_HEADER_BYTES = 8, 4096  # of one part, and of one of them
+MAX_FIELD_BYTES = 64 * 2**10  # bytes of all fields but `request`: the event loop reads them
+MAX_HEADERS, MAX_HEADER_BYTES = 8, 4096  # headers of a part, and bytes of a header
 MAX_NAME_BYTES = 256
 MAX_SHOWN = 64  # characters of a name that an error shows
-MAX_OPTIONS = 16  # of a Content-Disposition
+MAX_OPTIONS = 16  # options of a Content-Disposition
 MAX_PADDING = 1024  # bytes of the whole body that are neither delimiter nor header nor data
 
 
@@ -53,7 +53,7 @@ class Form:
             raise wrong("the Content-Type has no boundary")
         self._delimiter, self._delimiters = b"--" + boundary, 0
         self._max_files, self._files, self._fields = max_files, 0, 0
-        self._room = MAX_FIELD_BYTES  # for further bytes of fields
+        self._room = MAX_FIELD_BYTES  # bytes of fields that may still come
         self._padding = MAX_PADDING
         self._parts: dict[str, bytes] = {}  # the files
         self._texts: dict[str, bytes] = {}

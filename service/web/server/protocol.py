@@ -118,7 +118,7 @@ class RequestParser(h11.Connection):
     """
 
     refusal = ""
-    _chunks = _bytes = 0  # of this body
+    _chunks = _bytes = 0  # chunks and bytes of this body
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """Return the next event.  Raises `h11.RemoteProtocolError`."""

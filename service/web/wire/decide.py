@@ -28,14 +28,14 @@ from service.web.wire.requests import (
 )
 from service.web.wire.translate import Parts, items_of
 
-MAX_POLICIES = 8  # that decide from the same scores
+MAX_POLICIES = 8  # policies that decide from the same scores
 MAX_ID = 128  # characters
 QUESTION_SET = "question_set"  # the only option that an item may bring
 
 # The fields that are as in `POST /score`.
 OF_AN_ITEM = ("id", "prompt", "image", "orient", "references", "source", "start", "end", "fps")
 OF_THE_REQUEST = (*OF_AN_ITEM, "images")
-# Given too, since pydantic's defaults take as long as all the rest.
+# All fields are given, since pydantic's defaults take as long as all the rest.
 NOT_OF_AN_ITEM: dict[str, Any] = {"options": None, "metrics": None, "required": None}
 NOT_OF_THE_REQUEST: dict[str, Any] = {
     "options": Options(),

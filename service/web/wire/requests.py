@@ -41,7 +41,7 @@ from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.images.loader import Base64
 from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, MetricOptions
 
-MAX_ITEMS = 128  # unless the settings say otherwise
+MAX_ITEMS = 128  # the default of the settings
 MAX_RANKED = 64  # pictures of a ranking
 MAX_FPS = 1_000
 MAX_ENTRY_FAULTS = 1_000  # faults of the entries of a list
@@ -252,7 +252,7 @@ class ScoreRequest(Clipped):
     An `image` with its `prompt` is one item, and may have an item's `id`, `references` and `source`.
     """
 
-    options: Options = Options()  # before the items, whose own options override these
+    options: Options = Options()  # the items' own options override these, so they are read later
     items: list[WireItem] | None = None
     id: Id | None = None
     prompt: Prompt | None = None

@@ -103,7 +103,7 @@ class Requests:
         )
 
 
-# One per app of a process; building them takes as long as ten small requests.
+# Apps with equal metrics share them: building them takes as long as ten small requests.
 _made = lru_cache(maxsize=8)(Requests)
 
 

@@ -21,8 +21,8 @@ from service.web.dialects.questions import (
 from service.web.dialects.wire import Loose, source_of
 
 MAX_QUESTIONS = 400
-MAX_PICTURES = 64  # of all questions
-NO_TOKENS = {  # none are counted, and typed clients need the fields
+MAX_PICTURES = 64  # pictures of all questions
+NO_TOKENS = {  # typed clients need the fields; no tokens are counted
     "input_tokens": 0,
     "input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0},
     "output_tokens": 0,

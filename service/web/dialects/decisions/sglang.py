@@ -21,7 +21,7 @@ from service.web.dialects.wire import Loose
 MAX_QUESTIONS = 400
 MAX_OPTIONS = 26
 Described = str | dict[str, Any] | list[Any]
-FORMAT_VERSION = 0  # none of SGLang's, which count from 1
+FORMAT_VERSION = 0  # SGLang's own versions count from 1
 UNSUPPORTED_FIELDS = ("chat_template_kwargs", "prompt_format_version", "return_prompt_token_ids")
 
 

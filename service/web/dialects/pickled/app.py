@@ -252,7 +252,7 @@ def text(value: str) -> bytes:
     return BINUNICODE + struct.pack("<I", len(encoded)) + encoded
 
 
-ROUTE = SimpleNamespace(path="pickle")  # in Prometheus metrics and the log
+ROUTE = SimpleNamespace(path="pickle")  # Prometheus metrics and the log have it as the route
 PICKLE = "application/octet-stream"
 
 
@@ -294,7 +294,7 @@ class PickleApp:
 
     async def _read(self, request: Request, named: str) -> RewardCall:
         """Read the request.  Raises `Malformed`, `TooLarge`, `Invalid`, `CallerGone`."""
-        # Off the event loop: opcodes take microseconds, and a small body may hold thousands.
+        # A thread reads it: opcodes take microseconds, and a small body may hold thousands.
         work = partial(self._reward, named)
         return await body.parsed(request, work, await body.whole(request))
 

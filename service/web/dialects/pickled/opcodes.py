@@ -16,7 +16,7 @@ from service.core.errors import Malformed
 
 MAX_TEXT = 64 * 2**10  # bytes; a prompt of 4,000 characters has 40,000 at most, as protocol 0 writes it
 
-NAMES = {"GLOBAL", "INST"}  # whose argument names something
+NAMES = {"GLOBAL", "INST"}  # their argument names something
 BYTES = {"SHORT_BINBYTES": bytes, "BINBYTES": bytes, "BINBYTES8": bytes, "BYTEARRAY8": bytearray}
 TEXTS = {"SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
 NUMBERS = {"LONG1", "LONG4"}

@@ -141,7 +141,7 @@ def objects(charge: Charge, data: Any, shape: Any) -> list[Any]:
     """Return the values of an array of objects.  Raises `Malformed` or `TooLarge`."""
     if type(data) is not list or len(data) != length(shape):
         raise Malformed(BROKEN)
-    charge(len(data), 0)  # of the array: its values were made before
+    charge(len(data), 0)  # only the array is charged: its values were made before
     return data
 
 
@@ -205,11 +205,11 @@ class PickledValue:
 
 MAX_OPCODES = 30_000  # some 0.2 s; 64 pictures with prompts and GenEval's metadata have 3,000
 MAX_PROTOCOL = 5
-VALUE_BYTES = 256  # that a small value and its part take
+VALUE_BYTES = 256  # bytes that a small value and its part take
 MAX_DETAIL = 200  # characters
 
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
-VALUES = {  # whose argument is the value
+VALUES = {  # their argument is the value
     *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
     *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
     *("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8"),
@@ -260,13 +260,13 @@ class PickleReader:
         "STACK_GLOBAL": lambda self: self._name("STACK_GLOBAL", *(part.value for part in self._last(2))),
         "REDUCE": lambda self: self._reduce(*self._last(2)),
         "BUILD": lambda self: self._build(*self._last(1)),
-        "FRAME": lambda _: None,  # how the writer cut the pickle up
+        "FRAME": lambda _: None,  # it is how the writer cut the pickle up
         "STOP": lambda _: None,
     }
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        # Of all values that are ever made: the arguments of opcodes, and what calls make of these.
+        # Values that are ever made are counted: the arguments of opcodes, and what calls make of these.
         self._most = VALUE_BYTES * MAX_OPCODES + 2 * max_bytes
         self._made = 0
         self._stack: list[PickledValue] = []
@@ -297,7 +297,7 @@ class PickleReader:
             self._name(name, argument)
         elif name not in KNOWN_OPCODES:
             raise refusal(name)
-        elif argument > MAX_PROTOCOL:  # of the opcode PROTO
+        elif argument > MAX_PROTOCOL:  # the opcode PROTO has a protocol that is not read
             raise Malformed(f"pickles of protocol {argument} are not known; send one of {MAX_PROTOCOL}")
 
     def result(self) -> Any:
