@@ -37,7 +37,7 @@ def blocking(
         try:
             return self.portals.here().run(method(self._inner, *args, **kwargs))
         except ScoregateError as exc:
-            raise exc.with_traceback(None) from exc.__cause__  # without the frames of the loop
+            raise exc.with_traceback(None) from exc.__cause__  # the loop's frames do not help
 
     return wrapped
 
@@ -243,7 +243,7 @@ async def following(results: AsyncGenerator[T, None]) -> T | None:
 _forking = threading.Lock()  # no portal opens or ends while a process forks
 _open: set[Portal] = set()
 PARK_S = 5.0  # most seconds that a fork waits for a loop
-LOOK_S = 0.001  # between two checks whether a fork is over
+LOOK_S = 0.001  # seconds between two checks whether a fork is over
 
 
 class Portal:
@@ -367,7 +367,7 @@ def after_fork_in_child() -> None:
     _forking.release()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows
+if hasattr(os, "register_at_fork"):  # Windows has none
     os.register_at_fork(
         before=before_fork, after_in_parent=after_fork_in_parent, after_in_child=after_fork_in_child
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from struct import unpack_from
 from typing import Any, BinaryIO
 
-ROWS_PER_BATCH = 64  # that are decoded together; they may hold pictures
+ROWS_PER_BATCH = 64  # rows that are decoded together; they may hold pictures
 MAX_BATCH = 2**27  # bytes of these rows, unless one has more
 BUFFER = 2**20  # bytes of a column of Parquet that are read together; `pre_buffer` would hold all
 MAX_UNPACKED = (

@@ -30,7 +30,7 @@ from scoregate.replies import ENCODING, Reply, failure, pieces_of, problem_of, r
 T = TypeVar("T")
 MAX_TIMEOUT_MS = 600_000  # maximum that the service accepts
 
-FIRST_RETRY_S = 0.1  # before the first retry, doubled for each further one
+FIRST_RETRY_S = 0.1  # the wait before the first retry; each further one doubles it
 BUSY_STATUSES = (429, 503)
 SUCCESS_STATUSES = (200, 202)
 
@@ -254,8 +254,8 @@ def form(request: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[str, b
 # --- transports and addresses ---
 
 
-CONNECT_S = 10.0  # for one attempt to connect
-IDLE_S = 30.0  # of an idle connection; less than the service's 75 s, so that the client closes it
+CONNECT_S = 10.0  # seconds for one attempt to connect
+IDLE_S = 30.0  # less than the service's 75 s, so that the client closes an idle connection
 KEY = re.compile(r"[!-~]+")
 
 
@@ -392,7 +392,7 @@ async def in_time(work: Coroutine[Any, Any, T], left: float, url: str) -> T:
     """Return the result of *work*.  Raises `ServiceTimeoutError` after *left* seconds."""
     try:
         return await asyncio.wait_for(work, left)
-    except ServiceTimeoutError:  # of the work itself
+    except ServiceTimeoutError:  # the work itself raised it
         raise
     except (asyncio.TimeoutError, TimeoutError):
         raise ServiceTimeoutError(f"no answer from {url} in time") from None
@@ -417,10 +417,10 @@ def api_key_of(given: str | None) -> str:
 
 VARIABLE, DEFAULT = "SCOREGATE_BASE_URL", "http://127.0.0.1:8000"
 UNIX = "unix:"
-MAX_SOCKET_BYTES = 107  # of a Unix socket's path, by the kernel
+MAX_SOCKET_BYTES = 107  # the kernel accepts no longer path of a Unix socket
 
-REST_S, MAX_REST_S = 0.5, 30.0  # after the first failure, doubled for each further one; and at most
-SILENT_S = 1.0  # without an answer; the service itself answers before the deadline of its request
+REST_S, MAX_REST_S = 0.5, 30.0  # rest after the first failure, which further ones double
+SILENT_S = 1.0  # silence of a service, which itself answers before the deadline of its request
 
 
 @dataclass(eq=False)
@@ -440,7 +440,7 @@ class Address:
     waiting: int = 0
     busy_until: float = -inf
     rests_until: float = -inf
-    _failures: int = 0  # in a row
+    _failures: int = 0  # failures in a row
     _failed_at: float = -inf
 
     def is_free(self, now: float) -> bool:

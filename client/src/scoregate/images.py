@@ -31,8 +31,8 @@ DEEP_MODES = ("I", "F")  # how Pillow's modes of more than 8 bits begin
 OPAQUE = 255
 EXIF = b"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0%c\0\0\0\0\0\0"  # a directory of the orientation alone
 ORIENTATION = 274
-MAX_FRAMES = 64  # of an item, in the service
-SAMPLED_FRAMES = 16  # of more frames, as the service takes of a video file
+MAX_FRAMES = 64  # frames of an item; the service has this limit
+SAMPLED_FRAMES = 16  # the service takes as many of a video file
 
 
 class Readable(Protocol):
@@ -155,11 +155,11 @@ def of_pillow(image: Any) -> bytes:
         raise BadImageError(f"the PIL image has no pixels: {image.width} x {image.height}")
     deep = image.mode.startswith(DEEP_MODES)
     try:
-        image.load()  # which turns a TIFF upright
+        image.load()  # loading turns a TIFF upright
         rgba = image.convert("RGBA") if may_be_transparent(image) and not deep else None
         rgb = (rgba or image).convert("RGB")
         chunks = unseen_by_pixels(image)
-        if deep:  # of 16 bits, whose values above 255 are clipped as in RGB
+        if deep:  # values of 16 bits above 255 are clipped as in RGB
             return png(rgb.width, rgb.height, GREY16, in_16_bits(rgb.tobytes("raw", "R")), chunks)
         if rgba and rgba.getchannel("A").getextrema()[0] < OPAQUE:
             return png(rgb.width, rgb.height, RGBA, rgba.tobytes(), chunks)

@@ -140,8 +140,8 @@ class Files:
 
     def __init__(self, *, allow_urls: bool = False, options: Mapping[str, Any] | None = None) -> None:
         self._allow_urls, self._options = allow_urls, options or {}
-        self._named: dict[Any, tuple[str, Any]] = {}  # with the picture, so that no other gets its id
-        self._frames_of: dict[tuple[int, int], tuple[Any, Any]] = {}  # likewise, and by their number
+        self._named: dict[Any, tuple[str, Any]] = {}  # the picture is kept, so that no other gets its id
+        self._frames_of: dict[tuple[int, int], tuple[Any, Any]] = {}  # their number belongs to the key
         self.parts: dict[str, bytes] = {}
         self.size = 0
 

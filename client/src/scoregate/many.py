@@ -30,9 +30,9 @@ from scoregate.results import Notice, Report, Result, is_number
 from scoregate.store import Line, Store, opened
 from scoregate.text import Progress
 
-MAX_ITEMS = 128  # of a request, unless the service is set otherwise
+MAX_ITEMS = 128  # items of a request by the service's default
 MATRIX_PAIRS = 32  # pairs of a request, if a picture has no more
-MAX_BYTES = 32 * 2**20  # of pictures in a request, so that one more still fits the service's 64 MB
+MAX_BYTES = 32 * 2**20  # bytes of pictures in a request; one more still fits the service's 64 MB
 OF_AN_ITEM = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
 
 
@@ -92,11 +92,11 @@ class Many:
         self._allow_urls, self._allow_model_change = allow_urls, allow_model_change
         self._progress = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
         self._resume = None if resume is None else Resume(resume, params, strict=strict)
-        self._models = self._resume.models if self._resume else {}  # that gave the scores so far
+        self._models = self._resume.models if self._resume else {}  # models that gave the scores so far
         # Whether an item has metrics of its own, so that requests use different models.
         self._own = self._resume is not None and self._resume.is_mixed
         self._turns = asyncio.Semaphore(concurrency)
-        self.ahead = 2 * concurrency  # so that one slow request does not idle the others
+        self.ahead = 2 * concurrency  # one slow request must not idle the others
 
     def batches(self) -> Iterator[list[IndexedItem]]:
         """Yield the items in order, one list per request."""
@@ -257,7 +257,7 @@ class Resume(Store[int]):
 
     def __init__(self, path: str | PathLike[str], params: ScoreParams, *, strict: bool = False) -> None:
         self._params, self._strict = params, strict
-        self._keys: dict[int, str] = {}  # of the items that this run came to
+        self._keys: dict[int, str] = {}  # keys of the items that this run came to
         super().__init__(opened(path), str(fspath(path)))
         scored = [line.get("models", {}) for line in map(self.at, self.starts.values()) if line["scores"]]
         self.models: Mapping[str, str] = dict(pair for models in reversed(scored) for pair in models.items())

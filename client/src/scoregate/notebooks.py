@@ -10,7 +10,7 @@ from typing import Any
 from scoregate.images import smaller
 
 MOST_WARNINGS = 10
-MAX_BYTES = 2 * 2**20  # of one picture; larger ones would make the notebook's file too large
+MAX_BYTES = 2 * 2**20  # bytes of a picture; larger ones would make the notebook's file too large
 KINDS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"GIF8": "gif", b"BM": "bmp", b"RIFF": "webp"}
 
 

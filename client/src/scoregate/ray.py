@@ -21,7 +21,7 @@ from scoregate.runs.pool import own_store
 from scoregate.runs.results import Results, fields, flat
 from scoregate.runs.settings import Scoring
 
-ITS_OWN = ("row", "image", "prompt")  # of a line; the batch has these itself
+ITS_OWN = ("row", "image", "prompt")  # fields of a line that the batch has itself
 
 
 class Score:

@@ -31,9 +31,9 @@ GZIP, PACKED = ".gz", b"\x1f\x8b"  # a name, and the first bytes whatever the na
 LFS = b"version https://git-lfs.github.com/spec/"
 POINTER = "is a pointer of Git LFS in place of the file: run `git lfs pull`"
 QUOTED = re.compile(r'"[^"]*"?')
-TABLES_OF_TEXT = (".csv", ".tsv")  # whose cells are all texts
+TABLES_OF_TEXT = (".csv", ".tsv")  # all their cells are texts
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-SEPARATORS = ",;\t"  # of CSV; the first one if none stands in the first line
+SEPARATORS = ",;\t"  # CSV has the first of them if none stands in the first line
 BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)  # a file that is not packed as its name says, or is cut
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from scoregate.errors import ScoregateError, ServiceConnectionError, error_of
 from scoregate.http import httpx
 
-MAX_BYTES = 32 * 2**20  # of an answer, decompressed; one about 128 items with all their details has a few
+MAX_BYTES = 32 * 2**20  # bytes of an answer, decompressed; one about 128 items with all details has a few MB
 ENCODING = "gzip"  # the only one accepted, since it can be decompressed incrementally
 GZIP = 16 + zlib.MAX_WBITS
-OF_A_PROXY = (429, 502, 503, 504)  # without a code of the service: it was not reached
+OF_A_PROXY = (429, 502, 503, 504)  # a response without a code of the service did not reach it
 
 
 @dataclass(frozen=True)

@@ -328,7 +328,7 @@ async def streamed(
                 if missing:
                     raise wrong(f"there is no result of item {min(missing)}", raw)
                 done = True
-                continue  # to the end of the response, so that its connection is used again
+                continue  # its connection is used again only after the end of the response
             raw["request_id"] = request_id
             if (index := raw.get("index")) not in missing:
                 raise wrong(f"item {index} is none, or is there twice", raw)
@@ -483,7 +483,7 @@ ITEM = re.compile(r"^item \d+")
 NUMBER = re.compile(r"\d+(\.\d+)?")
 DEMO = "demo_model"
 DEMO_ID = "scoregate-demo-"  # how the ids of shipped demo models begin
-DEMO_TEXT = re.compile(r"\S+ is a demo model\b")  # of a service that sends no codes
+DEMO_TEXT = re.compile(r"\S+ is a demo model\b")  # a service that sends no codes writes this
 
 
 class ScoregateWarning(UserWarning):

@@ -22,7 +22,7 @@ S = TypeVar("S")
 
 CONCURRENCY = 8  # requests at the same time
 ORIENT = ("as_stored", "exif")
-VERSION = version("scoregate-client")  # of this package
+VERSION = version("scoregate-client")  # the version of this package
 METRIC = "vqascore"  # the default
 
 

@@ -59,7 +59,7 @@ def number(value: float | None) -> str:
 
 WIDTH = 80
 LEFT_OUT = "files that are no pictures, left out"
-TERMINAL_S, LOG_S = 0.2, 30.0  # between two updates; a log keeps each line
+TERMINAL_S, LOG_S = 0.2, 30.0  # seconds between two updates; a log keeps each line
 
 
 def columns_of(file: TextIO) -> int | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scoregate.bench.benchmark import Benchmark
     from scoregate.bench.data import MetricBenchmark
 
-TIMEOUT_S = 600.0  # of a request
+TIMEOUT_S = 600.0  # seconds for a request
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,12 @@ from scoregate.records import BadInput, kind
 from scoregate.records import number as number_in
 from scoregate.runs.results import lines_of
 
-GENERATOR = "{generator}"  # in the name of a picture
-MAX_QUESTIONS = 64  # of a set, in the service
-MAX_CHARACTERS = 1000  # of a question, likewise
+GENERATOR = "{generator}"  # the name of a picture may have it
+MAX_QUESTIONS = 64  # questions of a set; the service has this limit
+MAX_CHARACTERS = 1000  # characters of a question; the service has this limit
 WRITER = "questions"  # the name of the model that writes sets, and wrote none of those that are sent
 TRUTHS = {"true": True, "false": False}
-SUM_ROUNDING = 1e-6  # of a sum of probabilities in float32
+SUM_ROUNDING = 1e-6  # float32 rounds a sum of probabilities by less
 WHOLE = re.compile(
     r"0*(\d+)(?:\.0+)?", re.ASCII
 )  # a number of a picture or question, in a table also as a float

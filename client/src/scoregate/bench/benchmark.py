@@ -41,7 +41,7 @@ from scoregate.settings import CONCURRENCY, ORIENT, setting, whole
 
 PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one
 
-Values = Mapping[str, Sequence[float]]  # of an item, by figure; a figure is the mean of its values
+Values = Mapping[str, Sequence[float]]  # an item's values by figure; a figure is the mean of its values
 Figures = Mapping[str, float]
 
 
@@ -389,7 +389,7 @@ def columns_of(values: OfItems) -> dict[str, tuple[list[int], list[float]]]:
 
 def sample_of(benchmark: Benchmark[Own], settings: Own, values: OfItems, chosen: Any = dict) -> Sample:
     """Return the sample of items, each drawn with all of its pictures, with the *chosen* figures."""
-    in_order = {id: values[id] for id in sorted(values)}  # so that a seed gives the same drawings
+    in_order = {id: values[id] for id in sorted(values)}  # a seed must give the same drawings
     columns = {name: (np.array(of), np.array(each)) for name, (of, each) in columns_of(in_order).items()}
     shares = {name for name, (_, each) in columns.items() if np.isin(each, (0, 1)).all()}
     found = together(
@@ -460,7 +460,7 @@ def every_answer(found: Found, values: OfItems) -> Iterator[Answer]:
             yield from answers.values()
 
 
-DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")  # of a snapshot, as in gpt-4o-2024-05-13
+DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")  # snapshots end so, as in gpt-4o-2024-05-13
 
 
 def is_named(label: str, model: str) -> bool:

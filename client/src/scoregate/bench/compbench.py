@@ -18,8 +18,8 @@ from scoregate.settings import setting
 CATEGORIES = ("color", "shape", "texture")
 SKIPPED_PHRASES = ("top", "the side", "the left", "the right")  # phrases that name no thing
 PHRASES = 8
-PICTURES = 10  # of a prompt; their numbers go on from prompt to prompt
-DIGITS = 4  # of a probability, and of a picture's score
+PICTURES = 10  # pictures of a prompt; their numbers go on from prompt to prompt
+DIGITS = 4  # digits of a probability, and of a picture's score
 METRIC = "dsg"  # its details have P(yes) among yes and no
 PARSER = "en_core_web_sm"  # the authors', of spaCy
 
@@ -99,7 +99,7 @@ def noun_chunks(prompts: Mapping[str, str]) -> dict[str, list[str]]:
     """Return spaCy's noun chunks of each prompt.  Raises `BadInput` if it is not installed."""
     try:
         parsed = import_module("spacy").load(PARSER).pipe(prompts.values())
-    except (ImportError, OSError) as exc:  # without the package, and without its model
+    except (ImportError, OSError) as exc:  # the package or its model may be missing
         raise BadInput(
             "name the phrases by --phrases FILE, or install spaCy: pip install spacy,"
             f" then python -m spacy download {PARSER} ({exc})"

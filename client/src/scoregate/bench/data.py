@@ -15,7 +15,7 @@ from scoregate.settings import setting
 
 Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 
-OF_LINES = {*FIELDS, *OBJECTS, *LISTS}  # of a line of `scoregate batch`, and no metric
+OF_LINES = {*FIELDS, *OBJECTS, *LISTS}  # fields of a line of `scoregate batch` that are no metric
 
 
 @dataclass(frozen=True, kw_only=True)

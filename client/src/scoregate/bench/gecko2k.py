@@ -25,11 +25,11 @@ from scoregate.settings import setting, share
 
 Tested = OrderedPair | Compared
 
-Tags = Mapping[str, Sequence[str]]  # by item; none for one that is left out
-Scores = Mapping[tuple[str, str], float]  # by item and generator
+Tags = Mapping[str, Sequence[str]]  # tags of an item; none if it is left out
+Scores = Mapping[tuple[str, str], float]  # keys are items and generators
 Judges = Mapping[str, Scores]
 Rows = list[dict[str, Any]]
-Relations = dict[tuple[str, str], str]  # of two generators: >, < or =
+Relations = dict[tuple[str, str], str]  # two generators have one of >, < and =
 
 ALL = "all"
 SXS = "sxs"
@@ -70,7 +70,7 @@ def of_templates(scores: Scores, people: Judges) -> dict[str, Any]:
         both = [place for place in scores if place in ratings]
         row["pearson"][template] = row["spearman"][template] = None
         row["pictures"][template] = len(both)
-        with suppress(BadColumn):  # for example, all scores are the same
+        with suppress(BadColumn):  # all scores may be the same, for example
             found = correlation([scores[place] for place in both], [ratings[place] for place in both])
             row["pearson"][template], row["spearman"][template] = found.pearson, found.spearman
     return row

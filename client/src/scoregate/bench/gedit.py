@@ -13,9 +13,9 @@ from scoregate.bench.grades import EditSettings, graded, grades_from, picture_in
 from scoregate.records import BadInput, kind
 from scoregate.settings import setting
 
-FOLDER = "fullset"  # of the authors' folder of pictures
+FOLDER = "fullset"  # the authors' folder of pictures has this name
 LANGUAGES = ("en", "cn")
-GRADES = ("success", "restraint", "nature", "clean")  # of the edit, and of the picture
+GRADES = ("success", "restraint", "nature", "clean")  # grades of the edit, and of the picture
 FIGURES = {"G_SC": "SC", "G_PQ": "PQ", "G_O": "O"}  # the mean over tasks, and its table of tasks
 
 

@@ -19,9 +19,9 @@ from scoregate.evaluation.tables import Table
 from scoregate.records import BadInput
 from scoregate.settings import setting
 
-RESULTS = "results.jsonl"  # in a generator's folder
-VERDICTS = ("correct", "geneval")  # of GenEval's own file, and of the metric
-# By the words of the released code's reasons; the first that fits a line.
+RESULTS = "results.jsonl"  # a generator's folder has it
+VERDICTS = ("correct", "geneval")  # GenEval's own file has the first, and the metric the other
+# Each kind has words of the released code's reasons; a line is of the first kind that fits.
 KINDS = {
     "too many objects": re.compile(r"expected .+<\d+, found"),
     "wrong color": re.compile(r"expected .+>=\d+, found .*; and"),

@@ -11,7 +11,8 @@ from scoregate.bench.data import json_of
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, picture_in, questions_of, rubric
 from scoregate.records import BadInput
 
-SHORT_NAMES = {"consistency": "VC", "quality": "VQ", "instruction": "IF", "knowledge": "KP"}  # of an output
+# Each output has a short name in the tables.
+SHORT_NAMES = {"consistency": "VC", "quality": "VQ", "instruction": "IF", "knowledge": "KP"}
 FACTUAL, CONCEPTUAL, PROCEDURAL = "factual", "conceptual", "procedural"
 DIMENSIONS = {  # the kind of knowledge, and the categories
     "attribute perception": (

@@ -13,8 +13,8 @@ from scoregate.records import BadInput, json_cell
 from scoregate.settings import setting
 
 CLASSES = {"Anime_Stylization": "anime", "Portrait": "human", "General_Object": "object"}
-MULTILINGUALISM = {"Multilingualism": "multilingualism"}  # of Chinese prompts
-SUFFIXES = {"prompt_en": "", "prompt_cn": "_zh"}  # of the files of questions
+MULTILINGUALISM = {"Multilingualism": "multilingualism"}  # only Chinese prompts have this class
+SUFFIXES = {"prompt_en": "", "prompt_cn": "_zh"}  # the files of questions end so
 
 
 @dataclass(frozen=True, kw_only=True)

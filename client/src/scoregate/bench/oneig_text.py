@@ -12,7 +12,7 @@ from scoregate.bench.texts import is_chinese, matches, plain, without_remarks
 from scoregate.settings import setting, whole
 
 PROMPTS = ("prompt_en", "prompt_cn")
-CAPS = {"prompt_en": 100, "prompt_cn": 50}  # of the mean edit distance
+CAPS = {"prompt_en": 100, "prompt_cn": 50}  # largest mean edit distance
 DISTANCE, WHOLE, WORDS = "ED", "CR", "WAC"
 
 

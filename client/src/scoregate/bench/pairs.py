@@ -18,12 +18,12 @@ from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 from scoregate.records import BadInput
 from scoregate.settings import setting
 
-Tags = Mapping[str, Sequence[str]]  # by item
+Tags = Mapping[str, Sequence[str]]  # tags of an item
 Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
-Right = Mapping[str, tuple[bool, bool]]  # by item: are the captions, and the pictures, chosen rightly?
-Contents = Mapping[str, Mapping[str, str]]  # by item: its captions and pictures, such as `caption 0`
+Right = Mapping[str, tuple[bool, bool]]  # are the captions, and the pictures, of an item chosen rightly?
+Contents = Mapping[str, Mapping[str, str]]  # captions and pictures of an item, such as `caption 0`
 
-LABEL = re.compile(r"(.+)_c([01])_i([01])")  # as in Winoground's released scores
+LABEL = re.compile(r"(.+)_c([01])_i([01])")  # Winoground's released scores have it
 OWN = {"item", "id", "caption", "picture", "label"}
 UNNAMED_COLUMN = "score"  # a column that is named as its file
 

@@ -40,7 +40,7 @@ from scoregate.settings import (
 from scoregate.text import say
 
 BUILT_IN = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
-GIVEN_ONCE = {"answers", "out", "bootstrap", "seed", "strict", "concurrency"}  # for all benchmarks
+GIVEN_ONCE = {"answers", "out", "bootstrap", "seed", "strict", "concurrency"}  # all benchmarks get the same
 
 Content = Mapping[str, Mapping[str, Any]]  # the entries of a suite, by name
 
@@ -153,7 +153,7 @@ def source_of(folder: Path, name: str) -> Path | None:
 
 
 FORM = 1
-RESULTS, TABLES, MANIFEST = "results", "tables.json", "manifest.json"  # of the report
+RESULTS, TABLES, MANIFEST = "results", "tables.json", "manifest.json"  # names of the report's parts
 OF_FIGURES = ("bootstrap", "seed", "strict")  # settings on which the figures of all benchmarks depend
 WORST_PICTURES = 6
 
@@ -362,7 +362,7 @@ def tabulate(entry: SuiteEntry, report: SuiteReport, connect: Connect, most: int
     try:
         tables = {"benchmark": entry.benchmark.name} | entry.benchmark.tables(entry.settings, connect)
         shown = worst(entry.benchmark, entry.settings, most)
-    except ScoregateError:  # of the service, not of this benchmark's files
+    except ScoregateError:  # the service failed, not this benchmark's files
         raise
     except (BadInput, OSError) as exc:
         report.failed = True

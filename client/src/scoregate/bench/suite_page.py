@@ -20,7 +20,7 @@ from scoregate.runs.reproduction import flat
 from scoregate.runs.results import kinds_of, lines_of
 from scoregate.text import number, shown
 
-CAUTION = "caution"  # of a generator's row, which stands below its table
+CAUTION = "caution"  # the row of a generator has it; it stands below the table
 Tables = Mapping[str, Any]
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 ACCENTED_LETTERS = "àâäéèêëîïôöùûüç"
 DROPPED_CHARACTERS = re.compile(rf"[^\u4e00-\u9fa5a-zA-Z0-9\s{ACCENTED_LETTERS}{ACCENTED_LETTERS.upper()}]")
 CHINESE = re.compile("[\u4e00-\u9fff]")
-REMARKS = ("addCriterion", "No text recognized.")  # of the model that reads, which are no text of a picture
+REMARKS = ("addCriterion", "No text recognized.")  # the model that reads adds them; no picture has them
 
 
 def without_remarks(read: str, remarks: tuple[str, ...] = REMARKS) -> str:

@@ -28,8 +28,8 @@ from scoregate.records import BadInput, Record
 from scoregate.settings import setting
 
 OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
-MODELS = ("t2i_model", "model_type")  # in the ratings of DSG, and in the copy of t2v_metrics
-GENERATORS = {  # in the ratings of DSG, and in the names of TIFA's pictures
+MODELS = ("t2i_model", "model_type")  # the ratings of DSG have one, and the copy of t2v_metrics the other
+GENERATORS = {  # names in the ratings of DSG, and in the names of TIFA's pictures
     "mini-dalle": "mini_dalle",
     "sd1dot1": "stable_diffusion_v1_1",
     "sd1dot5": "stable_diffusion_v1_5",

@@ -24,8 +24,8 @@ from scoregate.settings import setting
 
 SETS = ("testmini", "test")
 LENGTHS = ("short", "long")
-DIGITS = 4  # of an attribute's share, in the table from which the released script has its means
-QUESTIONS = "_eval_prompts.jsonl"  # of an attribute; PROMPTS are in the same order
+DIGITS = 4  # digits of an attribute's share in the table from which the released script takes means
+QUESTIONS = "_eval_prompts.jsonl"  # an attribute's file; PROMPTS are in the same order
 PROMPTS = "_prompts.jsonl"
 ATTRIBUTE, GROUP, OVERALL = f"attributes{PART}", f"groups{PART}", "overall"
 

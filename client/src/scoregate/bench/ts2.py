@@ -20,7 +20,7 @@ from scoregate.settings import BadSetting, setting
 from scoregate.settings import seconds as positive
 
 OWN = {"id", "image_id", "target_prompt", "file_name", "image_source", "rank"}  # no metrics
-SKIPPED_GRAPHS = ("164",)  # by the paper's tables
+SKIPPED_GRAPHS = ("164",)  # the paper's tables skip them
 FIGURES = ("rank", "sep", "delta", "delta_raw")
 
 

@@ -21,7 +21,7 @@ CATEGORIES = {  # the names of the data, in small letters
     "physical knowledge": "physics",
     "chemistry": "chemistry",
 }
-WEIGHTS = {"consistency": 0.7, "realism": 0.2, "aesthetic_quality": 0.1}  # of grades from 0 to 2
+WEIGHTS = {"consistency": 0.7, "realism": 0.2, "aesthetic_quality": 0.1}  # weights of grades from 0 to 2
 SHARES = {"culture": 0.4, "time": 0.167, "space": 0.133, "biology": 0.1, "physics": 0.1, "chemistry": 0.1}
 COPIES = ("_rewrite", "merge")  # the ends of names of files that are not the prompts, or all of them again
 

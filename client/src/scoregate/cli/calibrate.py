@@ -40,8 +40,8 @@ from scoregate.cli.arguments import (
 from scoregate.results import lower_is_better
 from scoregate.text import shown, table
 
-BINS = 40  # of a plot
-TIMEOUT_S = 10.0  # to hear the metric's direction
+BINS = 40  # bins of a plot
+TIMEOUT_S = 10.0  # the request for the metric's direction may take so long
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from scoregate.cli.arguments import NO_SCORE, OK, connected
 from scoregate.results import demos
 from scoregate.text import number, shown, table
 
-ROLE = "questions"  # of the models that write them
+ROLE = "questions"  # models that write questions have this role
 
 HEADS = ("ID", "QUESTION", "AFTER", "EXPECTED", "ANSWER", "P", "SCORE", "ZEROED BY")
 NUMBERS = ("ID", "P", "SCORE")

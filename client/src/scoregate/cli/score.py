@@ -29,7 +29,7 @@ from scoregate.records import check_regular
 from scoregate.text import LEFT_OUT, number, say_unused, shown, table
 
 FETCH_S = 60.0
-MAX_BYTES = 64 * 2**20  # of a URL; the default limit of a request
+MAX_BYTES = 64 * 2**20  # bytes of a picture at a URL; a request has this limit by default
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

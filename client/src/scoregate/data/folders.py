@@ -25,7 +25,7 @@ from scoregate.data.shards import KINDS
 from scoregate.records import BROKEN, BadInput, Record, check_regular, kind, opened, records
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
-TEXTS = frozenset({".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".html"})  # which go with pictures
+TEXTS = frozenset({".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".html"})  # files that go with pictures
 NUMBERED_NAME = re.compile(r"(.+)[_/][0-9]+", re.DOTALL)  # one of several pictures of a prompt
 SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 

@@ -29,10 +29,10 @@ from scoregate.records import (
     parquet,
 )
 
-MAX_SHARDS = 100_000  # of a pattern
+MAX_SHARDS = 100_000  # shards of a pattern
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
 MAX_PICTURE = MAX_LINE
-DATA, SPLITS = "data", "dataset_dict.json"  # of a data set on Hugging Face's hub; of a saved `DatasetDict`
+DATA, SPLITS = "data", "dataset_dict.json"  # Hugging Face's hub has one, a saved `DatasetDict` the other
 KINDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
 
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
@@ -144,7 +144,7 @@ def samples_of(shard: Path, image_part: str = "") -> Iterator[Record]:
         for record in reader(shard):
             number, name = record.number, record.name
             yield record
-    except Exception as exc:  # of a damaged file, the libraries that read it raise almost anything
+    except Exception as exc:  # libraries that read a damaged file raise almost anything
         place = f"after {name}" if name else f"from row {number + 1} on"
         yield Record(number + 1, fault=f"the shard cannot be read {place}: {str(exc) or type(exc).__name__}")
 

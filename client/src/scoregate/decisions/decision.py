@@ -14,8 +14,8 @@ from scoregate.items import Files, Item, given
 from scoregate.policy import STRICTEST_FIRST, Verdict
 from scoregate.results import Entries, MetricError, Notice, is_number, wrong
 
-MAX_FAILURES = 5  # in a row, until calls with a fallback are no longer sent
-RETRY_S = 1.0  # between two calls that try whether the service is back
+MAX_FAILURES = 5  # after so many failures in a row, calls with a fallback are no longer sent
+RETRY_S = 1.0  # seconds between two calls that try whether the service is back
 TEMPORARY = (408, 425, 429)  # statuses of requests that are valid
 
 
@@ -216,7 +216,7 @@ class Breaker:
         self._failures, self._last, self._sent_from = 0, "", 0.0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Breaker, ()  # of another process, whose calls did not fail
+        return Breaker, ()  # the calls of another process did not fail
 
     def check(self) -> None:
         """Return if a call is to be sent now.  Raises `CircuitOpen`."""

@@ -15,7 +15,7 @@ from scoregate.decisions.logs import DECISIONS, OBJECTS, Selection, decoded, ope
 from scoregate.records import BadInput, arrow
 from scoregate.settings import setting
 
-ROWS_PER_GROUP = 1000  # of Parquet that are written together
+ROWS_PER_GROUP = 1000  # rows of Parquet that are written together
 NUMBERS = ("milliseconds", "labels", "good")
 
 Row = dict[str, Any]

@@ -18,7 +18,7 @@ from scoregate.records import BadInput, NoResult, Record, number, records, truth
 from scoregate.runs.results import nested
 from scoregate.settings import count, in_column, metric_names, setting
 
-METRICS = 2  # at most
+METRICS = 2  # metrics of a policy, at most
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any
 from scoregate.records import BadInput, check_regular
 from scoregate.settings import BadSetting, setting
 
-VERSION = 1  # of the tables, as the service writes them
+VERSION = 1  # the service writes tables of this version
 BUSY_S = 30.0  # a service that writes is done in milliseconds
 DECISIONS = ("accept", "review", "reject")
-OBJECTS = ("scores", "errors", "skipped", "models")  # which are JSON
+OBJECTS = ("scores", "errors", "skipped", "models")  # these columns are JSON
 
 
 def moment(text: str) -> float:

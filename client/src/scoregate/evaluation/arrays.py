@@ -17,7 +17,7 @@ Names = Sequence[str]
 # Decimals of up to nine places, and fractions with a denominator up to 20, such as shares of questions.
 SCALES = (*(10**places for places in range(10)), lcm(*range(1, 21)))
 LARGEST_INTEGER = 2.0**33
-NOISE = 1e-14  # of a value: what a few additions and a division leave
+NOISE = 1e-14  # share of a value by which a few additions and a division round it
 
 
 class BadColumn(BadInput):

@@ -11,8 +11,8 @@ import numpy as np
 from scoregate.evaluation.arrays import BadColumn, Codes, Floats
 
 BAND = (2.5, 97.5)  # percentiles
-ROUNDING_TOLERANCE = 1e-12  # of a figure: drawings that differ by the rounding of sums
-Z2 = 1.959963984540054**2  # of the normal distribution's two-sided 95 %
+ROUNDING_TOLERANCE = 1e-12  # drawings of a figure that differ by less differ by the rounding of sums
+Z2 = 1.959963984540054**2  # square of the normal distribution's two-sided 95 % quantile
 
 Figures = Mapping[str, float]
 
@@ -103,7 +103,7 @@ def drawn(sample: Sample, times: int, seed: int) -> Drawn:
         chosen = random.integers(sample.units, size=sample.units)
         try:
             found.append(sample.figures(np.bincount(chosen, minlength=sample.units)))
-        except BadColumn:  # for example, all rows drawn have the same rating
+        except BadColumn:  # all rows drawn may have the same rating, for example
             found.append({})
     names = dict.fromkeys(name for figures in found for name in figures)
     values = {name: np.array([figures.get(name, np.nan) for figures in found]) for name in names}

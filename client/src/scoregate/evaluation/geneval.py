@@ -13,7 +13,7 @@ from scoregate.evaluation.bootstrap import Sample, means
 
 TASKS = ("single_object", "two_object", "counting", "colors", "position", "color_attr")
 
-Verdicts = Mapping[tuple[str, str], Sequence[float]]  # by task and prompt
+Verdicts = Mapping[tuple[str, str], Sequence[float]]  # keys are tasks and prompts
 
 
 @dataclass(frozen=True)

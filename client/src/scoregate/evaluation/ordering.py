@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, coded, exact, floats, inside
 
 ALPHA = 0.001
-DIGITS = 1e-12  # of the largest difference: what is closer to another one is equal to it
+DIGITS = 1e-12  # differences closer than this share of the largest one are equal
 
 ZeroMethod = Literal["wilcox", "pratt"]
 Better = Literal["ranks", "means"]

@@ -16,7 +16,7 @@ Cells = Sequence[str | None]
 
 TABLE = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`"
 LOWER = "of these scores; a result of `scoregate batch` says it by itself"
-DRAWINGS = 1000  # of a bootstrap
+DRAWINGS = 1000  # drawings of a bootstrap
 MIN_ROWS = 30  # rows, below which a figure says little
 CLUSTERS = ("prompt", "item", "text_id")  # columns whose values are drawn where no other one is named
 
@@ -289,7 +289,7 @@ def sliced(evaluated: Evaluated, settings: FigureSettings, table: Table) -> Figu
         records = [row for row, each in zip(table.records, tags, strict=True) if value in each]
         try:
             part = of_metrics(evaluated, settings, replace(table, records=records))
-        except BadInput as exc:  # for example, all ratings are the same
+        except BadInput as exc:  # all ratings may be the same, for example
             part = FigureOutcome({"error": str(exc)}, whole.draw)
         by[value] = {"rows": len(records)} | part.content | few(len(records), part)
     more = {"by": by, "untagged": sum(not each for each in tags)}

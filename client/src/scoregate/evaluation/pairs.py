@@ -21,7 +21,7 @@ BLOCK = 1 << 20  # pairs that are in memory together
 MANTISSA = 38  # bits of a float that a bin ignores: 16,384 bins for each doubling of a distance
 BINS = 64 << 14  # from the largest distance down to its 2^64th part; the smaller ones share a bin
 
-NOISE = 1e-9  # of an accuracy: what sums of floats leave
+NOISE = 1e-9  # sums of floats round an accuracy by less
 
 Orders = npt.NDArray[np.int8]
 Average = Literal["groups", "pairs"]
@@ -29,7 +29,7 @@ Average = Literal["groups", "pairs"]
 # Metric, human, group, and the weight of a pair of the group; by group and within it by metric.
 Rows = tuple[Floats, Floats, Codes, Floats]
 MAX_PAIRS = 1 << 24  # pairs in memory: of 5,793 rows without groups
-Weights = Callable[[Codes], tuple[Floats, float]]  # of a drawing: how often each cluster is in it
+Weights = Callable[[Codes], tuple[Floats, float]]  # a drawing gives how often each cluster is in it
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, 
 from scoregate.evaluation.bootstrap import Sample, band, drawn, interval
 
 LEVELS = ("nominal", "ordinal", "interval")
-EXTREME = 0.4  # of the scale, between the highest and the lowest rating of a unit
+EXTREME = 0.4  # share of the scale between the highest and the lowest rating of a unit
 
 Coefficients = dict[str, float | None]
 
@@ -59,7 +59,7 @@ class Ratings:
     units: Codes
     raters: Codes
     values: Floats
-    names: list[str]  # of the raters
+    names: list[str]  # names of the raters
     kept: npt.NDArray[np.bool_]
     out_of_scale: int
 

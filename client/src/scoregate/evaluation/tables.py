@@ -12,9 +12,9 @@ from scoregate.evaluation.arrays import Floats
 from scoregate.records import BadInput, Record, json_cell, number, records, truth
 from scoregate.runs.results import results_in
 
-NESTED_FIELDS = ("columns", "scores")  # of a line that `scoregate batch` wrote
+NESTED_FIELDS = ("columns", "scores")  # a line that `scoregate batch` wrote has them
 GENERATOR = "generator"  # the column that names the file of a row, of several
-LOWER = "lower_is_better"  # likewise: the metrics whose lower scores are better
+LOWER = "lower_is_better"  # a line has here the metrics whose lower scores are better
 
 Found = TypeVar("Found")
 

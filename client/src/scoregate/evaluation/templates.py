@@ -24,16 +24,16 @@ from scoregate.records import BadInput
 
 Picture = tuple[str, str]  # the item and the generator
 UNSURE = {"unsure", "i do not know the answer", "do not know", "subjective"}
-INVALID = {"invalid"}  # of questions: left out, and not unsure
+INVALID = {"invalid"}  # invalid questions are left out, and not unsure
 ANSWERS: Mapping[str, Mapping[str, float]] = {
     "wl": {"aligned": 1.0, "1": 1.0, "not aligned": 0.0, "0": 0.0},
     "dsg": {"yes": 1.0, "1": 1.0, "no": 0.0, "0": 0.0},
     "likert": {str(rating): (rating - 1) / 4 for rating in range(1, 6)},
 }
-CODES = {"likert": {"6"}}  # of unsure
+CODES = {"likert": {"6"}}  # codes that mean unsure
 
 THRESHOLD = 0.5
-NOISE = 1e-9  # of a variance: half of the largest one is not below half of it
+NOISE = 1e-9  # rounding of a variance: half of the largest one is not below half of it
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def correlations(found: Mapping[str, Mapping[Picture, float]]) -> list[dict[str,
         try:
             of = correlation([found[a][each] for each in both], [found[b][each] for each in both])
             row |= {"pearson": of.pearson, "spearman": of.spearman}
-        except BadInput:  # for example, all scores are the same
+        except BadInput:  # all scores may be the same, for example
             row |= {"pearson": None, "spearman": None}
         rows.append(row)
     return rows

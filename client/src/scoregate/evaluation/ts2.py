@@ -16,7 +16,7 @@ import numpy as np
 
 from scoregate.evaluation.arrays import BadColumn, Floats, Names, floats
 
-MOST_WALKS = 100_000  # of one graph
+MOST_WALKS = 100_000  # walks of one graph
 PARTITIONS = (("synth", 0, 110), ("nat", 111, 135), ("real", 136, 10**9))  # ids of the data set's graphs
 
 Version = Literal["released", "printed", "current"]

@@ -21,8 +21,8 @@ from scoregate.evaluation.ordering import DIGITS, cells_of, exact_cells, signed_
 
 ALPHA = 0.05
 POWER = 0.8
-TIMES = 1000  # that prompts are drawn again
-EFFICIENCY = 3 / pi  # of Wilcoxon's test relative to the t-test, for normal differences
+TIMES = 1000  # how often prompts are drawn again
+EFFICIENCY = 3 / pi  # Wilcoxon's test has it relative to the t-test, for normal differences
 
 Interval = tuple[float, float] | None
 
@@ -178,7 +178,7 @@ class MetricScores:
     def pairs(self, times: int, seed: int, alpha: float) -> Iterator[GeneratorPair]:
         """Yield each two generators, with `p_holm` not corrected, and the better one whatever p is."""
         cells = self.cells()
-        whole = exact_cells(cells)  # whose equal differences are equal
+        whole = exact_cells(cells)  # equal differences of these are equal
         means = self.means(times, seed)
         for a, b in combinations(range(len(self.names)), 2):
             both = ~np.isnan(cells[a]) & ~np.isnan(cells[b])

@@ -23,7 +23,7 @@ from service.questions.sets import Question
 Picture = tuple[str, str]  # the generator and the prompt's item
 Rows = list[dict[str, str]]
 
-STYLE = "qg_model"  # in released answers: the style of the questions
+STYLE = "qg_model"  # the style of the questions in released answers
 MAX_NAMED_PICTURES = 5  # pictures without answers that are named
 
 NUMBER = re.compile("[1-9][0-9]*")

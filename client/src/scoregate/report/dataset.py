@@ -132,7 +132,7 @@ def facts(dataset: Dataset, columns: Columns, scale: tuple[float, float] | None)
     Raises:
         BadInput: no row has a column, or a rating is not a number.
     """
-    rows = [  # without the pictures, which may be in the data set
+    rows = [  # the pictures may be in the data set, and are left out
         Record(row.number, {**row.columns, "prompt": row.prompt, "image": row.image}) for row in dataset
     ]
     table = Table(dataset.path, rows)

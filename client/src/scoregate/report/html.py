@@ -24,8 +24,8 @@ QUALITIES = (
     (35, SIDE_PIXELS),
     (35, 128),
     (35, 64),
-)  # of JPEG, each with the side
-BROWSER_FORMATS = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
+)  # qualities of JPEG, each with the side in pixels
+BROWSER_FORMATS = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # browsers show these
 
 
 def safe(text: object) -> str:

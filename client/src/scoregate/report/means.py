@@ -13,7 +13,7 @@ from scoregate.report.parts import Missing
 from scoregate.report.rows import EMPTY_CELL, ReportRow, ScoredRow
 from scoregate.text import number
 
-RESAMPLES = 1000  # that items are drawn again
+RESAMPLES = 1000  # how often items are drawn again
 SEED = 0
 
 MAX_BARS = 60  # bars of a table

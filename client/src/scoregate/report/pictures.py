@@ -12,8 +12,8 @@ from scoregate.report.rows import Details, ReportRow, ScoredRow
 from scoregate.results import is_number
 from scoregate.text import number
 
-MAX_BOXES = 20  # that are drawn, the surest
-CLASS_COLOURS = 6  # of classes of objects, in turn
+MAX_BOXES = 20  # boxes that are drawn, the surest ones
+CLASS_COLOURS = 6  # classes of objects have them in turn
 HALF_SCORE = 0.5  # a question below it cost more than half of what it could give
 
 Box = tuple[str, float, tuple[float, ...], str]  # class, score, corners, colour

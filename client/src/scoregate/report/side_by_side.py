@@ -75,7 +75,7 @@ class Side:
         return [each for each in self.pictures if each.image][:MAX_PICTURES]
 
 
-Prompt = Mapping[str, Side]  # by generator
+Prompt = Mapping[str, Side]  # keys are generators
 
 
 def write_side_by_side(page: Path, data: SideBySide) -> None:
@@ -92,7 +92,7 @@ def write_side_by_side(page: Path, data: SideBySide) -> None:
     head = head_of(data, len(prompts))
     body = f'{head}{CONTROLS}<main id="prompts" tabindex="-1" aria-label="Prompts"></main>\n{PAGER}'
     body += f'<script type="application/json" id="content">{in_script(content)}</script>\n'
-    most = MAX_PAGE - len(body.encode()) - len(SCRIPT.encode()) - 20_000  # of the frame of all pages
+    most = MAX_PAGE - len(body.encode()) - len(SCRIPT.encode()) - 20_000  # the frame of all pages is smaller
     html = [body, *picture_scripts(prompts, thumbnails(data, prompts, most))]
     title = f"{' and '.join(names)} side by side"
     page.write_text(document(title, "".join(html), STYLE, SCRIPT), "utf-8", errors="backslashreplace")
@@ -162,7 +162,7 @@ def thumbnails(data: SideBySide, prompts: Mapping[str, Prompt], most: int) -> di
         for name, side in sides.items()
         for each in side.shown
     }
-    of_one = (most / max(len(wanted), 1) - FRAME) * 3 / 4  # in base64
+    of_one = (most / max(len(wanted), 1) - FRAME) * 3 / 4  # base64 makes 4 bytes of 3
     found: dict[Key, str] = {}
     with closing(Progress(len(wanted), leave=False)) as progress:
         for generator in data.generators:

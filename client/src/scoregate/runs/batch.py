@@ -26,8 +26,8 @@ from scoregate.runs.settings import KEPT_FILE, Batch, Run, check_output, dataset
 from scoregate.settings import METRIC, settings_in
 from scoregate.text import Progress, say
 
-TIMEOUT_S = 600.0  # of a request
-ITEMS_PER_REQUEST = 16  # of a request; the pictures of several requests are in memory
+TIMEOUT_S = 600.0  # seconds for a request
+ITEMS_PER_REQUEST = 16  # items of a request; the pictures of several requests are in memory
 
 Opened = Callable[[], "AbstractContextManager[Session]"]
 
@@ -292,7 +292,7 @@ def check_finished(plan: Plan, file: Path) -> None:
     """Raise `BadInput` if *file* is something else than the results of a shard by *plan*."""
     for line in lines_of(file):
         plan.check(line, str(file))
-        if line["scores"]:  # with the models, which all its lines have
+        if line["scores"]:  # all lines with scores have the models
             return
 
 

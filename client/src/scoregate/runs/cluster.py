@@ -116,7 +116,7 @@ class ShardActor:
 
 
 QUESTIONS = "questions"  # the folder of their files
-PROMPTS_PER_REQUEST = 32  # of a request
+PROMPTS_PER_REQUEST = 32  # prompts of a request
 
 
 @dataclass(frozen=True)

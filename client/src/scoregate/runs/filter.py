@@ -108,7 +108,7 @@ def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping
                 copy_samples(shard, numbers, copy)
             except OSError:
                 raise
-            except Exception as exc:  # as of reading a shard; also types that Parquet does not have
+            except Exception as exc:  # reading a shard may raise anything, and Parquet lacks some types
                 say(f"the samples of {shard} cannot be copied: {exc}")
                 complete = False
         else:
@@ -120,7 +120,7 @@ def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping
 # --- copies of shards: a tar with the same files, or Parquet with the same rows ---
 
 
-ROWS = 100  # of a group of rows, at least; `datasets` writes pictures in groups of 100
+ROWS = 100  # least rows of a group; `datasets` writes pictures in groups of 100
 BATCHES: Mapping[str, Callable[[Path], Iterator[Any]]] = {
     ".parquet": parquet_batches,
     ".arrow": arrow_batches,

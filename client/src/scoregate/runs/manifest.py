@@ -52,10 +52,10 @@ OPTIONAL = (
     "grid",
 )  # texts of a data set
 BLOCK_BYTES = 2**20
-FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
+FACTS = ("service", "preprocessing", "libraries")  # `GET /models` returns them
 OF_A_MODEL = ("recipe", "dtype", "device", "hardware")
 
-Sets = Mapping[str, Mapping[str, Any]]  # as from `GET /questions/{id}`, by id
+Sets = Mapping[str, Mapping[str, Any]]  # `GET /questions/{id}` returns them
 
 
 def beside(results: Path) -> Path:

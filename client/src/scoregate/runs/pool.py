@@ -21,7 +21,7 @@ from scoregate.records import BadInput, NoResult
 from scoregate.runs.settings import Batch
 from scoregate.text import say
 
-SHARD_ATTEMPTS = 4  # of a shard in a run
+SHARD_ATTEMPTS = 4  # attempts for a shard in a run
 KEPT_NOTE = "what is finished is kept, and the same command goes on from there"
 STORE = "SCOREGATE_CACHE__QUESTIONS"
 MISSING_EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
@@ -99,7 +99,7 @@ def own_store(names: Sequence[str], files: Sequence[Path]) -> Iterator[None]:
             os.environ[STORE] = before
 
 
-_folders: list[TemporaryDirectory[str]] = []  # of this process, until its end
+_folders: list[TemporaryDirectory[str]] = []  # this process keeps them until its end
 
 
 ERROR = "error"  # the column of an error of a call
@@ -122,7 +122,7 @@ def with_errors(call: Callable[..., dict[str, list[Any]]]) -> Callable[..., dict
 def checked(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of a call; raise its error if it is one."""
     if error := row.get(ERROR):
-        raise pickle.loads(error)  # of a process of this run, whose objects Ray itself unpickles
+        raise pickle.loads(error)  # a process of this run wrote it, and Ray itself unpickles its objects
     return row
 
 
@@ -217,7 +217,7 @@ def joined(batch: Batch) -> Iterator[Pool]:
     with ExitStack() as stack:
         try:
             stack.enter_context(serving.connected(batch.ray))
-            data = import_module("ray.data")  # after the environment of Ray was set
+            data = import_module("ray.data")  # the environment of Ray is set by now
         except gate.FAULTS as exc:
             text = str(exc).replace("runtime.address", "--ray")
             if isinstance(exc, gate.LATER):

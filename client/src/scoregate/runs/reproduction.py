@@ -19,7 +19,7 @@ from scoregate.runs.settings import Scoring, dataset_of
 from scoregate.settings import CONCURRENCY, finite, setting, whole
 
 TOLERANCE = 1e-4
-Change = tuple[str, str, str]  # of the provenance: its name, then and now
+Change = tuple[str, str, str]  # a field of the provenance: its name, then and now
 
 
 @dataclass(frozen=True, kw_only=True)

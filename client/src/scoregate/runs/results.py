@@ -304,9 +304,9 @@ TEXTS = (
     "orient",
 )
 PLAIN = ("row", "image", "prompt", "sha256")
-ROWS_PER_GROUP = 1000  # that are written together
+ROWS_PER_GROUP = 1000  # rows that are written together
 INTEGER_LIMIT = 2**63
-NESTED_FIELDS = ("scores", "columns")  # of a line; in CSV each of their entries is a column
+NESTED_FIELDS = ("scores", "columns")  # in CSV each entry of these fields of a line is a column
 OWN_COLUMN_PREFIX = (
     "columns."  # before the name of a column of the data set that is a name of ours in CSV, or begins so
 )

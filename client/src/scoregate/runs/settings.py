@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scoregate.expression import Condition
 
 ANY_MODELS = "--allow-model-change"
-KINDS = (".jsonl", ".parquet", ".csv")  # of results
+KINDS = (".jsonl", ".parquet", ".csv")  # kinds of files for results
 KEPT_FILE = "kept.txt"
 GROUP = "a cluster"
 PROMPT_COLUMN = Dataset.prompt_column
@@ -30,7 +30,7 @@ ABOUT_PROMPTS = (
     "--prompt-from-name",
     "--prompt-column",
     "--matrix",
-)  # not with --no-prompt
+)  # --no-prompt excludes it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ class Scoring:
 
 def condition(text: str) -> "Condition":
     """Return the filter in a text.  Raises `BadSetting`."""
-    from scoregate.expression import Condition  # which few runs need
+    from scoregate.expression import Condition  # few runs need it
 
     try:
         return Condition.of(text)

@@ -25,7 +25,7 @@ COMMON_VALUES = (
 PAST_CHANGES = 200  # earlier changes, whose deviation is the unit
 MIN_VALUES = 80  # values before the first size
 STEP_SCALES = (1, 3, 9)  # steps that are one value
-STEPS_OF_A_RUN = 1000  # of a run, to which the rates refer
+STEPS_OF_A_RUN = 1000  # the rates refer to a run of so many steps
 # The fall that is exceeded in a share of runs of a metric that does not fall; for the worst kind of noise.
 THRESHOLDS = {0.1: 4.2, 0.05: 4.6, 0.02: 5.3, 0.01: 5.7, 0.005: 6.5, 0.002: 7.2}
 
@@ -37,7 +37,7 @@ class Change:
         self._values: deque[float] = deque(maxlen=RECENT + GAP + BEFORE)
         self._newest: deque[float] = deque()
         self._earlier: deque[float] = deque()
-        self._sum = self._squares = 0.0  # of the earlier changes
+        self._sum = self._squares = 0.0  # sums over the earlier changes
         self._count = 0
 
     def add(self, value: float) -> float:

@@ -37,7 +37,7 @@ class OfTheService:
 
     settings: ClassVar[dict[str, Any]] = {}
     required_fields = ("prompt", "image")
-    use_tensor_inputs = True  # for PIL the trainer guesses the range over the batch, which one NaN breaks
+    use_tensor_inputs = True  # the trainer guesses PIL's range over the batch, which one NaN breaks
 
     def __init__(self, config: Any, accelerator: Any) -> None:
         super().__init__(config, accelerator)  # type: ignore[call-arg]  # that of the trainer's class

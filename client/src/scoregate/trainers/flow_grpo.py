@@ -17,7 +17,7 @@ from typing import Any
 
 from scoregate.trainers.reward import Reward
 
-Parts = dict[str, list[float]]  # of rewards, by metric
+Parts = dict[str, list[float]]  # rewards by metric
 RewardFunction = Callable[..., tuple[list[float], Parts]]
 NOT_APPLICABLE = -10.0  # flow_grpo's evaluation skips these; as the sum, its training does not
 

@@ -24,7 +24,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "png": {"format": "PNG", "compress_level": 1},  # a fifth of the time of the default, and 4 % larger
     "jpeg": {"format": "JPEG", "quality": 95},
 }
-MAX_BYTES = 16 * 2**20  # of the pictures in a request; the service accepts 64 MiB by default
+MAX_BYTES = 16 * 2**20  # bytes of the pictures in a request; the service accepts 64 MiB by default
 
 
 def pictures(images: Any, *, channels: int | None = None) -> list[Any]:

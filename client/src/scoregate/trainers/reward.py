@@ -109,7 +109,7 @@ class Reward:
 
     def __post_init__(self) -> None:
         check_encode(self.encode)
-        if self.base_url:  # that of the environment is read by the process that connects
+        if self.base_url:  # the process that connects reads the environment's
             addresses_of(self.base_url)
         if self.api_key:
             api_key_of(self.api_key)
@@ -124,7 +124,7 @@ class Reward:
         self._pairs = Pairing(**{**self.comparison, "on_error": "fail"})
         self._portals = Portals()
         self._warned: Counter[str] = Counter()
-        self._lower: bool | None = None  # until the first request
+        self._lower: bool | None = None  # None until the first request
         self._recent: deque[tuple[str, Outcome]] = deque(maxlen=MAX_RECENT_OUTCOMES)
         self._watcher = Watcher(Watch.of(self.watch), self._warned) if self.watch else None
 
@@ -306,7 +306,7 @@ class Reward:
     def lower_is_better(self) -> bool:
         """Return True if lower rewards are better; one request.  Raises `ScoregateError`."""
         if self.group_by:
-            return False  # of win rates
+            return False  # higher win rates are better
         if self._lower is None:
             metric, *more = self.names
             alone = not more and self._is_sought(metric)
@@ -326,7 +326,7 @@ class Reward:
 
     def _sender(self) -> Sender:
         made: Sender | None = self.__dict__.get("_made")
-        if made is None:  # of two concurrent threads, both get the first one's
+        if made is None:  # two concurrent threads both get the first one's
             client = self._client()
             sender = Sender(client, self.names, self._options(), self.priority, self.strict, self._warned)
             made = self.__dict__.setdefault("_made", sender)

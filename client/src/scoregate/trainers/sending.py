@@ -40,7 +40,7 @@ AWAY_ERRORS = (
 )  # until the deadline
 MODEL_FAULTS = (ModelFaultError, QuestionLLMFailedError, UpstreamFailedError)
 MAX_FAULTS = 3  # attempts at a call that a model failed
-MAX_PAUSE_S = 8.0  # between two attempts, unless the service requires more
+MAX_PAUSE_S = 8.0  # seconds between two attempts, unless the service requires more
 
 Send = Callable[
     [Sequence[Item], Sequence[WeightedSum], float, asyncio.Semaphore], Coroutine[Any, Any, list[Outcome]]
@@ -125,7 +125,7 @@ class Sender:
         self, results: Sequence[Result], sums: Sequence[WeightedSum], notices: Sequence[Notice]
     ) -> list[Outcome]:
         """Return the outcome of each result, after its warnings were counted."""
-        for notice in notices:  # with `strict` they are errors already
+        for notice in notices:  # `strict` has made them errors already
             text = f"{notice.code}: {notice}" if notice.code else str(notice)
             self._count(notice.kind, text, warn=not self.strict)
         outcomes = [each.of(result) for each, result in zip(sums, results, strict=True)]

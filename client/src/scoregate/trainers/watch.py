@@ -95,8 +95,8 @@ class Watch:
 MAX_STEP_VALUES = 8192  # the newest values of a step
 PROMPTS, GROUP = 256, 32  # most prompts whose pictures are compared, and most pictures of each
 THUMBNAIL_PIXELS = 8  # pixels of a thumbnail
-MAX_DUPLICATE_DIFFERENCE = 2.0  # of 255: the mean difference of two thumbnails of duplicates
-SATURATED_SHARE = 0.001  # of a range: where scores are saturated
+MAX_DUPLICATE_DIFFERENCE = 2.0  # mean difference of two thumbnails of duplicates, out of 255
+SATURATED_SHARE = 0.001  # scores in this share of a range, at its ends, are saturated
 LOG_ODDS = {"output": "logit"}
 
 newest = partial(deque[Any], maxlen=MAX_STEP_VALUES)
@@ -253,7 +253,7 @@ class Watching:
         self._number, self._sample = count(), sample(watch.share, watch.seed)
         self._next = next(self._sample)
         self._steps: deque[Step] = deque([Step(0)])
-        self._pictures = 0  # of the newest step
+        self._pictures = 0  # pictures of the newest step
         self._queue: deque[Watched] = deque()
         self._bytes = 0
         self._workers: dict[int, Future[None]] = {}

@@ -24,7 +24,7 @@ PERCENTILES = (50, 95, 99)
 OBJECTS = ("scores", "errors", "skipped")
 
 Row = dict[str, Any]
-Drawings = dict[tuple[str, str], dict[str, Any]]  # by policy's id and drawing
+Drawings = dict[tuple[str, str], dict[str, Any]]  # keys are ids of policies, and drawings
 
 
 def content_of(settings: ReportSettings) -> dict[str, Any]:

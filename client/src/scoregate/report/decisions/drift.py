@@ -16,7 +16,7 @@ from scipy.stats import ks_2samp
 from scoregate.evaluation.arrays import Codes, Floats
 
 MIN_REFERENCE = 10  # values, for ten parts
-ADDED_COUNT = 0.5  # to the number of values in a bin, so that an empty one has a logarithm
+ADDED_COUNT = 0.5  # with it, an empty bin has a logarithm, too
 EXACT = 100  # values on each side up to which the p-value is exact
 
 

@@ -18,7 +18,7 @@ ON_PAGE_ALONE = ("drift days", "nearest")
 COUNTS = ("rows", *DECISIONS, "without_score_share", "unreadable_share")
 TIMES = ("p50_ms", "p95_ms", "p99_ms")
 AUDITS = ("audited", "audits_complete", "audits_failed", "audits_dropped", "audits_dropped_share")
-WIDE, HIGH, LEFT, FOOT = 640, 160, 40, 140  # of a plot
+WIDE, HIGH, LEFT, FOOT = 640, 160, 40, 140  # sizes of a plot in pixels
 
 RATES = (
     "Of the bad pictures the share that was accepted, and of the good ones the share that was"

@@ -98,7 +98,7 @@ class PolicyLog:
         self.started.update(dict.fromkeys(row["skipped"], 0))
         self.started.update({*row["scores"], *row["errors"]} - {*row["skipped"]})
         for metric, score in row["scores"].items():
-            if metric not in row["skipped"] and metric not in row["errors"]:  # else an audit's
+            if metric not in row["skipped"] and metric not in row["errors"]:  # audits added the others
                 self.scored.setdefault(metric, Places()).add(number, score)
             if row["audit"] == "complete":
                 self.audited.setdefault(metric, Places()).add(number, score)

@@ -22,7 +22,7 @@ import numpy as np
 from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.bootstrap import ends
 
-TIMES = 1000  # that rows are drawn again
+TIMES = 1000  # how often rows are drawn again
 
 
 class DrawnRow(NamedTuple):
