@@ -132,5 +132,6 @@ def listed_policies(service: Service) -> dict[str, PolicyEntry]:
             **policy.expressions,  # type: ignore[typeddict-item]
             "timeout_ms": policy.timeout_ms,
             "options": shown(policy.options),
+            "ranges": {metric: (range.low, range.high) for metric, range in policy.ranges.items()},
         }
     return found

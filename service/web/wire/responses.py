@@ -289,7 +289,12 @@ class DecideAnswer(Warnings):
 
 
 class PolicyEntry(TypedDict):
-    """One policy, with its id as it is now."""
+    """
+    One policy, with its id as it is now.
+
+    Attributes:
+        ranges: the least and the largest score of each metric by its options; null where there is no bound.
+    """
 
     id: str
     accept: str
@@ -299,6 +304,7 @@ class PolicyEntry(TypedDict):
     unreadable: Verdict
     timeout_ms: int
     options: dict[str, dict[str, Any]]
+    ranges: dict[str, tuple[float | None, float | None]]
 
 
 class PoliciesAnswer(TypedDict):

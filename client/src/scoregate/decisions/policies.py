@@ -1,4 +1,4 @@
-"""Policies in TOML files, as the service's settings have them: `[policies.NAME]`."""
+"""Policies: of TOML files, as the service's settings have them, `[policies.NAME]`; and those of a service."""
 
 import json
 import re
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scoregate.decisions.logs import DECISIONS
-from scoregate.expression import NAME, Condition, Formula
-from scoregate.policy import Policy
+from scoregate.expression import ANY, NAME, Condition, Formula, Interval
+from scoregate.policy import Outcome, Policy
 from scoregate.records import BadInput, toml_of
 from scoregate.settings import BadSetting, setting
 
@@ -40,11 +40,31 @@ class PolicyFile:
 
 @dataclass(frozen=True)
 class NamedPolicy:
-    """A policy with its name, and the options of its metrics."""
+    """
+    A policy with its name, and the options of its metrics.
+
+    Attributes:
+        id: such as `show@3f2a90c1d4e5`; empty for one of a file.
+        ranges: the least and the largest score of each metric; without one any number.
+    """
 
     name: str
     rules: Policy
     options: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
+    ranges: Mapping[str, Interval] = field(default_factory=dict)
+
+    def decide(self, scores: Mapping[str, float], errors: Mapping[str, str]) -> Outcome:
+        """Return the decision from scores and the codes of errors, by metric."""
+        known = {name: scores.get(name, self.ranges.get(name, ANY)) for name in self.rules.deciding}
+        return self.rules.decide(known, errors)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its id, its conditions and its choices."""
+        rules = self.rules
+        review = {"review": rules.review.text} if rules.review else {}
+        chosen = {key: getattr(rules, key) for key in CHOICES}
+        return {"id": self.id, "accept": rules.accept.text, **review, **chosen}
 
 
 def policy_of(settings: PolicyFile) -> NamedPolicy:
@@ -67,6 +87,33 @@ def policy_of(settings: PolicyFile) -> NamedPolicy:
         raise BadInput(f"{place}: is not a table")
     if unknown := [key for key in table if key not in KEYS]:
         raise BadInput(f"{place}.{unknown[0]}: no such setting; there are {', '.join(KEYS)}")
+    return NamedPolicy(name, rules_of(place, table), table.get("options") or {})
+
+
+def served_policy(served: Mapping[str, Any], name: str) -> NamedPolicy:
+    """
+    Return a policy of a service.
+
+    Args:
+        served: the policies of `GET /policies`, by name.
+
+    Raises:
+        BadInput: it has no such policy, or this client cannot parse it.
+    """
+    if name not in served:
+        raise BadInput(f"no policy {name}; the service has {', '.join(served) or 'none'}")
+    table = served[name]
+    ranges = {metric: interval_of(*bounds) for metric, bounds in table.get("ranges", {}).items()}
+    return NamedPolicy(name, rules_of(f"policies.{name}", table), table["options"], table["id"], ranges)
+
+
+def interval_of(low: float | None, high: float | None) -> Interval:
+    """Return the interval between two bounds; None is no bound."""
+    return Interval(ANY.low if low is None else low, ANY.high if high is None else high)
+
+
+def rules_of(place: str, table: Mapping[str, Any]) -> Policy:
+    """Return the conditions and choices in the table of a policy.  Raises `BadInput`."""
     for key, choices in CHOICES.items():
         if table.get(key, choices[0]) not in choices:
             raise BadInput(f"{place}.{key}: choose from {', '.join(choices)}")
@@ -76,7 +123,7 @@ def policy_of(settings: PolicyFile) -> NamedPolicy:
     review = parsed(place, "review", Condition, table)
     rank_by = parsed(place, "rank_by", Formula, table)
     chosen = {key: table[key] for key in CHOICES if key in table}
-    return NamedPolicy(name, Policy(accept, review, rank_by=rank_by, **chosen), table.get("options") or {})
+    return Policy(accept, review, rank_by=rank_by, **chosen)
 
 
 def parsed(place: str, key: str, kind: type[E], table: Mapping[str, Any]) -> E | None:

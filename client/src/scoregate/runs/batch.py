@@ -23,7 +23,7 @@ from scoregate.runs.manifest import Manifest, keep_sets
 from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_options
 from scoregate.runs.results import Results, ResultsFile, Summary, files_of, journal_of, lines_of, plan_in
 from scoregate.runs.settings import KEPT_FILE, Batch, Run, check_output, dataset_of
-from scoregate.settings import METRIC, settings_in
+from scoregate.settings import settings_in
 from scoregate.text import Progress, say
 
 TIMEOUT_S = 600.0  # seconds for a request
@@ -71,7 +71,7 @@ class BatchOutcome:
 def score(
     data: str | PathLike[str],
     out: str | PathLike[str],
-    metrics: Sequence[str] | str = METRIC,
+    metrics: Sequence[str] | str = (),
     *,
     client: scoregate.Client | None = None,
     local: Sequence[str] | str = (),
@@ -83,9 +83,10 @@ def score(
     Args:
         data: a folder, a file or a pattern of shards, as `scoregate batch` takes them.
         out: a file of `KINDS`; of shards also a folder.
+        metrics: by default `METRIC`; with a policy its own, which need not be named.
         client: scores, and stays open; by default a client of the service that the environment names.
         local: models that are loaded for this run, in place of a service.
-        settings: further fields of `Batch`, such as `prompt_column`, `options`, `explain` and `retry`.
+        settings: further fields of `Batch`, such as `prompt_column`, `options`, `policy`, `explain` and `retry`.
 
     Raises:
         BadInput: settings do not go together, or *out* has other scores.
@@ -96,8 +97,8 @@ def score(
         settings.setdefault("strict", client.strict)
     own = {"dataset": Path(data), "out": Path(out), "metrics": names_of(metrics)}
     batch = settings_in(Batch, own | settings)
-    if client and (local or batch.strict != client.strict):
-        raise BadInput("a client has its own models, and is strict or not by itself")
+    if client and (local or batch.policy_file or batch.strict != client.strict):
+        raise BadInput("a client has its own models and policies, and is strict or not by itself")
     service = Service(local=names_of(local), timeout_s=TIMEOUT_S, strict=batch.strict)
     outcome = score_batch(batch, service, client)
     if not write_filtered(batch, outcome):
@@ -115,19 +116,32 @@ def score_batch(
         client: in place of one of *service*.
         page: a file that will be written about the results.
     """
-    dataset, out = dataset_of(batch, batch.names), batch.out
+    check_policy(batch)
+    names = batch.metrics if batch.policy else batch.names  # the policy's are known by its service
+    dataset, out = dataset_of(batch, names), batch.out
     check_output(dataset, out, page)
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
     if batch.filter or batch.kept_shards:
         from scoregate.runs.filter import check_filter
 
-        check_filter(batch, dataset, batch.names, out if in_folder else None)
+        check_filter(batch, dataset, names, out if in_folder else None)
     if batch.ray and not in_folder:
         raise BadInput("--ray: the data set has to be in shards, and the results in a folder")
     if batch.ray and client:
         raise BadInput("--ray: each process of the cluster loads its own models, and takes no client")
-    opened = partial(session, batch, dataset, service, client)
+    service = replace(service, policies=str(batch.policy_file or ""))
+    opened = partial(session, batch, dataset, service, client, batch.policy)
     return (into_folder if in_folder else into_file)(batch, dataset, service, opened)
+
+
+def check_policy(batch: Batch) -> None:
+    """Raise `BadInput` for settings that do not go together with a policy."""
+    if batch.policy_file and not batch.policy:
+        raise BadInput("--policy-file needs --policy NAME")
+    if batch.policy and batch.metrics_column:
+        raise BadInput("--policy and --metrics-column: each row has the metrics of the policy")
+    if batch.policy and batch.ray:
+        raise BadInput("--policy and --ray: give one of them, processes of a cluster do not decide")
 
 
 def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
@@ -233,6 +247,8 @@ class Session:
         if not file.exists() or journal_of(file).exists():
             return False
         check_finished(self.plan, file)
+        if not all(map(self.plan.decides_as, islice(lines_of(file), 1))):  # a file is of one policy
+            return False
         return not retry or all(map(self.plan.covers, lines_of(file)))
 
     def finish(self, shard: Path, file: Path, *, retry: bool) -> tuple[int, Summary]:
@@ -248,18 +264,30 @@ class Session:
 
 @contextmanager
 def session(
-    settings: Run, dataset: Dataset, service: Service, client: scoregate.Client | None = None
+    settings: Run,
+    dataset: Dataset,
+    service: Service,
+    client: scoregate.Client | None = None,
+    policy: str | None = None,
 ) -> Iterator[Session]:
     """Yield the session of a client, by default one of *service* that is closed at the end."""
     with nullcontext(client) if client else service.client() as here:
-        yield session_of(here, settings, dataset)
+        yield session_of(here, settings, dataset, policy)
 
 
-def session_of(client: scoregate.Client, settings: Run, dataset: Dataset) -> Session:
-    """Return the session of *client*."""
-    served = client.models()
+def session_of(
+    client: scoregate.Client, settings: Run, dataset: Dataset, policy: str | None = None
+) -> Session:
+    """Return the session of *client*, which decides about each row by a *policy* of its service, if named."""
+    served, named = client.models(), None
+    if policy:
+        from scoregate.decisions.policies import served_policy  # which few runs need
+
+        named = served_policy(client.policies(), policy)
+        settings = settings.deciding(named.name, named.rules.deciding, named.options)
+        dataset = replace(dataset, metrics=settings.names)
     plan = plan_of(served, settings)
-    plan = replace(plan, mixed=dataset.metrics_column is not None)
+    plan = replace(plan, mixed=dataset.metrics_column is not None, policy=named)
     check_no_prompt(dataset, served["metrics"], plan.metrics)
     return Session(client, served, plan, with_options(dataset, served, client), settings)
 
@@ -402,6 +430,7 @@ def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Re
     """Yield the rows to send of a part, and as they are sent.  All others get their lines here."""
     results = part.results
     for each in part.rows:
+        plan.check_own(each)
         try:
             item = each.item(plan.uses, plan.orient, plan.max_bytes)
         except ValueError as exc:

@@ -100,7 +100,8 @@ class Manifest(AbstractContextManager["Manifest"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.asked or not self._runs:
+        policy = self._used.get("policy")
+        if self.asked or not self._runs or (policy and policy != self._runs[-1].get("policy")):
             run = {"began": self._began, "seconds": monotonic() - self.begun_s, "client": VERSION}
             self._runs.append({**run, "requested": self.asked, "cached": self.cached, **self._used})
         written = self._path.with_name(f"{self._path.name}.new")
@@ -153,7 +154,7 @@ def digest_of(file: Path) -> str:
 
 
 def used(served: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """Return the provenance in an answer of `GET /models`: of the plan's models and composites."""
+    """Return the provenance in an answer of `GET /models`: of the plan's models, composites and policy."""
     facts = {name: served[name] for name in FACTS if name in served}
     known = {model["name"]: model for model in served["models"]}
     described = {
@@ -162,7 +163,8 @@ def used(served: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     }
     entries = {name: served["metrics"][name] for name in plan.metrics}
     composites = {name: entry["parts"] for name, entry in entries.items() if "parts" in entry}
-    return {**facts, "composites": composites, "models": described}
+    decided = {"policy": plan.policy.as_json()} if plan.policy else {}
+    return {**facts, "composites": composites, "models": described, **decided}
 
 
 def resolved(result: scoregate.Result) -> dict[str, Any]:

@@ -10,21 +10,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import scoregate
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import Row, dumped_options, is_column
+from scoregate.data.rows import QUESTION_SET, Row, dumped_options, is_column
 from scoregate.many import change_of
 from scoregate.records import TABLES_OF_TEXT, BadInput, kind
 from scoregate.results import Notice, Result, is_number, lower_is_better
 from scoregate.runs.settings import ANY_MODELS, Scoring
 from scoregate.store import Line as Line
 
+if TYPE_CHECKING:
+    from scoregate.decisions.policies import NamedPolicy
+
 Key = tuple[str | None, str | None, str]
 FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
 OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
 LISTS = ("warnings", "lower_is_better", "own_metrics")
+DECISION_FIELDS = ("policy", "decision", "because")  # of a row that a policy decided about
 UNREADABLE = "unreadable_row"
 
 
@@ -41,6 +45,7 @@ class Plan:
         orient: how pictures are rotated; None: as the service is set.
         max_bytes: of a file that the service takes; None if it does not say.
         mixed: rows may have metrics of their own, so that an answer has the models of some.
+        policy: decides about each row by its scores, also about those of an earlier run.
     """
 
     metrics: Sequence[str]
@@ -54,6 +59,7 @@ class Plan:
     orient: str | None = None
     max_bytes: int | None = None
     mixed: bool = False
+    policy: "NamedPolicy | None" = None
 
     def check(self, line: Line, place: str) -> None:
         """Raise `BadInput` if *line*, at *place*, is of another plan: its scores are not comparable."""
@@ -156,7 +162,33 @@ class Plan:
             "lower_is_better": list(self.lower),
             "orient": self.orient,
         }
-        return content | {name: value for name, value in every.items() if value}
+        return self.decided(content | {name: value for name, value in every.items() if value})
+
+    def decided(self, line: Line) -> Line:
+        """Return *line* with the decision of the plan's policy; as it is without one."""
+        policy = self.policy
+        if policy is None:
+            return line
+        if is_unreadable(line):
+            made: tuple[str, ...] = (policy.rules.unreadable, f"unreadable: {UNREADABLE}")
+        else:
+            codes = {metric: error["code"] for metric, error in line["errors"].items()}
+            outcome = policy.decide(line["scores"], codes)
+            made = outcome.decision, outcome.because
+        return line | dict(zip(DECISION_FIELDS, (policy.id, *made), strict=True))
+
+    def decides_as(self, line: Line) -> bool:
+        """Return True if *line* has a decision of the plan's policy, or there is none."""
+        return self.policy is None or line.get("policy") == self.policy.id
+
+    def check_own(self, row: Row) -> None:
+        """Raise `BadInput` if a row has options of its own for a metric of the policy, but a question set."""
+        for metric in self.policy.rules.deciding if self.policy else ():
+            if own := [option for option in row.options.get(metric, {}) if option != QUESTION_SET]:
+                raise BadInput(
+                    f"row {row.number}: the options of {metric} are those of the policy, and a row may have"
+                    f" a {QUESTION_SET} alone: it has {', '.join(own)}"
+                )
 
 
 def plan_of(served: Mapping[str, Any], scoring: Scoring) -> Plan:
@@ -280,7 +312,7 @@ def is_line(content: Any) -> bool:
         )
         and all(map(is_column, content.get("columns", {}).values()))
         and all(isinstance(name, str) for name in content.get("lower_is_better", []))
-        and isinstance(content.get("orient"), str | None)
+        and all(isinstance(content.get(name), str | None) for name in ("orient", *DECISION_FIELDS))
         and all(map(is_warning, content.get("warnings", [])))
     )
 

@@ -20,6 +20,7 @@ from scoregate.data.shards import stem
 from scoregate.records import BadInput, arrow, check_regular, json_or_text, records
 from scoregate.results import DEMO, Notice, notices_in
 from scoregate.runs.plan import (
+    DECISION_FIELDS,
     UNREADABLE,
     Key,
     Line,
@@ -93,14 +94,16 @@ class Results(Store[Key]):
         return known if known and known["sha256"] == row.sha256 else None
 
     def keep(self, row: Row, known: Line) -> None:
-        """Keep a line of an earlier run, with the row's current number and columns."""
+        """Keep a line of an earlier run, with the row's current number and columns, and its decision now."""
+        decided = self.plan.decided(known)
         self.order[row.number] = self.starts[key(known)]
         self.set_ids.update(known.get("question_sets", {}).values())
-        if known["row"] != row.number or known.get("columns", {}) != finite(row.columns):
+        moved = known["row"] != row.number or known.get("columns", {}) != finite(row.columns)
+        if moved or decided != known:
             columns = {"columns": finite(row.columns)} if row.columns else {}
             self.add(
                 row,
-                {name: v for name, v in known.items() if name != "columns"} | {"row": row.number} | columns,
+                {name: v for name, v in decided.items() if name != "columns"} | {"row": row.number} | columns,
             )
 
     def add(self, row: Row, line: Line) -> None:
@@ -330,8 +333,10 @@ class ColumnKind(NamedTuple):
 def write_parquet(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence[str]) -> None:
     """Write *lines* to *path*; they are iterated twice."""
     pyarrow, writer = arrow()
-    kinds = kinds_of_columns(map(as_texts, lines()))
-    schema = pyarrow.schema(fields(pyarrow, metrics, kinds))
+    decided = set[str]()
+    kinds = kinds_of_columns(noted(map(as_texts, lines()), decided))
+    text = pyarrow.string()
+    schema = pyarrow.schema([*fields(pyarrow, metrics, kinds), *((name, text) for name in sorted(decided))])
     with path.open("wb") as opened, writer.ParquetWriter(opened, schema) as file:  # a name may be no UTF-8
         rest = map(as_texts, lines())
         while some := [flat(line, kinds) for line in islice(rest, ROWS_PER_GROUP)]:
@@ -353,6 +358,13 @@ def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, ColumnKind]) -
         }
         named.append(("columns", pyarrow.struct(list(of.items()))))
     return [*named, *((name, text) for name in TEXTS)]
+
+
+def noted(lines: Iterable[Line], decided: set[str]) -> Iterator[Line]:
+    """Yield *lines*, and add the fields of decisions that they have to *decided*."""
+    for line in lines:
+        decided.update(DECISION_FIELDS & line.keys())
+        yield line
 
 
 def kinds_of_columns(lines: Iterator[Line]) -> dict[str, ColumnKind]:
@@ -412,14 +424,17 @@ def as_text(value: Any) -> Any:
 
 def write_csv(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence[str]) -> None:
     """Write *lines* to *path*; they are iterated twice."""
-    own = list(dict.fromkeys(name for line in map(as_texts, lines()) for name in line.get("columns", {})))
+    decided = set[str]()
+    every = noted(map(as_texts, lines()), decided)
+    own = list(dict.fromkeys(name for line in every for name in line.get("columns", {})))
     ours = [*PLAIN, *metrics, "errors"]
-    taken = {*ours, *TEXTS, *NESTED_FIELDS}
+    taken = {*ours, *TEXTS, *decided, *NESTED_FIELDS}
     renamed = (
         f"{OWN_COLUMN_PREFIX}{name}" if name in taken or name.startswith(OWN_COLUMN_PREFIX) else name
         for name in own
     )
-    heads = [*ours, *renamed, *TEXTS]
+    last = sorted(decided)
+    heads = [*ours, *renamed, *TEXTS, *last]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(heads)
@@ -429,6 +444,7 @@ def write_csv(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence
             cells += [json.dumps(line["errors"]) if line["errors"] else None]
             cells += [cell_of(columns.get(name)) for name in own]
             cells += [json.dumps(line[name]) if name in line else None for name in TEXTS]
+            cells += [line.get(name) for name in last]
             writer.writerow(map(as_text, cells))
 
 
@@ -458,7 +474,7 @@ def line_of(values: Mapping[str, Any]) -> Line:
         text = line.pop(name, None)
         if text is not None:
             line[name] = parsed(text)
-    return line
+    return {name: cell for name, cell in line.items() if cell is not None or name not in DECISION_FIELDS}
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -539,7 +555,8 @@ def in_order(kinds: Iterable[WarningKind]) -> list[WarningKind]:
 @dataclass
 class Summary:
     """
-    The number of rows, and of those without all scores, by code; why the first ones cannot be read; warnings.
+    The number of rows, and of those without all scores, by code; why the first ones cannot be read; warnings;
+    the number of rows of each decision of a policy.
     """
 
     rows: int = 0
@@ -548,6 +565,7 @@ class Summary:
     codes: Counter[str] = field(default_factory=Counter)
     details: list[str] = field(default_factory=list)
     warnings: list[WarningKind] = field(default_factory=list)
+    decisions: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> "Summary":
@@ -566,6 +584,7 @@ class Summary:
             sum((part.codes for part in parts), Counter()),
             [*islice(chain.from_iterable(part.details for part in parts), MAX_REASONS)],
             merged_kinds(chain.from_iterable(part.warnings for part in parts)),
+            sum((part.decisions for part in parts), Counter()),
         )
 
     def counted(self, lines: Iterable[Line]) -> Iterator[Line]:
@@ -575,6 +594,7 @@ class Summary:
             self.rows += 1
             self.incomplete += bool(errors)
             self.codes.update({error["code"] for error in errors})
+            self.decisions.update([line["decision"]] if "decision" in line else ())
             why = {error["detail"] for error in errors if error["code"] == UNREADABLE}
             self.unread += len(why)
             self.details += why if len(self.details) < MAX_REASONS else ()
@@ -605,6 +625,8 @@ def say_summary(summary: Summary, requested: int, out: Path, left_over: int = 0)
         texts.append(f"and {summary.unread - MAX_REASONS} more rows, see {UNREADABLE} in the results")
     texts += [f"warning: {each}" + f" (first: {each.image})" * bool(each.image) for each in summary.warnings]
     texts.append(f"{summary.text}; {requested} were requested in this run{summary.without}")
+    if summary.decisions:
+        texts.append(", ".join(f"{count} {shown(name)}" for name, count in summary.decisions.most_common()))
     texts.append(str(out))
     if left_over:
         texts.append(f"{left_over} lines are of no row of the data set; they are kept")

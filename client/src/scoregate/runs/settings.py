@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.folders import captions_alone, is_generated, left_out
@@ -123,6 +123,19 @@ class Scoring:
         """The metrics in the order given, each once."""
         return metric_names(self.metrics) or [METRIC]
 
+    def deciding(self, policy: str, metrics: Sequence[str], options: Mapping[str, Any]) -> Self:
+        """
+        Return these settings with the metrics of a policy, and their options.
+
+        Raises:
+            BadInput: options of one of them are given, too.
+        """
+        if given := [name for name in metrics if self.options.get(name)]:
+            raise BadInput(f"the options of {given[0]} are those of the policy {policy}: leave them out")
+        own = {name: options[name] for name in metrics if options.get(name)}
+        every = list(dict.fromkeys([*self.metrics, *metrics]))
+        return replace(self, metrics=every, options={**self.options, **own})
+
 
 def condition(text: str) -> "Condition":
     """Return the filter in a text.  Raises `BadSetting`."""
@@ -162,12 +175,21 @@ class Batch(Run):
     Settings of scoring a data set into a file or a folder of results.
 
     Attributes:
+        policy, policy_file: decides about each row; its metrics are scored, by its options.
         filter, kept_shards: of the rows that are kept.
         ray, actors, actor_gpus: of a cluster, each of whose processes loads the models.
     """
 
     out: Path = setting(f"the results, {', '.join(KINDS)}; of shards a folder", "-o", "--out", parse=Path)
     retry: bool = setting("score rows with errors again, also in finished shards", default=False)
+    policy: str | None = setting(
+        "accept, review or reject each row by this policy, whose metrics are scored",
+        default=None,
+        metavar="NAME",
+    )
+    policy_file: Path | None = setting(
+        "a TOML file with the policy, for models of --local", default=None, metavar="FILE", parse=Path
+    )
     filter: "Condition | None" = setting(
         f"write the names of the rows that pass to {KEPT_FILE}; also >, <= and <; and, or, not",
         default=None,
