@@ -127,6 +127,12 @@ def test_the_metrics_and_options_are_those_of_the_policy(gate):
         decide(gate, "fluent", "new.jsonl", options={"vqascore": {"output": "probability"}})
 
 
+def test_a_client_has_policies_of_its_own(gate):
+    """A file of them would not reach it."""
+    with pytest.raises(BadInput, match="a client has its own policies"):
+        decide(gate, "show", policy_file="policies.toml")
+
+
 def test_a_row_has_no_options_of_its_own_but_a_question_set(gate):
     """As an item of the service."""
     row = {"image": "red.png", "prompt": "a red square", "vqascore.output": "logit"}
@@ -209,7 +215,7 @@ def test_settings_that_do_not_go_together_are_refused(run, arguments, why):
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv"])
 def test_another_policy_of_the_same_scores_decides_anew(gate, suffix):
-    """Nothing but the row with an error is scored again; a run without a policy leaves decisions as they are."""
+    """Nothing but the row with an error is scored again; a run without a policy changes no decision."""
     out = f"out{suffix}"
     first = [*decide(gate, "show", out).lines()]
     again = decide(gate, "show", out)

@@ -86,7 +86,7 @@ def score(
         metrics: by default `METRIC`; with a policy its own, which need not be named.
         client: scores, and stays open; by default a client of the service that the environment names.
         local: models that are loaded for this run, in place of a service.
-        settings: further fields of `Batch`, such as `prompt_column`, `options`, `policy`, `explain` and `retry`.
+        settings: further fields of `Batch`, such as `prompt_column`, `options`, `policy` and `retry`.
 
     Raises:
         BadInput: settings do not go together, or *out* has other scores.
@@ -97,8 +97,10 @@ def score(
         settings.setdefault("strict", client.strict)
     own = {"dataset": Path(data), "out": Path(out), "metrics": names_of(metrics)}
     batch = settings_in(Batch, own | settings)
-    if client and (local or batch.policy_file or batch.strict != client.strict):
-        raise BadInput("a client has its own models and policies, and is strict or not by itself")
+    if client and (local or batch.strict != client.strict):
+        raise BadInput("a client has its own models, and is strict or not by itself")
+    if client and batch.policy_file:
+        raise BadInput("a client has its own policies, and takes no file")
     service = Service(local=names_of(local), timeout_s=TIMEOUT_S, strict=batch.strict)
     outcome = score_batch(batch, service, client)
     if not write_filtered(batch, outcome):
