@@ -3,6 +3,7 @@
 import importlib.util
 import shutil
 import sys
+from math import isnan
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 import scoregate.trainers.comfyui
+from demo.process import free_port, url
 from scoregate.errors import ScoregateError
 from scoregate.trainers.reward import NoScore, Reward
 
@@ -85,6 +87,52 @@ def test_the_workflow_stops_where_no_picture_passes(nodes, here, monkeypatch, ca
     with pytest.raises(InterruptProcessingException):
         run(nodes["ScoregateFilter"], images=IMAGES, prompt="a cat", threshold=1.0)
     assert "no picture reaches 1" in capsys.readouterr().out
+
+
+def test_the_filter_passes_what_a_policy_accepts(nodes, here):
+    """In the order of the batch, with the reasons; a picture that cannot be read is rejected."""
+    images = IMAGES.clone()
+    images[1, 0, 0, 0] = torch.nan
+    scores, _ = run(nodes["ScoregateScore"], images=IMAGES, prompt="a cat")
+    good = [index for index in (0, 2, 3, 4) if scores[index] >= 0.5]
+    kept, passed, text = run(
+        nodes["ScoregateFilter"], images=images, prompt="a cat", policy="show", count=9, threshold=1.0
+    )
+
+    assert 0 < len(good) < 4
+    assert (kept == IMAGES[good]).all()
+    assert [scores[index] for index in good] == passed
+    assert f"{good[0]}: accept: vqascore {float(f'{passed[0]:.6g}')} >= 0.5 and clipscore " in text
+    assert "1: reject: unreadable: image_undecodable" in text.splitlines()
+
+
+def test_a_policy_chooses_the_best_of_more_pictures_than_may_pass(nodes, here):
+    """By its rank_by."""
+    scores, _ = run(nodes["ScoregateScore"], images=IMAGES, prompt="a cat")
+    [one], [best], text = run(nodes["ScoregateFilter"], images=IMAGES, prompt="a cat", policy="show", count=1)
+
+    assert max(scores) == best
+    assert (one == IMAGES[scores.index(best)]).all()
+    assert "reject: group: 1 accepted before it" in text
+
+
+@pytest.mark.parametrize("fallback", ["reject", "accept"])
+def test_without_a_service_the_fallback_decides(nodes, fallback, monkeypatch):
+    """A picture has no score then, and one that cannot be encoded does not pass."""
+    module = sys.modules[nodes["ScoregateFilter"].__module__]
+    monkeypatch.setattr(module, "TIMEOUT_S", 0.5)
+    given = {"prompt": "a cat", "policy": "show", "count": 9, "fallback": fallback, "url": url(free_port(0))}
+    images = IMAGES.clone()
+    images[1, 0, 0, 0] = torch.nan
+    if fallback == "reject":
+        with pytest.raises(ScoregateError, match="no picture is accepted\n0: reject: fallback: "):
+            run(nodes["ScoregateFilter"], images=images, **given)
+        return
+    kept, scores, text = run(nodes["ScoregateFilter"], images=images, **given)
+
+    assert (kept == IMAGES[[0, 2, 3, 4]]).all()
+    assert all(map(isnan, scores))
+    assert "1: reject: fallback: unreadable: bad_image: " in text
 
 
 def test_a_picture_without_a_score_never_passes(nodes, here):

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from functools import cache
+from math import nan
 from typing import Any
 
-from scoregate.errors import ScoregateError
+from scoregate.client import Client
+from scoregate.decisions.decision import Decisions
+from scoregate.errors import BadImageError, ScoregateError
+from scoregate.items import Item
+from scoregate.policy import STRICTEST_FIRST
 from scoregate.trainers.outcomes import NoScore, Outcome, best_first, complete, reaching
+from scoregate.trainers.pictures import items_of
 from scoregate.trainers.reward import Reward
 
 COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]
 TIMEOUT_S = 60.0
 
 reward = cache(Reward)  # one for each set of settings
+connected = cache(Client)  # likewise; its failures in a row are counted
 
 
-def inputs(**required: Any) -> dict[str, dict[str, Any]]:
-    """Return the inputs of both nodes, and *required*.  No key: workflows are saved in the pictures."""
+def inputs(optional: dict[str, Any] | None = None, **required: Any) -> dict[str, dict[str, Any]]:
+    """Return the inputs of both nodes, and those given.  No key: workflows are saved in the pictures."""
     return {
         "required": {
             "images": ("IMAGE",),
@@ -24,7 +31,10 @@ def inputs(**required: Any) -> dict[str, dict[str, Any]]:
             "metric": ("STRING", {"default": "vqascore"}),
             **required,
         },
-        "optional": {"url": ("STRING", {"default": "", "tooltip": "empty: SCOREGATE_BASE_URL"})},
+        "optional": {
+            "url": ("STRING", {"default": "", "tooltip": "empty: SCOREGATE_BASE_URL"}),
+            **(optional or {}),
+        },
     }
 
 
@@ -42,6 +52,22 @@ def table(outcomes: list[Outcome]) -> str:
     """Return a line for each picture, for a node that shows text."""
     shown = [one.code if isinstance(one, ScoregateError) else f"{one:.4f}" for one in outcomes]
     return "\n".join(f"{index}: {text}" for index, text in enumerate(shown))
+
+
+def decisions_of(images: Any, prompt: str, policy: str, count: int, fallback: Any, url: str) -> Decisions:
+    """
+    Return the decision about each picture; without an answer of the service it is *fallback*.
+
+    More pictures than *count* are a group: the policy's `rank_by` chooses among them.
+    """
+    found = items_of(images, [prompt] * len(images), COLOURS)
+    group = "images" if count < len(found) else None
+    items = [
+        Item(prompt=prompt, image=b"" if isinstance(one, BadImageError) else one.image, group=group)
+        for one in found
+    ]
+    client = connected(url or None, timeout_s=TIMEOUT_S)
+    return client.decide_items(items, policy, keep=count, fallback=fallback)
 
 
 class ScoregateScore:
@@ -63,7 +89,11 @@ class ScoregateScore:
 
 
 class ScoregateFilter:
-    """The pictures that reach the threshold, best first; without any, the workflow stops."""
+    """
+    The pictures that reach the threshold, best first; without any, the workflow stops.
+
+    With a policy it decides in place of metric, threshold and on_error, and the pictures stay in order.
+    """
 
     CATEGORY = "scoregate"
     FUNCTION = "filter"
@@ -74,6 +104,10 @@ class ScoregateFilter:
     @classmethod
     def INPUT_TYPES(cls) -> dict[str, dict[str, Any]]:
         return inputs(
+            {
+                "policy": ("STRING", {"default": "", "tooltip": "of the service; empty: the threshold"}),
+                "fallback": ([*STRICTEST_FIRST], {"tooltip": "with a policy: if the service is down"}),
+            },
             threshold=("FLOAT", {"default": 0.5, "min": -100.0, "max": 100.0, "step": 0.01}),
             count=("INT", {"default": 1, "min": 1, "max": 4096, "tooltip": "most pictures that pass"}),
             on_error=(["raise", "block"], {"tooltip": "block: a picture without a score does not pass"}),
@@ -88,7 +122,11 @@ class ScoregateFilter:
         count: int,
         on_error: str = "raise",
         url: str = "",
+        policy: str = "",
+        fallback: str = "reject",
     ) -> tuple[Any, list[float], str]:
+        if policy:
+            return self.decided(images, decisions_of(images, prompt, policy, count, fallback, url), metric)
         outcomes = outcomes_of(images, prompt, metric, url)
         lower_is_better = scorer(metric, url).lower_is_better
         reached = reaching(outcomes, threshold, lower_is_better)
@@ -100,6 +138,13 @@ class ScoregateFilter:
         if not passed:
             raise stop(f"no picture reaches {threshold:g}\n{table(outcomes)}")
         return images[passed], [order[index] for index in passed], table(outcomes)
+
+    def decided(self, images: Any, decisions: Decisions, metric: str) -> tuple[Any, list[float], str]:
+        text = "\n".join(f"{one.index}: {one.decision}: {one.because}" for one in decisions)
+        if not decisions.accepted:
+            raise stop(f"no picture is accepted\n{text}")
+        scores = [one.scores.get(metric, nan) for one in decisions.accepted]
+        return images[[one.index for one in decisions.accepted]], scores, text
 
 
 def stop(reason: str) -> BaseException:
