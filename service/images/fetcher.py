@@ -33,7 +33,7 @@ COMPATIBLE = IPv6Network("::/96")
 # Networks that some versions of the standard library count as public.
 NOT_PUBLIC: list[IPv4Network | IPv6Network] = [
     IPv4Network("168.63.129.16/32"),  # metadata of a cloud
-    IPv4Network("192.0.0.0/24"),  # between networks of one provider
+    IPv4Network("192.0.0.0/24"),  # links between networks of one provider
     IPv4Network("192.88.99.0/24"),  # relays into tunnels
     IPv6Network("3fff::/20"),  # documentation
     IPv6Network("5f00::/16"),  # segment routing, within one network

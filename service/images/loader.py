@@ -122,7 +122,7 @@ class ImageLoader:
         self.pixels = PixelBudget(limits)
         self._fetcher = Fetcher(limits, memory) if limits.allow_urls else None
         self._downloading_several = asyncio.Lock()
-        self._transparent: dict[tuple[str, tuple[int, ...]], bool] = {}  # by digest and frames
+        self._transparent: dict[tuple[str, tuple[int, ...]], bool] = {}  # keys are digests and frames
 
     async def aclose(self) -> None:
         """Close the connections for downloads."""

@@ -64,7 +64,7 @@ def fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def leaves(raised: BaseException | None) -> list[BaseException]:
-    """Return *raised*, followed by its first member if it is an exception group, which alone says nothing."""
+    """Return *raised*, followed by its first member if it is an exception group, whose text has no cause."""
     assert raised is not None
     found = [raised]
     while isinstance(found[-1], BaseExceptionGroup):

@@ -1,4 +1,4 @@
-"""A handle: how a metric calls one model; equal calls of all requests are one job."""
+"""A handle: how a metric calls one model, and when a request waits for room; equal calls are one job."""
 
 import asyncio
 import logging

@@ -100,7 +100,7 @@ def find(model: str, pretrained: str | None, revision: str) -> Found:
             f"{model or '(no model)'}: neither a directory, nor a hub id, nor a name of open_clip"
         )
     directory = fetch(repository, revision)
-    return Found(repository, directory.name, directory.name, directory, online=True)  # that of a commit
+    return Found(repository, directory.name, directory.name, directory, online=True)  # a commit names it
 
 
 def find_name(name: str, pretrained: str, revision: str) -> Found:

@@ -115,7 +115,7 @@ class LastCalls:
         self.worked()
 
     def worked(self) -> None:
-        """Note a call that was answered, and forget earlier failures."""
+        """Record an answered call, and clear earlier failures."""
         self._failed = 0
         self._last: Prepared | None = None
         self._next, self._again_s = inf, AGAIN_S

@@ -141,7 +141,7 @@ class Upstream:
             raise ServerFailed(f"did not answer within {self._timeout_s:g} s") from exc
 
     async def command(self, path: str) -> None:
-        """Post nothing to *path*, once, and expect nothing in return.  Raises `ServerFailed`."""
+        """Post nothing to *path*, once, and ignore the response's body.  Raises `ServerFailed`."""
         answer = await self.look(path, "POST")
         if not httpx.codes.is_success(answer.status):
             raise ServerFailed(f"answered {path} with {answer.status}", answer.status)

@@ -332,7 +332,7 @@ def answer(
     gap_s: float = 0.0,
 ) -> None:
     """
-    Check the results of *calls* that the model *name* has answered, learn from them, count and set them.
+    Check the results of *calls* that the model *name* has answered, observe their times, count and set them.
 
     Batches of this process, of a model server and of replicas all end here.  The cost model learns from calls
     that succeeded: how soon one fails is no measure of the work.

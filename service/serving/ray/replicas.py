@@ -1,4 +1,4 @@
-"""The replicas of a model as a gateway sees them, and the jobs that wait for each."""
+"""The replicas of a model that a gateway calls, and the jobs that wait for each."""
 
 import asyncio
 import hashlib

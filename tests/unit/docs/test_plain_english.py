@@ -72,7 +72,9 @@ def test_docstrings_comments_and_messages_use_the_words_of_a_manual(package):
 
 # Folders whose comments are clauses, or name what a line holds; "of a request" leaves out what is meant.
 CLAUSES = ["models", "service", "client/src/scoregate"]
-FRAGMENT = re.compile(r"# (of|per|such|which|whose|or|else|likewise|besides)\b", re.IGNORECASE)
+FRAGMENT = re.compile(
+    r"# (of|per|by|such|that|which|whose|or|else|between|until|likewise|besides)\b", re.IGNORECASE
+)
 
 
 @pytest.mark.parametrize("folder", CLAUSES)

@@ -111,7 +111,7 @@ def published(checkout: Path) -> list[Known]:
 
 
 GOLDEN = Path(__file__).with_name("golden")
-SCORES = GOLDEN / "demo.json"  # by `python -m demo.record_golden`
+SCORES = GOLDEN / "demo.json"  # `python -m demo.record_golden` writes it
 
 
 def shipped() -> list[Known]:

@@ -37,7 +37,7 @@ AWAY_ERRORS = (
     NotReadyError,
     OverloadedError,
     QuotaExceededError,
-)  # until the deadline
+)  # these are retried until the deadline
 MODEL_FAULTS = (ModelFaultError, QuestionLLMFailedError, UpstreamFailedError)
 MAX_FAULTS = 3  # attempts at a call that a model failed
 MAX_PAUSE_S = 8.0  # seconds between two attempts, unless the service requires more
