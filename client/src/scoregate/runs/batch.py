@@ -283,7 +283,7 @@ def session_of(
     """Return the session of *client*, which decides about each row by a *policy* of its service, if named."""
     served, named = client.models(), None
     if policy:
-        from scoregate.decisions.policies import served_policy  # which few runs need
+        from scoregate.decisions.policies import served_policy  # few runs need it
 
         named = served_policy(client.policies(), policy)
         settings = settings.deciding(named.name, named.rules.deciding, named.options)

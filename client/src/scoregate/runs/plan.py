@@ -28,7 +28,7 @@ Key = tuple[str | None, str | None, str]
 FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
 OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
 LISTS = ("warnings", "lower_is_better", "own_metrics")
-DECISION_FIELDS = ("policy", "decision", "because")  # of a row that a policy decided about
+DECISION_FIELDS = ("policy", "decision", "because")  # a row that a policy decided about has these
 UNREADABLE = "unreadable_row"
 
 

@@ -19,7 +19,7 @@ COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]
 TIMEOUT_S = 60.0
 
 reward = cache(Reward)  # one for each set of settings
-connected = cache(Client)  # likewise; its failures in a row are counted
+connected = cache(Client)  # one client counts the failures in a row
 
 
 def inputs(optional: dict[str, Any] | None = None, **required: Any) -> dict[str, dict[str, Any]]:
