@@ -192,7 +192,8 @@ def test_the_output_says_what_an_accuracy_is_averaged_over(written, evaluate, fi
     ]
     command = (figure, "--scores", written(rows), "--metric", "m", "--human", "h", "--group", "source")
     default, of_groups, of_pairs = (
-        evaluate(*command, *more) for more in ((), ("--average", "groups"), ("--average", "pairs"))
+        evaluate(*command, "--bootstrap", 100, *more)
+        for more in ((), ("--average", "groups"), ("--average", "pairs"))
     )
 
     assert ("groups", "pairs") == (of_groups["average"], of_pairs["average"])

@@ -29,9 +29,10 @@ ROWS = [
     for rater in range(4)
 ]
 SCORES = ("--metric", "m")
+FEW = ("--bootstrap", "20")  # resamples: here no interval is the subject
 CALLS = {
     "ts2": ("--scores", *SCORES, "--graph", "item", "--node", "node", "--version", "released"),
-    "agreement": ("--scores", *SCORES, "--human", "h"),
+    "agreement": ("--scores", *SCORES, "--human", "h", *FEW),
     "means": ("--scores", *SCORES, "--model", "model"),
     "ordering": ("--scores", "--value", "m", "--model", "model", "--item", "item", "--human", "h"),
     "alpha": ("--ratings", "--unit", "item", "--rater", "rater", "--rating", "h", "--bootstrap", "5"),

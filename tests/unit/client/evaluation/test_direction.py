@@ -18,7 +18,7 @@ ROWS = [
     ]
 ]
 FIGURES = {
-    "agreement": (("--metric", "distance", "--human", "human"), "kendall"),
+    "agreement": (("--metric", "distance", "--human", "human", "--bootstrap", "0"), "kendall"),
     "auroc": (("--metric", "distance", "--label", "good"), "auroc"),
     "preference": (("--metric", "distance", "--human", "human", "--group", "prompt"), "accuracy"),
 }
