@@ -16,7 +16,8 @@ from service.core.settings.tree import Settings
 from service.process.model_names import Tree, profile_of
 from service.questions.stores.opening import check_store
 from service.serving.loading import load_models
-from service.web.app import App, create_app
+from service.web.app import create_app
+from service.web.edge import App
 from service.web.server.body import ARRIVED_STATE
 from service.wiring.bootstrap import Service
 from service.wiring.load import DEMO_PROFILE, PROFILES, file_of, meant, profile_names, settings_of, tree_of

@@ -22,8 +22,9 @@ from service.core.settings.tree import Settings
 from service.decisions.log import check_log
 from service.process.ports import ACCEPTS_PER_TURN, BACKLOG, ListeningPlace, all_bound, most_connections
 from service.questions.stores.opening import check_store
-from service.web.app import App, create_app, operator_app
+from service.web.app import create_app, operator_app
 from service.web.dialect_ports import ports
+from service.web.edge import App
 from service.web.keys import Keys
 from service.web.problems import ErrorFormat
 from service.web.server.protocol import Protocol

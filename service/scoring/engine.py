@@ -38,7 +38,7 @@ from service.observability.notes import Code, Note
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
 from service.scoring.plan import Input, Plan, UnopenedItem, Workload, broken, opened
-from service.scoring.report import ItemReport, MetricResult, Report, demo_notes, folded, unknown_words
+from service.scoring.report import ItemReport, MetricResult, Report, demo_notes, report_of_item
 from service.serving.backends.contract import not_decoded
 from service.serving.context import Context, free
 from service.serving.handle import Handle, used
@@ -159,11 +159,9 @@ class Engine:
 
     def _item_report(self, plan: Plan, index: int, infos: Mapping[str, ModelInfo]) -> ItemReport:
         """Return the report of a scored item."""
-        item, inputs = plan.items[index], plan.by_metric[index]
-        results = {name: folded(name, each) for name, each in inputs.items()}
+        inputs = plan.by_metric[index]
         used = dict.fromkeys(handle.name for name in inputs for handle in self.catalog.used[name])
-        models = [infos[name] for name in used if infos[name].vocabulary]
-        return ItemReport(item, results, unknown_words(item.prompt, models) if models else ())
+        return report_of_item(plan.items[index], inputs, [infos[name] for name in used])
 
     async def _finish(self, input: Input, plan: Plan, context: Context, finished: Finished) -> None:
         """Score *input*; if it is the last one of its item, pass the item's report on."""
@@ -190,12 +188,13 @@ class Engine:
                     )
                     if item.references or item.source or item.frames:
                         results = [await self._located(each, input, item, context) for each in results]
+                    if notes:
+                        results = [each.noted(notes) if isinstance(each, Score) else each for each in results]
         except (TimeoutError, ScoregateError, ImageError) as exc:
             fault = DeadlineExceeded(stage="decode") if isinstance(exc, TimeoutError) else error_of(exc)
             input.results = dict.fromkeys(input.metrics, fault)
             return
-        noted = [each.noted(notes) if notes and isinstance(each, Score) else each for each in results]
-        input.results = dict(zip(input.metrics, noted, strict=True))
+        input.results = dict(zip(input.metrics, results, strict=True))
 
     async def _located(
         self, result: MetricResult, input: Input, item: Item, context: Context

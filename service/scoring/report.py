@@ -185,6 +185,15 @@ def unknown_words(prompt: str, models: Iterable[ModelInfo]) -> list[Note]:
     return notes
 
 
+def report_of_item(
+    item: UnopenedItem, inputs: Mapping[str, Inputs], models: Sequence[ModelInfo]
+) -> ItemReport:
+    """Return the report of an item from the *inputs* of each metric, scored by *models*."""
+    results = {name: folded(name, each) for name, each in inputs.items()}
+    taught = [info for info in models if info.vocabulary]
+    return ItemReport(item, results, unknown_words(item.prompt, taught) if taught else ())
+
+
 def folded(metric: str, inputs: Inputs) -> MetricResult:
     """Return an item's result for a metric: the mean over its frames, or the score of them all."""
     if isinstance(inputs, BadImage):

@@ -272,7 +272,7 @@ class Handle:
         """Wait for the results of *jobs* as one caller, record their timings, and return them."""
         if not jobs:
             return []
-        since, lane = monotonic(), context.lane
+        since, lane, waiting = monotonic(), context.lane, [job.result for job in jobs]
 
         def promote() -> None:
             nonlocal lane
@@ -283,14 +283,14 @@ class Handle:
 
         try:
             with context.promoting(promote):
-                await all_done([job.result for job in jobs])
+                await all_done(waiting)
         except asyncio.CancelledError:
             context.calls.stage = stage(jobs)
             raise
         finally:
             for job in jobs:
                 self._leave(job, lane)
-        results = [job.result.result() for job in jobs]
+        results = [each.result() for each in waiting]
         for job, result in zip(jobs, results, strict=True):
             if result.decoded_s:  # a replica decoded the images
                 context.spent("decode", result.decoded_s)

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp
 
-from service.web.app import App
 from service.web.dialects.pickled.app import PickleApp, failed
 from service.web.dialects.registry import routers
 from service.web.dialects.scoring import DialectScoring
-from service.web.edge import Edge
+from service.web.edge import App, Edge
 from service.web.problems import ErrorFormat
 from service.web.routes import health
 from service.web.server.body import Bodies

@@ -1,21 +1,26 @@
 """
-The edge: what every request passes before and after its endpoint, as plain ASGI.
+The app class that all ports share, and the edge: what every request passes before and after its endpoint.
 
-(Starlette's `BaseHTTPMiddleware` runs the route in a task of its own and breaks cancellation.)
+Both are plain ASGI: Starlette's `BaseHTTPMiddleware` runs the route in a task of its own and breaks
+cancellation.
 """
 
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from random import Random
 from time import monotonic
 
-from starlette.datastructures import Headers, MutableHeaders
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.core.concurrency.tasks import CallerGone
@@ -30,8 +35,9 @@ from service.core.errors import (
 )
 from service.observability.instruments import NO_LANE
 from service.observability.tracing import NO_SPAN, Span
+from service.web.endpoints import json_response
 from service.web.keys import KeyFile
-from service.web.problems import ErrorFormat, response_to
+from service.web.problems import ERROR_FORMAT, ErrorFormat, response_to
 from service.web.routes import pages
 from service.web.server.body import Bodies, Body
 from service.wiring.bootstrap import Service
@@ -57,6 +63,70 @@ REQUEST_HEADERS = (
     "traceparent",
 )
 RESPONSE_HEADERS = ("X-Request-Id", "Retry-After", "Server-Timing", "WWW-Authenticate")
+
+
+class App:
+    """
+    An ASGI app that calls the endpoint of a request's path.
+
+    FastAPI declares the routes and writes the OpenAPI document.  Endpoints are called without its layers,
+    which take as long as a whole small request: endpoints read their bodies themselves and return a
+    `Response`.  The edge handles their errors.
+
+    Attributes:
+        state: objects that the endpoints share.
+        routes: routes in the order in which paths with parameters are matched.
+        entry: the app with its middleware.
+    """
+
+    def __init__(self, service: Service, routers: Iterable[APIRouter], files: Sequence[Route] = ()) -> None:
+        self.state = State({"service": service})
+        declared = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+        paths = dict.fromkeys(each.path for each in declared)
+        endpoints = [route_of(path, [each for each in declared if each.path == path]) for path in paths]
+        self._router = Router([*endpoints, *files], redirect_slashes=False)
+        self.routes = self._router.routes
+        for each in endpoints:
+            service.instruments.add_route(each.path, asks_models="POST" in (each.methods or ()))
+        self._by_path = {(method, each.path): each for each in endpoints for method in each.methods or ()}
+        self.entry: ASGIApp = self.dispatch
+        # Building the OpenAPI document takes as long as many small requests, and writing it as long as one.
+        self.openapi = cache(lambda: pages.openapi(service, self.state.requests, declared))
+        self.document = cache(lambda: bytes(json_response(self.openapi()).body))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope."""
+        scope["app"] = self
+        await self.entry(scope, receive, send)
+
+    async def dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the endpoint of the path.  Starlette's router matches paths with parameters."""
+        route = self._by_path.get((scope.get("method", ""), scope.get("path", "")))
+        if route is None:
+            await self._router(scope, receive, send)
+            return
+        scope["route"] = route
+        response: Response = await route.endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)
+
+    def error_format(self, scope: Scope) -> ErrorFormat | None:
+        """Return the format that the endpoint of the path declares for its errors, whatever the method."""
+        found = (each for each in self.routes if each.matches(scope)[0] is not Match.NONE)
+        return getattr(getattr(next(found, None), "endpoint", None), ERROR_FORMAT, None)
+
+
+def route_of(path: str, declared: list[APIRoute]) -> Route:
+    """Return one route for a path, so that a 405 lists the methods of all *declared* ones."""
+    by_method = {method: each.endpoint for each in declared for method in each.methods or ()}
+    if len(declared) == 1:
+        return Route(path, declared[0].endpoint, methods=[*by_method])
+
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        response: Response = await by_method[method](request)
+        return response
+
+    return Route(path, endpoint, methods=[*by_method])
 
 
 class Edge:

@@ -35,7 +35,8 @@ from models.core.contract import Prepared
 from service.core.concurrency.budget import one_caller
 from service.core.concurrency.cpu_threads import SPARE_THREADS, FairThreads
 from service.process import command, launch
-from service.web.app import App, create_app
+from service.web.app import create_app
+from service.web.edge import App
 from service.wiring.bootstrap import Service
 from tests.support.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
 

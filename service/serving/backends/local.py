@@ -90,7 +90,7 @@ class LocalBackend(Backend):
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """Prepare on one of the lane's CPU threads; an idle device may wait for the calls meanwhile."""
-        with self._pool.expecting(self._hosted, lane, len(calls)):
+        with self._hosted.queue.pending.expecting(lane, len(calls), self.clock):
             return await self._cpu[lane].run(prepare_all, self._hosted.model.prepare, self.name, calls)
 
     def start(self, job: Job) -> None:

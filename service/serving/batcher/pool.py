@@ -67,7 +67,7 @@ class Pool:
         self._closed = self._leaving = False
         self._tasks: list[asyncio.Task[None]] = []
         for hosted in self.hosted_models:
-            hosted.queue.on_move = self._work.set
+            hosted.queue.on_move = hosted.queue.pending.on_end = self._work.set
             show(hosted, self.devices_of(hosted), instruments, self.stalled_for, clock)
 
     @property
@@ -149,17 +149,6 @@ class Pool:
         self.scheduler.put(hosted, job)
         self._work.set()
 
-    @contextmanager
-    def expecting(self, hosted: LocalModel, lane: str, calls: int) -> Iterator[None]:
-        """Count *calls* of *hosted* as being prepared while the context is open."""
-        pending = hosted.queue.pending
-        group = pending.begin(lane, calls, self.clock())
-        try:
-            yield
-        finally:
-            pending.end(group, self.clock())
-            self._work.set()
-
     def stalled_for(self) -> float:
         """Return the seconds since the last finished batch while work waits or runs; 0 if idle."""
         if not self.running and not self._leaving:
@@ -220,10 +209,10 @@ class Pool:
         """Run *calls* of a batch, and answer them; after an exception, run halves down to the bad call."""
         hosted, began = batch.hosted, self.clock()
         cost = sum(call.prepared.cost for call in calls)
+        traced = any(call.span.recording for call in calls)
         for call in calls:
             call.begin(began)
         try:
-            traced = any(call.span.recording for call in calls)
             with batch_span(calls, hosted.name) if traced else nullcontext():
                 outcomes = await slot.score(batch.copy, [call.prepared for call in calls], batch.threads)
             if len(outcomes) != len(calls):

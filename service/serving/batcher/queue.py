@@ -205,6 +205,7 @@ class PendingCalls:
         count: by lane, the calls that will join it.
         latest: when a group was last ready, or the first one was begun; in seconds.
         between_s: running mean of the seconds between two calls that are ready.
+        on_end: called when a group is ready or cancelled.
     """
 
     def __init__(self) -> None:
@@ -212,6 +213,7 @@ class PendingCalls:
         self.groups: set[Group] = set()
         self.count = dict.fromkeys(LANES, 0)
         self.between_s = 0.0
+        self.on_end: Callable[[], object] = lambda: None
 
     @contextmanager
     def expecting(self, lane: str, calls: int, clock: Callable[[], float]) -> Iterator[None]:
@@ -238,6 +240,7 @@ class PendingCalls:
         between_s = (now - self.latest) / group.calls
         self.between_s += (between_s - self.between_s) * (0.2 if self.between_s else 1.0)
         self.latest = now
+        self.on_end()
 
     def coming(self, known: Set[Group], lanes: Set[str]) -> int:
         """Return the number of calls of *known* for *lanes* that are still being prepared."""

@@ -284,10 +284,10 @@ class Scheduler(Generic[M]):
         # Work that arrived before the last batch ended waited since then: the event loop was busy.
         gap_s = max(0.0, now - max(self._ended[device], min(call.arrived for call in calls)))
         self._charged = hosted.charged
-        run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in calls))
-        copy = hosted.copies[device]
+        begins, cost = now + self._free_in_s(device, now), sum(call.prepared.cost for call in calls)
+        run_s, copy = queue.cost_model.run_s(cost), hosted.copies[device]
         batch = RunningBatch(hosted, lane, calls, now, gap_s, run_s, device, copy, threads)
-        self._running[batch] = now + self._free_in_s(device, now) + run_s
+        self._running[batch] = begins + run_s
         return batch
 
     def end(self, batch: RunningBatch[M], now: float) -> None:

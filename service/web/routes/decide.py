@@ -7,15 +7,18 @@ from fastapi import APIRouter, Request, Response
 from service.core.concurrency.tasks import while_connected
 from service.scoring.decide import Decided, Decision, decided, handles_of, records
 from service.scoring.policies import together
-from service.web.answers import provenance_of, question_sets, shown, warnings_of
 from service.web.endpoints import (
     SERVER_TIMING,
     context_of,
     header_timeout,
     json_response,
+    provenance_of,
+    question_sets,
     requests_of,
     service_of,
+    shown,
     timing_header,
+    warnings_of,
 )
 from service.web.openapi import TIMEOUT, TRACE, documented
 from service.web.problems import entry

@@ -13,8 +13,7 @@ from service.observability.build import libraries
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
 from service.serving.handle import Handle
 from service.serving.lifecycle import Action, Change
-from service.web.answers import build, parts_of, preprocessing
-from service.web.endpoints import check_operator, json_response, service_of
+from service.web.endpoints import build, check_operator, json_response, parts_of, preprocessing, service_of
 from service.web.openapi import TEXT, Json, documented
 from service.web.server.body import MAX_VALUES, read_body
 from service.web.wire.comparison import most_compared

@@ -13,15 +13,18 @@ from service.scoring.comparison import Compared, compared
 from service.scoring.pairs import ranking, strengths, win_rates
 from service.scoring.ranking import RankedItem, ranked
 from service.scoring.report import ItemReport, Report, Warned
-from service.web.answers import provenance_of, question_sets, shown, warnings_of
 from service.web.endpoints import (
     SERVER_TIMING,
     context_of,
     is_streamed,
     json_response,
+    provenance_of,
+    question_sets,
     requests_of,
     service_of,
+    shown,
     timing_header,
+    warnings_of,
 )
 from service.web.openapi import STREAM, TIMEOUT, TRACE, documented
 from service.web.problems import entry

@@ -3,7 +3,8 @@
 import pytest
 
 from service.core.settings.tree import Settings
-from service.web.app import App, create_app
+from service.web.app import create_app
+from service.web.edge import App
 from service.wiring.bootstrap import Service
 from tests.support.fakes import FakeVqa
 

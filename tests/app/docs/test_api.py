@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from service.web.app import App
 from service.web.dialect_ports import ports
+from service.web.edge import App
 from tests.support.fake_service import DIALECTS
 from tests.support.pages import page, requests, rows, section
 

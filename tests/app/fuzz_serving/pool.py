@@ -112,7 +112,7 @@ class Traffic:
         elif what < 0.85 and self.sent:
             self.dice.choice(self.sent).call.promote()
         elif what < 0.87:
-            with self.pool.expecting(hosted, "bulk", 2):
+            with hosted.queue.pending.expecting("bulk", 2, self.pool.clock):
                 await asyncio.sleep(self.dice.choice([0, 0.002]))
         elif what < 0.875 and self.findings.seed % DYING == 0 and hosted.copies:
             self.dice.choice(list(hosted.copies.values())).dead = True  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ import pytest
 from models.core.contract import ARITHMETIC
 from service import __version__
 from service.metrics.common.contract import Score
-from service.web.answers import question_sets
+from service.web.endpoints import question_sets
 from tests.support.pictures import b64, item, png
 
 pytestmark = pytest.mark.anyio

@@ -139,7 +139,7 @@ async def test_the_wait_is_told_from_the_pace_of_what_is_before():
             pytest.approx(7.5, rel=0.01)
             == served.scheduler.forecast(hosted, "bulk", Demand(), served.clock()).wait_s
         )
-        with served.expecting(hosted, "bulk", 3):
+        with hosted.queue.pending.expecting("bulk", 3, served.clock):
             assert (
                 pytest.approx(13.5, rel=0.01)
                 == served.scheduler.forecast(hosted, "bulk", Demand(), served.clock()).wait_s

@@ -29,7 +29,7 @@ async def test_an_idle_device_waits_for_calls_that_are_being_prepared():
     served, hosted = device(model)
     async with served:
         learns(hosted, fixed=60.0)
-        with served.expecting(hosted, "interactive", 2):
+        with hosted.queue.pending.expecting("interactive", 2, served.clock):
             calls = put(served, hosted, 1, lane="interactive")
             await until_idle()
             assert [] == model.batches[2:]
@@ -45,7 +45,7 @@ async def test_it_waits_no_longer_than_a_batch_saved_is_worth():
     served, hosted = device(model)
     async with served:
         learns(hosted, fixed=0.01)
-        with served.expecting(hosted, "interactive", 1):
+        with hosted.queue.pending.expecting("interactive", 1, served.clock):
             await outcomes_of(put(served, hosted, 1, lane="interactive"))
 
     assert [[1]] == model.batches[2:]
@@ -59,9 +59,9 @@ async def test_it_waits_only_where_the_next_call_is_likely_to_be_ready_by_then(b
     served, hosted = device(model, clock=lambda: now)
     async with served:
         learns(hosted, fixed=2.0)
-        with served.expecting(hosted, "interactive", 10):
+        with hosted.queue.pending.expecting("interactive", 10, served.clock):
             now = 10 * between_s
-        with served.expecting(hosted, "interactive", 10):
+        with hosted.queue.pending.expecting("interactive", 10, served.clock):
             calls = put(served, hosted, 1, lane="interactive")
             await until_idle()
             if len(batches) == 2:
@@ -78,12 +78,12 @@ async def test_it_waits_for_nobody_who_sets_out_later_and_for_nobody_less_urgent
     served, hosted = device(model)
     async with served:
         learns(hosted, fixed=60.0)
-        with served.expecting(hosted, "bulk", 1), ExitStack() as late:
+        with hosted.queue.pending.expecting("bulk", 1, served.clock), ExitStack() as late:
             await outcomes_of(put(served, hosted, "urgent", lane="interactive"))
-            with served.expecting(hosted, "interactive", 1):
+            with hosted.queue.pending.expecting("interactive", 1, served.clock):
                 calls = put(served, hosted, 1, lane="interactive")
                 await until_idle()
-                late.enter_context(served.expecting(hosted, "interactive", 1))
+                late.enter_context(hosted.queue.pending.expecting("interactive", 1, served.clock))
             await outcomes_of(calls)
 
     assert [["urgent"], [1]] == model.batches[2:]
@@ -95,7 +95,7 @@ async def test_it_waits_for_no_one_while_another_model_has_work():
     served, hosted, second = device(model, other)
     async with served:
         learns(hosted, fixed=60.0)
-        with served.expecting(hosted, "interactive", 1):
+        with hosted.queue.pending.expecting("interactive", 1, served.clock):
             calls = put(served, hosted, 1, lane="interactive")
             await until_idle()
             calls += put(served, second, 2, lane="interactive")
