@@ -8,10 +8,11 @@ decoding.  Headers are read and pixels decoded on threads of each lane.
 import asyncio
 import binascii
 import re
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 import pybase64
@@ -22,7 +23,6 @@ from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
 from service.core.concurrency.budget import Budget, ByteBudget, Portion
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.sharing import Shared
 from service.core.concurrency.tasks import side_by_side
 from service.core.errors import (
     BadImage,
@@ -49,6 +49,8 @@ VIDEO_PATH = re.compile(r"\.(mp4|m4v)$", re.IGNORECASE)
 URL = re.compile(r"https?://", re.IGNORECASE)
 PATH = re.compile(r"^(file:|/|~/|\.{1,2}/|[A-Za-z]:\\)|\.\w{3,4}$")
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True, eq=False)
 class Base64:
@@ -66,6 +68,37 @@ class Url:
 
 Source = bytes | Base64 | Url
 """An image file itself, or what stands for it."""
+
+
+@dataclass(eq=False, slots=True)
+class Shared(Generic[T]):
+    """A context that is entered for its first holder and exited after its last one."""
+
+    _entering: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _holders: int = 0  # including those that wait for it to be entered
+    _entered: tuple[AbstractAsyncContextManager[T], T] | None = None
+
+    @asynccontextmanager
+    async def hold(self, enter: Callable[[], AbstractAsyncContextManager[T]]) -> AsyncIterator[T]:
+        """
+        Hold the context, and yield its value.  Raises what entering the context raises.
+
+        Args:
+            enter: makes the context for the first holder.  It is not stored, so that it may refer to the
+                owner of this object without a reference cycle.
+        """
+        self._holders += 1
+        try:
+            async with self._entering:
+                if self._entered is None:
+                    context = enter()
+                    self._entered = context, await context.__aenter__()
+            yield self._entered[1]
+        finally:
+            self._holders -= 1
+            if not self._holders and self._entered is not None:
+                (context, _), self._entered = self._entered, None
+                await context.__aexit__(None, None, None)
 
 
 class ImageRef:

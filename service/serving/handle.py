@@ -183,10 +183,10 @@ class Handle:
         if self.backend.presence.state != LOADED_STATE:
             await self.backend.presence.wait(context.request)
         model = self.backend.info
-        context.use(self.name, model)
-        cache = self._cache if model.revision else NO_CACHE
         # The key has the name, since two configured models may have one id and revision.
         keys = [call.key((self.name, *model.identity)) for call in calls]
+        context.use(self.name, model)
+        cache = self._cache if model.revision else NO_CACHE
         outcomes: list[Any] = [None] * len(keys)
         if cache.stores and any(call.cacheable for call in calls):
             context.calls.stage = stage([])
@@ -206,7 +206,9 @@ class Handle:
             context.queued(self.name)
         for index, result in zip(jobs, await self._wait([*jobs.values()], context), strict=True):
             outcomes[index] = result.outcome
-        context.calls.unknown += filter(None, (getattr(outcome, "unknown", 0.0) for outcome in outcomes))
+        for outcome in outcomes:
+            if share := getattr(outcome, "unknown", 0.0):
+                context.calls.unknown.append(share)
         return outcomes
 
     def _joined(

@@ -1,45 +1,12 @@
-"""Work and resources that several callers use at the same time, done once for all of them."""
+"""Work that several callers need at the same time, done once for all of them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
-
-
-@dataclass(eq=False, slots=True)
-class Shared(Generic[T]):
-    """A context that is entered for its first holder and exited after its last one."""
-
-    _entering: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _holders: int = 0  # including those that wait for it to be entered
-    _entered: tuple[AbstractAsyncContextManager[T], T] | None = None
-
-    @asynccontextmanager
-    async def hold(self, enter: Callable[[], AbstractAsyncContextManager[T]]) -> AsyncIterator[T]:
-        """
-        Hold the context, and yield its value.  Raises what entering the context raises.
-
-        Args:
-            enter: makes the context for the first holder.  It is not stored, so that it may refer to the
-                owner of this object without a reference cycle.
-        """
-        self._holders += 1
-        try:
-            async with self._entering:
-                if self._entered is None:
-                    context = enter()
-                    self._entered = context, await context.__aenter__()
-            yield self._entered[1]
-        finally:
-            self._holders -= 1
-            if not self._holders and self._entered is not None:
-                (context, _), self._entered = self._entered, None
-                await context.__aexit__(None, None, None)
 
 
 class SingleFlight(Generic[T]):

@@ -6,7 +6,7 @@ Types that depend on metrics are made from their declarations.  The JSON schema 
 clients can read; rules between fields are descriptions there, and are checked here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -232,9 +232,6 @@ class WireItem(Clipped):
     source: Picture | None = None
 
 
-OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # other fields are the request's own
-
-
 def one_form(body: Any) -> Any:
     """Return a body of items, or of an image or images; raise `ValueError` for several of these or none."""
     forms = [body.items, body.image, body.images]
@@ -268,17 +265,6 @@ class ScoreRequest(Clipped):
     explain: bool = False
 
     _one_form = model_validator(mode="after")(one_form)
-
-    def all_items(self) -> Mapping[str, WireItem]:
-        """Return the items of any form, by their JSON pointer."""
-        if self.items is not None:
-            return {f"/items/{index}": item for index, item in enumerate(self.items)}
-        if self.image is not None:
-            return {"": WireItem.model_construct(**{name: getattr(self, name) for name in OF_AN_ITEM})}
-        return {
-            f"/images/{index}": WireItem.model_construct(prompt=self.prompt, image=image)
-            for index, image in enumerate(self.images or ())
-        }
 
     def asked(self) -> dict[str, str]:
         """Return the metrics that score an item, by their place in the request."""

@@ -29,6 +29,7 @@ from service.web.wire.requests import (
 )
 
 Parts = Mapping[str, bytes]
+OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # other fields are the request's own
 OnePicture = Base64 | ImageData | ImagePart | ImageUrl
 
 
@@ -54,7 +55,7 @@ def items_of(
     """
     image = "" if request.images is not None else "/image"
     pictures, items, faults = RequestImages(parts), [], list[Fault]()
-    for place, item in request.all_items().items():
+    for place, item in all_items(request).items():
         orient = item.orient or request.orient
         frames = pictures.of(item.image, f"{place}{image}", orient)
         references = pictures.of(item.references, f"{place}/references", orient) if item.references else []
@@ -86,6 +87,18 @@ def items_of(
         distinct = [*dict.fromkeys(faults)]  # many images lack one prompt
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=distinct[:MAX_FAULTS])
     return items
+
+
+def all_items(request: ScoreRequest) -> Mapping[str, WireItem]:
+    """Return the items of a request of any form, by their JSON pointer."""
+    if request.items is not None:
+        return {f"/items/{index}": item for index, item in enumerate(request.items)}
+    if request.image is not None:
+        return {"": WireItem.model_construct(**{name: getattr(request, name) for name in OF_AN_ITEM})}
+    return {
+        f"/images/{index}": WireItem.model_construct(prompt=request.prompt, image=image)
+        for index, image in enumerate(request.images or ())
+    }
 
 
 def without_prompt(
