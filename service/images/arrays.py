@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from models.images.formats.mp4 import MP4
+from models.images.formats.mp4 import is_mp4
 from service.core.errors import Invalid
 from service.images.frames import sampled
 
@@ -77,7 +77,7 @@ def frames_of(kind: str, file: memoryview, count: int, most: int) -> list[list[b
     """
     if kind not in ("image", "video"):
         raise Invalid(f"{kind[:40]!r} needs the decoder of its trainer; send image or video")
-    if kind == "video" and MP4.begins(bytes(file[:64])):
+    if kind == "video" and is_mp4(bytes(file[:64])):
         check_number(1, count)
         return [[bytes(file)]]
     pixels = pixels_of(file)

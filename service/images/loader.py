@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pybase64
 
 from models.images.formats.contract import Header
-from models.images.formats.mp4 import MP4
+from models.images.formats.mp4 import MP4, is_mp4
 from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
 from service.core.concurrency.budget import Budget, ByteBudget, Portion
@@ -453,9 +453,9 @@ def is_video(source: Source) -> bool:
         case Base64():
             start = source.text.find(",", 0, MAX_HEAD) + 1 if source.text.startswith("data:") else 0
             with suppress(binascii.Error, ValueError):
-                return MP4.begins(binascii.a2b_base64(source.text[start : start + HEAD_CHARACTERS]))
+                return is_mp4(binascii.a2b_base64(source.text[start : start + HEAD_CHARACTERS]))
             return False
-    return MP4.begins(source)
+    return is_mp4(source)
 
 
 def unbase64(text: str) -> bytes:

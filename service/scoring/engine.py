@@ -139,7 +139,8 @@ class Engine:
                     inputs = (self._finish(input, plan, context, finished) for input in plan.inputs)
                 else:
                     inputs = (self._score_input(input, plan.work, context) for input in plan.inputs)
-                await side_by_side(inputs, plan.work.at_once)
+                alone = len(plan.inputs) == 1  # the usual request needs no group
+                await (next(inputs) if alone else side_by_side(inputs, plan.work.at_once))
         raise_if_changed(chain.from_iterable(input.results.values() for input in plan.inputs))
         with context.span.child("fold"):
             report = await self._report(plan, context)
@@ -183,9 +184,10 @@ class Engine:
                     opened(input, self.images, context) as (item, notes),
                 ):
                     opening.reschedule(None)  # from here on each metric has the deadline itself
-                    results = await side_by_side(
-                        [self.score_metric(name, item, each, context) for name, each in input.metrics.items()]
-                    )
+                    works = [
+                        self.score_metric(name, item, each, context) for name, each in input.metrics.items()
+                    ]
+                    results = [await works[0]] if len(works) == 1 else await side_by_side(works)
                     if item.references or item.source or item.frames:
                         results = [await self._located(each, input, item, context) for each in results]
                     if notes:

@@ -2,7 +2,7 @@
 
 import struct
 
-from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
+from models.images.formats.contract import Format, Header, ImageError, Unseen, header
 
 OS2_HEADER_BYTES = 12  # its sizes have 16 bits
 RUN_LENGTH_KINDS, MASKS_KIND = (1, 2), 3  # values of the field compression
@@ -39,4 +39,4 @@ def unseen(encoded: bytes) -> Unseen:
     return Unseen(alpha=bits == 32 and compression == MASKS_KIND and mask > 0)
 
 
-BMP = Format("BMP", starts(b"BM"), header_of, unseen=unseen)
+BMP = Format("BMP", (b"BM",), header_of, unseen=unseen)

@@ -106,25 +106,22 @@ class Format:
 
     Attributes:
         name: Pillow's.
-        begins: returns True if the first bytes are of this format.
+        signatures: a file begins with one of them.
         read: returns the header.
         plain: removes everything that does not change the pixels, such as texts, profiles and other frames.
         film: returns the header of an animation, or the result of `read` for a single frame; None if
             animations of this format are not supported.
         unseen: returns what the first frame does not show.
+        begins: returns True for the first bytes of this format; None if its signatures suffice.
     """
 
     name: str
-    begins: Callable[[bytes], bool]
+    signatures: tuple[bytes, ...]
     read: Callable[[bytes], Header]
     plain: Callable[[bytes], bytes] = bytes
     film: Callable[[bytes], Header] | None = None
     unseen: Callable[[bytes], Unseen] = lambda encoded: Unseen()
-
-
-def starts(*magic: bytes) -> Callable[[bytes], bool]:
-    """Return a function that recognises a file by its first bytes."""
-    return lambda encoded: encoded.startswith(magic)
+    begins: Callable[[bytes], bool] | None = None
 
 
 def header(

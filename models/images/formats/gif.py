@@ -12,7 +12,6 @@ from models.images.formats.contract import (
     Unseen,
     film_header,
     header,
-    starts,
     times_of,
 )
 
@@ -123,4 +122,4 @@ def palette_bytes(flags: int) -> int:
     return 3 << ((flags & 7) + 1) if flags & 128 else 0
 
 
-GIF = Format("GIF", starts(b"GIF87a", b"GIF89a"), header_of, plain, film, unseen)
+GIF = Format("GIF", (b"GIF87a", b"GIF89a"), header_of, plain, film, unseen)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from models.images.formats.contract import Format, Header, ImageError, Unseen, header, joined, starts
+from models.images.formats.contract import Format, Header, ImageError, Unseen, header, joined
 from models.images.formats.icc import MAX_PROFILE_BYTES, is_other
 from models.images.formats.tiff import EXIF_SIGNATURE, of_exif
 
@@ -131,4 +131,4 @@ def segments(encoded: bytes, at: int) -> Iterator[Segment]:
     raise ImageError(f"the JPEG image has more than {MAX_SEGMENTS} segments")
 
 
-JPEG = Format("JPEG", starts(b"\xff\xd8\xff"), header_of, plain, unseen=unseen)
+JPEG = Format("JPEG", (b"\xff\xd8\xff",), header_of, plain, unseen=unseen)

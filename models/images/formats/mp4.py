@@ -7,7 +7,7 @@ https://aomediacodec.github.io/av1-avif/
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,13 +25,9 @@ from models.images.formats.contract import (
 from models.images.formats.icc import is_other
 
 MAX_BOXES = 10_000
+ANY = (b"",)  # the first box tells the format, after its length
 
 Range = tuple[int, int]
-
-
-def branded(*brands: bytes) -> Callable[[bytes], bool]:
-    """Return a function that recognises a file by the brand in its first box."""
-    return lambda encoded: encoded[4:8] == b"ftyp" and encoded[8:12] in brands
 
 
 def within(encoded: bytes, place: Range, *kinds: bytes) -> Iterator[Range]:
@@ -158,7 +154,7 @@ def coding_of(encoded: bytes) -> bytes:
     return next(codings, named[0]) if named[0] in GENERAL_BRANDS else named[0]
 
 
-AVIF = Format("AVIF", is_avif, avif_header, unseen=avif_unseen)
+AVIF = Format("AVIF", ANY, avif_header, unseen=avif_unseen, begins=is_avif)
 
 
 # --- MP4
@@ -231,4 +227,9 @@ def runs(encoded: bytes, table: Range, frames: int) -> NDArray[np.int64]:
     return np.repeat(pairs[:, 1].astype(np.int64), pairs[:, 0])
 
 
-MP4 = Format("MP4", branded(*MP4_BRANDS), mp4_header, film=mp4_header)
+def is_mp4(encoded: bytes) -> bool:
+    """Return True for a file with a brand of MP4 in its first box."""
+    return encoded[4:8] == b"ftyp" and encoded[8:12] in MP4_BRANDS
+
+
+MP4 = Format("MP4", ANY, mp4_header, film=mp4_header, begins=is_mp4)

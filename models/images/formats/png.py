@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 
-from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
+from models.images.formats.contract import Format, Header, ImageError, Unseen, header
 from models.images.formats.icc import MAX_PROFILE_BYTES, is_other
 from models.images.formats.tiff import of_exif
 
@@ -104,4 +104,4 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return CHUNK.pack(len(data), kind) + data + zlib.crc32(data, zlib.crc32(kind)).to_bytes(4, "big")
 
 
-PNG = Format("PNG", starts(SIGNATURE), header_of, plain, unseen=unseen)
+PNG = Format("PNG", (SIGNATURE,), header_of, plain, unseen=unseen)

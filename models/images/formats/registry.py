@@ -21,7 +21,7 @@ TRUNCATED_ERRORS = (LookupError, ValueError, struct.error)
 def recognise(encoded: bytes) -> Format:
     """Return the format of a picture file.  Raises `ImageError`."""
     for format in FORMATS.values():
-        if format.begins(encoded):
+        if encoded.startswith(format.signatures) and (format.begins is None or format.begins(encoded)):
             return format
     if is_heic(encoded):
         raise ImageError("the image is HEIC, which is not read: convert it to JPEG or PNG")

@@ -7,7 +7,7 @@ https://www.itu.int/itudoc/itu-t/com16/tiff-fx/docs/tiff6.pdf, CIPA DC-008 (Exif
 from collections.abc import Mapping
 from typing import Literal
 
-from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
+from models.images.formats.contract import Format, Header, ImageError, Unseen, header
 from models.images.formats.icc import MAX_PROFILE_BYTES, is_other
 
 # The picture in up to 32 bits, its RGB form, and a strip or tile of the same size, packed and unpacked.
@@ -100,4 +100,4 @@ def unseen(encoded: bytes) -> Unseen:
     return Unseen(of_directory(first), not first.last, first.tags.get(EXTRA) in ALPHA_KINDS, grey16, profile)
 
 
-TIFF = Format("TIFF", starts(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), header_of, unseen=unseen)
+TIFF = Format("TIFF", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), header_of, unseen=unseen)

@@ -19,8 +19,8 @@ MAX_CHUNKS = 20_000
 
 
 def begins(encoded: bytes) -> bool:
-    """Return True for a container of WebP."""
-    return encoded[:4] == b"RIFF" and encoded[8:12] == b"WEBP"
+    """Return True for a container, by its signature, of WebP."""
+    return encoded[8:12] == b"WEBP"
 
 
 def header_of(encoded: bytes) -> Header:
@@ -96,4 +96,4 @@ def plain(encoded: bytes) -> bytes:
     return b"RIFF" + struct.pack("<I", end - 8) + encoded[8:end]
 
 
-WEBP = Format("WEBP", begins, header_of, plain, film, unseen)
+WEBP = Format("WEBP", (b"RIFF",), header_of, plain, film, unseen, begins)

@@ -4,7 +4,7 @@ import asyncio
 import json
 from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
@@ -222,17 +222,18 @@ class Body:
 
 def read_body(request: Request, wire: type[B], limits: Server) -> Awaitable[tuple[B, Parts]]:
     """Read and check the body, and return it with its file parts.  Raises as `read_as`."""
-    return read_as(request, wire, limits, lambda content: content)
+    return read_as(request, wire, limits, None)
 
 
 async def read_as(
-    request: Request, wire: type[B], limits: Server, convert: Callable[[B], T]
+    request: Request, wire: type[B], limits: Server, convert: Callable[[B], T] | None
 ) -> tuple[T, Parts]:
     """
     Read and check the body, and return what *convert* makes of it, with its file parts.
 
     Args:
-        convert: called on the thread that parses a large body, so that it delays no other request.
+        convert: called on the thread that parses a large body, so that it delays no other request; None to
+            return the content itself.
 
     Raises:
         UnsupportedMediaType: declared as neither JSON nor multipart, or compressed.
@@ -252,7 +253,7 @@ async def read_as(
         if sent is None:
             others = [name for name in parts if name not in form.images]
             content = content_of(form.fields(), form.images, others, wire)
-            return convert(checked(content, wire)), parts
+            return checked(content, wire, convert), parts
         body = sent
     elif kind in ("", "application/json") or kind.endswith("+json"):
         body = await whole(request)
@@ -261,8 +262,8 @@ async def read_as(
             f"{kind[:80]}; {UnsupportedMediaType.detail}{CURL if kind == FORM else ''}"
         )
     if len(body) <= SMALL_BODY_BYTES:
-        return convert(parse(body, wire)), parts
-    return await parsed(request, lambda raw: convert(parse(raw, wire)), body), parts
+        return parse(body, wire, convert), parts
+    return await parsed(request, lambda raw: parse(raw, wire, convert), body), parts
 
 
 async def feed(request: Request, take: Callable[[bytes], object]) -> None:
@@ -298,17 +299,18 @@ async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw) -> T:
     return await held.parsed(parse, body)
 
 
-def checked(content: Any, wire: type[B]) -> B:
-    """Return *content* as the wire type.  Raises `Invalid`."""
+def checked(content: Any, wire: type[B], convert: Callable[[B], T] | None) -> T:
+    """Return *content* as the wire type, converted.  Raises `Invalid`."""
     try:
-        return wire.model_validate(content, context={})
+        body = wire.model_validate(content, context={})
     except ValidationError as exc:
         raise invalid(exc, content, wire) from exc
+    return convert(body) if convert else cast(T, body)
 
 
-def parse(body: Raw, wire: type[B]) -> B:
+def parse(body: Raw, wire: type[B], convert: Callable[[B], T] | None = None) -> T:
     """
-    Parse the JSON of *body*, and check it against the wire type.
+    Parse the JSON of *body*, check it against the wire type, and convert it.
 
     pydantic's parser refuses NaN, deep nesting and lone surrogates, and does not copy refused content.  A
     body with a lone surrogate is parsed again by the standard library, so that validation can name the
@@ -327,7 +329,7 @@ def parse(body: Raw, wire: type[B]) -> B:
             content = json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=refuse)
         except (ValueError, RecursionError):
             raise Malformed(f"not JSON: {exc}") from exc
-    return checked(content, wire)
+    return checked(content, wire, convert)
 
 
 def holds_too_many(body: Raw) -> bool:
