@@ -27,6 +27,7 @@ from starlette.concurrency import run_in_threadpool
 from service.images.loader import Base64
 from service.metrics.common.registry import metrics
 from service.web.wire.requests import ScoreRequest
+from service.web.wire.translate import all_items
 from service.web.wire.types import requests_with
 
 SCORE = 0.8
@@ -45,7 +46,7 @@ def app(score: Scorer) -> FastAPI:
         await score(wanted)
         results = [
             {"index": index, "scores": dict.fromkeys(wanted.metrics, SCORE)}
-            for index in range(len(wanted.all_items().values()))
+            for index in range(len(all_items(wanted)))
         ]
         return {"request_id": "", "results": results, "partial": False, "models": {}, "timings_ms": {}}
 
@@ -61,7 +62,7 @@ def app(score: Scorer) -> FastAPI:
 
 def encoded(wanted: ScoreRequest) -> list[bytes]:
     """Return the picture files of a request, all plain base64."""
-    images = (item.image for item in wanted.all_items().values())
+    images = (item.image for item in all_items(wanted).values())
     return [base64.b64decode(image.text) for image in images if isinstance(image, Base64)]
 
 
@@ -108,7 +109,7 @@ class Timer:
         """Decode in threads, then queue one call for each picture."""
         self._loop = self._loop or asyncio.create_task(self._close_batches())
         await asyncio.gather(*(run_in_threadpool(decode, file) for file in encoded(wanted)))
-        calls = [asyncio.get_running_loop().create_future() for _ in wanted.all_items()]
+        calls = [asyncio.get_running_loop().create_future() for _ in all_items(wanted)]
         for call in calls:
             self._calls.put_nowait(call)
         await asyncio.gather(*calls)
