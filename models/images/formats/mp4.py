@@ -25,7 +25,7 @@ from models.images.formats.contract import (
 from models.images.formats.icc import is_other
 
 MAX_BOXES = 10_000
-ANY = (b"",)  # the first box tells the format, after its length
+ANY = (b"",)  # the first box has the format, after its length
 
 Range = tuple[int, int]
 
