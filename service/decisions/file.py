@@ -19,12 +19,22 @@ class LogFile:
     An open log, which no other process can open for writing decisions.
 
     Attributes:
+        path: absolute, without symbolic links.
+        status: of the file when it was opened.
         lock: the descriptor of `NAME.lock`; the kernel releases the lock when the process ends, or is killed.
     """
 
     path: Path
     connection: sqlite3.Connection
+    status: os.stat_result
     lock: int
+
+    def check(self) -> None:
+        """Raise `sqlite3.OperationalError` if the file at the path is not the open one any more."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(self.path), self.status):
+                return
+        raise sqlite3.OperationalError("the file was deleted or moved")
 
     def close(self) -> None:
         """Close the file, and release the lock."""
@@ -43,11 +53,12 @@ def opened(path: Path) -> LogFile:
         SettingsError: the file cannot be used.
     """
     try:
+        path = path.resolve()  # one lock for all names of a file; SQLite takes `:memory:` for no file
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = locked(path)
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            return LogFile(path, checked(path), lock)
+            return LogFile(path, checked(path), os.stat(path), lock)
         except BaseException:
             os.close(lock)
             raise

@@ -144,6 +144,7 @@ class DecisionLog(DecisionSink):
         try:
             rows = [*again, *(row_of(record, self._settings.prompts) for record in records)]
             if rows:
+                self._file.check()
                 with self._file.connection as connection:
                     connection.execute("BEGIN IMMEDIATE")
                     connection.executemany(INSERT, rows)
@@ -184,6 +185,7 @@ class DecisionLog(DecisionSink):
             return 0
 
     def _label(self, decision_id: str, good: bool, who: str | None) -> None:
+        self._file.check()
         with self._file.connection as connection:
             insert = "INSERT INTO labels VALUES (?, ?, ?, ?)"
             connection.execute(insert, (decision_id, int(good), who, self._clock()))

@@ -158,7 +158,10 @@ def reasons(node: Truth, known: Known, *, holds: bool) -> list[str]:
     """Return comparisons from which it follows that a decided condition *holds*, or does not."""
     match node:
         case Relation(sign=sign, parts=(left, right)):
-            return [f"{said(left, known)} {sign if holds else OPPOSITE_SIGNS[sign]} {said(right, known)}"]
+            shown = {name: brief(score) for name, score in known.items()}
+            if truth(node, shown) is not holds:  # the score is nearer to the limit than its six digits
+                shown = known
+            return [f"{said(left, shown)} {sign if holds else OPPOSITE_SIGNS[sign]} {said(right, shown)}"]
         case Logic(word="not", parts=(part,)):
             return reasons(part, known, holds=not holds)
         case Logic(word=word, parts=parts):
@@ -171,10 +174,10 @@ def said(node: Term, known: Known, tightness: int = 0) -> str:
     """Return the text of a side of a comparison, with the score after each name."""
     match node:
         case Number(value=value):
-            return number(value)
+            return str(value)
         case Name(name=name):
             score = known[name]
-            return f"{name} unknown" if isinstance(score, tuple) else f"{name} {number(score)}"
+            return f"{name} unknown" if isinstance(score, tuple) else f"{name} {float(score)}"
     own = TIGHTNESS.get(node.function, 0)
     if not own:
         return f"{node.function}({', '.join(said(part, known) for part in node.parts)})"
@@ -183,6 +186,6 @@ def said(node: Term, known: Known, tightness: int = 0) -> str:
     return f"({text})" if own < tightness else text
 
 
-def number(value: float) -> str:
-    """Return a number with at most six digits: `0.62`, `1.0`."""
-    return str(float(f"{value:.6g}"))
+def brief(score: float | tuple[float, float]) -> float | tuple[float, float]:
+    """Return a known score with at most six digits; the interval of an unknown one."""
+    return score if isinstance(score, tuple) else float(f"{score:.6g}")

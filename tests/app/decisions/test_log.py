@@ -107,6 +107,45 @@ async def test_a_file_has_one_log_at_a_time(place):
         pass
 
 
+@pytest.mark.parametrize("name", [":memory:", "file:log?mode=memory", "a?b#c.sqlite3"])
+async def test_a_name_that_sqlite_takes_for_no_file_is_one(tmp_path, monkeypatch, name):
+    """Rows in memory would be lost at the shut-down, and counted as written."""
+    monkeypatch.chdir(tmp_path)
+    place = Place(name)
+    async with place.open() as log:
+        log.record([record()])
+    place.path = tmp_path / name
+
+    assert [("d-1",)] == place.rows()
+
+
+async def test_a_symbolic_link_is_the_file_that_it_names(place, tmp_path):
+    """Two processes with two names of a file have one lock."""
+    link = tmp_path / "link.sqlite3"
+    link.symlink_to(place.path)
+    async with place.open():
+        with pytest.raises(NotYet, match=f"{place.path} is in use"):
+            async with Place(link).open():
+                pass
+
+
+@pytest.mark.parametrize("replace", [False, True], ids=["deleted", "replaced"])
+async def test_rows_for_a_file_that_is_gone_are_counted_and_no_label_is_stored(place, caplog, replace):
+    """The open file has no name any more: nobody could read what is written to it."""
+    async with place.open() as log:
+        place.path.unlink()
+        if replace:
+            place.path.touch()
+        log.record([record(), record("d-2")])
+        await log._write_on()
+        with pytest.raises(NotReady):
+            await log.label("d-1", good=True, who=None)
+
+    assert 2 == place.lost
+    [line] = [each for each in caplog.records if each.name == "scoregate.decisions"]
+    assert "deleted or moved" in line.getMessage()
+
+
 @pytest.mark.parametrize(
     "spoil",
     [

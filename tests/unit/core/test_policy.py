@@ -43,6 +43,22 @@ def test_a_decision_has_the_comparisons_from_which_it_follows(scores, decision, 
     assert (decision, "expression", because) == decided(SHOW, **scores)
 
 
+@pytest.mark.parametrize(
+    ("accept", "scores", "decision", "because"),
+    [
+        ("a >= 0.62", {"a": 0.6199999999}, "reject", "a 0.6199999999 < 0.62"),
+        ("a == 0.62", {"a": 0.6200000001}, "reject", "a 0.6200000001 != 0.62"),
+        ("a >= 0.62000001", {"a": 0.62000001}, "accept", "a 0.62000001 >= 0.62000001"),
+        ("a > b", {"a": 0.1 + 0.2, "b": 0.3}, "accept", "a 0.30000000000000004 > b 0.3"),
+        ("a >= 0.62", {"a": 0.6123456789}, "reject", "a 0.612346 < 0.62"),
+        ("1 / (a - 0.5) > 0", {"a": 0.500000001}, "accept", "1.0 / (a 0.500000001 - 0.5) > 0.0"),
+    ],
+)
+def test_the_comparisons_hold_with_the_scores_as_they_are_shown(accept, scores, decision, because):
+    """Scores have six digits, and all of them where six would contradict the decision; limits have all."""
+    assert (decision, "expression", because) == decided(Policy(Condition.of(accept)), **scores)
+
+
 def test_sides_are_shown_with_their_scores_and_parentheses():
     policy = Policy(Condition.of("not (min(a, 2 * (b - c)) / 2 > -b + 1)"))
 

@@ -194,6 +194,8 @@ def is_fault(error: ScoregateError) -> bool:
     """Return True for an error of the service or the network, and False for one of the request."""
     if isinstance(error, (InvalidError, WarnedError)):
         return False
+    if error.status == 404 and error.code == ScoregateError.code:  # a gateway's page, without a route to it
+        return True
     return not 400 <= error.status < 500 or error.status in TEMPORARY
 
 

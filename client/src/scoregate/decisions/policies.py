@@ -154,8 +154,8 @@ def key_of(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a basic string of TOML, whose escapes are those of JSON."""
-    return json.dumps(text).replace("\x7f", "\\u007f")
+    """Return a basic string of TOML, whose escapes are those of JSON but for pairs of surrogates."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def inline(value: Any) -> str:

@@ -116,6 +116,7 @@ def refused(request):
         lambda _: httpx.Response(500, json={"code": "internal", "detail": "a fault"}),
         lambda _: httpx.Response(429, json={"code": "quota_exceeded", "detail": "the quota is used up"}),
         lambda _: httpx.Response(502, text="<h1>Bad Gateway</h1>"),
+        lambda _: httpx.Response(404, text="default backend - 404"),  # of an ingress without a pod
         lambda _: httpx.Response(200, text="no JSON"),
         lambda _: httpx.Response(200, json={"policy": ID, "decisions": []}),
         lambda request: httpx.Response(
@@ -148,7 +149,11 @@ def test_a_hanging_service_costs_the_timeout_and_no_more(answered):
 
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
-    [(422, "unknown_policy", UnknownPolicyError), (401, "unauthorized", ScoregateError)],
+    [
+        (422, "unknown_policy", UnknownPolicyError),
+        (401, "unauthorized", ScoregateError),
+        (404, "not_found", ScoregateError),
+    ],
 )
 def test_a_fault_of_the_request_is_raised_with_a_fallback_too(answered, status, code, kind):
     """A wrong name of a policy would otherwise decide about everything, and nobody would see it."""
