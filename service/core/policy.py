@@ -158,7 +158,7 @@ def reasons(node: Truth, known: Known, *, holds: bool) -> list[str]:
     """Return comparisons from which it follows that a decided condition *holds*, or does not."""
     match node:
         case Relation(sign=sign, parts=(left, right)):
-            shown = {name: brief(score) for name, score in known.items()}
+            shown: Known = {name: brief(score) for name, score in known.items()}
             if truth(node, shown) is not holds:  # the score is nearer to the limit than its six digits
                 shown = known
             return [f"{said(left, shown)} {sign if holds else OPPOSITE_SIGNS[sign]} {said(right, shown)}"]
