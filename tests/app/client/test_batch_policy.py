@@ -165,13 +165,15 @@ def test_finished_shards_are_decided_anew(gate):
 
 def test_the_manifest_says_what_the_policy_was(gate):
     """By run: the rows have its id."""
-    decide(gate, "show")
-    decide(gate, "strict")
-    decide(gate, "strict")
+    rows = Path("rows.jsonl").read_text("utf-8").splitlines()
+    Path("rows.jsonl").write_text("\n".join(rows[:-1]), "utf-8")
+    for policy in ("show", "strict", "strict"):
+        decide(gate, policy)
     manifest = json.loads(Path("out.jsonl.manifest.json").read_text("utf-8"))
     listed = gate.policies()
 
-    assert ["show", "strict"] == [each["policy"]["id"].partition("@")[0] for each in manifest["runs"]][:2]
+    assert ["show", "strict"] == [each["policy"]["id"].partition("@")[0] for each in manifest["runs"]]
+    assert [len(COLOURS), 0] == [each["requested"] for each in manifest["runs"]]
     assert {name: listed["strict"][name] for name in ("id", "accept", "without_score", "unreadable")} == (
         manifest["runs"][1]["policy"]
     )
@@ -229,3 +231,4 @@ def test_another_policy_of_the_same_scores_decides_anew(gate, suffix):
     assert [row["scores"] for row in first] == [row["scores"] for row in then]
     assert [f"mine {name}" for name in (*COLOURS, "cut")] == [row["columns"]["policy"] for row in then]
     assert decisions(then)[:-1] == decisions(plain[:-1])
+    assert FIELDS[0] not in plain[-1], "a row that such a run scores has no decision"
