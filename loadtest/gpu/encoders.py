@@ -40,10 +40,10 @@ from models.families.blip_itm.model import KINDS, BlipItm, blip_2
 from models.families.clip.model import Clip
 from models.families.clip.towers import Input
 from models.families.clip.transformers_layout import open_clip_config
+from models.families.detector.image import PreparedImage
 from models.families.detector.mask2former import Mask2Former, Mask2FormerNetwork
-from models.families.detector.picture import Picture
 from models.families.imagereward.model import ImageReward, ImageRewardNetwork
-from models.families.inputs import PictureAndText
+from models.families.inputs import ImageAndText
 from models.families.linear_head import Layers
 from models.families.processors import ProcessorPixels
 from models.families.transformers_clip.model import TransformersClip
@@ -146,7 +146,7 @@ def image(side: int, number: int) -> Prepared:
 def pair(side: int, number: int) -> Prepared:
     """Return a picture with a prompt as a reward model takes it."""
     ids = tuple(range(5, 5 + TOKENS))
-    return Prepared(1, PictureAndText(str(number), bytes_of(side), ids, truncated=False, unknown=0.0))
+    return Prepared(1, ImageAndText(str(number), bytes_of(side), ids, truncated=False, unknown=0.0))
 
 
 def match(side: int, number: int) -> Prepared:
@@ -235,7 +235,7 @@ def detector(bench: Bench, config: Config) -> Encoder:
     model = bare(bench, Mask2Former, _network=network, _labels=labels, _pixels=pixels)
 
     def ready(number: int) -> Prepared:
-        return Prepared(1, Picture(bytes_of(side), (side, side), threshold=0.5))
+        return Prepared(1, PreparedImage(bytes_of(side), (side, side), threshold=0.5))
 
     return Encoder(model.score, ready, {"its network": network}, side)
 

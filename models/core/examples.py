@@ -9,8 +9,8 @@ from models.core.calls import LikelihoodCall
 from models.core.outcomes import Embedding, Likelihood, Reward
 from models.images.image import Image
 
-PICTURE = Image.of(PIL.Image.new("RGB", (112, 112), (220, 20, 20)))
-OTHER_PICTURE = Image.of(PIL.Image.new("RGB", (112, 112), (20, 20, 220)))
+IMAGE = Image.of(PIL.Image.new("RGB", (112, 112), (220, 20, 20)))
+OTHER_IMAGE = Image.of(PIL.Image.new("RGB", (112, 112), (20, 20, 220)))
 TEXTS = ("a red picture", "a blue picture")  # one of them is true
 
 TOLERANCE = 0.05  # bfloat16 and other calls in the same batch change a probability by less
@@ -23,13 +23,13 @@ def grey(width: int, height: int) -> Image:
 
 def opposite_questions(template: str) -> tuple[LikelihoodCall, ...]:
     """Return two questions about a red picture: is it red, is it blue?  `{}` in *template* is the text."""
-    return tuple(LikelihoodCall(PICTURE, template.replace("{}", text)) for text in TEXTS)
+    return tuple(LikelihoodCall(IMAGE, template.replace("{}", text)) for text in TEXTS)
 
 
-def opposite_pictures(template: str) -> tuple[LikelihoodCall, ...]:
+def opposite_images(template: str) -> tuple[LikelihoodCall, ...]:
     """Return one question, is the picture red, about a red picture and about a blue picture."""
     question = template.replace("{}", TEXTS[0])
-    return LikelihoodCall(PICTURE, question), LikelihoodCall(OTHER_PICTURE, question)
+    return LikelihoodCall(IMAGE, question), LikelihoodCall(OTHER_IMAGE, question)
 
 
 def alike(first: Any, second: Any) -> bool:

@@ -36,7 +36,7 @@ def positions(network: nn.Module, default: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureAndText:
+class ImageAndText:
     """
     The input of a reward model.
 
@@ -53,14 +53,14 @@ class PictureAndText:
     unknown: float
 
 
-def distinct_pictures(
-    inputs: Sequence[PictureAndText], device: torch.device
+def distinct_images(
+    inputs: Sequence[ImageAndText], device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the pixels of each picture once (P, 3, height, width), and the picture of each input (N)."""
-    pictures = {input.key: input.pixels for input in inputs}
-    order = {key: place for place, key in enumerate(pictures)}
+    images = {input.key: input.pixels for input in inputs}
+    order = {key: place for place, key in enumerate(images)}
     places = torch.tensor([order[input.key] for input in inputs], device=device)
-    return upload([*pictures.values()], device), places
+    return upload([*images.values()], device), places
 
 
 cuda: Any = torch.cuda  # partly not typed

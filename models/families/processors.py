@@ -191,11 +191,11 @@ def table_of(made: Callable[..., Mapping[str, torch.Tensor]]) -> np.ndarray | No
     """
     every = np.arange(256, dtype=np.uint8).reshape(16, 16, 1).repeat(3, 2)
     some = np.random.default_rng(0).integers(256, size=(48, 64, 3), dtype=np.uint8)
-    picture = PIL.Image.fromarray(some)
-    whole = made(picture)[PIXELS]
+    image = PIL.Image.fromarray(some)
+    whole = made(image)[PIXELS]
     try:
         numbers = made(PIL.Image.fromarray(every), **WITHOUT_RESIZE)[PIXELS]
-        pixels = made(picture, **WITHOUT_RESCALE)[PIXELS]
+        pixels = made(image, **WITHOUT_RESCALE)[PIXELS]
     except Exception:  # the processor has other steps, which do not take such pictures
         return None
     if numbers.shape != (3, 16, 16) or numbers.dtype != torch.float32 or pixels.dtype != torch.uint8:

@@ -51,7 +51,7 @@ PLACEHOLDER = "\ufffctext\ufffc"  # stands for the text while the chat template 
 PROMPT_FIELD = "{text_prompt}"  # an instruction has it once
 
 SIDE_FACTOR = 28  # sides are multiples of it, whatever patches the network takes; from the released codes
-PICTURE_PIXELS = 256 * SIDE_FACTOR * SIDE_FACTOR  # pixels of a picture, about 448 x 448
+IMAGE_PIXELS = 256 * SIDE_FACTOR * SIDE_FACTOR  # pixels of a picture, about 448 x 448
 
 # Names in older and newer checkpoints of transformers to those of the network without its last layer.
 TENSOR_NAMES = (
@@ -199,7 +199,7 @@ class PatchPixels:
         CheckpointError: the processor cannot be loaded.
     """
 
-    def __init__(self, directory: Path, kind: Any, pixels: int = PICTURE_PIXELS) -> None:
+    def __init__(self, directory: Path, kind: Any, pixels: int = IMAGE_PIXELS) -> None:
         self._processor, self._pixels = load_processor(kind, directory), pixels
 
     def of(self, image: Image) -> Patches:

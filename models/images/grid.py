@@ -28,19 +28,19 @@ class Grid(Image):
     digest is computed from the digests of the pictures.
 
     Args:
-        pictures: from left to right, from top to bottom.
+        images: from left to right, from top to bottom.
         names: of the pictures, in errors.
     """
 
-    def __init__(self, pictures: Sequence[Image], names: Sequence[str]) -> None:
-        content = "\n".join(["grid", *(picture.digest for picture in pictures)])
+    def __init__(self, images: Sequence[Image], names: Sequence[str]) -> None:
+        content = "\n".join(["grid", *(image.digest for image in images)])
         super().__init__(b"", hashlib.sha256(content.encode()).hexdigest())
-        self._pictures, self._names = pictures, names
-        self.is_bound = any(picture.file.is_bound for picture in pictures)
-        self.side = side(len(pictures))
-        self._cell = [max(each) for each in zip(*(picture.size for picture in pictures), strict=True)]
+        self._images, self._names = images, names
+        self.is_bound = any(image.file.is_bound for image in images)
+        self.side = side(len(images))
+        self._cell = [max(each) for each in zip(*(image.size for image in images), strict=True)]
         width, height = (self.side * each for each in self._cell)
-        largest = max(picture.header.memory for picture in pictures)
+        largest = max(image.header.memory for image in images)
         self.header = Header("grid", width, height, width * height * BYTES_PER_PIXEL + largest)
 
     @property
@@ -51,7 +51,7 @@ class Grid(Image):
     def _decoded(self) -> PIL.Image.Image:
         grid = PIL.Image.new("RGB", self.size)
         grid.info[TRANSPARENT_KEY] = False
-        for file, of_file in groupby(range(len(self._pictures)), lambda number: self._pictures[number].file):
+        for file, of_file in groupby(range(len(self._images)), lambda number: self._images[number].file):
             file.reserve()  # the memory of the grid has room
             try:
                 for number in of_file:
@@ -64,7 +64,7 @@ class Grid(Image):
         """Paste one picture into the centre of its cell.  Raises `ImageError` with the picture's name."""
         (row, column), (across, down) = divmod(number, self.side), self._cell
         try:
-            pixels = self._pictures[number].rgb
+            pixels = self._images[number].rgb
         except ImageError as exc:
             raise type(exc)(f"{self._names[number]}: {exc}") from None
         grid.info[TRANSPARENT_KEY] |= pixels.info.get(TRANSPARENT_KEY, False)

@@ -77,9 +77,9 @@ class Image:
         self._state, self._turn = Lock(), Lock()  # one guards these counts, one the thread that decodes
 
     @classmethod
-    def of(cls, picture: PIL.Image.Image, digest: str = "") -> "Image":
-        """Return *picture* as an image, lossless."""
-        return cls(lossless(picture), digest)
+    def of(cls, image: PIL.Image.Image, digest: str = "") -> "Image":
+        """Return *image* as an image, lossless."""
+        return cls(lossless(image), digest)
 
     @classmethod
     def over(cls, other: "Image") -> Self:
@@ -226,8 +226,8 @@ class Image:
         return time
 
 
-def lossless(picture: PIL.Image.Image) -> bytes:
+def lossless(image: PIL.Image.Image) -> bytes:
     """Return a PNG file of these pixels."""
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
+    image.save(buffer, "PNG")
     return buffer.getvalue()

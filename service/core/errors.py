@@ -258,7 +258,7 @@ class NoMasks(Invalid):
     code, title = "no_masks", "Detector without masks"
 
 
-class MissingPicture(Invalid):
+class MissingImage(Invalid):
     """The metric needs reference or source images, and the item has none."""
 
     code, title = "missing_picture", "Missing picture"

@@ -14,7 +14,7 @@ from service.core.lanes import BULK
 from service.decisions.log import DecisionLog
 from service.decisions.schema import AuditRecord
 from service.images.loader import size_of
-from service.scoring.decide import Candidates, Decided, is_fetched, only_used, pictures_of
+from service.scoring.decide import Candidates, Decided, images_of, is_fetched, only_used
 from service.scoring.engine import Engine, error_of
 from service.scoring.plan import UnopenedItem
 from service.scoring.policies import together
@@ -48,7 +48,7 @@ class Audit:
     @property
     def size(self) -> int:
         """Bytes of its pictures."""
-        return sum(size_of(ref.source) for ref in pictures_of(self.item))
+        return sum(size_of(ref.source) for ref in images_of(self.item))
 
 
 class Audits:

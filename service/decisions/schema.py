@@ -76,7 +76,7 @@ def row_of(record: DecisionRecord, prompts: Prompts) -> Row:
         as_json(record.errors),
         as_json(record.skipped),
         as_json(record.models),
-        record.picture,
+        record.image,
         prompt.decode() if prompts == "text" else None,
         hashlib.sha256(prompt).hexdigest() if prompts == "digest" and prompt else None,
         record.milliseconds,

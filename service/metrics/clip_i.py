@@ -7,7 +7,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from models.core.calls import ImageCall
-from service.core.errors import MissingPicture
+from service.core.errors import MissingImage
 from service.metrics.common.contract import REFERENCES, Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.serving.admission import Demand
@@ -44,10 +44,10 @@ async def clip_i(item: Item, models: ModelCalls, options: ClipIOptions) -> Score
     The prompt is not used.
 
     Raises:
-        MissingPicture: the item has no references.
+        MissingImage: the item has no references.
     """
     if not item.references:
-        raise MissingPicture("clip_i needs the item's references, and it has none")
+        raise MissingImage("clip_i needs the item's references, and it has none")
     seen, *others = await models.ask(ROLE, [ImageCall(image) for image in (item.image, *item.references)])
     vector = seen.vector.astype(float)
     cosines = [float(np.dot(vector, other.vector.astype(float))) for other in others]

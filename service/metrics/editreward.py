@@ -5,7 +5,7 @@ from math import inf
 from typing_extensions import TypedDict
 
 from models.core.calls import EditCall
-from service.core.errors import MissingPicture
+from service.core.errors import MissingImage
 from service.metrics.common.contract import SOURCE, Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import with_outputs
@@ -41,10 +41,10 @@ async def editreward(item: Item, models: ModelCalls, options: EditRewardOptions)
     Return the mean of both heads' first outputs for the edit of the source that the prompt describes.
 
     Raises:
-        MissingPicture: the item has no source.
+        MissingImage: the item has no source.
     """
     if item.source is None:
-        raise MissingPicture("editreward needs the item's source, and it has none")
+        raise MissingImage("editreward needs the item's source, and it has none")
     [found] = await models.ask(ROLE, [EditCall(item.image, item.prompt, item.source)])
     mu, sigma, following, following_sigma, quality, quality_sigma = found.outputs
     details: EditRewardDetails = {

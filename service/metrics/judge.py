@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 from typing_extensions import TypedDict
 
 from models.core.calls import LabelCall
-from models.core.examples import PICTURE, TEXTS
+from models.core.examples import IMAGE, TEXTS
 from models.core.messages import reason_of
 from service.core.errors import Invalid, Unanswered
 from service.core.expression import NoValue
@@ -100,7 +100,7 @@ async def judge(item: Item, models: ModelCalls, options: JudgeOptions) -> Score:
     does here for rubrics with `read = "written"`.
 
     Raises:
-        MissingPicture, Invalid: the item lacks a picture or a text that the rubric needs.
+        MissingImage, Invalid: the item lacks a picture or a text that the rubric needs.
         AnswerRefused: a written answer does not have the form.
         Unanswered: no label has any probability, or the formula has no value.
     """
@@ -189,7 +189,7 @@ def essential() -> dict[str, list[LabelCall]]:
     text = call.instructions.strip().replace("{prompt}", TEXTS[0])
     [output] = call.outputs.values()
     kinds = (False, True)
-    return {"vqa": [LabelCall(PICTURE, call.text(text, kind), tuple(output.symbols(kind))) for kind in kinds]}
+    return {"vqa": [LabelCall(IMAGE, call.text(text, kind), tuple(output.symbols(kind))) for kind in kinds]}
 
 
 def uses_of(options: JudgeOptions | None) -> tuple[Beside, ...]:

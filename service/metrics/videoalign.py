@@ -5,7 +5,7 @@ from math import inf
 from typing_extensions import TypedDict
 
 from models.core.calls import VideoCall
-from service.core.errors import MissingPicture
+from service.core.errors import MissingImage
 from service.metrics.common.contract import Item, Metric, Score, TogetherOptions
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import with_outputs
@@ -38,10 +38,10 @@ async def videoalign(item: Item, models: ModelCalls, options: VideoAlignOptions)
     Return the sum of the three outputs for the item's frames and prompt.
 
     Raises:
-        MissingPicture: the item has one frame.
+        MissingImage: the item has one frame.
     """
     if not item.frames:
-        raise MissingPicture("videoalign needs a video, or several frames, and the item has one frame")
+        raise MissingImage("videoalign needs a video, or several frames, and the item has one frame")
     [found] = await models.ask(ROLE, [VideoCall(item.frames, item.prompt)])
     total, visual, motion, text = found.outputs
     details: VideoAlignDetails = {

@@ -57,8 +57,8 @@ def unserved(service: Service, reasons: Iterable[str]) -> Iterator[str]:
 
 def curl(service: Service, url: str, metrics: Iterable[str]) -> str:
     """Return a shell command that scores a sample picture, or one that the reader has to name."""
-    picture, prompt = (SAMPLE_FILE, SAMPLE_PROMPT) if SAMPLE_FILE.is_file() else ("IMAGE", "a cat")
-    parts = [f"image=@{picture}", f"prompt={prompt}", f"metrics={','.join(metrics)}"]
+    image, prompt = (SAMPLE_FILE, SAMPLE_PROMPT) if SAMPLE_FILE.is_file() else ("IMAGE", "a cat")
+    parts = [f"image=@{image}", f"prompt={prompt}", f"metrics={','.join(metrics)}"]
     form = " ".join(f"-F {shlex.quote(part)}" for part in parts)
     key = ' -H "Authorization: Bearer $SCOREGATE_API_KEY"' if service.settings.server.api_keys_file else ""
     if url.startswith(UNIX):

@@ -196,10 +196,10 @@ async def judged(engine: Engine, group: ComparedGroup, context: Context) -> Comp
         stack.enter_context(work.reserved())
         try:
             async with asyncio.timeout_at(context.deadline):
-                pictures = await opened(engine, group, stack, context)
+                images = await opened(engine, group, stack, context)
         except TimeoutError:
             raise DeadlineExceeded(stage="decode") from None
-        referee = Referee(engine, group, pictures, work, context)
+        referee = Referee(engine, group, images, work, context)
         done = list[Pair | FailedPair]()
         while coming := group.schedule.next_round(count, done):
             done += await referee.verdicts(coming)
@@ -241,14 +241,14 @@ class Referee:
     Gets the verdicts of a pairwise metric.
 
     Args:
-        pictures: of the group.
+        images: of the group.
     """
 
     def __init__(
-        self, engine: Engine, group: ComparedGroup, pictures: OpenedImages, work: Workload, context: Context
+        self, engine: Engine, group: ComparedGroup, images: OpenedImages, work: Workload, context: Context
     ) -> None:
         self._engine, self._group, self._work, self._context = engine, group, work, context
-        self._read, self._failed = pictures
+        self._read, self._failed = images
         self._noted: dict[int, list[Note]] = {}
         for index, item in enumerate(group.items):
             if item.frames[0] in self._read:

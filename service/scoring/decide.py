@@ -52,7 +52,7 @@ class DecisionRecord:
         errors: the code of each failed metric's error.
         skipped: metrics of the policy that were not started.
         models: the label (`id@revision`) of each model that the policy may use, by configured name.
-        picture: the SHA-256 of its encoded bytes, in hexadecimal; of several, that of their digests in order.
+        image: the SHA-256 of its encoded bytes, in hexadecimal; of several, that of their digests in order.
             Empty if its bytes could not be read, or are a video's from a URL.
         prompt: empty if the item has none.
         milliseconds: from the request's first byte to the decision.
@@ -72,7 +72,7 @@ class DecisionRecord:
     errors: Mapping[str, str]
     skipped: Sequence[str]
     models: Mapping[str, str]
-    picture: str
+    image: str
     prompt: str
     milliseconds: float
     audited: bool = False
@@ -109,7 +109,7 @@ class Decided:
         report: an entry for each item, in request order.
         policies: the policies' ids, by name.
         decisions: of each item, by policy.
-        pictures: of each item, see `DecisionRecord`.
+        images: of each item, see `DecisionRecord`.
         milliseconds: of each item, until its last score.
         audited: the items that were chosen for an audit, by index, with the bytes of their pictures.
     """
@@ -117,7 +117,7 @@ class Decided:
     report: Report
     policies: Mapping[str, str]
     decisions: Sequence[Mapping[str, Decision]]
-    pictures: Sequence[str]
+    images: Sequence[str]
     milliseconds: Sequence[float]
     audited: Mapping[int, UnopenedItem] = field(default_factory=dict)
 
@@ -159,7 +159,7 @@ class Candidate:
     audited: bool = False
     started: set[str] = field(default_factory=set)
     report: ItemReport = field(init=False)
-    picture: str = ""
+    image: str = ""
     milliseconds: float = 0.0
     copy: UnopenedItem | None = None
 
@@ -242,7 +242,7 @@ class Candidate:
 
     def end(self, context: Context) -> None:
         """Note its pictures, whose bytes are still there, and the time."""
-        self.picture, self.milliseconds = digest_of(self.item.frames), 1000 * context.elapsed()
+        self.image, self.milliseconds = digest_of(self.item.frames), 1000 * context.elapsed()
         self.copy = with_bytes(self.item) if self.audited else None
 
     def add(self, results: Mapping[str, MetricResult], notes: Sequence[Note] = ()) -> None:
@@ -251,7 +251,7 @@ class Candidate:
 
     async def _download(self, engine: Engine, context: Context, held: AsyncExitStack) -> None:
         """Hold its pictures by URL for all stages; errors are raised again by the first stage."""
-        if fetched := {ref: "" for ref in pictures_of(self.item) if is_url(ref) and not ref.video}:
+        if fetched := {ref: "" for ref in images_of(self.item) if is_url(ref) and not ref.video}:
             with suppress(ScoregateError, TimeoutError):
                 async with asyncio.timeout_at(context.deadline):
                     await engine.images.read_together(fetched, held, context, {})
@@ -328,7 +328,7 @@ def only_used(item: UnopenedItem, names: Sequence[str], catalog: MetricCatalog) 
     )
 
 
-def pictures_of(item: UnopenedItem) -> list[ImageRef]:
+def images_of(item: UnopenedItem) -> list[ImageRef]:
     """Return all pictures of an item."""
     return [*item.frames, *item.references, *([item.source] if item.source else [])]
 
@@ -340,12 +340,12 @@ def is_url(ref: ImageRef) -> bool:
 
 def is_fetched(item: UnopenedItem) -> bool:
     """Return True if a picture of an item is downloaded."""
-    return any(map(is_url, pictures_of(item)))
+    return any(map(is_url, images_of(item)))
 
 
 def with_bytes(item: UnopenedItem) -> UnopenedItem:
     """Return a copy of an item that shares the bytes of its pictures alone, also of downloaded ones."""
-    copies = {ref: ImageRef(bytes_of(ref), ref.kind, ref.orient) for ref in pictures_of(item)}
+    copies = {ref: ImageRef(bytes_of(ref), ref.kind, ref.orient) for ref in images_of(item)}
     return replace(
         item,
         frames=[copies[ref] for ref in item.frames],
@@ -417,9 +417,9 @@ async def decided(engine: Engine, candidates: Candidates, context: Context) -> D
                 policy.name, outcome.decision, outcome.reason, each[index].milliseconds / 1000
             )
     ids = {policy.name: policy.id(models_of(policy, engine.catalog, infos)) for policy in policies}
-    pictures, times = [one.picture for one in each], [one.milliseconds for one in each]
+    images, times = [one.image for one in each], [one.milliseconds for one in each]
     audited = {index: one.copy for index, one in enumerate(each) if one.copy is not None}
-    return Decided(report, ids, decisions, pictures, times, audited)
+    return Decided(report, ids, decisions, images, times, audited)
 
 
 def handles_of(names: Sequence[str], catalog: MetricCatalog) -> dict[str, Handle]:
@@ -474,7 +474,7 @@ def records(
                 errors={name: each.code for name, each in item.errors.items() if name in policy.ranges},
                 skipped=made.skipped,
                 models=labels,
-                picture=outcome.pictures[index],
+                image=outcome.images[index],
                 prompt=item.item.prompt,
                 milliseconds=outcome.milliseconds[index],
                 audited=index in outcome.audited,

@@ -37,7 +37,7 @@ class Asker:
     async def ask(
         self,
         model: Handle,
-        pictures: Mapping[ImageRef, str],
+        refs: Mapping[ImageRef, str],
         calls: Callable[[Sequence[Image], ModelInfo], Sequence[Call]],
         demand: Demand,
         context: Context,
@@ -46,7 +46,7 @@ class Asker:
         Return the outcome of each call in order, errors among them, and the model that computed all.
 
         Args:
-            pictures: with their places in the request, for errors.
+            refs: with their places in the request, for errors.
             calls: makes the calls of the opened pictures, in order, for a model.
 
         Raises:
@@ -56,12 +56,12 @@ class Asker:
             DeadlineExceeded: the deadline passed.
             ModelChanged: the model was replaced, and again during the repetition.
         """
-        return await repeated(lambda context: self._ask(model, pictures, calls, demand, context), context)
+        return await repeated(lambda context: self._ask(model, refs, calls, demand, context), context)
 
     async def _ask(
         self,
         model: Handle,
-        pictures: Mapping[ImageRef, str],
+        refs: Mapping[ImageRef, str],
         calls: Callable[[Sequence[Image], ModelInfo], Sequence[Call]],
         demand: Demand,
         context: Context,
@@ -72,7 +72,7 @@ class Asker:
             try:
                 async with (
                     asyncio.timeout_at(context.deadline),
-                    self._opened(pictures, context) as images,
+                    self._opened(refs, context) as images,
                 ):
                     info = model.info
                     context.use(model.name, info)
@@ -85,18 +85,16 @@ class Asker:
                 raise not_decoded(exc) from exc
 
     @asynccontextmanager
-    async def _opened(
-        self, pictures: Mapping[ImageRef, str], context: Context
-    ) -> AsyncIterator[Sequence[Image]]:
-        """Open *pictures*, with the memory of all pixels reserved in one step.  Raises `BadImage`."""
-        if len(pictures) == 1:
-            [picture] = pictures
-            async with self._images.open(picture, context) as image:
+    async def _opened(self, refs: Mapping[ImageRef, str], context: Context) -> AsyncIterator[Sequence[Image]]:
+        """Open *images*, with the memory of all pixels reserved in one step.  Raises `BadImage`."""
+        if len(refs) == 1:
+            [only] = refs
+            async with self._images.open(only, context) as image:
                 yield [image]
             return
         async with AsyncExitStack() as stack:
-            read = await self._images.read_together(pictures, stack, context)
-            images = [read[ref] for ref in pictures]
+            read = await self._images.read_together(refs, stack, context)
+            images = [read[ref] for ref in refs]
             async with self._images.pixels.reserve(images, context):
                 yield images
 

@@ -104,10 +104,10 @@ class Service:
         self.memory = ByteBudget(settings.server.request_bytes)
         self.instruments.request_budget.set(self.memory.total)
         self.instruments.requests_held.set_function(lambda: self.memory.held)
-        self.pictures = ImageLoader(settings.images, self.cpu, self.memory)
+        self.images = ImageLoader(settings.images, self.cpu, self.memory)
         self.outbox = Outbox(self.memory)
         self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
-        self.instruments.pixels_held.set_function(lambda: self.pictures.pixels.held)
+        self.instruments.pixels_held.set_function(lambda: self.images.pixels.held)
         scores = self.redis.get("scores")
         self.runtime: Runtime
         if settings.runtime.kind == "ray":
@@ -139,7 +139,7 @@ class Service:
                 open_tracer(self.settings.telemetry.otlp_endpoint)
             )
             starting.callback(self._stop_threads)
-            starting.push_async_callback(self.pictures.aclose)
+            starting.push_async_callback(self.images.aclose)
             for client in self.redis.values():
                 await starting.enter_async_context(client)
             await starting.enter_async_context(self.runtime)
@@ -152,13 +152,13 @@ class Service:
             self.questions = QuestionWriter(store, self._set_timeouts_s(), self.instruments)
             starting.push_async_callback(self.questions.aclose)
             self.engine = Engine(
-                self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
+                self.metrics, self.runtime, self.questions, self.images, self.cpu, self.settings.demo_models
             )
             if self.decisions is not None and (share := self.settings.decisions.audit):
                 count = self.instruments.count_audit
                 self.audits = Audits(self.engine, self.decisions, share, count)
                 starting.push_async_callback(self.audits.aclose)
-            self.asker = Asker(self.runtime, self.pictures, self.questions)
+            self.asker = Asker(self.runtime, self.images, self.questions)
             starting.push_async_callback(self.outbox.aclose)
             self.lifecycle = Lifecycle(self.runtime, self.instruments)
             starting.push_async_callback(self.lifecycle.aclose)  # closed first, since no change may follow

@@ -11,9 +11,9 @@ from transformers import (
 
 from models.core.contract import CheckpointError
 from models.core.outcomes import Detections
+from models.families.detector.image import PreparedImage
 from models.families.detector.mask2former import Mask2Former
 from models.families.detector.owlv2 import Owlv2
-from models.families.detector.picture import Picture
 from models.families.registry import families
 from tests.support import real_sizes
 from tests.support.detector_checkpoints import mask2former, mask2former_config, owlv2
@@ -131,5 +131,5 @@ def test_published_detectors_run_on_a_device_that_is_not_there(tmp_path):
         for kind, save, (height, width) in sizes:
             model = kind(save(tmp_path / kind.__name__), dtype="float32", device="cuda", revision="-")
             labels = ("dog", "cat") if kind is Owlv2 else ()
-            picture = Picture(torch.zeros(3, height, width), (width, height), 0.3, labels)
+            picture = PreparedImage(torch.zeros(3, height, width), (width, height), 0.3, labels)
             assert [Detections] * 2 == [*map(type, model.score([model.ready(picture)] * 2))]

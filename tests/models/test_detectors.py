@@ -17,9 +17,9 @@ from transformers import (
 from models.core.calls import DetectCall
 from models.core.contract import ModelError
 from models.core.outcomes import CallResult, Detection, Detections, packed
+from models.families.detector.image import MAX_SIDE, smaller
 from models.families.detector.mask2former import Instances, Mask2Former, box_of
 from models.families.detector.owlv2 import Owlv2
-from models.families.detector.picture import MAX_SIDE, smaller
 from models.images.image import Image
 from service.metrics.objects.detections import GREY, Cutout
 from tests.support.detector_checkpoints import LABELS, mask2former, owlv2

@@ -115,8 +115,8 @@ def test_a_page_is_bounded_and_holds_the_whole_picture(size):
     assert red[top:bottom, left:right].all()
     assert red.sum() == (bottom - top) * (right - left)
     corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], float)
-    assert ((0, 0), (size[0], 0), size, (0, size[1])) == page.in_picture(corners)
-    assert ((0, 0), size) == page.in_picture(np.array([(-9, -9), (99999, 99999)], float))
+    assert ((0, 0), (size[0], 0), size, (0, size[1])) == page.in_image(corners)
+    assert ((0, 0), size) == page.in_image(np.array([(-9, -9), (99999, 99999)], float))
 
 
 def test_a_small_picture_keeps_its_pixels():

@@ -21,7 +21,7 @@ def record(id: str = "d-1", **changed: Any) -> DecisionRecord:
         "errors": {},
         "skipped": ["ocr"],
         "models": {"vqa": "demo@1"},
-        "picture": "ab" * 32,
+        "image": "ab" * 32,
         "prompt": "a red dog",
         "milliseconds": 12.5,
     }

@@ -12,13 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from zlib import crc32
 
-from models.core.examples import OTHER_PICTURE, PICTURE, TEXTS
+from models.core.examples import IMAGE, OTHER_IMAGE, TEXTS
 from models.families.openai.vlm import data_uri
 
 Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
 OTHERS = {"Yes": [5], "No": [6], **{label: [30 + n] for n, label in enumerate("12345ABCDE")}}
 SLEEP = {"/sleep?level=1": True, "/wake_up": False}  # vLLM's routes for operators
-KNOWN, OTHER = (each.once(data_uri, data_uri) for each in (PICTURE, OTHER_PICTURE))
+KNOWN, OTHER = (each.once(data_uri, data_uri) for each in (IMAGE, OTHER_IMAGE))
 
 
 class FakeOpenAI:

@@ -142,7 +142,7 @@ def counts(service: Service) -> dict[str, int]:
         "files": len(os.listdir("/dev/fd")),
         "under_way": sum(handle.under_way for handle in service.runtime.handles.values()),
         "entries": sum(len(lane) for queue in queues for lane in queue._lanes.values()),
-        "pixels": service.pictures.pixels.held,
+        "pixels": service.images.pixels.held,
         "held": sum(model.held for model in MODELS.values()),
         "raised": raised.total(),
     }

@@ -7,6 +7,7 @@ A test also fails for an exception that is none any more.
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,33 @@ def test_a_constant_has_its_subject():
     }
 
     assert WITH_A_SUBJECT == {name.rpartition(".")[2] for name in found}, sorted(found)
+
+
+NAMED_PICTURE = {"service.core.settings.dialects.max_pictures"}  # a setting
+WITHOUT_PICTURE = ("service", "models")
+
+
+def names_defined(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of classes, functions, arguments, variables and attributes that a module defines."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+@pytest.mark.parametrize("package", WITHOUT_PICTURE)
+def test_code_says_image_and_never_picture(package):
+    """No module, class, function, argument, variable or field is named by "picture", the word of prose."""
+    found = {
+        f"{module}.{name}"
+        for module, path in MODULES.items()
+        if module.split(".")[0] == package
+        for name in (*names_defined(parsed(path)), module.rpartition(".")[2])
+        if "picture" in name.lower()
+    }
+
+    assert {name for name in NAMED_PICTURE if name.startswith(f"{package}.")} == found

@@ -34,7 +34,7 @@ from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
 from models.families.blip_itm import FAMILY
-from models.families.inputs import PictureAndText, distinct_pictures, padded
+from models.families.inputs import ImageAndText, distinct_images, padded
 from models.families.processors import blip_pixels
 
 
@@ -166,7 +166,7 @@ class BlipItm:
         pixels = call.image.once(self._pixels, self._pixels.resized)
         unknown = self._unknown.share(encoded.ids)
         ids = tuple(encoded.ids)
-        found = PictureAndText(call.image.digest, pixels, ids, bool(encoded.overflowing), unknown)
+        found = ImageAndText(call.image.digest, pixels, ids, bool(encoded.overflowing), unknown)
         contrast = isinstance(call, ContrastCall)
         return Prepared(self._patches + len(ids) * (1 + contrast), (found, contrast))
 
@@ -177,8 +177,8 @@ class BlipItm:
 
         The reward of a match is log P(match) - log P(no match).
         """
-        inputs: list[PictureAndText] = [prepared.data[0] for prepared in batch]
-        pixels, places = distinct_pictures(inputs, self._device)
+        inputs: list[ImageAndText] = [prepared.data[0] for prepared in batch]
+        pixels, places = distinct_images(inputs, self._device)
         normalised = self._pixels.normalised(pixels).to(self._dtype)
         seen = self.network.vision_model(pixel_values=normalised).last_hidden_state.float()[places]
         ids, mask = padded([input.ids for input in inputs], self._device)

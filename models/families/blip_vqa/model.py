@@ -29,7 +29,7 @@ from models.core.settings import LocalSettings
 from models.families.blip_itm.model import enc
 from models.families.blip_vqa import FAMILY
 from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaCall, outcomes_of
-from models.families.inputs import PictureAndText, distinct_pictures, padded
+from models.families.inputs import ImageAndText, distinct_images, padded
 from models.families.processors import blip_pixels
 
 MODEL_TYPE = "blip"
@@ -111,15 +111,15 @@ class BlipVqa:
         if (longest := max(map(len, query.answers))) > self._positions:
             raise ModelError(f"an answer has {longest} tokens, and the model takes {self._positions}")
         pixels = call.image.once(self._pixels, self._pixels.resized)
-        pair = PictureAndText(call.image.digest, pixels, ids, truncated, unknown)
+        pair = ImageAndText(call.image.digest, pixels, ids, truncated, unknown)
         return Prepared(self._patches + len(ids) + query.tokens, (pair, query))
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:
         """Run the vision tower once on distinct images, the encoder once on distinct pairs."""
-        pairs: list[PictureAndText] = [prepared.data[0] for prepared in batch]
+        pairs: list[ImageAndText] = [prepared.data[0] for prepared in batch]
         queries: list[AnswerQuery] = [prepared.data[1] for prepared in batch]
-        pixels, places = distinct_pictures(pairs, self._device)
+        pixels, places = distinct_images(pairs, self._device)
         normalised = self._pixels.normalised(pixels).to(self._dtype)
         seen = self.network.vision_model(pixel_values=normalised).last_hidden_state.float()
         distinct = {(pair.key, pair.ids): place for place, pair in enumerate(pairs)}

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import QUESTION, ModelError, Post, Prepared, UpstreamError
-from models.core.examples import opposite_pictures
+from models.core.examples import opposite_images
 from models.core.outcomes import CallResult, Choices, Likelihood
 from models.families.decisions import FAMILY, Body, DecisionsSettings
 from models.families.openai import ServedModel, served_arguments
@@ -57,7 +57,7 @@ class Form(Protocol):
     path: ClassVar[str]
     most_choices: ClassVar[int]
 
-    def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
+    def body(self, image: str, questions: Sequence[Question]) -> dict[str, Any]:
         """Return the body about a picture, a data URI."""
         ...
 
@@ -78,9 +78,9 @@ class OpenAi:
     path: ClassVar = "decisions"
     most_choices: ClassVar = 255
 
-    def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
+    def body(self, image: str, questions: Sequence[Question]) -> dict[str, Any]:
         """Return the body: a message with the picture, and a list of questions."""
-        message = {"role": "user", "content": [{"type": "input_image", "image_url": picture}]}
+        message = {"role": "user", "content": [{"type": "input_image", "image_url": image}]}
         return {"input": [message], "questions": [self._of(n, each) for n, each in enumerate(questions)]}
 
     @staticmethod
@@ -110,10 +110,10 @@ class Sglang:
     path: ClassVar = "decisions"
     most_choices: ClassVar = 26
 
-    def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
+    def body(self, image: str, questions: Sequence[Question]) -> dict[str, Any]:
         """Return the body: the input, pictures, and questions with ids."""
         listed = [self._of(number, each) for number, each in enumerate(questions)]
-        return {"input": STATE_TEXT, "images": [{"url": picture}], "questions": listed}
+        return {"input": STATE_TEXT, "images": [{"url": image}], "questions": listed}
 
     @staticmethod
     def _of(number: int, question: Question) -> dict[str, Any]:
@@ -135,10 +135,10 @@ class SystemOne:
     path: ClassVar = "systemone"
     most_choices: ClassVar = 26
 
-    def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
+    def body(self, image: str, questions: Sequence[Question]) -> dict[str, Any]:
         """Return the body: a state, and questions by name."""
         listed = {str(number): self._of(each) for number, each in enumerate(questions)}
-        return {"state": STATE_TEXT, "images": [picture], "questions": listed}
+        return {"state": STATE_TEXT, "images": [image], "questions": listed}
 
     @staticmethod
     def _of(question: Question) -> dict[str, Any]:
@@ -205,7 +205,7 @@ VqaCall = LikelihoodCall | ChoiceCall | LabelCall | FirstTokenCall | AnswerCall
 class Asked:
     """A question about a picture: its digest, and its data URI."""
 
-    picture: str
+    image: str
     uri: str
     question: Question
 
@@ -238,12 +238,12 @@ class DecisionModel(ServedModel):
 
     def opposites(self) -> tuple[LikelihoodCall, ...]:
         """Return one question about two pictures: some servers of these bodies ignore pictures."""
-        return opposite_pictures(self.info.question)
+        return opposite_images(self.info.question)
 
     def together(self, prepared: Prepared) -> str:
         """Return the picture's digest: all questions about it may share a request."""
         asked: Asked = prepared.data
-        return asked.picture
+        return asked.image
 
     async def answer(self, prepared: Prepared, post: Post) -> CallResult:
         """Return the result of one question.  Raises `ModelError`, `UpstreamError`."""

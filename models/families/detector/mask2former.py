@@ -32,7 +32,7 @@ from models.core.examples import grey
 from models.core.outcomes import Box, Detection, Detections, packed
 from models.core.settings import LocalSettings
 from models.families.detector import MASK2FORMER
-from models.families.detector.picture import Picture, by_shape, picture_of
+from models.families.detector.image import PreparedImage, by_shape, prepared_image
 from models.families.inputs import upload
 from models.families.processors import ProcessorPixels
 
@@ -157,25 +157,25 @@ class Mask2Former:
         """Preprocess the picture."""
         if call.labels:
             raise ModelError("the detector finds only the classes that it was trained on")
-        return self.ready(picture_of(call, self._pixels.resized))
+        return self.ready(prepared_image(call, self._pixels.resized))
 
-    def ready(self, picture: Picture) -> Prepared:
+    def ready(self, image: PreparedImage) -> Prepared:
         """Wrap a picture; the cost is its number of 32 x 32 squares."""
-        return Prepared(picture.pieces, picture)
+        return Prepared(image.pieces, image)
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Detections | ModelError]:
         """Run all pictures of equal shape in one pass, without padding."""
         outcomes: dict[int, Detections | ModelError] = {}
         groups = [*by_shape([prepared.data for prepared in batch])]
-        queued = [(places, pictures, self._instances(pictures)) for places, pictures in groups]
-        for places, pictures, found in queued:
-            for place, picture, instances in zip(places, pictures, on_the_cpu(found), strict=True):
-                outcomes[place] = instances.detections(self._labels, picture.size, picture.threshold)
+        queued = [(places, images, self._instances(images)) for places, images in groups]
+        for places, images, found in queued:
+            for place, image, instances in zip(places, images, on_the_cpu(found), strict=True):
+                outcomes[place] = instances.detections(self._labels, image.size, image.threshold)
         return [outcomes[place] for place in range(len(batch))]
 
-    def _instances(self, pictures: Sequence[Picture]) -> tuple[torch.Tensor, ...]:
-        pixels = self._pixels.normalised(upload([picture.pixels for picture in pictures], self._device))
+    def _instances(self, images: Sequence[PreparedImage]) -> tuple[torch.Tensor, ...]:
+        pixels = self._pixels.normalised(upload([image.pixels for image in images], self._device))
         classes, masks = self._network(pixels.to(self._dtype))
         return instances_of(classes.float(), masks.float())
 

@@ -26,7 +26,7 @@ from models.core.contract import NOT_FINITE, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Detection, Detections
 from models.families.detector import OWLV2, Owlv2Settings
-from models.families.detector.picture import Picture, picture_of
+from models.families.detector.image import PreparedImage, prepared_image
 from models.families.inputs import upload
 
 MODEL_TYPE = "owlv2"
@@ -73,16 +73,16 @@ class Owlv2:
         """Preprocess the picture."""
         if not call.labels:
             raise ModelError("the detector needs labels, and the call has none")
-        return self.ready(picture_of(call, self._pixels))
+        return self.ready(prepared_image(call, self._pixels))
 
     def _pixels(self, rgb: PIL.Image.Image) -> torch.Tensor:
         """Return normalised pixels: the processor resizes floats, so that none of 8 bits are in between."""
         pixels: torch.Tensor = self._processor(images=rgb, return_tensors="pt")["pixel_values"][0]
         return pixels
 
-    def ready(self, picture: Picture) -> Prepared:
+    def ready(self, image: PreparedImage) -> Prepared:
         """Wrap a picture; the cost is its number of patches."""
-        return Prepared(self._network.num_patches_height * self._network.num_patches_width, picture)
+        return Prepared(self._network.num_patches_height * self._network.num_patches_width, image)
 
     @property
     def side(self) -> int:
@@ -93,20 +93,19 @@ class Owlv2:
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Detections | ModelError]:
         """Run the vision tower once; embeddings of recent labels are cached."""
-        pictures: list[Picture] = [prepared.data for prepared in batch]
-        pixels = upload([picture.pixels for picture in pictures], self._device)
+        images: list[PreparedImage] = [prepared.data for prepared in batch]
+        pixels = upload([image.pixels for image in images], self._device)
         places, _ = self._network.image_embedder(pixel_values=pixels.to(self._dtype))
         features = places.flatten(1, 2)
         boxes = self._network.box_predictor(features, places).float()
         found = []
-        for picture, feature in zip(pictures, features, strict=True):
-            labels = self._embedded(picture.labels)
+        for image, feature in zip(images, features, strict=True):
+            labels = self._embedded(image.labels)
             logits, _ = self._network.class_predictor(feature[None], labels[None])
             found.append(logits[0].float().sigmoid().max(-1))
-        rows = zip(pictures, boxes.cpu(), found, strict=True)
+        rows = zip(images, boxes.cpu(), found, strict=True)
         return [
-            self._detections(picture, box, best.values.cpu(), best.indices.cpu())
-            for picture, box, best in rows
+            self._detections(image, box, best.values.cpu(), best.indices.cpu()) for image, box, best in rows
         ]
 
     def _embed(self, labels: tuple[str, ...]) -> torch.Tensor:
@@ -120,16 +119,16 @@ class Owlv2:
         return embedded
 
     def _detections(
-        self, picture: Picture, boxes: torch.Tensor, scores: torch.Tensor, labels: torch.Tensor
+        self, image: PreparedImage, boxes: torch.Tensor, scores: torch.Tensor, labels: torch.Tensor
     ) -> Detections | ModelError:
         """Return those that score more than the threshold, the highest score first, within the picture."""
         if not np.isfinite(scores.numpy()).all():
             return ModelError(NOT_FINITE)
-        kept = np.flatnonzero(scores.numpy() > picture.threshold)
-        boxes, scores, labels = corners(boxes[kept], picture.size), scores[kept], labels[kept]
+        kept = np.flatnonzero(scores.numpy() > image.threshold)
+        boxes, scores, labels = corners(boxes[kept], image.size), scores[kept], labels[kept]
         order = batched_nms(boxes, scores, labels, self._max_overlap)
         found = [
-            Detection(picture.labels[label], score, (box[0], box[1], box[2], box[3]))
+            Detection(image.labels[label], score, (box[0], box[1], box[2], box[3]))
             for label, score, box in zip(
                 labels[order].tolist(), scores[order].tolist(), boxes[order].tolist(), strict=True
             )

@@ -59,8 +59,8 @@ class EditReward(VlReward):
 
     def prepare(self, call: EditCall) -> Prepared:
         """Cut both images into patches and tokenise the prompt twice; the cost counts patches and tokens."""
-        pictures = [self._pixels.of(image) for image in (call.source, call.image)]
-        chats = [self.network.chatted(chat, call.prompt, pictures) for chat in self._chats]
+        images = [self._pixels.of(image) for image in (call.source, call.image)]
+        chats = [self.network.chatted(chat, call.prompt, images) for chat in self._chats]
         return Prepared(sum(chat.cost for chat in chats), chats)
 
     @torch.inference_mode()
@@ -77,8 +77,8 @@ class EditReward(VlReward):
         return [Reward(tuple(row)).checked() for row in outputs.tolist()]
 
     def example(self) -> EditCall:
-        picture = grey(448, 448)
-        return EditCall(picture, "make the circle red", picture)
+        example = grey(448, 448)
+        return EditCall(example, "make the circle red", example)
 
 
 # The names in the declaration.

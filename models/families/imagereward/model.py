@@ -26,7 +26,7 @@ from models.core.messages import in_short
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
 from models.families.imagereward import FAMILY, TOKENIZER_REPOSITORY
-from models.families.inputs import PictureAndText, distinct_pictures, padded
+from models.families.inputs import ImageAndText, distinct_images, padded
 from models.families.linear_head import linear_head, width_of
 from models.images.pixels import Pixels
 
@@ -272,14 +272,14 @@ class ImageReward:
         ids = tuple(encoded.ids)
         pixels = self._pixels.resized(call.image.rgb)
         cut, unknown = bool(encoded.overflowing), self._unknown.share(ids)
-        found = PictureAndText(call.image.digest, pixels, ids, cut, unknown)
+        found = ImageAndText(call.image.digest, pixels, ids, cut, unknown)
         return Prepared(self._patches + len(ids), found)
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
         """Run the vision tower once on the distinct pictures, and the text tower once on all texts."""
-        inputs: list[PictureAndText] = [prepared.data for prepared in batch]
-        pixels, places = distinct_pictures(inputs, self._device)
+        inputs: list[ImageAndText] = [prepared.data for prepared in batch]
+        pixels, places = distinct_images(inputs, self._device)
         ids, mask = padded([input.ids for input in inputs], self._device)
         normalised = self._pixels.normalised(pixels).to(self._dtype)
         rewards = self._network(normalised, places, ids, mask)

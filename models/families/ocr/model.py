@@ -82,7 +82,7 @@ class Page:
         pieces: int = ceil(height * larger / COST_SIDE) * ceil(width * larger / COST_SIDE)
         return pieces
 
-    def in_picture(self, corners: np.ndarray) -> tuple[tuple[float, float], ...]:
+    def in_image(self, corners: np.ndarray) -> tuple[tuple[float, float], ...]:
         """Convert corners (4, 2) on the page to pixels of the picture, clipped."""
         place, size = np.array(self.place, float), np.array(self.size, float)
         scale = size / (place[2:] - place[:2])
@@ -94,11 +94,11 @@ def page_of(rgb: PIL.Image.Image) -> Page:
     """Scale *rgb* down to a page's size, and centre it on a page that is no strip."""
     scale = min(1.0, MAX_SIDE / max(rgb.size))
     width, height = (max(1, round(side * scale)) for side in rgb.size)
-    picture = rgb.resize((width, height), PIL.Image.Resampling.BICUBIC) if scale < 1 else rgb
+    image = rgb.resize((width, height), PIL.Image.Resampling.BICUBIC) if scale < 1 else rgb
     least = max(MIN_SIDE, ceil(max(width, height) / MAX_ASPECT))
     page = PIL.Image.new("RGB", (max(width, least), max(height, least)))
     left, top = (page.width - width) // 2, (page.height - height) // 2
-    page.paste(picture, (left, top))
+    page.paste(image, (left, top))
     pixels = np.ascontiguousarray(np.asarray(page)[:, :, ::-1])
     return Page(pixels, (left, top, left + width, top + height), rgb.size)
 
@@ -145,17 +145,17 @@ class RapidOcr:
         if found.txts is None:
             return Reading(())
         lines = (
-            Line(text, page.in_picture(corners), float(confidence))
+            Line(text, page.in_image(corners), float(confidence))
             for text, corners, confidence in zip(found.txts, found.boxes, found.scores, strict=True)
         )
         return Reading(in_reading_order(lines))
 
     def example(self) -> ReadCall:
         """Return a sign, so that both networks are warmed up."""
-        picture = PIL.Image.new("RGB", (512, 512), "white")
+        image = PIL.Image.new("RGB", (512, 512), "white")
         font = PIL.ImageFont.load_default(64)
-        PIL.ImageDraw.Draw(picture).text((120, 220), "Example", fill="black", font=font)
-        return ReadCall(Image.of(picture, "example"))
+        PIL.ImageDraw.Draw(image).text((120, 220), "Example", fill="black", font=font)
+        return ReadCall(Image.of(image, "example"))
 
 
 def parameters(package: Package, threads: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from models.core.calls import RewardCall
 from models.core.contract import Post, Prepared, UpstreamError
-from models.core.examples import PICTURE, TEXTS
+from models.core.examples import IMAGE, TEXTS
 from models.core.outcomes import Reward
 from models.families.openai import REWARD, RewardSettings, ServedModel, served_arguments
 from models.families.openai.vlm import IMAGE_COST_TOKENS, part
@@ -41,7 +41,7 @@ class OpenAiReward(ServedModel):
 
     def opposites(self) -> tuple[RewardCall, ...]:
         """Return calls for a red picture with a right and a wrong prompt."""
-        return tuple(RewardCall(PICTURE, text) for text in TEXTS)
+        return tuple(RewardCall(IMAGE, text) for text in TEXTS)
 
     async def answer(self, prepared: Prepared, post: Post) -> Reward:
         """Return the head's outputs.  Raises `UpstreamError` if they are not numbers."""

@@ -173,8 +173,8 @@ class TransformersClip:
             self.prepare(TextCall("a text"))
         except ModelError as exc:
             raise CheckpointError(f"{directory}: {exc}") from exc
-        pictures = [self._pixels.resized(PIL.Image.new("RGB", size)) for size in ((64, 48), (48, 64))]
-        if len({pixels.shape for pixels in pictures}) > 1:
+        images = [self._pixels.resized(PIL.Image.new("RGB", size)) for size in ((64, 48), (48, 64))]
+        if len({pixels.shape for pixels in images}) > 1:
             raise CheckpointError(f"{directory}: its image processor makes pictures of different sizes")
 
     def prepare(self, call: ImageCall | TextCall) -> Prepared:

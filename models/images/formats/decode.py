@@ -45,8 +45,8 @@ def decode(encoded: bytes, header: Header | None = None) -> PIL.Image.Image:
     header = header or read_header(encoded)
     if not header.apart:
         return rgb(plain(encoded), header)
-    [picture] = decode_apart(encoded, header.format)
-    return picture
+    [image] = decode_apart(encoded, header.format)
+    return image
 
 
 def decode_film(encoded: bytes, header: Header) -> list[PIL.Image.Image]:
@@ -132,9 +132,9 @@ class DecoderProcess:
             width, height, transparent = PIXELS_HEAD.unpack(exactly(sink, PIXELS_HEAD.size))
             if not width:
                 raise ImageError
-            picture = PIL.Image.frombytes("RGB", (width, height), exactly(sink, 3 * width * height))
-            picture.info[TRANSPARENT_KEY] = transparent
-            yield picture
+            image = PIL.Image.frombytes("RGB", (width, height), exactly(sink, 3 * width * height))
+            image.info[TRANSPARENT_KEY] = transparent
+            yield image
 
 
 def ending(process: DecoderProcess | None) -> int:

@@ -72,7 +72,7 @@ def boxes(encoded: bytes, at: int, end: int) -> Iterator[tuple[bytes, int, int]]
 AVIF_BYTES_PER_PIXEL = 24
 
 # A box, its version and two numbers.
-PICTURE_SIZE = re.compile(rb"\0\0\0\x14ispe\0\0\0\0(.{4})(.{4})", re.DOTALL)
+IMAGE_SIZE = re.compile(rb"\0\0\0\x14ispe\0\0\0\0(.{4})(.{4})", re.DOTALL)
 # An auxiliary picture that is an alpha channel has one of them in its name.
 ALPHA_NAMES = (b"auxiliary:alpha", b"auxid:1")
 PROFILE_KINDS = (b"prof", b"rICC")  # kinds of a box of colours
@@ -96,8 +96,7 @@ def avif_header(encoded: bytes) -> Header:
     The decoder uses the sizes in the coded pictures, which may differ, so it runs in a separate process.
     """
     sizes = [
-        [int.from_bytes(number, "big") for number in found.groups()]
-        for found in PICTURE_SIZE.finditer(encoded)
+        [int.from_bytes(number, "big") for number in found.groups()] for found in IMAGE_SIZE.finditer(encoded)
     ]
     if not sizes:
         raise ImageError("the AVIF image does not say its size")

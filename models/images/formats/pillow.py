@@ -61,30 +61,30 @@ def converted(encoded: bytes, header: Header) -> PIL.Image.Image | None:
     """Decode to RGB; return None if that is not possible.  An error raised here would keep the picture."""
     with (
         suppress(Exception),  # Pillow's plugins raise many kinds for a broken file
-        PIL.Image.open(io.BytesIO(encoded), formats=[header.format]) as picture,
+        PIL.Image.open(io.BytesIO(encoded), formats=[header.format]) as image,
     ):
-        if picture.width * picture.height > header.width * header.height:
+        if image.width * image.height > header.width * header.height:
             return None
-        if isinstance(picture, PIL.TiffImagePlugin.TiffImageFile):
-            picture.load_end = lambda: None  # type: ignore[method-assign]  # it would turn the picture
-        picture.load()
-        transparent = is_transparent(picture)
-        picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
+        if isinstance(image, PIL.TiffImagePlugin.TiffImageFile):
+            image.load_end = lambda: None  # type: ignore[method-assign]  # it would turn the picture
+        image.load()
+        transparent = is_transparent(image)
+        image.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
         # The pixels alone; `convert` would copy those of RGB.
-        pixels = PIL.Image.Image()._new(picture.im) if picture.mode == "RGB" else picture.convert("RGB")
+        pixels = PIL.Image.Image()._new(image.im) if image.mode == "RGB" else image.convert("RGB")
         pixels.info[TRANSPARENT_KEY] = transparent
         return pixels
     return None
 
 
-def is_transparent(picture: PIL.Image.Image) -> bool:
+def is_transparent(image: PIL.Image.Image) -> bool:
     """Return True if a pixel is not opaque, or if that is unknown: a colour of more than 8 bits."""
-    if not picture.has_transparency_data:
+    if not image.has_transparency_data:
         return False
-    if picture.mode in COLOUR_KEY_MODES:
-        picture = picture.convert("RGBA")
-    *_, last = picture.getbands()
-    return last.lower() != "a" or any(picture.getchannel(last).histogram()[:255])
+    if image.mode in COLOUR_KEY_MODES:
+        image = image.convert("RGBA")
+    *_, last = image.getbands()
+    return last.lower() != "a" or any(image.getchannel(last).histogram()[:255])
 
 
 def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.Image.Image]:
@@ -93,19 +93,19 @@ def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.
 
     Raises `EOFError` if there are fewer.
     """
-    with PIL.Image.open(io.BytesIO(encoded), formats=[format]) as picture:
+    with PIL.Image.open(io.BytesIO(encoded), formats=[format]) as image:
         for number in numbers:
-            picture.seek(number)
-            picture.load()
-            pixels = picture.convert("RGB")
-            pixels.info[TRANSPARENT_KEY] = is_transparent(picture)
+            image.seek(number)
+            image.load()
+            pixels = image.convert("RGB")
+            pixels.info[TRANSPARENT_KEY] = is_transparent(image)
             yield pixels
 
 
-def turned(picture: PIL.Image.Image, orientation: int) -> PIL.Image.Image:
-    """Turn *picture*, stored with that orientation, upright."""
+def turned(image: PIL.Image.Image, orientation: int) -> PIL.Image.Image:
+    """Turn *image*, stored with that orientation, upright."""
     turn = UPRIGHT_TURNS.get(orientation)
-    return picture if turn is None else picture.transpose(turn)
+    return image if turn is None else image.transpose(turn)
 
 
 def decoder(format: str) -> Frames:

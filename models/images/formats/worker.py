@@ -45,9 +45,9 @@ def answer(encoded: bytes, kept: Sequence[int], most: int) -> Iterator[bytes]:
     frames = decoder(header.format)  # loaded before memory is bounded
     try:
         with bounded(header.memory + SLACK_BYTES + FILE_COPIES * len(encoded), seconds(header, len(encoded))):
-            for picture in kept_frames(encoded, header, frames) if kept else [rgb(encoded, header)]:
-                yield PIXELS_HEAD.pack(*picture.size, picture.info[TRANSPARENT_KEY])
-                yield picture.tobytes()
+            for image in kept_frames(encoded, header, frames) if kept else [rgb(encoded, header)]:
+                yield PIXELS_HEAD.pack(*image.size, image.info[TRANSPARENT_KEY])
+                yield image.tobytes()
     except ImageError:
         yield PIXELS_HEAD.pack(0, 0, False)
 

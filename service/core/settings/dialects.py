@@ -8,7 +8,7 @@ from models.core.settings import Section
 from service.core.settings import Given
 
 MAX_TIMEOUT_S = 600  # any request has this limit
-MAX_PICTURES = 4096  # no setting may exceed it
+MAX_IMAGES = 4096  # no setting may exceed it
 
 
 class Timeouts(Section):
@@ -79,7 +79,7 @@ class Dialects(Section):
     max_pictures: int = Field(
         1024,
         ge=1,
-        le=MAX_PICTURES,
+        le=MAX_IMAGES,
         description="Most pictures in a trainer's request, worked on `server.max_items` at a time.",
     )
     timeouts_s: Timeouts = Timeouts()

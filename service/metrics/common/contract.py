@@ -23,7 +23,7 @@ NAME = re.compile("[a-z][a-z0-9_]{0,63}")
 OF_A_METRIC = re.compile(rf"{NAME.pattern}(\.{NAME.pattern})?")  # one output of a metric is METRIC.NAME
 MAX_FILES = 64  # files of an item, which are its frames or have some
 MAX_REFERENCES = 3  # references of an item
-MAX_PICTURES = MAX_FILES + MAX_REFERENCES + 1  # pictures of an item, with its source
+MAX_IMAGES = MAX_FILES + MAX_REFERENCES + 1  # pictures of an item, with its source
 
 # Other images that a metric may use, by the item's field names.
 Beside = Literal["references", "source"]

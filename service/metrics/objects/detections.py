@@ -123,7 +123,7 @@ BYTES_PER_PIXEL = 4
 
 class Cutout(Image):
     """
-    The part of *picture* within an object's box, grey outside the object's mask.
+    The part of *image* within an object's box, grey outside the object's mask.
 
     The digest is that of the picture's digest, the box and the mask, so nothing has to be decoded for it.
     Raises `ValueError` for an object without a mask.
@@ -134,17 +134,17 @@ class Cutout(Image):
     """
 
     def __init__(
-        self, picture: Image, found: Detection, *, crop: bool = True, background: str = BACKGROUND
+        self, image: Image, found: Detection, *, crop: bool = True, background: str = BACKGROUND
     ) -> None:
         if found.mask is None:
             raise ValueError("an object without a mask cannot be cut out")
         fill = None if background == ORIGINAL else PIL.ImageColor.getrgb(background)
-        content = f"cutout of {picture.digest} {found.box} {found.mask!r}"
+        content = f"cutout of {image.digest} {found.box} {found.mask!r}"
         if not crop or fill != GREY:
             content += f" {crop} {fill}"
         super().__init__(b"", hashlib.sha256(content.encode()).hexdigest())
-        self._picture, self._found, self._crop, self._fill = picture, found, crop, fill
-        height, width = size_of(found.box) if crop else picture.size[::-1]
+        self._image, self._found, self._crop, self._fill = image, found, crop, fill
+        height, width = size_of(found.box) if crop else image.size[::-1]
         self.header = Header("cutout", width, height, width * height * BYTES_PER_PIXEL)
 
     @property
@@ -155,18 +155,18 @@ class Cutout(Image):
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep the pixels of the picture, too, see `Image.in_use`."""
-        with self._picture.in_use(), super().in_use():
+        with self._image.in_use(), super().in_use():
             yield
 
     def _decoded(self) -> PIL.Image.Image:
         left, top, right, bottom = map(round, self._found.box)
-        picture = self._picture.rgb
-        part = picture.crop((left, top, right, bottom)) if self._crop else picture
+        image = self._image.rgb
+        part = image.crop((left, top, right, bottom)) if self._crop else image
         if self._fill is None:
             return part
         mask = PIL.Image.fromarray(np.asarray(self._found.pixels, bool))
         if not self._crop:
-            inside, mask = mask, PIL.Image.new("1", picture.size)
+            inside, mask = mask, PIL.Image.new("1", image.size)
             mask.paste(inside, (left, top))
         return PIL.Image.composite(part, PIL.Image.new("RGB", part.size, self._fill), mask)
 

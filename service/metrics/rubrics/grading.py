@@ -8,7 +8,7 @@ from typing import Self
 from models.core.calls import AnswerCall, LabelCall
 from models.core.outcomes import Choices
 from models.images.image import Image
-from service.core.errors import AnswerRefused, Invalid, MissingPicture, Unanswered
+from service.core.errors import AnswerRefused, Invalid, MissingImage, Unanswered
 from service.core.fields import SLOT
 from service.metrics.common.contract import Item
 from service.metrics.common.model_calls import ModelCalls
@@ -53,7 +53,7 @@ class Prompt:
 
     @classmethod
     def of(cls, call: RubricCall, item: Item, rating: Rating) -> Self:
-        """Return the prompt about an item.  Raises `MissingPicture`, `Invalid`."""
+        """Return the prompt about an item.  Raises `MissingImage`, `Invalid`."""
         sources = () if item.source is None else (item.source,)
         given: Mapping[Shown, Sequence[Image]] = {
             "candidate": (item.image,),
@@ -66,19 +66,17 @@ class Prompt:
         for name in call.images:
             if not given[name]:
                 if name == RIVAL:
-                    raise MissingPicture(
-                        f"the rubric {rating.name} compares two pictures; POST /compare does"
-                    )
-                raise MissingPicture(
+                    raise MissingImage(f"the rubric {rating.name} compares two pictures; POST /compare does")
+                raise MissingImage(
                     f"the rubric {rating.name} needs the item's {BESIDE[name]}, and it has none"
                 )
             first = 1 + sum(not isinstance(each, str) for each in shown)
             last = first + len(given[name]) - 1
             numbers[name] = f"{first}" if first == last else f"{first} to {last}"
-            for number, picture in enumerate(given[name], 1):
+            for number, each in enumerate(given[name], 1):
                 if caption := call.captions.get(name):
                     shown.append(caption.replace(SLOT, str(number)))
-                shown.append(picture)
+                shown.append(each)
         image = shown.pop()
         assert isinstance(image, Image)
         return cls(call, filled(call, item.prompt, rating, numbers), tuple(shown), image)
@@ -197,7 +195,7 @@ async def grades_of(item: Item, models: ModelCalls, rating: Rating) -> Grades:
     Return the answers about an item, from calls that are sent at the same time.
 
     Raises:
-        MissingPicture, Invalid: the item lacks a picture or a text of the rubric.
+        MissingImage, Invalid: the item lacks a picture or a text of the rubric.
         AnswerRefused: a written answer does not have the form, also after the repetition.
         Unanswered: no label of an output has any probability.
     """

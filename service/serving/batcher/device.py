@@ -243,9 +243,9 @@ def like_the_example(model: Model, calls: int) -> list[Prepared]:
     example: Any = model.example()
     if not hasattr(example, "image"):
         return [model.prepare(example)] * calls
-    picture = example.image
-    pictures = (Image.of(picture.rgb, f"{picture.digest} {number}") for number in range(calls))
-    return [model.prepare(replace(example, image=each)) for each in pictures]
+    image = example.image
+    images = (Image.of(image.rgb, f"{image.digest} {number}") for number in range(calls))
+    return [model.prepare(replace(example, image=each)) for each in images]
 
 
 def show(

@@ -45,7 +45,7 @@ from service.web.dialects.questions import (
 )
 from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Wanted, raise_most_telling
-from service.web.dialects.wire import Loose, Picture, dialects_of, is_picture, picture, read_as, text
+from service.web.dialects.wire import ImageSource, Loose, dialects_of, image_source, is_image, read_as, text
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
@@ -67,7 +67,7 @@ class Message(Loose):
         """Return the texts of the content.  Raises `Invalid` for a part that is neither text nor picture."""
         texts = []
         for number, part in enumerate(self.parts()):
-            if is_picture(part):
+            if is_image(part):
                 continue
             said = part.get("text") if isinstance(part, dict) else part
             if not isinstance(said, str):
@@ -98,7 +98,7 @@ class ChatRequest(Loose):
         """True if the answer must follow a JSON schema."""
         return isinstance(self.response_format, dict) and self.response_format.get("type") == "json_schema"
 
-    def judged(self) -> tuple[Picture, str]:
+    def judged(self) -> tuple[ImageSource, str]:
         """Return the picture and the text of the user's message.  Raises `Invalid` for any other request."""
         if self.stream:
             raise Invalid("/stream: an answer is not streamed here")
@@ -111,13 +111,13 @@ class ChatRequest(Loose):
         pointer = f"/messages/{place}/content"
         if len(message.parts()) > MAX_PARTS:
             raise Invalid(f"{pointer}: has {len(message.parts())} parts; at most {MAX_PARTS} are read")
-        pictures = [each for each in message.parts() if is_picture(each)]
-        if len(pictures) != 1:
-            raise Invalid(f"{pointer}: has {len(pictures)} pictures; one is judged in a request")
+        images = [each for each in message.parts() if is_image(each)]
+        if len(images) != 1:
+            raise Invalid(f"{pointer}: has {len(images)} pictures; one is judged in a request")
         texts = message.texts(pointer)
         if sum(map(len, texts)) > MAX_TEXT:
             raise Invalid(f"{pointer}: the text has more than {MAX_TEXT} characters")
-        return picture(pictures[0], pointer), "\n".join(texts).strip()
+        return image_source(images[0], pointer), "\n".join(texts).strip()
 
 
 HEADING = re.compile(r"([A-Z][A-Z_ ]*) QUESTIONS:")
@@ -286,49 +286,49 @@ NO_TOKENS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}  # n
 async def completions(request: Request) -> Response:
     """Return the judgement as an assistant's message."""
     takes_rubrics = service_of(request).settings.takes_rubrics
-    wire, picture, task = await read_as(request, ChatRequest, partial(judged, takes_rubrics=takes_rubrics))
+    wire, image, task = await read_as(request, ChatRequest, partial(judged, takes_rubrics=takes_rubrics))
     logprobs = None
     if isinstance(task, Instructions):
-        written, model = await written_by(request, wire, picture, task)
+        written, model = await written_by(request, wire, image, task)
         content = json.dumps(written)
     elif isinstance(task, FacetRubric):
-        answers, model = await asked(request, wire, picture, task.questions())
+        answers, model = await asked(request, wire, image, task.questions())
         content = json.dumps(task.answer(answers))
     elif isinstance(task, TypedQuestion):
-        [answer], model = await asked(request, wire, picture, [task])
+        [answer], model = await asked(request, wire, image, [task])
         content, logprobs = ("Yes", "No")[answer.best], logprobs_of(answer)
     else:
-        score, model = await scored(request, wire, picture, task)
+        score, model = await scored(request, wire, image, task)
         content = json.dumps({"score": score, "metric": model})
     return json_response(completion(request, model, content, logprobs))
 
 
 def judged(
     wire: ChatRequest, *, takes_rubrics: bool
-) -> tuple[ChatRequest, Picture, Instructions | FacetRubric | TypedQuestion | str]:
+) -> tuple[ChatRequest, ImageSource, Instructions | FacetRubric | TypedQuestion | str]:
     """
     Return a request with its picture, and the instructions, the rubric, the question or the prompt.
 
     Raises `Invalid`, also for a schema where requests bring no rubrics of their own.
     """
-    picture, said = wire.judged()
+    image, said = wire.judged()
     if wire.has_schema:
         if not takes_rubrics:
             raise Invalid("/response_format: schemas of requests are off in the settings of this service")
-        return wire, picture, Instructions.of(wire, said)
+        return wire, image, Instructions.of(wire, said)
     if found := rubric(said):
-        return wire, picture, found
+        return wire, image, found
     if wire.logprobs:
-        return wire, picture, TypedQuestion("/messages", "yes_no", said, yes_no_template=SLOT)
-    return wire, picture, prompt(said)
+        return wire, image, TypedQuestion("/messages", "yes_no", said, yes_no_template=SLOT)
+    return wire, image, prompt(said)
 
 
 async def asked(
-    request: Request, wire: ChatRequest, picture: Picture, questions: list[TypedQuestion]
+    request: Request, wire: ChatRequest, image: ImageSource, questions: list[TypedQuestion]
 ) -> tuple[list[Reading], str]:
     """Return the answers of a VQA model, and its label."""
     timeout_s = service_of(request).settings.dialects.timeouts_s.chat_judge
-    return await readings(request, vqa_of(request, wire), ImageRef(picture), questions, timeout_s)
+    return await readings(request, vqa_of(request, wire), ImageRef(image), questions, timeout_s)
 
 
 def vqa_of(request: Request, wire: ChatRequest) -> str | None:
@@ -337,7 +337,7 @@ def vqa_of(request: Request, wire: ChatRequest) -> str | None:
 
 
 async def written_by(
-    request: Request, wire: ChatRequest, picture: Picture, task: Instructions
+    request: Request, wire: ChatRequest, image: ImageSource, task: Instructions
 ) -> tuple[dict[str, Answer], str]:
     """Return what a VQA model writes, by property, and its label.  Raises `AnswerRefused`."""
     service = service_of(request)
@@ -345,7 +345,7 @@ async def written_by(
     [outcome], model = await outcomes_of(
         request,
         vqa_of(request, wire),
-        {ImageRef(picture): ""},
+        {ImageRef(image): ""},
         lambda images, info: [AnswerCall(images[0], task.text, max_tokens=MAX_TOKENS, schema=task.schema)],
         Demand(1, len(task.text)),
         timeout_s,
@@ -359,11 +359,11 @@ async def written_by(
         raise
 
 
-async def scored(request: Request, wire: ChatRequest, picture: Picture, said: str) -> tuple[float, str]:
+async def scored(request: Request, wire: ChatRequest, image: ImageSource, said: str) -> tuple[float, str]:
     """Return the score of the picture for the prompt, and the metric.  Raises the error in its place."""
     dialects = dialects_of(request)
     metric = dialects.metric(None if wire.model == "default" else wire.model)
-    wanted = [Wanted(text(said, "/messages"), picture, (metric,))]
+    wanted = [Wanted(text(said, "/messages"), image, (metric,))]
     timeout_s = service_of(request).settings.dialects.timeouts_s.chat_judge
     outcomes = await dialects.scored(request, wanted, timeout_s)
     raise_most_telling([("/messages", outcomes[0])])

@@ -103,8 +103,8 @@ async def enqueue(request: Request) -> Response:
     """Return the id of scores that are there later.  Errors of the content are those of its pulls."""
     service, dialects, body = service_of(request), dialects_of(request), await whole(request)
     task, media = await parsed(request, task_of, body)
-    pictures = 0 if isinstance(task, Invalid) else len(task.prompts)
-    context = dialects.context(request, pictures, service.settings.dialects.timeouts_s.cosmos_rl)
+    images = 0 if isinstance(task, Invalid) else len(task.prompts)
+    context = dialects.context(request, images, service.settings.dialects.timeouts_s.cosmos_rl)
     work = partial(results, dialects, task, media, context)
     return json_response({"uuid": service.outbox.post(context.account.name, work, 2 * len(body))})
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from service.core.errors import Invalid, NotReady, ScoregateError
-from service.core.settings.dialects import MAX_PICTURES
+from service.core.settings.dialects import MAX_IMAGES
 from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Wanted, answer_to, is_temporary, values_of
 from service.web.dialects.wire import Loose, Prompts, dialects_of, read_body
@@ -28,12 +28,12 @@ class ComputeRequest(Loose):
     """Body of `POST /compute`: one picture for each prompt."""
 
     prompt: Prompts
-    image: Annotated[list[Text], Field(max_length=MAX_PICTURES, fail_fast=True)] | None = None
+    image: Annotated[list[Text], Field(max_length=MAX_IMAGES, fail_fast=True)] | None = None
     video: Any = None
     condition_images: Any = None
     condition_videos: Any = None
 
-    def pictures(self) -> Sequence[Text]:
+    def image_sources(self) -> Sequence[Text]:
         """Return the pictures.  Raises `Invalid` if any is missing, or for other inputs."""
         for field in ("video", "condition_images", "condition_videos"):
             if getattr(self, field):
@@ -86,7 +86,8 @@ async def rewards(request: Request, metric: str) -> list[float]:
     wire = await read_body(request, ComputeRequest)
     dialects_of(request).check_shard(len(wire.prompt))
     wanted = [
-        Wanted(prompt, image, (metric,)) for prompt, image in zip(wire.prompt, wire.pictures(), strict=True)
+        Wanted(prompt, image, (metric,))
+        for prompt, image in zip(wire.prompt, wire.image_sources(), strict=True)
     ]
     timeout_s = service_of(request).settings.dialects.timeouts_s.flow_factory
     outcomes = await dialects_of(request).scored(request, wanted, timeout_s, in_windows=True)

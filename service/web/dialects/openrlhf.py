@@ -11,28 +11,28 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from service.core.errors import Invalid
-from service.core.settings.dialects import MAX_PICTURES
+from service.core.settings.dialects import MAX_IMAGES
 from service.web.dialects.registry import Dialect
 from service.web.dialects.samples import pair, response_in
 from service.web.dialects.scoring import Wanted, values_of
-from service.web.dialects.wire import PICTURE_LIST, Loose, Picture, dialects_of, failed, read_as
+from service.web.dialects.wire import IMAGE_LIST, ImageSource, Loose, dialects_of, failed, read_as
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 router = APIRouter(include_in_schema=False)
 dialect = Dialect("openrlhf", router)
 
-Labels = Annotated[list[Any], Field(max_length=MAX_PICTURES)]
+Labels = Annotated[list[Any], Field(max_length=MAX_IMAGES)]
 
 
 class OpenRlhfRequest(Loose):
     """The body: each query is a prompt with the response, as the tokenizer decodes both."""
 
-    query: Annotated[list[str], PICTURE_LIST]
-    prompts: Annotated[list[str], PICTURE_LIST]
+    query: Annotated[list[str], IMAGE_LIST]
+    prompts: Annotated[list[str], IMAGE_LIST]
     labels: Labels | None = None
 
-    def pairs(self) -> list[tuple[str, Picture]]:
+    def pairs(self) -> list[tuple[str, ImageSource]]:
         """Return the text and the picture of each sample.  Raises `Invalid`."""
         labels = self.labels or [None] * len(self.query)
         if not len(self.query) == len(self.prompts) == len(labels):
@@ -63,7 +63,7 @@ async def answered(request: Request, metric: str) -> Response:
     """Score the samples by *metric*.  Raises the most important error if one has no score."""
     pairs = await read_as(request, OpenRlhfRequest, OpenRlhfRequest.pairs)
     dialects_of(request).check_shard(len(pairs))
-    wanted = [Wanted(text, picture, (metric,)) for text, picture in pairs]
+    wanted = [Wanted(text, image, (metric,)) for text, image in pairs]
     timeout_s = service_of(request).settings.dialects.timeouts_s.openrlhf
     outcomes = await dialects_of(request).scored(request, wanted, timeout_s, in_windows=True)
     scores = values_of(outcomes, metric, "sample")

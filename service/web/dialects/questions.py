@@ -33,7 +33,7 @@ MAX_TEXTS = 512_000  # characters of all questions; 128 prompts of `/score` may 
 MAX_PARTS = 256  # parts of a message's content, or of a request's input
 MAX_CHOICES = 255
 MAX_LEVELS = 10
-MAX_OWN_PICTURES = 3  # pictures of one question
+MAX_OWN_IMAGES = 3  # pictures of one question
 
 COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -63,7 +63,7 @@ class TypedQuestion:
         place: JSON pointer to it in the request.
         text: of the question, after that of the request's input.
         yes_no_template: what a model reads of a question of yes or no.
-        pictures: of this question alone, which follow that of the request.
+        own_images: of this question alone, which follow that of the request.
         characters: of its texts.
     """
 
@@ -72,7 +72,7 @@ class TypedQuestion:
     text: str
     options: Sequence[Option] = YES_NO
     yes_no_template: str = YES_NO_QUESTION
-    pictures: Sequence[ImageRef] = ()
+    own_images: Sequence[ImageRef] = ()
     characters: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -88,12 +88,10 @@ class TypedQuestion:
             raise Invalid(f"{self.place}: contains a NUL character or a lone surrogate")
         if self.kind == "choice" and len(set(names)) < len(names):
             raise Invalid(f"{self.place}: two choices have the same text")
-        if len(self.pictures) > MAX_OWN_PICTURES:
-            count = len(self.pictures)
-            raise Invalid(
-                f"{self.place}: has {count} pictures of its own; at most {MAX_OWN_PICTURES} are read"
-            )
-        if self.pictures and len(names) > len(ascii_uppercase):
+        if len(self.own_images) > MAX_OWN_IMAGES:
+            count = len(self.own_images)
+            raise Invalid(f"{self.place}: has {count} pictures of its own; at most {MAX_OWN_IMAGES} are read")
+        if self.own_images and len(names) > len(ascii_uppercase):
             raise Invalid(f"{self.place}: has {len(names)} choices; with pictures of its own 26 are read")
 
     def call(self, images: Sequence[Image], model: ModelInfo) -> Call:
@@ -228,7 +226,7 @@ INVALID_STATUS = 422  # sent as 400, as by OpenAI, vLLM and SGLang
 async def readings(
     request: Request,
     model: str | None,
-    picture: ImageRef | None,
+    image: ImageRef | None,
     questions: Sequence[TypedQuestion],
     timeout_s: float,
 ) -> tuple[list[Reading], str]:
@@ -236,17 +234,17 @@ async def readings(
     Return the answer to each question, and the model's label.
 
     Args:
-        picture: of all questions; None if each has its own.
+        image: of all questions; None if each has its own.
 
     Raises:
         ScoregateError: as `outcomes_of`, and the first error of a question.
     """
-    shared = [] if picture is None else [picture]
-    places = {ref: "" for ref in shared} | {ref: each.place for each in questions for ref in each.pictures}
+    shared = [] if image is None else [image]
+    places = {ref: "" for ref in shared} | {ref: each.place for each in questions for ref in each.own_images}
 
     def calls(images: Sequence[Image], info: ModelInfo) -> list[Call]:
         opened = dict(zip(places, images, strict=True))
-        return [each.call([opened[ref] for ref in (*shared, *each.pictures)], info) for each in questions]
+        return [each.call([opened[ref] for ref in (*shared, *each.own_images)], info) for each in questions]
 
     demand = Demand(len(questions), sum(each.characters for each in questions))
     outcomes, label = await outcomes_of(request, model, places, calls, demand, timeout_s)
@@ -256,7 +254,7 @@ async def readings(
 async def outcomes_of(
     request: Request,
     model: str | None,
-    pictures: Mapping[ImageRef, str],
+    refs: Mapping[ImageRef, str],
     calls: Callable[[Sequence[Image], ModelInfo], Sequence[Call]],
     demand: Demand,
     timeout_s: float,
@@ -266,7 +264,7 @@ async def outcomes_of(
 
     Args:
         model: a VQA model's name in the settings; None for the first.
-        pictures: with their places in the request.
+        refs: with their places in the request.
         timeout_s: seconds from the first byte of the request, unless a header sets a timeout.
 
     Raises:
@@ -277,7 +275,7 @@ async def outcomes_of(
     handle = chosen(service.asker.models, model)
     context = context_of(service, request, header_timeout(request) or round(timeout_s * 1000), BULK)
     request.state.items = demand.calls
-    work = service.asker.ask(handle, pictures, calls, demand, context)
+    work = service.asker.ask(handle, refs, calls, demand, context)
     outcomes, info = await while_connected(request.receive, work)
     return outcomes, info.label
 

@@ -20,7 +20,7 @@ from service.metrics.common.contract import Score
 from service.scoring.report import most_telling
 from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Outcomes, Wanted, raise_most_telling
-from service.web.dialects.wire import Loose, dialects_of, is_picture, picture, read_body, side, text
+from service.web.dialects.wire import Loose, dialects_of, image_source, is_image, read_body, side, text
 from service.web.endpoints import json_response, service_of
 from service.web.problems import entry, errors_in, headers_of
 
@@ -97,7 +97,7 @@ class RerankRequest(Loose):
             raise Invalid("raw_scores: set the options of the metric in [dialects] instead")
         prompt, field = text(self.query, "query"), "documents" if self.texts is None else "texts"
         return [
-            Wanted(prompt, picture(entry, f"{field}/{number}"), (metric,))
+            Wanted(prompt, image_source(entry, f"{field}/{number}"), (metric,))
             for number, entry in enumerate(self.entries())
         ]
 
@@ -206,17 +206,17 @@ async def score(request: Request) -> Response:
 
 def pairs(firsts: Side, seconds: Side, metric: str) -> list[Wanted]:
     """Pair texts with pictures; a single entry is paired with all of the other side.  Raises `Invalid`."""
-    if firsts and all(map(is_picture, firsts)):
+    if firsts and all(map(is_image, firsts)):
         firsts, seconds = seconds, firsts
     texts = [text(entry, f"text {number}") for number, entry in enumerate(firsts)]
-    pictures = [picture(entry, f"picture {number}") for number, entry in enumerate(seconds)]
+    images = [image_source(entry, f"picture {number}") for number, entry in enumerate(seconds)]
     if len(texts) == 1:
-        texts *= len(pictures)
-    elif len(pictures) == 1:
-        pictures *= len(texts)
-    if len(texts) != len(pictures):
-        raise Invalid(f"{len(texts)} texts and {len(pictures)} pictures: give one of either, or as many")
-    return [Wanted(prompt, source, (metric,)) for prompt, source in zip(texts, pictures, strict=True)]
+        texts *= len(images)
+    elif len(images) == 1:
+        images *= len(texts)
+    if len(texts) != len(images):
+        raise Invalid(f"{len(texts)} texts and {len(images)} pictures: give one of either, or as many")
+    return [Wanted(prompt, source, (metric,)) for prompt, source in zip(texts, images, strict=True)]
 
 
 def score_or_error(outcome: Score | ScoregateError) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from service.core.errors import Invalid
-from service.web.dialects.wire import ADDRESS, Picture, is_picture, picture, text
+from service.web.dialects.wire import ADDRESS, ImageSource, image_source, is_image, text
 
 # A placeholder of a picture, which processors repeat, and tokens that end a turn.
 PLACEHOLDER = r"<\|[^<>|]{1,64}\|>|<image>|<img>|<image_soft_token>|<IMG_CONTEXT>|\[IMG\]"
@@ -20,7 +20,7 @@ MAX_TOKEN_CHARACTERS = 68  # characters of a token
 MAX_CUT_CHARACTERS = 2**20  # characters, of which 0.1 s may be tokens at the end
 
 
-def pair(prompt: Any, response: Any, label: Any, place: str) -> tuple[str, Picture]:
+def pair(prompt: Any, response: Any, label: Any, place: str) -> tuple[str, ImageSource]:
     """
     Return the text and the picture of a sample.
 
@@ -33,18 +33,18 @@ def pair(prompt: Any, response: Any, label: Any, place: str) -> tuple[str, Pictu
         Invalid: there is no picture or no text, or there are several pictures.
     """
     texts = list[Any]()
-    pictures = [response] if is_picture(response) else []
+    images = [response] if is_image(response) else []
     for each in parts(prompt):
-        (pictures if is_picture(each) else texts).append(each)
+        (images if is_image(each) else texts).append(each)
     address = isinstance(label, str) and ADDRESS.match(label)
-    (pictures if is_picture(label) or address else texts).append(label)
-    if len(pictures) != 1:
-        raise Invalid(f"{place}: has {len(pictures)} pictures in prompt, label and response; one is scored")
-    if not is_picture(response):
-        return text(response, place), picture(pictures[0], place)
+    (images if is_image(label) or address else texts).append(label)
+    if len(images) != 1:
+        raise Invalid(f"{place}: has {len(images)} pictures in prompt, label and response; one is scored")
+    if not is_image(response):
+        return text(response, place), image_source(images[0], place)
     if not any(texts):
         raise Invalid(f"{place}: the response is a picture, and neither label nor prompt is a text")
-    return text([each for each in texts if each][-1], place), picture(response, place)
+    return text([each for each in texts if each][-1], place), image_source(response, place)
 
 
 def parts(prompt: Any) -> Iterator[Any]:

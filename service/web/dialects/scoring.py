@@ -62,7 +62,7 @@ class Wanted:
     """
 
     prompt: str
-    picture: Source
+    image: Source
     metrics: tuple[str, ...]
     options: Mapping[str, MetricOptions] = field(default_factory=dict)
     more: Sequence[Source] = ()
@@ -117,18 +117,18 @@ class DialectScoring:
         """Return the served metrics, that of the settings first."""
         return [*dict.fromkeys([self._rewards.metric, *self._service.engine.metrics])]
 
-    def check_number(self, pictures: int) -> None:
-        """Check the number of *pictures* before any of them is read.  Raises `Invalid`."""
+    def check_number(self, images: int) -> None:
+        """Check the number of *images* before any of them is read.  Raises `Invalid`."""
         most = self._service.settings.server.max_items
-        if not 1 <= pictures <= most:
-            raise Invalid(f"the request has {pictures} pictures; from 1 to {most} are allowed")
+        if not 1 <= images <= most:
+            raise Invalid(f"the request has {images} pictures; from 1 to {most} are allowed")
 
-    def check_shard(self, pictures: int) -> None:
+    def check_shard(self, images: int) -> None:
         """Check the number of a trainer's pictures, which come in one request.  Raises `Invalid`."""
         most = self._service.settings.dialects.max_pictures
-        if not 1 <= pictures <= most:
+        if not 1 <= images <= most:
             raise Invalid(
-                f"the request has {pictures} pictures; from 1 to {most} are allowed "
+                f"the request has {images} pictures; from 1 to {most} are allowed "
                 "(the setting dialects.max_pictures)"
             )
 
@@ -169,14 +169,14 @@ class DialectScoring:
 
     async def _window(self, wanted: Sequence[Wanted], context: Context) -> Sequence[Outcomes]:
         """Score one window.  If there is no room to wait, that error is each outcome."""
-        pictures = shared(each.picture for each in wanted)
+        images = shared(each.image for each in wanted)
         items = [
             UnopenedItem(
                 each.prompt,
-                [picture, *map(ImageRef, each.more)],
+                [image, *map(ImageRef, each.more)],
                 {**self._rewards.options, **each.options},
             )
-            for each, picture in zip(wanted, pictures, strict=True)
+            for each, image in zip(wanted, images, strict=True)
         ]
         try:
             with self._room.place(sum(map(size_of, wanted)), len(wanted)) as place:
@@ -287,7 +287,7 @@ def shared(sources: Iterable[Source]) -> list[ImageRef]:
 def size_of(wanted: Wanted) -> int:
     """Return the bytes that a picture or a video holds while it waits."""
     size = 0
-    for source in (wanted.picture, *wanted.more):
+    for source in (wanted.image, *wanted.more):
         match source:
             case Base64(text) | Url(text):
                 size += len(text)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from service.web.dialects.registry import Dialect
 from service.web.dialects.samples import pair
 from service.web.dialects.scoring import Wanted, values_of
-from service.web.dialects.wire import Loose, Picture, dialects_of, failed, read_as
+from service.web.dialects.wire import ImageSource, Loose, dialects_of, failed, read_as
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
@@ -26,7 +26,7 @@ class SlimeRequest(Loose):
     response: Any = None
     label: Any = None
 
-    def pair(self) -> tuple[str, Picture]:
+    def pair(self) -> tuple[str, ImageSource]:
         """Return the text and the picture.  Raises `Invalid`."""
         return pair(self.prompt, self.response, self.label, "sample 0")
 
@@ -47,8 +47,8 @@ async def remote_rm_by(request: Request) -> Response:
 
 async def answered(request: Request, metric: str) -> Response:
     """Score the sample by *metric*.  Raises its error if it has no score."""
-    text, picture = await read_as(request, SlimeRequest, SlimeRequest.pair)
+    text, image = await read_as(request, SlimeRequest, SlimeRequest.pair)
     timeout_s = service_of(request).settings.dialects.timeouts_s.slime
-    outcomes = await dialects_of(request).scored(request, [Wanted(text, picture, (metric,))], timeout_s)
+    outcomes = await dialects_of(request).scored(request, [Wanted(text, image, (metric,))], timeout_s)
     [score] = values_of(outcomes, metric, "sample")
     return json_response(score)

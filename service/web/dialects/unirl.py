@@ -12,7 +12,7 @@ from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, most_telling
 from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import DialectScoring, Outcomes, Wanted, is_temporary
-from service.web.dialects.wire import PICTURE_LIST, Loose, dialects_of, failed, read_body
+from service.web.dialects.wire import IMAGE_LIST, Loose, dialects_of, failed, read_body
 from service.web.endpoints import charge_of, json_response, service_of
 from service.web.problems import errors_in
 from service.web.routes.health import health
@@ -76,7 +76,7 @@ class UniRLRequest(Loose):
     """Body of `POST /unirl/score`."""
 
     protocol_version: Literal["1"] | None = None
-    requests: Annotated[list[Sample], PICTURE_LIST]
+    requests: Annotated[list[Sample], IMAGE_LIST]
 
 
 @router.get("/health")

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from service.core.errors import Invalid, ScoregateError
 from service.core.fields import Prompt
-from service.core.settings.dialects import MAX_PICTURES
+from service.core.settings.dialects import MAX_IMAGES
 from service.images.loader import Base64, Url
 from service.web.dialects.scoring import DialectScoring, answer_to
 from service.web.endpoints import json_response, service_of
@@ -35,8 +35,8 @@ class Loose(BaseModel):
 
 
 # Limit of lists with an entry for each picture; entries beyond it are not validated.
-PICTURE_LIST = Field(min_length=1, max_length=MAX_PICTURES, fail_fast=True)
-Prompts = Annotated[list[Prompt], PICTURE_LIST]
+IMAGE_LIST = Field(min_length=1, max_length=MAX_IMAGES, fail_fast=True)
+Prompts = Annotated[list[Prompt], IMAGE_LIST]
 Anything = Annotated[Any, Field(default=None)]
 
 
@@ -69,7 +69,7 @@ def failed(error: ScoregateError, request_id: str) -> Response:
     return json_response({"detail": error.detail, "code": error.code}, status, headers)
 
 
-Picture = Base64 | Url
+ImageSource = Base64 | Url
 
 PROMPT: TypeAdapter[str] = TypeAdapter(Prompt)
 ADDRESS = re.compile("https?://", re.IGNORECASE)
@@ -85,7 +85,7 @@ def side(given: Any) -> list[Any]:
 
 def text(entry: Any, place: str) -> str:
     """Return the prompt of an entry.  Raises `Invalid`."""
-    if is_picture(entry):
+    if is_image(entry):
         raise Invalid(f"{place}: is a picture; one of both sides must be texts")
     entry = only_part(entry, place)
     if isinstance(entry, dict) and "text" in entry:
@@ -96,7 +96,7 @@ def text(entry: Any, place: str) -> str:
         raise Invalid(f"{place}: {exc.errors()[0]['msg'].removeprefix('Value error, ')}") from exc
 
 
-def picture(entry: Any, place: str) -> Picture:
+def image_source(entry: Any, place: str) -> ImageSource:
     """Return the picture of an entry.  Raises `Invalid`."""
     found = image_of(only_part(entry, place))
     if found is None:
@@ -104,12 +104,12 @@ def picture(entry: Any, place: str) -> Picture:
     return source_of(found)
 
 
-def source_of(address: str) -> Picture:
+def source_of(address: str) -> ImageSource:
     """Return the picture of an address, or of base64."""
     return Url(address) if ADDRESS.match(address) else Base64(address)
 
 
-def is_picture(entry: Any) -> bool:
+def is_image(entry: Any) -> bool:
     """Return True if an entry is marked as a picture; a str is one as a `data:image` URI."""
     found = parts(entry)
     if len(found) == 1 and isinstance(found[0], str):

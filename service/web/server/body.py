@@ -24,7 +24,7 @@ from service.core.errors import (
     UnsupportedMediaType,
 )
 from service.core.settings.sections import Server
-from service.metrics.common.contract import MAX_PICTURES
+from service.metrics.common.contract import MAX_IMAGES
 from service.web.problems import invalid
 from service.web.server.multipart import Form, content_of
 from service.web.wire.translate import Parts
@@ -246,7 +246,7 @@ async def read_as(
     parts: dict[str, bytes] = {}
     body: Raw
     if kind == "multipart/form-data":
-        max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
+        max_files = limits.max_items * MAX_IMAGES + 1  # the JSON may be a file part, too
         form = Form(request.headers["content-type"], max_files)
         await feed(request, form.feed)
         sent, parts = form.read()

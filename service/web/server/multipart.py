@@ -215,10 +215,10 @@ def content_of(
     if not images or IMAGES not in wire.model_fields:
         raise wrong(f"there is no part named '{REQUEST}', and no file part named '{IMAGE}'")
     content = {name: value_of(name, text) for name, text in fields.items()}
-    pictures = [{"part": name} for name in images]
-    if len(pictures) == 1 and IMAGE in wire.model_fields:
-        return {**content, IMAGE: pictures[0]}
-    return {**content, IMAGES: pictures}
+    image_parts = [{"part": name} for name in images]
+    if len(image_parts) == 1 and IMAGE in wire.model_fields:
+        return {**content, IMAGE: image_parts[0]}
+    return {**content, IMAGES: image_parts}
 
 
 def faults_of(fields: Mapping[str, str], others: Sequence[str], wire: type[BaseModel]) -> Iterator[Fault]:

@@ -18,9 +18,9 @@ from service.web.wire.requests import (
     Clipped,
     Id,
     Options,
-    Picture,
     Priority,
     ScoreRequest,
+    SingleImage,
     Timeout,
     WireImage,
     WireItem,
@@ -83,7 +83,7 @@ class CompareRequest(Clipped):
     prompt: Prompt | None = None
     images: list[WireImage] | None = None
     items: list[ComparedItem] | None = None
-    source: Picture | None = None
+    source: SingleImage | None = None
     metric: Name | None = None
     rubric: Any = None  # see `rubric_for`
     noise: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None

@@ -15,9 +15,9 @@ from service.web.problems import MAX_FAULTS
 from service.web.wire.requests import (
     Clipped,
     Options,
-    Picture,
     References,
     ScoreRequest,
+    SingleImage,
     Timeout,
     WireImage,
     WireItem,
@@ -80,7 +80,7 @@ class DecideItem(Clipped):
     options: Options | None = None
     orient: Orient | None = None
     references: References | None = None
-    source: Picture | None = None
+    source: SingleImage | None = None
 
     def to_score(self) -> WireItem:
         """Return the item that is scored, without options."""
@@ -103,7 +103,7 @@ class DecideRequest(Clipped):
     image: WireImage | None = None
     images: list[WireImage] | None = None
     references: References | None = None
-    source: Picture | None = None
+    source: SingleImage | None = None
     keep: Annotated[int, Field(ge=1), WHOLE] = 1
     orient: Orient | None = None
     timeout_ms: Timeout | None = None

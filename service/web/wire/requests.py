@@ -123,15 +123,15 @@ def image_form(value: Any) -> str:
     return "<frames>" if isinstance(value, list) else "<data>"
 
 
-Picture = Annotated[
+SingleImage = Annotated[
     Annotated[Text, branch("<base64>")]
     | Annotated[ImageData, branch("<data>")]
     | Annotated[ImagePart, branch("<part>")]
     | Annotated[ImageUrl, branch("<url>")],
     Discriminator(image_form),
 ]
-References = Annotated[list[Picture], Field(max_length=MAX_REFERENCES, fail_fast=True)]
-Frames = Annotated[list[Picture], Field(min_length=1, max_length=MAX_FILES, fail_fast=True)]
+References = Annotated[list[SingleImage], Field(max_length=MAX_REFERENCES, fail_fast=True)]
+Frames = Annotated[list[SingleImage], Field(min_length=1, max_length=MAX_FILES, fail_fast=True)]
 WireImage = Annotated[
     Annotated[Text, branch("<base64>")]
     | Annotated[ImageData, branch("<data>")]
@@ -229,7 +229,7 @@ class WireItem(Clipped):
     options: Options | None = None
     orient: Orient | None = None
     references: References | None = None
-    source: Picture | None = None
+    source: SingleImage | None = None
 
 
 def one_form(body: Any) -> Any:
@@ -256,7 +256,7 @@ class ScoreRequest(Clipped):
     image: WireImage | None = None
     images: list[WireImage] | None = None
     references: References | None = None
-    source: Picture | None = None
+    source: SingleImage | None = None
     metrics: list[Name]
     required: list[Name] | None = None
     orient: Orient | None = None

@@ -140,7 +140,7 @@ class ScoreEnd(ScoreWhole):
     done: Literal[True]
 
 
-class PictureError(ErrorEntry):
+class PlaceError(ErrorEntry):
     """Why a picture has no place by score, and the metric that it failed under."""
 
     metric: str
@@ -161,7 +161,7 @@ class PlaceEntry(TypedDict):
     accepted: bool
     score: NotRequired[float]
     decided_by: NotRequired[str]
-    error: NotRequired[PictureError]
+    error: NotRequired[PlaceError]
     scores: dict[str, float]
     question_sets: NotRequired[dict[str, str]]
     details: NotRequired[dict[str, Any]]

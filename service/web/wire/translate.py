@@ -30,7 +30,7 @@ from service.web.wire.requests import (
 
 Parts = Mapping[str, bytes]
 OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # other fields are the request's own
-OnePicture = Base64 | ImageData | ImagePart | ImageUrl
+OneImage = Base64 | ImageData | ImagePart | ImageUrl
 
 
 def items_of(
@@ -54,12 +54,12 @@ def items_of(
             prompt and a metric reads it; every such place is named.
     """
     image = "" if request.images is not None else "/image"
-    pictures, items, faults = RequestImages(parts), [], list[Fault]()
+    images, items, faults = RequestImages(parts), [], list[Fault]()
     for place, item in all_items(request).items():
         orient = item.orient or request.orient
-        frames = pictures.of(item.image, f"{place}{image}", orient)
-        references = pictures.of(item.references, f"{place}/references", orient) if item.references else []
-        source = pictures.of(item.source, f"{place}/source", orient) if item.source is not None else [None]
+        frames = images.of(item.image, f"{place}{image}", orient)
+        references = images.of(item.references, f"{place}/references", orient) if item.references else []
+        source = images.of(item.source, f"{place}/source", orient) if item.source is not None else [None]
         own = item.metrics or ()
         options = shared if item.options is None else options_of(item.options, own or request.metrics)
         clip = clip_of(item, request)
@@ -83,7 +83,7 @@ def items_of(
                 required,
             )
         )
-    if faults := [*pictures.missing, *faults]:
+    if faults := [*images.missing, *faults]:
         distinct = [*dict.fromkeys(faults)]  # many images lack one prompt
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=distinct[:MAX_FAULTS])
     return items
@@ -145,7 +145,7 @@ class RequestImages:
     missing: list[Fault] = field(default_factory=list)
 
     def of(
-        self, image: WireImage | Sequence[OnePicture], place: str, orient: Orient | None = None
+        self, image: WireImage | Sequence[OneImage], place: str, orient: Orient | None = None
     ) -> list[ImageRef]:
         """Return the pictures of one image or several at *place*; that of a missing part has no bytes."""
         if isinstance(image, Base64):
@@ -196,9 +196,9 @@ def group_of(request: CompareRequest, parts: Parts, metrics: Mapping[str, Metric
         options = {name: type(options[name]).model_validate({**given, "rubric": request.rubric})}
     items = items_of(request.to_score(), options, parts, metrics)
     if request.source is not None:
-        pictures = RequestImages(parts)
-        [source] = pictures.of(request.source, "/source", request.orient)
-        if faults := pictures.missing:
+        images = RequestImages(parts)
+        [source] = images.of(request.source, "/source", request.orient)
+        if faults := images.missing:
             raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
         items = [replace(item, source=source) for item in items]
     schedule = Schedule()

@@ -131,5 +131,5 @@ async def nothing_left(findings: Findings, client: httpx.AsyncClient) -> None:
     findings.expect(not presence._requests, "requests use the model:", presence._requests)
     await findings.comes(lambda: not any(queue.depth.values()), lambda: f"calls wait: {queue}")
     findings.expect(max(map(abs, queue.reserved.values())) < 1e-6, "reserved:", queue.reserved)
-    await findings.comes(lambda: not service.pictures.pixels.held, lambda: "memory of pixels is held")
+    await findings.comes(lambda: not service.images.pixels.held, lambda: "memory of pixels is held")
     findings.expect(not service.memory.held, "bytes are held:", service.memory.held)

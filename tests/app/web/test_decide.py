@@ -357,7 +357,7 @@ async def test_each_decision_is_handed_to_the_log(serve):
     assert {"vqa": "fake-vqa@1"} == sink[0].models
     assert ["mine", None] == [record.caller_id for record in sink[:2]]
     assert {"vqascore": "not_base64"} == sink[1].errors
-    assert ["", 64] == [sink[1].picture, len(sink[0].picture)]
+    assert ["", 64] == [sink[1].image, len(sink[0].image)]
 
 
 async def test_a_quota_counts_what_was_computed(serve, tmp_path):

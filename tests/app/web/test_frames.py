@@ -184,7 +184,7 @@ async def test_the_budget_is_given_back(serve, fakes, monkeypatch):
             for frames in ("mean", "grid"):
                 await scored(client, [b64(image), b64(STILLS[1])], frames=frames)
         [service] = services
-        assert 0 == service.pictures.pixels.held
+        assert 0 == service.images.pixels.held
 
 
 async def test_many_grids_share_a_budget_that_holds_one(serve):

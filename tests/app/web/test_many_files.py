@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.metrics.common.contract import MAX_FILES, MAX_PICTURES
+from service.metrics.common.contract import MAX_FILES, MAX_IMAGES
 from tests.support.pictures import png
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ async def test_a_form_holds_a_file_for_every_frame_of_every_item(serve):
     ]
     whole = ("request.json", json.dumps({"items": items}))
     files = {"request": whole} | {name: file for frames in names for name in frames}
-    beside = {f"beside {n}": file for n in range(2 * (MAX_PICTURES - MAX_FILES))}
+    beside = {f"beside {n}": file for n in range(2 * (MAX_IMAGES - MAX_FILES))}
     async with serve(server={"max_items": 2}) as client:
         taken = await client.post("/score", files=files | beside)
         refused = await client.post("/score", files=files | beside | {"more": file})

@@ -61,7 +61,7 @@ async def test_kept_calls_are_decoded_in_reserved_memory(serve, fakes, monkeypat
 
     def decoding(call):
         call.image.rgb.load()
-        reserved.append(service.pictures.pixels.held)
+        reserved.append(service.images.pixels.held)
         return prepare(call)
 
     async with serve(images={"decode_workers": 1}) as client:
@@ -78,7 +78,7 @@ async def test_kept_calls_are_decoded_in_reserved_memory(serve, fakes, monkeypat
         await asyncio.gather(*busy)
         await until(lambda: len(fakes["vqa"].calls) == 2)
 
-        assert 0 == service.pictures.pixels.held
+        assert 0 == service.images.pixels.held
         answer = await client.post("/score", json=body)
 
     assert 2 == len(reserved)

@@ -6,7 +6,7 @@ import tempfile
 import PIL.Image
 import pytest
 
-from service.metrics.common.contract import MAX_FILES, MAX_PICTURES
+from service.metrics.common.contract import MAX_FILES, MAX_IMAGES
 from service.web.server.multipart import MAX_FIELD_BYTES, MAX_FIELDS
 from tests.support.pictures import png, saved
 from tests.support.refusals import SECRET, parts, refused
@@ -84,7 +84,7 @@ async def test_the_request_may_be_a_file_part(serve):
 async def test_as_many_files_are_taken_as_a_request_can_name(serve):
     """One more is refused, whether it has a name of its own or not."""
     async with serve(server={"max_items": 1}) as client:
-        files = [(f"p{n}", FILE) for n in range(MAX_PICTURES)]
+        files = [(f"p{n}", FILE) for n in range(MAX_IMAGES)]
         named = [{"part": name} for name, _ in files]
         anchored = {"image": named[:MAX_FILES], "references": named[MAX_FILES:-1]}
         options = {"judge": {"rubric": "anchored_likeness"}}

@@ -209,7 +209,7 @@ async def test_many_items_share_a_budget_that_holds_one_and_give_it_back(serve, 
     async with serve(images={"decoded_budget_mb": 8, "max_pixels": 1_000_000}) as client:
         results = await scored(client, *items, metrics=("judge", "vqascore"))
         [service] = services
-        held = service.pictures.pixels.held
+        held = service.images.pixels.held
 
     assert [True] * 4 + [False] * 4 == ["judge" in result["scores"] for result in results]
     assert all("vqascore" in result["scores"] for result in results)

@@ -129,7 +129,7 @@ async def test_what_callers_who_have_gone_were_waiting_for_is_not_decoded(opened
         await settled()
         decoder.go.release(60)
         await asking(service, 1, "blue")
-        assert 0 == service.pictures.pixels.held
+        assert 0 == service.images.pixels.held
 
     assert [pictures(1, "red")[0], pictures(1, "blue")[0]] == decoder.seen
 

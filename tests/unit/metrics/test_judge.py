@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from models.core.examples import PICTURE, TEXTS
+from models.core.examples import IMAGE, TEXTS
 from models.core.outcomes import Choices
 from models.families.fake.model import GREY
 from service.core.errors import Invalid, Unanswered
@@ -128,4 +128,4 @@ def test_a_model_is_tried_with_each_kind_of_labels():
     assert ("vqa", [tuple(labels) for labels in VALUES.values()]) == (role, [call.labels for call in calls])
     expected = [question("semantic_consistency", TEXTS[0], labels) for labels in VALUES]
     assert expected == [call.question for call in calls]
-    assert {PICTURE} == {call.image for call in calls}
+    assert {IMAGE} == {call.image for call in calls}

@@ -4,7 +4,7 @@ import pytest
 
 from models.core.calls import AnswerCall
 from models.core.contract import RemoteModel
-from models.core.examples import PICTURE
+from models.core.examples import IMAGE
 from models.core.family import Plan
 from models.families.fake.model import GREY
 from models.families.registry import families
@@ -55,7 +55,7 @@ async def test_a_written_answer_has_pictures_in_order_and_the_schema_that_the_se
         return said('{"grade": 3}')
 
     calls = {
-        "graded": AnswerCall(GREY, "Grade it.", ("Before:", PICTURE), max_tokens=99, schema=SCHEMA),
+        "graded": AnswerCall(GREY, "Grade it.", ("Before:", IMAGE), max_tokens=99, schema=SCHEMA),
         "plain": AnswerCall(GREY, "What is it?"),
         "sampled": AnswerCall(GREY, "Grade it.", temperature=0.5, seed=3),
     }

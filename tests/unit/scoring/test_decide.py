@@ -17,10 +17,10 @@ from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.scoring.decide import (
     Candidate,
     digest_of,
+    images_of,
     next_stage,
     only_used,
     outcomes,
-    pictures_of,
     predicted,
     score_together,
 )
@@ -214,8 +214,8 @@ def test_each_stage_has_its_own_pictures_of_an_item():
     assert given[0] is None
     assert given[1] is options
     assert only_used(ITEM, ["a"], served) is ITEM
-    assert [source] == pictures_of(replace(whole, references=[]))
-    assert [reference] == pictures_of(replace(whole, source=None))
+    assert [source] == images_of(replace(whole, references=[]))
+    assert [reference] == images_of(replace(whole, source=None))
 
 
 def test_the_digest_is_that_of_the_pictures_bytes():

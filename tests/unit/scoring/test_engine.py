@@ -73,7 +73,7 @@ async def test_a_picture_that_many_items_name_is_opened_and_decoded_once(opened,
     async with opened() as service:
         seen = counting(monkeypatch)
         report = await score(service, items, "vqascore", "clipscore")
-        assert 0 == service.pictures.pixels.held
+        assert 0 == service.images.pixels.held
 
     assert not report.partial
     assert {"read_header": 1, "decode": 1} == seen

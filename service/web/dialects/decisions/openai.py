@@ -21,7 +21,7 @@ from service.web.dialects.questions import (
 from service.web.dialects.wire import Loose, source_of
 
 MAX_QUESTIONS = 400
-MAX_PICTURES = 64  # pictures of all questions
+MAX_IMAGES = 64  # pictures of all questions
 NO_TOKENS = {  # typed clients need the fields; no tokens are counted
     "input_tokens": 0,
     "input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0},
@@ -98,18 +98,18 @@ class OpenAiRequest(Loose):
     input: Any
     questions: Annotated[list[AnyQuestion], Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)]
 
-    def pictures(self) -> list[tuple[str, str]]:
+    def image_sources(self) -> list[tuple[str, str]]:
         """Return each picture of the input with its place."""
-        return [(place, content) for place, is_picture, content in self._parts() if is_picture]
+        return [(place, content) for place, is_image, content in self._parts() if is_image]
 
     def asked(self) -> Iterator[TypedQuestion]:
         """Yield the questions, each after the text of the input.  Raises `Invalid`."""
-        state = "\n".join(content for _, is_picture, content in self._parts() if not is_picture)
+        state = "\n".join(content for _, is_image, content in self._parts() if not is_image)
         seen: dict[str, ImageRef] = {}
         for number, each in enumerate(self.questions):
             yield question_of(each, state, f"/questions/{number}", seen)
-            if len(seen) > MAX_PICTURES:
-                raise Invalid(f"/questions: have more than {MAX_PICTURES} different pictures")
+            if len(seen) > MAX_IMAGES:
+                raise Invalid(f"/questions: have more than {MAX_IMAGES} different pictures")
 
     def answer(self, readings: Sequence[Reading], model: str, request_id: str) -> dict[str, Any]:
         """Return the response."""
@@ -168,10 +168,10 @@ def question_of(asked: AnyQuestion, state: str, place: str, seen: dict[str, Imag
     Raises:
         Invalid: the question cannot be read.
     """
-    texts, pictures = [], []
-    for _, is_picture, content in parts(asked.instructions, f"{place}/instructions"):
-        if is_picture:
-            pictures.append(seen.setdefault(content, ImageRef(source_of(content))))
+    texts, own_images = [], []
+    for _, is_image, content in parts(asked.instructions, f"{place}/instructions"):
+        if is_image:
+            own_images.append(seen.setdefault(content, ImageRef(source_of(content))))
         else:
             texts.append(content)
     said = "\n".join(texts)
@@ -179,12 +179,12 @@ def question_of(asked: AnyQuestion, state: str, place: str, seen: dict[str, Imag
         raise Invalid(f"{place}/instructions: is empty")
     if isinstance(asked, Predicate):
         statement = f"Is the following true? {said}"
-        return TypedQuestion(place, "yes_no", with_input(state, statement), pictures=pictures)
+        return TypedQuestion(place, "yes_no", with_input(state, statement), own_images=own_images)
     if isinstance(asked, OpenAiChoiceQuestion):
         choices = [Option(value_text(each.value), each.description or "") for each in asked.choices]
-        return TypedQuestion(place, "choice", with_input(state, said), choices, pictures=pictures)
+        return TypedQuestion(place, "choice", with_input(state, said), choices, own_images=own_images)
     levels = [Option(each.label, each.description or "") for each in asked.levels]
-    return TypedQuestion(place, "score", with_input(state, said), levels, pictures=pictures)
+    return TypedQuestion(place, "score", with_input(state, said), levels, own_images=own_images)
 
 
 def value_text(value: str | bool) -> str:

@@ -18,7 +18,7 @@ from service.web.dialects.decisions.sglang import SglangRequest
 from service.web.dialects.decisions.systemone import SystemOneRequest
 from service.web.dialects.questions import TypedQuestion, failed_nested, parts_of, readings, within_limits
 from service.web.dialects.registry import Dialect
-from service.web.dialects.wire import Picture, read_as, source_of
+from service.web.dialects.wire import ImageSource, read_as, source_of
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
@@ -70,26 +70,26 @@ async def systemone(request: Request) -> Response:
     return await answered(request, *await read_as(request, SystemOneRequest, asked))
 
 
-def asked(wire: AnyRequest) -> tuple[AnyRequest, Picture | None, list[TypedQuestion]]:
+def asked(wire: AnyRequest) -> tuple[AnyRequest, ImageSource | None, list[TypedQuestion]]:
     """Return a request with its picture and its questions.  Raises `Invalid`."""
     questions = within_limits(wire.asked())
-    return wire, picture_of(wire, questions), questions
+    return wire, shared_image(wire, questions), questions
 
 
 async def answered(
-    request: Request, wire: AnyRequest, picture: Picture | None, questions: list[TypedQuestion]
+    request: Request, wire: AnyRequest, image: ImageSource | None, questions: list[TypedQuestion]
 ) -> Response:
     """Return the response with all answers.  Raises the first error of a question."""
     timeout_s = service_of(request).settings.dialects.timeouts_s.decisions
-    ref = ImageRef(picture) if picture else None
+    ref = ImageRef(image) if image else None
     found, model = await readings(request, wire.model, ref, questions, timeout_s)
     return json_response(wire.answer(found, model, request.state.request_id))
 
 
-def picture_of(wire: AnyRequest, questions: Sequence[TypedQuestion]) -> Picture | None:
+def shared_image(wire: AnyRequest, questions: Sequence[TypedQuestion]) -> ImageSource | None:
     """Return the only picture of a request; None if each question has its own.  Raises `Invalid`."""
-    found = wire.pictures()
-    if not found and all(each.pictures for each in questions):
+    found = wire.image_sources()
+    if not found and all(each.images for each in questions):
         return None
     if len(found) != 1:
         place = found[1][0] if found else "/images or /input"

@@ -93,7 +93,7 @@ AnyQuestion = Annotated[
 ]
 
 
-class Picture(Loose):
+class SglangImage(Loose):
     """A picture of the body."""
 
     url: str
@@ -104,7 +104,7 @@ class SglangRequest(Loose):
 
     model: str | None = None
     input: Described
-    images: Annotated[list[Picture], Field(max_length=MAX_PARTS, fail_fast=True)] | None = None
+    images: Annotated[list[SglangImage], Field(max_length=MAX_PARTS, fail_fast=True)] | None = None
     questions: Annotated[list[AnyQuestion], Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)]
     temperature: float | int | None = None
     chat_template_kwargs: dict[str, Any] | None = None
@@ -122,7 +122,7 @@ class SglangRequest(Loose):
                 raise ValueError(f"{field} is not supported: the service renders questions its own way")
         return self
 
-    def pictures(self) -> list[tuple[str, str]]:
+    def image_sources(self) -> list[tuple[str, str]]:
         """Return each picture with its place."""
         return [(f"/images/{number}/url", each.url) for number, each in enumerate(self.images or [])]
 

@@ -64,12 +64,12 @@ class SystemOneRequest(Loose):
     audio: list[str] | None = None
     videos: list[str] | None = None
 
-    def pictures(self) -> list[tuple[str, str]]:
+    def image_sources(self) -> list[tuple[str, str]]:
         """Return each picture with its place; SGLang's clients name its URL.  Raises `Invalid`."""
         for field in ("audio", "videos"):
             if getattr(self, field):
                 raise Invalid(f"/{field}: questions are about pictures alone")
-        return [picture(each, f"/images/{number}") for number, each in enumerate(self.images or [])]
+        return [image_address(each, f"/images/{number}") for number, each in enumerate(self.images or [])]
 
     def asked(self) -> Iterator[TypedQuestion]:
         """Yield the questions, each after the instructions and the state.  Raises `Invalid`."""
@@ -103,7 +103,7 @@ class SystemOneRequest(Loose):
         }
 
 
-def picture(given: Any, place: str) -> tuple[str, str]:
+def image_address(given: Any, place: str) -> tuple[str, str]:
     """Return a picture with its place.  Raises `Invalid`."""
     match given:
         case str(address):

@@ -38,12 +38,12 @@ LENGTH_FORMATS = {  # how the length of an argument is written before it
 }
 
 PLAIN = "a plain dict of lists, str, bytes and numbers"
-PICTURES = "send each picture as the bytes of a JPEG or PNG file"
+IMAGES = "send each picture as the bytes of a JPEG or PNG file"
 NUMPY = "send texts as a list or an array of str, numbers as a list, and pictures as bytes"
 ADVICE = {
     "numpy": f"it holds NumPy objects that are no texts: {NUMPY}",
-    "torch": f"it holds tensors: {PICTURES}",
-    "PIL": f"it holds PIL images: {PICTURES}",
+    "torch": f"it holds tensors: {IMAGES}",
+    "PIL": f"it holds PIL images: {IMAGES}",
 }
 MAX_NAME = 100  # characters
 

@@ -17,7 +17,7 @@ COST_SIDE = 32  # side of the squares that the cost counts
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PreparedImage:
     """
     A preprocessed picture.
 
@@ -40,12 +40,12 @@ class Picture:
         return ceil(height / COST_SIDE) * ceil(width / COST_SIDE)
 
 
-def picture_of(call: DetectCall, preprocess: Callable[[PIL.Image.Image], torch.Tensor]) -> Picture:
+def prepared_image(call: DetectCall, preprocess: Callable[[PIL.Image.Image], torch.Tensor]) -> PreparedImage:
     """Run the call's picture through *preprocess*.  Raises `ModelError` for a strip."""
     rgb = call.image.rgb
     if max(rgb.size) > MAX_ASPECT * min(rgb.size):
         raise ModelError(f"the image is more than {MAX_ASPECT} times as long as it is wide")
-    return Picture(preprocess(smaller(rgb)), rgb.size, call.threshold, call.labels)
+    return PreparedImage(preprocess(smaller(rgb)), rgb.size, call.threshold, call.labels)
 
 
 def smaller(rgb: PIL.Image.Image) -> PIL.Image.Image:
@@ -57,10 +57,10 @@ def smaller(rgb: PIL.Image.Image) -> PIL.Image.Image:
     return rgb.resize((width, height), PIL.Image.Resampling.BICUBIC)
 
 
-def by_shape(pictures: Sequence[Picture]) -> Iterator[tuple[list[int], list[Picture]]]:
+def by_shape(images: Sequence[PreparedImage]) -> Iterator[tuple[list[int], list[PreparedImage]]]:
     """Group pictures by the shape of their tensors, with their indices."""
     groups = defaultdict[torch.Size, list[int]](list)
-    for place, picture in enumerate(pictures):
-        groups[picture.pixels.shape].append(place)
+    for place, image in enumerate(images):
+        groups[image.pixels.shape].append(place)
     for places in groups.values():
-        yield places, [pictures[place] for place in places]
+        yield places, [images[place] for place in places]
