@@ -89,7 +89,7 @@ async def answered(
 def shared_image(wire: AnyRequest, questions: Sequence[TypedQuestion]) -> ImageSource | None:
     """Return the only picture of a request; None if each question has its own.  Raises `Invalid`."""
     found = wire.image_sources()
-    if not found and all(each.images for each in questions):
+    if not found and all(each.own_images for each in questions):
         return None
     if len(found) != 1:
         place = found[1][0] if found else "/images or /input"
