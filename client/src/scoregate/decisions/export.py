@@ -37,7 +37,7 @@ def export(settings: ExportSettings) -> int:
     The file is whole, or is not changed.
 
     Raises:
-        BadInput: a log, or the name of the file, is not valid.
+        BadInput: a log, or the name of the file, is not valid, or a metric has the name of a column.
     """
     write = WRITERS.get(settings.out.suffix.lower())
     if write is None:
@@ -128,7 +128,11 @@ COLUMNS = (
 
 
 def columns(metrics: Sequence[str]) -> list[str]:
-    """Return the columns of a flat table."""
+    """Return the columns of a flat table.  Raises `BadInput` for a metric that has the name of another one."""
+    if taken := [name for name in metrics if name in COLUMNS]:
+        raise BadInput(
+            f"the metric {taken[0]} has the name of a column: write .jsonl, where scores are apart"
+        )
     return [*COLUMNS, *metrics]
 
 

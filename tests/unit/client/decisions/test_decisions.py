@@ -87,6 +87,18 @@ def test_a_flat_table_has_a_column_for_each_metric(logs, folder, capsys):
     assert ["a", "b", "c"] == table["decision_id"].to_pylist()
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_score_is_never_written_into_the_column_of_the_labels(folder, capsys, suffix):
+    """A composite may have the name of any column; JSON Lines have its scores apart."""
+    write(folder / "log.sqlite3", record(scores={"good": 0.9}))
+    code, out, err = run(capsys, "export", "log.sqlite3", "-o", f"out.{suffix}")
+
+    assert (2, "") == (code, out)
+    assert "the metric good has the name of a column" in err
+    assert ["log.sqlite3", "log.sqlite3.lock"] == sorted(path.name for path in folder.iterdir())
+    assert 0 == run(capsys, "export", "log.sqlite3", "-o", "out.jsonl")[0]
+
+
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [
