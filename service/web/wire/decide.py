@@ -154,8 +154,9 @@ def policies_of(request: DecideRequest, served: Mapping[str, ServedPolicy]) -> l
         UnknownPolicy: one of them is not served.
         Invalid: they cannot share the scores, or an item has a group and one of them ranks none.
     """
+    detail = f"there is no such policy here; this server has: {', '.join(served) or 'none'}"
     faults = [
-        Fault.unknown(place, "unknown_policy", "there is no such policy here", name, [*served])
+        Fault.unknown(place, "unknown_policy", detail, name, [*served])
         for place, name in request.named.items()
         if name not in served
     ]

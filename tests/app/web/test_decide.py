@@ -294,6 +294,7 @@ async def test_only_a_request_that_is_wrong_itself_is_refused(serve, fields, cod
     assert pointer == problem["errors"][0]["pointer"]
     if code == "unknown_policy":
         assert ["show", "logit"] == problem["errors"][0]["valid"]
+        assert "this server has: show, logit" in problem["detail"]
 
 
 async def test_decisions_are_counted_by_policy_and_reason(serve, fakes):

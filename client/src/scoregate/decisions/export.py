@@ -128,7 +128,7 @@ COLUMNS = (
 
 
 def columns(metrics: Sequence[str]) -> list[str]:
-    """Return the columns of a flat table.  Raises `BadInput` for a metric that has the name of another one."""
+    """Return the columns of a flat table.  Raises `BadInput` if a metric has the name of another one."""
     if taken := [name for name in metrics if name in COLUMNS]:
         raise BadInput(
             f"the metric {taken[0]} has the name of a column: write .jsonl, where scores are apart"
