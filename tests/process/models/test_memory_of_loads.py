@@ -23,20 +23,20 @@ def held(loads):
     return status("self", "VmRSS")
 
 
-first = held(5)
-print(held(50) - first)
+first = held(8)
+print(held(25) - first)
 """
 
 
 @pytest.mark.parametrize(
     ("family", "checkpoint"), [("open_clip", "demo:clip"), ("clip_flant5", "demo:clip_flant5")]
 )
-def test_memory_is_flat_over_fifty_loads_of_a_model(family, checkpoint):
+def test_memory_is_flat_over_the_loads_of_a_model(family, checkpoint):
     """
-    Each scores its example, as one that serves, and is dropped as by `unload`; the first five warm up.
-    Within 10 MiB, and one of these models has 4 or 8.
+    Each scores its example, as one that serves, and is dropped as by `unload`; the first eight warm up.
+    25 more stay within 5 MiB, and one of these models has 4 or 8.
     """
     command = [sys.executable, "-c", LOADS, family, checkpoint]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
 
-    assert int(done.stdout) < 10 * 2**20
+    assert int(done.stdout) < 5 * 2**20
