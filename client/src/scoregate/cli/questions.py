@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import scoregate
@@ -15,6 +15,7 @@ ROLE = "questions"  # models that write questions have this role
 
 HEADS = ("ID", "QUESTION", "AFTER", "EXPECTED", "ANSWER", "P", "SCORE", "ZEROED BY")
 NUMBERS = ("ID", "P", "SCORE")
+GRADE_HEADS = ("OUTPUT", "VALUE", "ANSWERS", "SPREAD", "PROBABILITIES")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +75,7 @@ def explained(details: Mapping[str, Any]) -> str:
     questions = details.get("questions")
     if isinstance(questions, list):
         parts.append(table(HEADS, map(question_row, questions), right=NUMBERS))
+    parts += graded(details)
     for name, value in details.items():
         if isinstance(value, str | int | float | bool):
             parts.append(f"{shown(name)}: {number(value) if isinstance(value, float) else shown(value)}")
@@ -81,6 +83,39 @@ def explained(details: Mapping[str, Any]) -> str:
         parts.append(shown(f"no question about: {', '.join(map(str, missed))}"))
     parts += [f"{name}:\n{text}" for name, inner in nested(details).items() if (text := explained(inner))]
     return indented("\n".join(parts))
+
+
+def graded(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the instructions of a judge, its written answers, and a table of its grades."""
+    calls = details.get("calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, Mapping):
+            yield indented("\n".join(map(shown, str(call.get("question", "")).splitlines())))
+            yield from (f"wrote: {shown(text)}" for text in call.get("written") or ())
+    outputs = details.get("outputs")
+    if isinstance(outputs, Mapping):
+        rows = [grade_row(name, each) for name, each in outputs.items() if isinstance(each, Mapping)]
+        yield from [table(GRADE_HEADS, rows, right=("VALUE", "SPREAD"))] if rows else []
+    if "label_mass" in details:  # of one output alone
+        yield table(GRADE_HEADS, [grade_row("", details)])
+
+
+def grade_row(name: str, output: Mapping[str, Any]) -> list[Any]:
+    """Return the cells of one output: what it counts, the answers, and the probability of each label."""
+    answers, probabilities = output.get("answers"), output.get("probabilities")
+    among = probabilities.items() if isinstance(probabilities, Mapping) else ()
+    return [
+        name,
+        figure(output.get("value")),
+        " / ".join(map(str, answers if isinstance(answers, list) else ())),
+        figure(output.get("spread")),
+        ", ".join(f"{label} {figure(share)}" for label, share in among),
+    ]
+
+
+def figure(value: Any) -> str:
+    """Return a number as text; empty for anything else."""
+    return number(value) if isinstance(value, int | float) else ""
 
 
 def nested(details: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -35,3 +35,41 @@ def test_a_grid_of_frames_has_the_details_of_its_picture():
     assert ["  side: 2", "  grid:", "    p_yes: 0.5000"] == explained(
         {"grid": {"p_yes": 0.5}, "side": 2}
     ).splitlines()
+
+
+JUDGED = {
+    "rubric": "poster",
+    "calls": [{"question": "Grade it.\nFrom 1 to 5.", "written": ["4: \x1b[2Jgood", "5"]}],
+    "outputs": {
+        "grade": {"value": 4.5, "answers": [4, 5], "spread": 0.7071, "probabilities": None},
+        "fits": {"value": 0.75, "answers": None, "spread": None, "probabilities": {"yes": 0.75, "no": 0.25}},
+    },
+    "samples": [4, 5],
+}
+
+
+def test_a_judges_questions_words_and_grades_are_shown():
+    """What it wrote, the answers that were read, and the probabilities; nothing steers the terminal."""
+    lines = explained(JUDGED).splitlines()
+
+    assert ["    Grade it.", "    From 1 to 5.", r"  wrote: 4: \x1b[2Jgood", "  wrote: 5"] == lines[:4]
+    assert ["OUTPUT", "VALUE", "ANSWERS", "SPREAD", "PROBABILITIES"] == lines[4].split()
+    assert ["grade", "4.5000", "4", "/", "5", "0.7071"] == lines[5].split()
+    assert ["fits", "0.7500", "yes", "0.7500,", "no", "0.2500"] == lines[6].split()
+    assert ["  rubric: poster"] == lines[7:]
+
+
+def test_calls_and_outputs_of_another_kind_are_no_grades():
+    """A metric of a plug-in may have such names."""
+    assert "  calls: 3" == explained({"calls": 3, "outputs": ["a"]})
+    assert "  calls: [1]" not in explained({"calls": [1], "outputs": {"a": 1}})
+
+
+def test_one_output_of_a_judge_has_its_answers_and_probabilities():
+    """As the metric `judge.fits` returns them."""
+    output = {**JUDGED["outputs"]["fits"], "label_mass": 0.9}
+    lines = explained({"rubric": "poster", **output}).splitlines()
+
+    assert ["VALUE", "PROBABILITIES"] == lines[0].split()
+    assert ["0.7500", "yes", "0.7500,", "no", "0.2500"] == lines[1].split()
+    assert {"  rubric: poster", "  value: 0.7500", "  label_mass: 0.9000"} == {*lines[2:]}
