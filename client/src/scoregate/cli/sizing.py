@@ -17,7 +17,8 @@ TFLOP_PER_ITEM = {
     "clip-flant5-xl": 1.9,
     "clip-flant5-xxl": 6.35,
 }
-TFLOPS_PER_S = {"H100": 400.0, "A100": 156.0}  # 10^12 operations a second in bfloat16
+# 10^12 operations a second in bfloat16; of the cards of the shipped profiles.
+TFLOPS_PER_S = {"H100": 400.0, "A100": 156.0, "RTX-4090": 82.5, "L4": 60.5}
 JPEGS_PER_CORE_S = 517.0  # JPEGs of 512^2 that a core decodes and resizes in a second
 COLUMNS = {
     "model": "MODEL",

@@ -35,6 +35,19 @@ def test_the_speeds_are_those_of_the_page():
     assert JPEGS_PER_CORE_S == float(core)
 
 
+def test_the_cards_are_those_of_the_page_and_of_the_shipped_profiles(run):
+    """With the operations that the page states; a card of 24 GB and one of 80 GB can be chosen."""
+    stated = {cells[0]: float(cells[2]) for cells in rows(PAGE) if cells[0] in TFLOPS_PER_S}
+    sizes = {cells[0]: cells[1] for cells in rows(PAGE) if cells[0] in TFLOPS_PER_S}
+    work = {}
+    for card in TFLOPS_PER_S:
+        done = run("sizing", "clip-flant5-xl", "--pictures", "1e6", "--cards", "1", "--card", card, "--json")
+        work[card] = json.loads(done.stdout)[0]["per_second"] * TFLOP_PER_ITEM["clip-flant5-xl"]
+
+    assert stated == TFLOPS_PER_S == pytest.approx(work)
+    assert {"24 GB", "80 GB"} == {*sizes.values()}
+
+
 def test_twice_the_cards_take_half_the_time_and_cost_the_same(run):
     """The price is of all hours of all cards."""
     done = run(
