@@ -36,9 +36,8 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 STAGES = ("receive", "decode", "prepare", "questions", "queue", "model")
 OTHER_ROUTE = "other"  # the route of requests that match none
-# 499: the caller disconnected first.
-STATUSES = (200, 202, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 502, 503, 504)
-CODES = tuple(map(str, STATUSES))
+GONE_STATUS = 499  # the caller disconnected first
+STATUSES = (200, 202, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, GONE_STATUS, 500, 502, 503, 504)
 NO_LANE = "none"  # the request called no model, or was refused before its lane was read
 RESULTS = ("ok", "error", "cancelled")
 SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
@@ -81,7 +80,7 @@ class Instruments:
 
     Args:
         models: the configured models' names.
-        metrics: the least and the largest score of each metric, by name.
+        metrics: the least and the largest score of each metric that is served, by name.
         policies: the names of the policies.
     """
 
@@ -91,7 +90,7 @@ class Instruments:
         metrics: Mapping[str, tuple[float, float]] | None = None,
         policies: Iterable[str] = (),
     ) -> None:
-        self.registry = CollectorRegistry()
+        self.registry = Registry()
         self.routes: dict[str, bool] = {}  # whether requests of a route call models
         metrics = metrics or {}
         counter = partial(Counter, registry=self.registry)
@@ -273,11 +272,17 @@ class Instruments:
         for code in Code:
             self.warnings.labels(code)
 
-    def add_route(self, route: str, *, asks_models: bool) -> None:
-        """Create the series of *route*, a path template; requests of routes that *ask models* have a lane."""
+    def add_route(self, route: str, *, asks_models: bool, statuses: Iterable[int] = STATUSES) -> None:
+        """
+        Create the series of *route*, a path template.
+
+        Args:
+            asks_models: its requests have a lane.
+            statuses: that its responses have.
+        """
         self.routes[route] = asks_models
-        for code in CODES:
-            self.requests.labels(route, code)
+        for status in statuses:
+            self.requests.labels(route, str(status))
         for lane in (*LANES, NO_LANE) if asks_models else (NO_LANE,):
             self.request_duration.labels(route, lane)
 
@@ -373,6 +378,16 @@ class Instruments:
         """Return an ASGI app that serves the Prometheus metrics on a port of its own."""
         app: Callable[..., Any] = make_asgi_app(self.registry)
         return app
+
+
+class Registry(CollectorRegistry):
+    """The Prometheus metrics, without the series of their creation times, as many as those of counters."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all Prometheus metrics."""
+        for family in super().collect():
+            family.samples = [each for each in family.samples if not each.name.endswith("_created")]
+            yield family
 
 
 def result_of(error: ScoregateError) -> str:

@@ -1,6 +1,6 @@
 """The metrics that are served, with their models and question styles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from service.core.errors import UnknownMetric
 from service.metrics.common.contract import Metric, MetricOptions
@@ -18,6 +18,17 @@ ROLES_IN_WORDS = {
     "detector": "the detector",
     "artifact": "the model for artifacts",
 }
+
+
+def configured_metrics(
+    known: Mapping[str, Metric], assigned: Collection[tuple[str, str]]
+) -> dict[str, Metric]:
+    """Return the metrics, by name, all of whose models are *assigned*, as pairs of metric and role."""
+
+    def parts(metric: Metric) -> Iterator[tuple[str, str]]:
+        yield from ((part, role) for part in metric.asks(metric.options()) for role in known[part].roles)
+
+    return {name: metric for name, metric in known.items() if all(pair in assigned for pair in parts(metric))}
 
 
 class MetricCatalog:
@@ -39,11 +50,8 @@ class MetricCatalog:
             for name, metric in known.items()
         }
         self.defaults = {name: metric.options() for name, metric in known.items()}
-        self.configured: dict[str, Metric] = {
-            name: metric
-            for name, metric in known.items()
-            if all(self.models[part.name].get(role) for part in self._parts(name) for role in part.roles)
-        }
+        assigned = {(name, role) for name, models in self.models.items() for role in models}
+        self.configured = configured_metrics(known, assigned)
         self.used = {
             name: [
                 handle

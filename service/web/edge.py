@@ -33,7 +33,7 @@ from service.core.errors import (
     TooLarge,
     Unauthorized,
 )
-from service.observability.instruments import NO_LANE
+from service.observability.instruments import GONE_STATUS, NO_LANE
 from service.observability.tracing import NO_SPAN, Span
 from service.web.endpoints import json_response
 from service.web.keys import KeyFile
@@ -87,7 +87,9 @@ class App:
         self._router = Router([*endpoints, *files], redirect_slashes=False)
         self.routes = self._router.routes
         for each in endpoints:
-            service.instruments.add_route(each.path, asks_models="POST" in (each.methods or ()))
+            statuses = statuses_of(each.path, declared)
+            asks_models = "POST" in (each.methods or ())
+            service.instruments.add_route(each.path, asks_models=asks_models, statuses=statuses)
         self._by_path = {(method, each.path): each for each in endpoints for method in each.methods or ()}
         self.entry: ASGIApp = self.dispatch
         # Building the OpenAPI document takes as long as many small requests, and writing it as long as one.
@@ -113,6 +115,12 @@ class App:
         """Return the format that the endpoint of the path declares for its errors, whatever the method."""
         found = (each for each in self.routes if each.matches(scope)[0] is not Match.NONE)
         return getattr(getattr(next(found, None), "endpoint", None), ERROR_FORMAT, None)
+
+
+def statuses_of(path: str, declared: Iterable[APIRoute]) -> list[int]:
+    """Return the statuses of a path's responses, with that of callers that disconnect first."""
+    documented = {int(code) for each in declared if each.path == path for code in each.responses}
+    return sorted({*documented, GONE_STATUS})
 
 
 def route_of(path: str, declared: list[APIRoute]) -> Route:
@@ -189,7 +197,7 @@ class Edge:
                 await self._admit(scope, headers, two_lengths)
                 await self._app(scope, partial(body.receive, receive), send_marked)
         except CallerGone:
-            status = 499
+            status = GONE_STATUS
         except (Exception, asyncio.CancelledError) as exc:
             known = self._known(exc, request_id)
             known.__traceback__ = None  # a reference cycle with this frame would keep the body

@@ -23,6 +23,7 @@ from service.observability.instruments import Instruments
 from service.observability.tracing import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
+from service.scoring.catalog import configured_metrics
 from service.scoring.engine import Engine
 from service.scoring.policies import served_policies
 from service.scoring.questions import Asker
@@ -88,7 +89,8 @@ class Service:
         asking = styled(declared, settings)
         self.metrics = {**asking, **composites(asking, settings, assigned)}
         self.policies = served_policies(self.metrics, assigned, settings.policies)
-        ranges = {name: each.range_of() for name, each in self.metrics.items()}
+        served = configured_metrics(self.metrics, assigned)
+        ranges = {name: each.range_of() for name, each in served.items()}
         self.instruments = Instruments(settings.models, ranges, self.policies)
         self.redis = {
             cache: RedisClient(

@@ -149,6 +149,19 @@ async def test_a_metric_without_its_model_is_not_on_offer(serve, fakes):
     assert "vqascore, dsg" in refused.json()["detail"]
 
 
+async def test_prometheus_gets_no_series_of_what_is_not_served(serve):
+    """Of another metric, of a status that a route does not have, or of the time when a series was made."""
+    async with serve() as client:
+        text = (await client.get("/metrics")).text
+    series = [line for line in text.splitlines() if not line.startswith("#")]
+
+    assert not [line for line in series if "_created" in line]
+    assert {*OF_THE_VQA, *OF_THE_CLIP} == {*re.findall(r'scoregate_score_count{metric="(\w+)"}', text)}
+    assert {*OF_THE_VQA, *OF_THE_CLIP} == {*re.findall(r'scoregate_scores_total{metric="(\w+)"', text)}
+    assert "429" in re.findall(r'requests_total{code="(\d+)",route="/score"}', text)
+    assert not {"404", "422"} & {*re.findall(r'requests_total{code="(\d+)",route="/livez"}', text)}
+
+
 async def test_probes_answer(serve):
     """Alive, ready and healthy are three questions."""
     async with serve() as client:
