@@ -153,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def is_check(arguments: argparse.Namespace) -> bool:
     """Return True if nothing is to be loaded."""
-    return arguments.check or arguments.command == "check"
+    return bool(arguments.check) or arguments.command == "check"
 
 
 def fail(line: str, status: int = WRONG) -> NoReturn:

@@ -38,16 +38,6 @@ def test_checking_loads_nothing_and_serving_does(arguments, monkeypatch):
     assert (["checked"] if checks else ["loaded", "served"], 0 if checks else 3) == (done, status)
 
 
-@pytest.mark.parametrize("arguments", [["check"], ["--check", "serve"]])
-def test_models_by_name_are_checked_without_being_loaded(arguments, monkeypatch, capsys):
-    """As those of a profile."""
-    monkeypatch.setattr(command, "load_models", lambda settings: pytest.fail("a model is loaded"))
-    status = command.run(parser().parse_args([*arguments, "--model", "openai:a-vl@http://127.0.0.1:1"]))
-
-    assert 0 == status
-    assert ["vqa", "vqa"] == capsys.readouterr().out.splitlines()[1].split()[:2]
-
-
 def test_a_profile_that_is_not_there_is_a_sentence():
     """With the profiles there are, and the one that is most like it."""
     with pytest.raises(SettingsError) as refused:

@@ -144,6 +144,18 @@ def test_a_mistyped_profile_gets_the_one_that_was_meant(name, wanted):
         settings_for([name], [], "")
 
 
+@pytest.mark.parametrize("arguments", [["check"], ["--check", "serve"]])
+def test_models_by_name_are_checked_without_being_loaded(arguments, monkeypatch, capsys):
+    """As those of a profile."""
+    monkeypatch.setattr(command, "load_models", lambda settings: pytest.fail("a model is loaded"))
+    status = command.run(
+        command.parser().parse_args([*arguments, "--model", "demo:clip", "--devices", "cpu"])
+    )
+
+    assert 0 == status
+    assert ["clip", "clip"] == capsys.readouterr().out.splitlines()[1].split()[:2]
+
+
 def test_models_of_one_role_get_names_of_their_own():
     """The metrics that are their weights use the model that was named for them."""
     settings = profile("demo:clip", "PickScore", "xswu/HPSv2", "aesthetic", "ImageReward")
