@@ -45,7 +45,9 @@ from scoregate.items import (
     Pairing,
     ScoreParams,
     TimeSpan,
+    check_prompt,
     given,
+    name_of,
     names_of,
     packed,
 )
@@ -144,7 +146,7 @@ class AsyncClient:
             BadImageError: the picture cannot be encoded, or the service cannot decode it.
             ScoregateError: the request or the metric failed.
         """
-        params = ScoreParams([metric], options, explain, priority or self.priority)
+        params = ScoreParams([name_of(metric)], options, explain, priority or self.priority)
         item = Item(prompt=prompt, image=image, span=span)
         report = await self._report([item], params, timeout_s)
         return score_of(report, metric)
@@ -279,6 +281,7 @@ class AsyncClient:
         """
         import numpy as np
 
+        name_of(metric)
         pictures, texts = list(images), list(prompts)
         if not (pictures and texts):
             return np.zeros((len(pictures), len(texts)))
@@ -324,6 +327,8 @@ class AsyncClient:
             InvalidError: a picture failed, and *accept* has `on_error` `raise`.
             ScoregateError: the request failed.
         """
+        check_prompt(prompt)
+        name_of(metric)
         pictures, unsent = list(images), dict[int, Ranked]()
 
         def filled(files: Files) -> dict[str, Any] | None:
@@ -385,6 +390,9 @@ class AsyncClient:
             BadImageError: a picture cannot be encoded.
             ScoregateError: the request failed.
         """
+        check_prompt(prompt)
+        if metric is not None:
+            name_of(metric)
         pictures, unsent = list(images), dict[int, ScoregateError]()
 
         def filled(files: Files) -> dict[str, Any] | None:

@@ -292,5 +292,21 @@ def given(**fields: Any) -> dict[str, Any]:
 
 
 def names_of(metrics: Sequence[str] | str) -> list[str]:
-    """Return the metrics as a list; a single one may be given as its name."""
-    return [metrics] if isinstance(metrics, str) else list(metrics)
+    """Return the metrics as a list; a single one may be given as its name.  Raises `TypeError`."""
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"give a name or a list of names, not {metrics!r}")
+    return names
+
+
+def name_of(metric: str, several: str = "score_items and score_many take several") -> str:
+    """Return the metric of a call that takes one.  Raises `TypeError` with the way to give *several*."""
+    if not isinstance(metric, str):
+        raise TypeError(f"metric is one name, not {metric!r}; {several}")
+    return metric
+
+
+def check_prompt(prompt: str | None) -> None:
+    """Raise `TypeError` for pictures in the place of their prompt."""
+    if not isinstance(prompt, str | None):
+        raise TypeError(f"the prompt comes first, then the pictures: {type(prompt).__name__} is no prompt")

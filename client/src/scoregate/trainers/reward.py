@@ -16,7 +16,7 @@ from scoregate.aio import AsyncClient
 from scoregate.client import Client, Portal, Portals, asynchronous
 from scoregate.connection import addresses_of, api_key_of
 from scoregate.errors import ConflictError, ScoregateError, UnknownMetricError
-from scoregate.items import Item, Pairing, names_of
+from scoregate.items import Item, Pairing, name_of, names_of
 from scoregate.results import ScoregateWarning, lower_is_better, understood
 from scoregate.trainers.figures import statistics
 from scoregate.trainers.groups import Gather, groups_of, of_all_ranks
@@ -119,7 +119,9 @@ class Reward:
             raise ValueError('comparison and gather need group_by="prompt"; there is no other group')
         if self.by_domain and (self.metrics or self.weights):
             raise ValueError("by_domain has the metrics and weights of each domain")
-        one = weights_of(names_of(self.metrics) or [self.metric], self.weights)
+        one = weights_of(
+            names_of(self.metrics) or [name_of(self.metric, "metrics= takes several")], self.weights
+        )
         self._sums = weighted_sums(self.by_domain or {"": one}, self.required)
         self._pairs = Pairing(**{**self.comparison, "on_error": "fail"})
         self._portals = Portals()
