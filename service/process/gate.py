@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +20,21 @@ from service.web.app import create_app
 from service.web.edge import App
 from service.web.server.body import ARRIVED_STATE
 from service.wiring.bootstrap import Service
-from service.wiring.load import DEMO_PROFILE, PROFILES, file_of, meant, profile_names, settings_of, tree_of
+from service.wiring.load import (
+    DEMO_PROFILE,
+    PROFILES,
+    file_of,
+    for_metrics,
+    meant,
+    profile_names,
+    settings_of,
+    tree_of,
+)
 
 log = logging.getLogger("scoregate.gate")
 
 DEMO = "demo"
+OWNER = {"SCOREGATE_JUDGE__ALLOW_INLINE": "true"}  # defaults where every caller is the operator
 LATER = Temporary
 FAULTS = (SettingsError, PluginError, CheckpointError, ScoregateError)
 """
@@ -41,7 +51,13 @@ class GateResponse(NamedTuple):
     content: bytes
 
 
-def settings_for(names: Sequence[str], devices: Sequence[str], dtype: str, policies: str = "") -> Settings:
+def settings_for(
+    names: Sequence[str],
+    devices: Sequence[str],
+    dtype: str,
+    policies: str = "",
+    metrics: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Settings:
     """
     Return the settings of a profile, or of models by their names, with the environment's overrides.
 
@@ -49,9 +65,10 @@ def settings_for(names: Sequence[str], devices: Sequence[str], dtype: str, polic
         names: "demo", the name or the file of a profile, or one or several models as `--model` takes them.
         devices, dtype: of models by name.
         policies: a TOML file, whose tables `policies.NAME` are added.
+        metrics: the options of those that will be scored, if known; other metrics have no models then.
 
     Raises:
-        SettingsError: a profile with other names, or one of the errors of `settings_of`.
+        SettingsError: a profile with other names, or one of the errors of `settings_of` and `for_metrics`.
         CheckpointError: a name is not a model.
     """
     profiles = [name for name in names if is_profile(name)]
@@ -66,7 +83,8 @@ def settings_for(names: Sequence[str], devices: Sequence[str], dtype: str, polic
     if policies:
         tree["policies"] = {**tree.get("policies", {}), **policies_in(Path(policies))}
         source = f"{source}, {policies}"
-    return settings_of(tree, source)
+    settings = settings_of(tree, source, defaults=OWNER)
+    return for_metrics(settings, metrics) if metrics else settings
 
 
 def named(names: Sequence[str], devices: Sequence[str], dtype: str) -> Tree:
@@ -95,19 +113,30 @@ def is_profile(name: str) -> bool:
 
 @asynccontextmanager
 async def open_app(
-    names: Sequence[str], devices: Sequence[str], dtype: str, policies: str = ""
+    names: Sequence[str],
+    devices: Sequence[str],
+    dtype: str,
+    policies: str = "",
+    metrics: Mapping[str, Mapping[str, Any]] | None = None,
+    say: Callable[[str], object] = lambda line: None,
 ) -> AsyncIterator[App]:
     """
     Open the service in this event loop, and yield its app.
 
     Models are loaded on a thread.  A device that fails permanently is logged; its calls fail from then on.
 
+    Args:
+        say: called with one line about what is loaded.
+        others: see `settings_for`.
+
     Raises `LATER` or one of `FAULTS`.
     """
 
     def loaded() -> tuple[Settings, Mapping[str, Any]]:
-        settings = settings_for(names, devices, dtype, policies)
+        settings = settings_for(names, devices, dtype, policies, metrics)
         check_store(settings.cache)
+        purpose = f" for {', '.join(metrics)}" if metrics else ""
+        say(f"loading {', '.join(settings.models) or 'no model'}{purpose}")
         return settings, load_models(settings)
 
     settings, models = await on_thread(loaded)

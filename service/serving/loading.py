@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -83,6 +84,8 @@ def load_model(name: str, table: ModelSettings) -> Loaded:
     """Load one model, with a warning if it is the hub's newest of no revision.  Raises `CheckpointError`."""
     family = families()[table.family]
     family.imports(name)
+    if transformers := sys.modules.get("transformers"):  # its bars would stand in logs and in answers
+        transformers.utils.logging.disable_progress_bar()
     compute_on_one_core()  # after the imports torch is loaded, if the model needs it
     model = family.load(name, table)
     if not table.revision and len(model.info.revision) == COMMIT_LENGTH:

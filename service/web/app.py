@@ -1,5 +1,6 @@
 """The apps of the public API and of the operator's port."""
 
+import logging
 from collections.abc import Collection
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -19,6 +20,8 @@ from service.web.server.body import Bodies
 from service.web.wire.types import requests_with
 from service.wiring.bootstrap import Service
 
+log = logging.getLogger("scoregate.service")
+
 
 def create_app(service: Service, *, keyless: bool = False) -> App:
     """
@@ -30,7 +33,9 @@ def create_app(service: Service, *, keyless: bool = False) -> App:
     Raises:
         SettingsError: the file of keys cannot be used.
     """
-    server = service.settings.server
+    server, demo = service.settings.server, service.settings.demo_models
+    if demo and not keyless:  # the answers say so, too
+        log.warning("demo models: %s; their scores mean nothing for real pictures", ", ".join(demo))
     shown = [
         scoring.router,
         decide.router,

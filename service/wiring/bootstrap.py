@@ -128,8 +128,6 @@ class Service:
 
     async def __aenter__(self) -> Self:
         """Start everything."""
-        if demo := self.settings.demo_models:
-            log.warning("demo models: %s; their scores mean nothing for real pictures", ", ".join(demo))
         for policy in self.policies.values():
             for said in policy.warnings:
                 log.warning("%s", said)

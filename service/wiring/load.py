@@ -7,7 +7,7 @@ Every value can be overridden by `SCOREGATE_` and its path joined by `__` in upp
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,20 @@ from typing import Any
 from pydantic import ValidationError
 
 from service.core.settings import SettingsError
+from service.core.settings.dialects import Dialects
 from service.core.settings.environment import KeyPath, Variables, override, read_json
 from service.core.settings.tree import Settings
 from service.metrics.common.composites import composites
-from service.metrics.common.registry import assign, check_rewards, configured, metrics, styled
+from service.metrics.common.contract import Metric
+from service.metrics.common.registry import (
+    Assignment,
+    assign,
+    check_rewards,
+    chosen_models,
+    configured,
+    metrics,
+    styled,
+)
 from service.scoring.policies import served_policies
 
 # Error types for values of another kind.
@@ -79,17 +89,26 @@ def file_of(profile: Path) -> Path:
 
 
 def settings_of(
-    tree: dict[str, Any], source: Path | str, environ: Mapping[str, str] = os.environ
+    tree: dict[str, Any],
+    source: Path | str,
+    environ: Mapping[str, str] = os.environ,
+    defaults: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Return the settings of *tree*, read from *source*, with *environ*'s overrides.  Same errors."""
+    """
+    Return the settings of *tree*, read from *source*, with *environ*'s overrides.
+
+    Args:
+        defaults: variables that *environ* may replace.
+
+    Raises:
+        SettingsError, PluginError: as `load_settings`.
+    """
+    environ = {**(defaults or {}), **environ}
     variables: Variables = {}
     try:
         variables = override(tree, environ, Settings.model_fields)
         settings = validated(tree, dict(variables))
-        declared = configured(metrics(), settings)
-        assigned = assign(declared, settings)
-        asking = styled(declared, settings)
-        known = {**asking, **composites(asking, settings, assigned)}
+        known, assigned = declared(settings)
         check_rewards(known, assigned, settings.dialects)
         served_policies(known, assigned, settings.policies)
     except ValidationError as exc:
@@ -101,6 +120,68 @@ def settings_of(
     except SettingsError as exc:
         raise SettingsError(f"{source}: {exc}") from exc
     return settings
+
+
+def declared(settings: Settings) -> tuple[dict[str, Metric], Assignment]:
+    """Return every metric of the settings by name, and the models of their roles.  Raises `SettingsError`."""
+    plain = configured(metrics(), settings)
+    assigned = assign(plain, settings)
+    asking = styled(plain, settings)
+    return {**asking, **composites(asking, settings, assigned)}, assigned
+
+
+def for_metrics(settings: Settings, options: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """
+    Return *settings* with the models alone that some metrics may use, and without policies and dialects.
+
+    Args:
+        options: of each of these metrics.
+
+    Raises:
+        SettingsError: a metric is unknown or lacks a model, or its options are wrong.
+    """
+    known, assigned = declared(settings)
+    used, parts = set[str](), set[str]()
+    for name, given in options.items():
+        if name not in known:
+            raise SettingsError(no_such("metric", name, known))
+        check_options(known[name], given)
+        for part in known[name].asks(known[name].options()):
+            if lacking := [role for role in known[part].roles if (part, role) not in assigned]:
+                raise SettingsError(f"{name} is not served here: no model has the role {', '.join(lacking)}")
+            used |= {assigned[part, role] for role in known[part].all_roles if (part, role) in assigned}
+            parts.add(part.partition(".")[0])  # an output has the models of its metric
+    tables = {name: table for name, table in settings.metrics.items() if name in parts}
+    for name in tables:
+        used.update(chosen_models(known, name, settings).values())
+    return settings.model_copy(
+        update={
+            "models": {name: table for name, table in settings.models.items() if name in used},
+            "metrics": tables,
+            "composites": {name: each for name, each in settings.composites.items() if name in options},
+            "policies": {},
+            "dialects": Dialects(),
+        }
+    )
+
+
+def check_options(metric: Metric, given: Mapping[str, Any]) -> None:
+    """Raise `SettingsError` for options that *metric* does not have, or whose values it does not take."""
+    fields = metric.options.model_fields
+    for option in given.keys() - fields.keys():
+        raise SettingsError(no_such("option", option, fields, f"{metric.name} has "))
+    try:
+        metric.options.model_validate(given)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        place = ".".join((metric.name, *map(str, first["loc"])))
+        raise SettingsError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from exc
+
+
+def no_such(kind: str, name: str, known: Iterable[str], who: str = "there are ") -> str:
+    """Return one line for a name that is not known: the nearest one, and all of them."""
+    names = [*known]
+    return f"no {kind} {name}{meant(name, names) or ';'} {who}{', '.join(names) or 'none'}"
 
 
 def setter(place: KeyPath, variables: Variables) -> str:

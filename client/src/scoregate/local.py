@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures.thread  # noqa: F401  # registers the end of its executors
 import os
+import sys
 import threading
 import weakref
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
 from scoregate.client import Client, Portal, nothing
 from scoregate.connection import Address, Transport
 from scoregate.errors import NotReadyError, ScoregateError, ServiceTimeoutError
+from scoregate.items import names_of
 from scoregate.records import BadInput
 from scoregate.replies import Reply, failure
+from scoregate.text import say
 
 ADDRESS = "http://in-process"
 NOT_LOADED = "not_loaded"  # the code of an error that a person has to mend
@@ -28,18 +31,31 @@ NO_SERVER = (
 )
 
 
+class Given(NamedTuple):
+    """
+    What is loaded: the arguments of `load`.
+
+    Attributes:
+        metrics: the options of those that will be scored; None if any may be.
+    """
+
+    names: tuple[str, ...]
+    devices: tuple[str, ...]
+    dtype: str
+    policies: str
+    metrics: Mapping[str, Mapping[str, Any]] | None
+
+
 class LocalService:
     """
     The service on the event loop of a thread, from `open` until `close`.
 
     Args:
-        names: a profile or models, see `load`.
-        devices, dtype: of models by name.
-        policies: a file of them, if not empty.
+        given: the arguments of `load`.
     """
 
-    def __init__(self, names: Sequence[str], devices: Sequence[str], dtype: str, policies: str = "") -> None:
-        self._given = (list(names), list(devices), dtype, policies)
+    def __init__(self, given: Given) -> None:
+        self._given = given
         self._server = server()
         self._process = os.getpid()
         self._stack = AsyncExitStack()
@@ -56,7 +72,9 @@ class LocalService:
             ScoregateError: the models cannot be loaded; the detail says why.
         """
         try:
-            self._app = await self._stack.enter_async_context(self._server.open_app(*self._given))
+            self._app = await self._stack.enter_async_context(
+                self._server.open_app(*self._given, say=say_on_terminal)
+            )
         except self._server.LATER as exc:
             raise NotReadyError(str(exc), status=503) from exc
         except self._server.FAULTS as exc:
@@ -158,14 +176,14 @@ class LocalClient(Client):
     is started by spawn, it is loaded anew there.
     """
 
-    def __init__(self, service: LocalService, given: tuple[Any, ...], **client: Any) -> None:
+    def __init__(self, service: LocalService, given: Given, **client: Any) -> None:
         super().__init__(ADDRESS, api_key="", transport=InProcess(service), **client)
-        self._given = given
+        self._given = given, client
         self.portals = service  # its loop runs the client's part, too
         weakref.finalize(self, service.end).atexit = False
 
     def __repr__(self) -> str:
-        return f"scoregate.load({', '.join(map(repr, self._given[0]))})"
+        return f"scoregate.load({', '.join(map(repr, self._given[0].names))})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _loaded, self._given
@@ -193,6 +211,8 @@ def load(
     devices: Sequence[str] | str = (),
     dtype: str = "",
     policies: str | os.PathLike[str] = "",
+    metrics: Sequence[str] | str = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     **client: Any,
 ) -> LocalClient:
     """
@@ -208,6 +228,9 @@ def load(
         devices: of models by name, such as "cuda:1"; by default the first GPU, or the CPU without one.
         dtype: of models by name, "float32" or "bfloat16".
         policies: a TOML file with tables `policies.NAME` for `decide`, in addition to the profile's.
+        metrics: that will be scored; the models of others are not loaded, and there are no policies.  By
+            default all models are.
+        options: of these, checked before the models are loaded.
         client: arguments of `Client`, such as `timeout_s`.
 
     Raises:
@@ -216,7 +239,7 @@ def load(
         ScoregateError: the models cannot be loaded; the detail says why.
         TypeError: no name is given.
     """
-    return _loaded([os.fspath(name) for name in names], devices, dtype, os.fspath(policies), client)
+    return _loaded(given_of(names, devices, dtype, policies, metrics, options), client)
 
 
 def aload(
@@ -224,6 +247,8 @@ def aload(
     devices: Sequence[str] | str = (),
     dtype: str = "",
     policies: str | os.PathLike[str] = "",
+    metrics: Sequence[str] | str = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     **client: Any,
 ) -> Loading:
     """
@@ -231,17 +256,33 @@ def aload(
 
     `gate = await scoregate.aload("demo")`, or `async with scoregate.aload("demo") as gate`.
     """
-    return Loading([os.fspath(name) for name in names], devices, dtype, os.fspath(policies), client)
+    return Loading(given_of(names, devices, dtype, policies, metrics, options), client)
+
+
+def given_of(
+    names: Sequence[str | os.PathLike[str]],
+    devices: Sequence[str] | str,
+    dtype: str,
+    policies: str | os.PathLike[str],
+    metrics: Sequence[str] | str,
+    options: Mapping[str, Mapping[str, Any]] | None,
+) -> Given:
+    """Return what `load` is given.  Raises `TypeError` without a name."""
+    if not names:
+        raise TypeError('name a model, a profile, or "demo"')
+    placed = tuple(devices.split() if isinstance(devices, str) else devices)
+    scored = {name: dict((options or {}).get(name, {})) for name in names_of(metrics)}
+    return Given(tuple(os.fspath(name) for name in names), placed, dtype, os.fspath(policies), scored or None)
 
 
 class Loading:
     """The loading of an `AsyncLocalClient`: await it, or use it as an asynchronous context manager."""
 
-    def __init__(self, *given: Any) -> None:
-        self._given = given
+    def __init__(self, given: Given, client: Mapping[str, Any]) -> None:
+        self._given, self._client = given, client
 
     def __await__(self) -> Generator[Any, None, AsyncLocalClient]:
-        return self._loaded(*self._given).__await__()
+        return self._loaded().__await__()
 
     async def __aenter__(self) -> AsyncLocalClient:
         self._gate = await self
@@ -250,44 +291,33 @@ class Loading:
     async def __aexit__(self, *_: object) -> None:
         await self._gate.close()
 
-    async def _loaded(
-        self,
-        names: Sequence[str],
-        devices: Sequence[str] | str,
-        dtype: str,
-        policies: str,
-        client: Mapping[str, Any],
-    ) -> AsyncLocalClient:
-        with _started(names, devices, dtype, policies) as service:
+    async def _loaded(self) -> AsyncLocalClient:
+        with _started(self._given) as service:
             await asyncio.wrap_future(service.here().submit(service.open()))
-            return AsyncLocalClient(service, **client)
+            return AsyncLocalClient(service, **self._client)
 
 
-def _loaded(
-    names: Sequence[str],
-    devices: Sequence[str] | str,
-    dtype: str,
-    policies: str,
-    client: Mapping[str, Any],
-) -> LocalClient:
-    with _started(names, devices, dtype, policies) as service:
+def _loaded(given: Given, client: Mapping[str, Any]) -> LocalClient:
+    with _started(given) as service:
         service.here().run(service.open())
-        return LocalClient(service, (tuple(names), devices, dtype, policies, dict(client)), **client)
+        return LocalClient(service, given, **client)
 
 
 @contextmanager
-def _started(
-    names: Sequence[str], devices: Sequence[str] | str, dtype: str, policies: str
-) -> Iterator[LocalService]:
+def _started(given: Given) -> Iterator[LocalService]:
     """Yield a service to be opened; end it if that fails."""
-    if not names:
-        raise TypeError('name a model, a profile, or "demo"')
-    service = LocalService(names, devices.split() if isinstance(devices, str) else devices, dtype, policies)
+    service = LocalService(given)
     try:
         yield service
     except BaseException:
         service.end()
         raise
+
+
+def say_on_terminal(line: str) -> None:
+    """Print a line to stderr if that is a terminal."""
+    if sys.stderr.isatty():
+        say(f"scoregate: {line}")
 
 
 _all: weakref.WeakSet[LocalService] = weakref.WeakSet()
@@ -316,6 +346,8 @@ class Service:
         timeout_s: of a call with its retries.
         strict: a score that the service warns about is an error.
         policies: a file of policies for models of this process; a service has its own.
+        metrics, options: of all calls, if known: models of this process are loaded for these alone, and
+            mistakes in them are found before.
     """
 
     base_url: str | None = None
@@ -324,6 +356,8 @@ class Service:
     timeout_s: float = 60.0
     strict: bool = False
     policies: str = ""
+    metrics: Sequence[str] = ()
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def models(self) -> list[str]:
@@ -348,7 +382,9 @@ class Service:
         more = {"timeout_s": self.timeout_s, "strict": self.strict, **more}
         try:
             if names := self.models:
-                return load(*names, policies=self.policies, **more)
+                return load(
+                    *names, policies=self.policies, metrics=self.metrics, options=self.options, **more
+                )
             if self.policies:
                 raise BadInput("--policy-file is for models of --local: a service has policies of its own")
             return Client(self.base_url, api_key=self.api_key, **more)

@@ -100,3 +100,59 @@ def test_the_command_of_the_page_scores_a_folder(run, tmp_path, page):
     rows = (tmp_path / "build" / "scores.jsonl").read_text("utf-8").splitlines()
     assert len(listed()) == len(rows)
     assert "<img" in (tmp_path / "build" / "scores.html").read_text("utf-8")
+
+
+def test_models_of_other_metrics_are_not_loaded(run, monkeypatch):
+    """A score, a ranking and a data set load what their metrics may use, whatever the profile has."""
+    from service.serving import loading
+
+    loaded = []
+    load_model = loading.load_model
+
+    def noted(name, table):
+        loaded.append(name)
+        return load_model(name, table)
+
+    monkeypatch.setattr(loading, "load_model", noted)
+    of_one = ("pictures/red.png", "-p", "a red square", "--local", PROFILE)
+    scored(run, "score", *of_one)
+    scored(run, "rank", *of_one, "-m", "clipscore")
+    scored(run, "batch", "pictures", "-p", "a", "-o", "out.jsonl", "-m", "clipscore", "--local", PROFILE)
+
+    assert ["vqa", "clip", "clip"] == loaded
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("-m", "vqascor"), "no metric vqascor; did you mean vqascore? there are vqascore, "),
+        (("--option", "vqascore.outptu=logit"), "no option outptu; did you mean output? vqascore has "),
+        (("--option", "vqascore.output=fast"), "vqascore.output: "),
+    ],
+)
+def test_a_wrong_name_is_found_before_models_are_loaded(run, monkeypatch, given, why):
+    """Of a metric or an option, with the nearest; of a value."""
+    from service.process import gate
+
+    monkeypatch.setattr(gate, "load_models", lambda settings: pytest.fail("models were loaded"))
+    done = run("score", "pictures/red.png", "-p", "a red square", "--local", PROFILE, *given)
+
+    assert 2 == done.returncode
+    assert why in done.stderr
+
+
+def test_the_operator_of_a_gate_brings_rubrics(run, tmp_path):
+    """With an option's file, though no setting allows them."""
+    rubric = ROOT / "service" / "metrics" / "rubrics" / "aesthetics.toml"
+    (tmp_path / "mine.toml").write_bytes(rubric.read_bytes())
+    given = ("-m", "judge", "--option", "judge.rubric=@mine.toml")
+
+    assert "judge" in scored(run, "score", "pictures/red.png", "-p", "a", "--local", PROFILE, *given)
+
+
+def test_a_warning_of_demo_models_stands_once_in_the_commands_form(run):
+    """Neither a line of the log nor a library's bar stands before it."""
+    done = run("score", "pictures/red.png", "-p", "a red square", "--local", PROFILE)
+
+    [line] = done.stderr.splitlines()
+    assert line.startswith("warning: vqa is a demo model: ")

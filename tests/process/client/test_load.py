@@ -84,8 +84,7 @@ def test_a_script_that_closes_nothing_ends(tmp_path, script, last, status):
     command = [sys.executable, "-W", "error", "-c", script + last, PROFILE, str(tmp_path / "a.png")]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
-    [line] = ended.stderr.splitlines()
-    assert (status, True) == (ended.returncode, line.startswith("demo models: "))
+    assert (status, "") == (ended.returncode, ended.stderr)
     assert 0 < float(ended.stdout) < 1
 
 

@@ -11,7 +11,7 @@ from scoregate.cli.rank import naming
 from scoregate.cli.score import read_pictures
 from scoregate.cli.warnings import warn
 from scoregate.records import NoResult
-from scoregate.settings import finite, whole
+from scoregate.settings import METRIC, finite, whole
 from scoregate.text import number, shown, table
 
 COLUMNS = ["PLACE", "PICTURE", "WIN RATE", "STRENGTH", "STDERR"]
@@ -54,7 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
     if faults:
         raise NoResult("; ".join(faults))
     names = [name for name, _ in pictures]
-    with connected(arguments) as client, naming(names):
+    options = options_of(arguments)
+    metrics = [] if arguments.rubric else [arguments.metric or METRIC]
+    with connected(arguments, metrics=metrics, options=options) as client, naming(names):
         comparison = client.compare(
             arguments.prompt,
             [picture for _, picture in pictures],
@@ -63,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             source=arguments.source,
             pairs=scoregate.Pairing(arguments.schedule, arguments.noise),
             orient=arguments.orient,
-            options=options_of(arguments),
+            options=options,
         )
     if arguments.json:
         print(json.dumps(comparison.raw))

@@ -1,9 +1,11 @@
 """Entry point of the command `scoregate`."""
 
 import argparse
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 
@@ -21,7 +23,7 @@ from scoregate.cli.arguments import (
     exit_code,
 )
 from scoregate.records import BadInput, NoResult
-from scoregate.text import shown
+from scoregate.text import say, shown
 
 # A command is a module of this folder with add_arguments(parser) and run(arguments) -> exit code.
 COMMANDS = {
@@ -80,7 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may support ASCII only
     try:
         arguments = parser().parse_args(argv)
-        code: int = arguments.run(arguments)
+        with logged_at_end():
+            code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -96,6 +99,35 @@ def main(argv: Sequence[str] | None = None) -> int:
         return failed(described(exc), exit_code(exc))
     except OSError as exc:  # a file that was named can't be read or written
         return failed(shown(f"{exc.filename}: {exc.strerror}" if exc.filename else exc), USAGE)
+
+
+class Kept(logging.Handler):
+    """Keep the warnings of models in this process, each once; print graver records."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.warnings: dict[str, None] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep or print one record."""
+        if record.levelno > logging.WARNING:
+            say(f"scoregate: {record.getMessage()}")
+        else:
+            self.warnings[record.getMessage()] = None
+
+
+@contextmanager
+def logged_at_end() -> Iterator[None]:
+    """Print the warnings that are logged while the context is open at its end, as the command's own."""
+    kept, logger = Kept(), logging.getLogger("scoregate")
+    logger.addHandler(kept)
+    propagated, logger.propagate = logger.propagate, False
+    try:
+        yield
+    finally:
+        logger.propagate = propagated
+        logger.removeHandler(kept)
+        say(*(f"warning: {text}" for text in kept.warnings))
 
 
 def failed(why: str, code: int) -> int:

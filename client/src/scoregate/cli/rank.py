@@ -55,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     if faults and arguments.on_error == "raise":
         raise NoResult(f"{'; '.join(faults)}; --on-error pass or block ranks the others")
     names = [name for name, _ in pictures]
-    with connected(arguments) as client, naming(names):
+    options, cheap = options_of(arguments), arguments.cascade
+    metrics = [arguments.metric, *([cheap.metric] if cheap else [])]
+    with connected(arguments, metrics=metrics, options=options) as client, naming(names):
         ranking = client.rank(
             arguments.prompt,
             [picture for _, picture in pictures],
@@ -65,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             ),
             cascade=arguments.cascade,
             orient=arguments.orient,
-            options=options_of(arguments),
+            options=options,
         )
     if arguments.json:
         print(json.dumps(ranking.raw))

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         for prompt in prompts
     ]
     metrics, options = metrics_of(arguments), options_of(arguments)
-    with connected(arguments) as client:
+    with connected(arguments, metrics=metrics, options=options) as client:
         report = client.score_items(items, metrics, options=options, explain=arguments.explain)
     names = [name for name, _ in pictures]
     if arguments.json:

@@ -273,6 +273,7 @@ def session(
     policy: str | None = None,
 ) -> Iterator[Session]:
     """Yield the session of a client, by default one of *service* that is closed at the end."""
+    service = replace(service, metrics=settings.names, options=settings.options)
     with nullcontext(client) if client else service.client() as here:
         yield session_of(here, settings, dataset, policy)
 

@@ -85,6 +85,7 @@ def scored_generators(
         files = {name: out / f"{name}.jsonl" for name in datasets}
         for name, file in files.items():
             check_output(datasets[name][1], file, page)
+        service = replace(service, metrics=settings.names, options=settings.options)
         with nullcontext(client) if client else service.client() as here:
             sessions = {name: session_of(here, *each) for name, each in datasets.items()}
             counts, requested = scored_files(sessions, files)
