@@ -115,7 +115,7 @@ class Keys(tuple[Key, ...]):
             return cls.of_tables(tomllib.loads(content_of(path).decode("utf-8-sig")))
         except OSError as exc:
             raise SettingsError(f"server.api_keys_file: {reason_of(exc)}") from exc
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise SettingsError(f"server.api_keys_file: {path}: {exc}") from exc
 
     @classmethod

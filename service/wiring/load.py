@@ -67,7 +67,7 @@ def tree_of(file: Path) -> dict[str, Any]:
         raise SettingsError(f"{file}: {there}{meant(str(file), names)}") from exc
     except OSError as exc:
         raise SettingsError(f"{file}: {exc.strerror or exc}") from exc
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise SettingsError(f"{file}: {exc}") from exc
 
 

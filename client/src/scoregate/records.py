@@ -250,9 +250,11 @@ def toml_of(path: Path) -> dict[str, Any]:
 
     check_regular(path)
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise BadInput(f"{path}: not TOML ({exc})") from None
+    except RecursionError:
+        raise BadInput(f"{path}: is nested too deep") from None
 
 
 def strict_json(text: str) -> Any:

@@ -156,8 +156,19 @@ def large(path):
     path.write_text("# much\n" * (keys.MAX_BYTES // 7 + 1))
 
 
+def deep(path):
+    """Make a file of lists in each other."""
+    path.write_text(f"a = {50_000 * '['}")
+
+
 @pytest.mark.parametrize(
-    ("make", "told"), [(fifo, "not a regular file"), (large, "larger than 1 MiB"), (Path.mkdir, "Is a dir")]
+    ("make", "told"),
+    [
+        (fifo, "not a regular file"),
+        (large, "larger than 1 MiB"),
+        (Path.mkdir, "Is a dir"),
+        (deep, "maximum recursion depth"),
+    ],
 )
 async def test_what_is_no_file_of_keys_is_neither_waited_for_nor_read_whole(tmp_path, make, told, caplog):
     """At the start it is an error; later the keys that were read before stay."""

@@ -87,7 +87,12 @@ def policy_of(settings: PolicyFile) -> NamedPolicy:
         raise BadInput(f"{place}: is not a table")
     if unknown := [key for key in table if key not in KEYS]:
         raise BadInput(f"{place}.{unknown[0]}: no such setting; there are {', '.join(KEYS)}")
-    return NamedPolicy(name, rules_of(place, table), table.get("options") or {})
+    if not isinstance(options := table.get("options", {}), dict):
+        raise BadInput(f"{place}.options: is not a table")
+    rules = rules_of(place, table)
+    if not rules.deciding:  # as the service refuses it
+        raise BadInput(f"{place}.accept: names no metric")
+    return NamedPolicy(name, rules, options)
 
 
 def served_policy(served: Mapping[str, Any], name: str) -> NamedPolicy:

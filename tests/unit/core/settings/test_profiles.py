@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.core.settings import RemoteSettings
+from service.core.settings import SettingsError
 from service.wiring.load import load_settings
 from tests.support.paths import ROOT
 
@@ -100,3 +101,12 @@ def test_a_server_takes_the_memory_that_the_comments_give_it(path):
     )
 
     assert taken == ([float(line[1] or line[2])] if line else [])
+
+
+def test_a_profile_that_is_nested_too_deep_is_an_error_with_its_file(tmp_path):
+    """As any other text that cannot be parsed."""
+    file = tmp_path / "deep.toml"
+    file.write_text(f"a = {50_000 * '['}")
+
+    with pytest.raises(SettingsError, match=r"deep\.toml: maximum recursion depth"):
+        load_settings(file)
