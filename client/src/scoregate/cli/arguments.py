@@ -58,7 +58,13 @@ def exit_code(error: scoregate.ScoregateError) -> int:
 def described(error: scoregate.ScoregateError) -> str:
     """Return *error* in one line: its code, what it says, and every place of the request that is wrong."""
     places = [f"{fault['pointer']}: {fault['detail']}" for fault in error.errors or ()]
-    hint = "; set SCOREGATE_API_KEY, or --api-key" if error.status == HTTPStatus.UNAUTHORIZED else ""
+    hint = ""
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        hint = "; set SCOREGATE_API_KEY, or --api-key"
+    elif isinstance(error, scoregate.errors.ServiceConnectionError) and not error.status:
+        hint = "; start a service with `make serve`, or add --local demo"
+    elif error.status == HTTPStatus.NOT_FOUND and error.code == scoregate.ScoregateError.code:
+        hint = "; is this another server's port? name the service with --base-url"
     return shown(f"{error.code}: " + ("; ".join(places) or error.detail) + hint)
 
 
