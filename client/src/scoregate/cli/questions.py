@@ -96,7 +96,7 @@ def graded(details: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(outputs, Mapping):
         rows = [grade_row(name, each) for name, each in outputs.items() if isinstance(each, Mapping)]
         yield from [table(GRADE_HEADS, rows, right=("VALUE", "SPREAD"))] if rows else []
-    if "label_mass" in details:  # of one output alone
+    if "label_mass" in details:  # a metric of one output has no `outputs`
         yield table(GRADE_HEADS, [grade_row("", details)])
 
 
