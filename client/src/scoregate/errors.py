@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
+from scoregate.policy import UNREADABLE
+
 
 class ScoregateError(Exception):
     """
@@ -47,6 +49,11 @@ class ScoregateError(Exception):
         self.errors = tuple(errors)
         self.retry_after_s = retry_after_s
         super().__init__(self.detail)
+
+    @property
+    def of_picture(self) -> bool:
+        """True if a picture cannot be read, so that the next try fails, too, whatever the metric."""
+        return self.code in UNREADABLE
 
     def at(self, place: str) -> ScoregateError:
         """Return a copy whose detail begins with *place*."""

@@ -2,6 +2,8 @@
 
 import pickle
 
+import pytest
+
 import scoregate
 from scoregate.errors import KINDS, OWN, ScoregateError, error_of, tree
 from service.core import errors
@@ -53,3 +55,12 @@ def test_an_error_travels_between_processes():
     assert type(error) is type(copy)
     assert error.__dict__ == copy.__dict__
     assert "full" == str(copy)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [("image_undecodable", True), ("bad_image", True), ("lane_full", False), ("invalid", False)],
+)
+def test_an_error_says_whether_the_picture_is_its_reason(code, expected):
+    """So that a filter which fails open shows no broken picture."""
+    assert expected == error_of({"code": code, "detail": "x"}).of_picture
