@@ -158,7 +158,7 @@ def reasons(node: Truth, known: Known, *, holds: bool) -> list[str]:
     """Return comparisons from which it follows that a decided condition *holds*, or does not."""
     match node:
         case Relation(sign=sign, parts=(left, right)):
-            shown: Known = {name: brief(score) for name, score in known.items()}
+            shown = brief(known)
             if truth(node, shown) is not holds:  # the score is nearer to the limit than its six digits
                 shown = known
             return [f"{said(left, shown)} {sign if holds else OPPOSITE_SIGNS[sign]} {said(right, shown)}"]
@@ -186,6 +186,8 @@ def said(node: Term, known: Known, tightness: int = 0) -> str:
     return f"({text})" if own < tightness else text
 
 
-def brief(score: float | tuple[float, float]) -> float | tuple[float, float]:
-    """Return a known score with at most six digits; the interval of an unknown one."""
-    return score if isinstance(score, tuple) else float(f"{score:.6g}")
+def brief(known: Known) -> Known:
+    """Return scores with at most six digits, and the intervals of unknown ones."""
+    return {
+        name: score if isinstance(score, tuple) else float(f"{score:.6g}") for name, score in known.items()
+    }
