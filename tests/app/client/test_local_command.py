@@ -156,3 +156,24 @@ def test_a_warning_of_demo_models_stands_once_in_the_commands_form(run):
 
     [line] = done.stderr.splitlines()
     assert line.startswith("warning: vqa is a demo model: ")
+
+
+def test_a_policy_decides_about_the_rows_of_a_data_set_without_a_server(run, tmp_path):
+    """Its metrics are those of the profile: no other metric limits what is loaded."""
+    (tmp_path / "policy.toml").write_text('[policies.show]\naccept = "clipscore >= -100"\n', "utf-8")
+    by = ("--policy", "show", "--policy-file", "policy.toml", "--local", PROFILE)
+    scored(run, "batch", "pictures", "-p", "a red square", "-o", "out.jsonl", *by)
+
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert ["accept", "accept"] == [row["decision"] for row in rows if "decision" in row]
+
+
+def test_the_suffix_of_the_results_is_checked_before_models_are_loaded(run, monkeypatch):
+    """A file that cannot be written is no reason to load anything."""
+    from service.process import gate
+
+    monkeypatch.setattr(gate, "load_models", lambda settings: pytest.fail("models were loaded"))
+    done = run("batch", "pictures", "-p", "a red square", "-o", "out.txt", "--local", PROFILE)
+
+    assert 2 == done.returncode
+    assert "out.txt: the name of the results must end in" in done.stderr

@@ -21,7 +21,16 @@ from scoregate.local import Service
 from scoregate.records import BadInput, NoResult
 from scoregate.runs.manifest import Manifest, keep_sets
 from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_options
-from scoregate.runs.results import Results, ResultsFile, Summary, files_of, journal_of, lines_of, plan_in
+from scoregate.runs.results import (
+    Results,
+    ResultsFile,
+    Summary,
+    check_kind,
+    files_of,
+    journal_of,
+    lines_of,
+    plan_in,
+)
 from scoregate.runs.settings import KEPT_FILE, Batch, Run, check_output, dataset_of
 from scoregate.settings import settings_in
 from scoregate.text import Progress, say
@@ -123,6 +132,8 @@ def score_batch(
     dataset, out = dataset_of(batch, names), batch.out
     check_output(dataset, out, page)
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
+    if not in_folder:
+        check_kind(out)  # before models are loaded
     if batch.filter or batch.kept_shards:
         from scoregate.runs.filter import check_filter
 
@@ -273,7 +284,8 @@ def session(
     policy: str | None = None,
 ) -> Iterator[Session]:
     """Yield the session of a client, by default one of *service* that is closed at the end."""
-    service = replace(service, metrics=settings.names, options=settings.options)
+    if not policy:  # its service has the metrics of a policy
+        service = replace(service, metrics=settings.names, options=settings.options)
     with nullcontext(client) if client else service.client() as here:
         yield session_of(here, settings, dataset, policy)
 
