@@ -279,7 +279,7 @@ def test_a_metric_whose_name_is_none_of_an_expression_has_no_policy(tmp_path):
 
 def test_options_of_any_kind_come_back_from_the_file():
     """Texts with quotes or emoji, lists, objects, and keys that need quotes; null is not set."""
-    options = {"judge.fit": {"rubric": {"a b": ['"x"\n\x7f', 1, 0.5, True], "none": None}, "text": "é"}}
+    options = {"judge.fit": {"rubric": {"a b": ['"x"\n\x7f', 1, 0.5, True], "none": None}, "text": "é 😀"}}
     text = as_toml(NamedPolicy("show", Policy(Condition.of("judge.fit > 0.5")), options), ["figures"])
     read = tomllib.loads(text)["policies"]["show"]
     options["judge.fit"]["rubric"].pop("none")
