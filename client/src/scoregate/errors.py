@@ -197,7 +197,7 @@ class NoMasksError(InvalidError, code="no_masks"):
     """Colours are to be checked, but the detector returns no masks."""
 
 
-class MissingPictureError(InvalidError, code="missing_picture"):
+class MissingImageError(InvalidError, code="missing_picture"):
     """The metric needs references or a source, and the item has none."""
 
 
