@@ -6,7 +6,7 @@ From then on every batch on it raises, as with a broken CUDA context.
 
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from models.core.contract import Prepared
@@ -16,15 +16,25 @@ from service.process.command import main
 DEVICE = "cpu:3"
 
 
-def score(self: FakeModel, batch: Sequence[Prepared]) -> list[Any]:
-    """Replace the score of a fake."""
-    if broken.is_set() and self.info.device == DEVICE:
+def serve(fault: Callable[[FakeModel], object]) -> None:
+    """Run the service; after a SIGUSR1, *fault* is called with the model before each batch of a fake."""
+    begun, whole = threading.Event(), FakeModel.score
+
+    def score(self: FakeModel, batch: Sequence[Prepared]) -> list[Any]:
+        if begun.is_set():
+            fault(self)
+        return whole(self, batch)
+
+    setattr(FakeModel, "score", score)  # noqa: B010 (a method is not assigned to)
+    signal.signal(signal.SIGUSR1, lambda *_: begun.set())
+    main()
+
+
+def fail(model: FakeModel) -> None:
+    """Raise an error if the model is on the last device."""
+    if model.info.device == DEVICE:
         raise RuntimeError("the device is gone")
-    return whole(self, batch)
 
 
 if __name__ == "__main__":
-    broken, whole = threading.Event(), FakeModel.score
-    setattr(FakeModel, "score", score)  # noqa: B010 (a method is not assigned to)
-    signal.signal(signal.SIGUSR1, lambda *_: broken.set())
-    main()
+    serve(fail)

@@ -12,6 +12,7 @@ import numpy as np
 
 from scoregate.decisions.export import labels_of
 from scoregate.decisions.logs import DECISIONS, opened
+from scoregate.decisions.trial import label_of
 from scoregate.evaluation.arrays import Floats
 from scoregate.records import BadInput
 from scoregate.report.decisions.drift import MIN_REFERENCE, Bins, drift, psi
@@ -102,8 +103,7 @@ def count_label(others: dict[tuple[str, str], Row], row: Row, label: Row, drawn:
     if drawn:
         counts["drawn"] += 1
     else:
-        good = label["good"]
-        counts["good" if good > 0.5 else "bad" if good < 0.5 else "split"] += 1
+        counts[label_of(label["good"])] += 1
 
 
 def drawings_of(
