@@ -35,6 +35,13 @@ def test_every_alert_fires_and_stays_quiet_as_its_tests_say():
     assert 0 == status, said
 
 
+def test_the_tests_of_alerts_evaluate_the_groups_in_the_order_of_their_file():
+    """An alert compares what its own moment recorded; promtool's own order is random."""
+    groups = [group["name"] for group in yaml.safe_load(RULES.read_text("utf-8"))["groups"]]
+
+    assert groups == yaml.safe_load(ALERTS.read_text("utf-8"))["group_eval_order"]
+
+
 def test_each_alert_has_a_test_where_it_fires_and_one_where_it_does_not():
     """With every severity that it has."""
     fires, quiet = set(), set()
