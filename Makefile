@@ -10,8 +10,10 @@ CLIENTS := .venv-clients
 MUTANTS := .venv-mutants
 PURELIB := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 TICK_S ?= 20
-WORKERS ?= 2
-PARALLEL := --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+# One more than the two cores of the gate: whole groups of tests wait for a server.
+WORKERS ?= 3
+DIST := --dist loadgroup --no-loadscope-reorder
+PARALLEL := --numprocesses $(WORKERS) $(DIST)
 HELM := v3.22.0
 IMAGE := scoregate-server:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
@@ -94,7 +96,7 @@ test: ## Lint, types, all tests
 	$(BIN)/pytest --ignore tests/costs $(PARALLEL) --durations 15
 
 costs: $(VENV)/dev ## Tests of CPU time and the short benchmark: let nothing else run beside them
-	$(BIN)/pytest tests/costs
+	$(BIN)/pytest tests/costs --numprocesses 2 $(DIST)
 	$(BIN)/python -m loadtest --set bench
 
 check: $(VENV)/dev ## Lint and types only

@@ -7,7 +7,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 # The slow servers of `external` start while `unit` and `app` run.  Their tests mostly wait, so those of one
-# server run beside what computes.  The files of `process` are short: both workers end at about the same time.
+# server run beside what computes.  The files of `process` are short: all workers end at about the same time.
 ORDER = (
     *("unit", "app"),
     *("external/ray", "external/deploy", "external/helm", "external/nginx", "external/prometheus", "models"),
