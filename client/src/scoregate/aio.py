@@ -33,10 +33,10 @@ from scoregate.decisions.decision import (
     is_fault,
 )
 from scoregate.errors import ScoregateError
-from scoregate.images import Picture
+from scoregate.images import ImageLike
 from scoregate.items import (
+    ALL_IMAGES,
     ALL_PAIRS,
-    ALL_PICTURES,
     WHOLE_VIDEO,
     Accept,
     Cascade,
@@ -122,7 +122,7 @@ class AsyncClient:
 
     async def score(
         self,
-        image: Picture,
+        image: ImageLike,
         prompt: str | None = None,
         metric: str = "vqascore",
         *,
@@ -153,7 +153,7 @@ class AsyncClient:
 
     async def score_items(
         self,
-        items: Iterable[Item | tuple[Picture, str | None]],
+        items: Iterable[Item | tuple[ImageLike, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -179,7 +179,7 @@ class AsyncClient:
 
     async def stream(
         self,
-        items: Iterable[Item | tuple[Picture, str | None]],
+        items: Iterable[Item | tuple[ImageLike, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -213,7 +213,7 @@ class AsyncClient:
 
     async def score_many(
         self,
-        pairs: Iterable[Item | tuple[Picture, str | None]],
+        pairs: Iterable[Item | tuple[ImageLike, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -252,14 +252,14 @@ class AsyncClient:
             many.close()
 
     def _many(
-        self, pairs: Iterable[Item | tuple[Picture, str | None]], params: ScoreParams, **run: Any
+        self, pairs: Iterable[Item | tuple[ImageLike, str | None]], params: ScoreParams, **run: Any
     ) -> Many:
         """Return a run of `score_many`; *run* are its other arguments."""
         return Many(self._report_packed, pairs, params, strict=self.strict, allow_urls=self.allow_urls, **run)
 
     async def matrix(
         self,
-        images: Iterable[Picture],
+        images: Iterable[ImageLike],
         prompts: Iterable[str],
         metric: str = "vqascore",
         *,
@@ -282,10 +282,10 @@ class AsyncClient:
         import numpy as np
 
         name_of(metric)
-        pictures, texts = list(images), list(prompts)
-        if not (pictures and texts):
-            return np.zeros((len(pictures), len(texts)))
-        pairs = [(picture, text) for picture in pictures for text in texts]
+        every, texts = list(images), list(prompts)
+        if not (every and texts):
+            return np.zeros((len(every), len(texts)))
+        pairs = [(image, text) for image in every for text in texts]
         batch_size = len(texts) * max(1, MATRIX_PAIRS // len(texts)) if len(texts) <= MAX_ITEMS else MAX_ITEMS
         scored = self.score_many(
             pairs, metric, options=options, concurrency=concurrency, batch_size=batch_size, priority=priority
@@ -293,18 +293,18 @@ class AsyncClient:
         values = []
         async for result in scored:
             if metric in result.errors:
-                picture, text = divmod(result.index, len(texts))
-                raise result.errors[metric].at(f"picture {picture}, prompt {text}")
+                image, text = divmod(result.index, len(texts))
+                raise result.errors[metric].at(f"picture {image}, prompt {text}")
             values.append(result.scores[metric])
-        return np.array(values).reshape(len(pictures), len(texts))
+        return np.array(values).reshape(len(every), len(texts))
 
     async def rank(
         self,
         prompt: str | None,
-        images: Iterable[Picture],
+        images: Iterable[ImageLike],
         *,
         metric: str = "vqascore",
-        accept: Accept = ALL_PICTURES,
+        accept: Accept = ALL_IMAGES,
         cascade: Cascade | None = None,
         span: TimeSpan = WHOLE_VIDEO,
         orient: str | None = None,
@@ -329,10 +329,10 @@ class AsyncClient:
         """
         check_prompt(prompt)
         name_of(metric)
-        pictures, unsent = list(images), dict[int, Ranked]()
+        every, unsent = list(images), dict[int, Ranked]()
 
         def filled(files: Files) -> dict[str, Any] | None:
-            wire, broken = files.images(pictures, strict=accept.on_error == "raise")
+            wire, broken = files.images(every, strict=accept.on_error == "raise")
             for place, error in broken.items():
                 unsent[place] = Ranked(place, None, accept.on_error == "pass", None, error)
             if unsent and not wire:
@@ -353,7 +353,7 @@ class AsyncClient:
             )
 
         raw = await self._send("/rank", Files(allow_urls=self.allow_urls), filled, timeout_s)
-        ranking = understood(lambda: ranking_of(raw, len(pictures), unsent))
+        ranking = understood(lambda: ranking_of(raw, len(every), unsent))
         if self.strict and ranking.warnings:
             raise warned(ranking.warnings, ranking.request_id)
         return ranking
@@ -361,11 +361,11 @@ class AsyncClient:
     async def compare(
         self,
         prompt: str | None,
-        images: Iterable[Picture],
+        images: Iterable[ImageLike],
         *,
         metric: str | None = None,
         rubric: str | Mapping[str, Any] | None = None,
-        source: Picture | None = None,
+        source: ImageLike | None = None,
         pairs: Pairing = ALL_PAIRS,
         orient: str | None = None,
         options: Mapping[str, Any] | None = None,
@@ -393,13 +393,13 @@ class AsyncClient:
         check_prompt(prompt)
         if metric is not None:
             name_of(metric)
-        pictures, unsent = list(images), dict[int, ScoregateError]()
+        every, unsent = list(images), dict[int, ScoregateError]()
 
         def filled(files: Files) -> dict[str, Any] | None:
-            wire, broken = files.images(pictures, strict=pairs.on_error == "raise")
+            wire, broken = files.images(every, strict=pairs.on_error == "raise")
             unsent.update(broken)
             if unsent and len(wire) < 2:
-                unsent.update({n: lonely(unsent) for n in range(len(pictures)) if n not in unsent})
+                unsent.update({n: lonely(unsent) for n in range(len(every)) if n not in unsent})
                 return None
             return given(
                 prompt=prompt or None,
@@ -416,14 +416,14 @@ class AsyncClient:
             )
 
         raw = await self._send("/compare", Files(allow_urls=self.allow_urls), filled, timeout_s)
-        comparison = understood(lambda: Comparison(raw, len(pictures), unsent))
+        comparison = understood(lambda: Comparison(raw, len(every), unsent))
         if self.strict and comparison.warnings:
             raise warned(comparison.warnings, comparison.request_id)
         return comparison
 
     async def decide(
         self,
-        image: Picture,
+        image: ImageLike,
         prompt: str | None = None,
         policy: Sequence[str] | str = "show",
         *,
@@ -445,7 +445,7 @@ class AsyncClient:
 
     async def decide_items(
         self,
-        items: Iterable[Item | tuple[Picture, str | None]],
+        items: Iterable[Item | tuple[ImageLike, str | None]],
         policy: Sequence[str] | str = "show",
         *,
         keep: int = 1,
@@ -640,7 +640,7 @@ class AsyncClient:
         """Score *items* in one request.  Raises `ScoregateError`."""
         files, unsent = Files(allow_urls=self.allow_urls, options=params.options), dict[int, Result]()
         raw = await self._send("/score", files, filler(items, params, unsent), timeout_s)
-        shown = [(item.prompt or "", files.picture(item.image)) for item in items]
+        shown = [(item.prompt or "", files.file_of(item.image)) for item in items]
         return report_of(raw, [*map(params.metrics_of, items)], shown, unsent, strict=self.strict)
 
     async def _report_packed(self, request: ManyRequest, params: ScoreParams) -> Report:

@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from scoregate.aio import AsyncClient
 from scoregate.errors import ScoregateError, ServiceConnectionError
-from scoregate.images import Picture
+from scoregate.images import ImageLike
 from scoregate.items import Item, ScoreParams, names_of
 from scoregate.results import Result
 
@@ -147,7 +147,7 @@ class Client:
 
     def stream(
         self,
-        items: Iterable[Item | tuple[Picture, str | None]],
+        items: Iterable[Item | tuple[ImageLike, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -168,7 +168,7 @@ class Client:
 
     def score_many(
         self,
-        pairs: Iterable[Item | tuple[Picture, str | None]],
+        pairs: Iterable[Item | tuple[ImageLike, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,

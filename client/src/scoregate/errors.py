@@ -51,7 +51,7 @@ class ScoregateError(Exception):
         super().__init__(self.detail)
 
     @property
-    def of_picture(self) -> bool:
+    def of_image(self) -> bool:
         """True if a picture cannot be read, so that the next try fails, too, whatever the metric."""
         return self.code in UNREADABLE
 

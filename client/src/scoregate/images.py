@@ -65,7 +65,7 @@ class Frames(Protocol):
 
 
 # Protocols, since a client needs none of the libraries; a sequence is the frames of one scene.
-Picture: TypeAlias = Union[
+ImageLike: TypeAlias = Union[
     str,
     "os.PathLike[str]",
     bytes,
@@ -75,7 +75,7 @@ Picture: TypeAlias = Union[
     Pixels,
     PillowImage,
     Frames,
-    Sequence["Picture"],
+    Sequence["ImageLike"],
 ]
 
 

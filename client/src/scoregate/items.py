@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from scoregate.errors import BadImageError
-from scoregate.images import SAMPLED_FRAMES, Picture, encoded, frames_of, is_url
+from scoregate.images import SAMPLED_FRAMES, ImageLike, encoded, frames_of, is_url
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Pairing:
 
 
 WHOLE_VIDEO = TimeSpan()
-ALL_PICTURES = Accept()
+ALL_IMAGES = Accept()
 ALL_PAIRS = Pairing()
 
 
@@ -105,18 +105,18 @@ class Item:
     """
 
     prompt: str | None
-    image: Picture
+    image: ImageLike
     id: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    references: Sequence[Picture] = ()
-    source: Picture | None = None
+    references: Sequence[ImageLike] = ()
+    source: ImageLike | None = None
     orient: str | None = None
     span: TimeSpan = WHOLE_VIDEO
     metrics: Sequence[str] = ()
     group: str | None = None
 
     @classmethod
-    def of(cls, pair: Item | tuple[Picture, str | None]) -> Item:
+    def of(cls, pair: Item | tuple[ImageLike, str | None]) -> Item:
         """Return an item, or a pair of a picture and its prompt.  Raises `TypeError` for anything else."""
         if isinstance(pair, Item):
             return pair
@@ -218,7 +218,7 @@ class Files:
             self.size += len(data)
         return {"part": self._named[key][0]}
 
-    def picture(self, image: Any) -> bytes | None:
+    def file_of(self, image: Any) -> bytes | None:
         """Return the file of a picture that was added, the first of several frames; None for a URL."""
         frames = next((frames for added, frames in self._frames_of.values() if added is image), image)
         first = frames[0] if isinstance(frames, list) else image

@@ -24,7 +24,7 @@ from scoregate.errors import (
     UrlFailedError,
     error_of,
 )
-from scoregate.images import Picture
+from scoregate.images import ImageLike
 from scoregate.items import Files, Item, ScoreParams
 from scoregate.results import Notice, Report, Result, is_number
 from scoregate.store import Line, Store, opened
@@ -75,7 +75,7 @@ class Many:
     def __init__(
         self,
         send: Send,
-        pairs: Iterable[Item | tuple[Picture, str | None]],
+        pairs: Iterable[Item | tuple[ImageLike, str | None]],
         params: ScoreParams,
         *,
         strict: bool,

@@ -20,7 +20,7 @@ from scoregate.errors import ScoregateError, ServiceConnectionError, WarnedError
 from scoregate.notebooks import failure, image_of, questions, row_table, warning_lines
 
 T = TypeVar("T")
-MAX_SHOWN_PICTURES = 16  # pictures that a report keeps
+MAX_SHOWN_IMAGES = 16  # pictures that a report keeps
 MetricError = ScoregateError
 """Why a metric of an item has no score: the same classes as those of a whole request."""
 
@@ -34,7 +34,7 @@ class Score:
         model: the `id@revision` of each model that the request used, joined by commas.
         details: the parts of the value, with `explain`.
         cache: `hit`, `miss` or `coalesced`; empty if the service does not return it.
-        picture: the file that was sent, for notebooks; None if the picture was a URL.
+        image: the file that was sent, for notebooks; None if the picture was a URL.
         warnings: of the service, such as a truncated prompt.
         provenance: what the score was computed with; empty if the service does not return it.
     """
@@ -46,7 +46,7 @@ class Score:
     request_id: str
     prompt: str
     cache: str
-    picture: bytes | None = field(default=None, repr=False, compare=False)
+    image: bytes | None = field(default=None, repr=False, compare=False)
     warnings: Sequence[Notice] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -58,7 +58,7 @@ class Score:
         below = (
             f"<br><small>{escape(self.model)}</small>{warning_lines(self.warnings)}{questions(self.details)}"
         )
-        return row_table([[image_of(self.picture), head + below]])
+        return row_table([[image_of(self.image), head + below]])
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Report(Entries[Result]):
     ) -> None:
         super().__init__(results, raw, places)
         self.partial = any(result.errors for result in results)
-        self.shown = tuple(sent[:MAX_SHOWN_PICTURES])
+        self.shown = tuple(sent[:MAX_SHOWN_IMAGES])
 
     def raise_for_errors(self) -> None:
         """Raise the first error of any item, if there is one."""
@@ -451,7 +451,7 @@ def report_of(
 
 def score_of(report: Report, metric: str) -> Score:
     """Return the score of a report's only item.  Raises the metric's error if it has none."""
-    [result], [(prompt, picture)] = report, report.shown
+    [result], [(prompt, image)] = report, report.shown
     if error := result.errors.get(metric):
         raise error
     return Score(
@@ -462,7 +462,7 @@ def score_of(report: Report, metric: str) -> Score:
         result.request_id,
         prompt,
         result.cache.get(metric, ""),
-        picture,
+        image,
         tuple(notice for notice in result.warnings if notice.about(0, metric)),
         report.provenance,
     )

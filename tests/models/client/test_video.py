@@ -44,7 +44,7 @@ def test_the_service_gets_every_frame_of_a_video(video):
     assert 2 == items[0]["fps"]
     sent = [np.asarray(decode(files.parts[frame["part"]])) for frame in items[0]["image"]]
     assert np.array_equal(PIXELS, sent)
-    assert files.picture(video) == files.parts["image0"]
+    assert files.file_of(video) == files.parts["image0"]
 
 
 @pytest.mark.parametrize("video", [PICTURES[:1] * 81, PIXELS[[0] * 81], [PICTURES[:1] * 81]])

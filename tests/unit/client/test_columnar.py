@@ -106,7 +106,7 @@ def test_rows_of_arrow_that_share_a_value_are_expanded_one_by_one(tmp_path):
     path = in_arrow(tmp_path / "a.arrow", pa.array([SAME] * ROWS).dictionary_encode())
     tracemalloc.start()
     try:
-        assert {(MB, "")} == {(len(row.picture), row.fault) for row in Dataset(path)}
+        assert {(MB, "")} == {(len(row.image_file), row.fault) for row in Dataset(path)}
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -63,4 +63,4 @@ def test_an_error_travels_between_processes():
 )
 def test_an_error_says_whether_the_picture_is_its_reason(code, expected):
     """So that a filter which fails open shows no broken picture."""
-    assert expected == error_of({"code": code, "detail": "x"}).of_picture
+    assert expected == error_of({"code": code, "detail": "x"}).of_image

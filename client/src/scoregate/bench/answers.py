@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scoregate.bench.data import json_of, rows_of
-from scoregate.data.folders import pictures as pictures_below
+from scoregate.data.folders import image_files
 from scoregate.data.rows import Row, composed, prompt_fault
 from scoregate.data.tiles import Grid
 from scoregate.data.tiles import tiles as tiles_of
@@ -80,10 +80,10 @@ class BenchmarkItem:
     options: Mapping[str, Any] = field(default_factory=dict)
     number: str = "0"
 
-    def names(self, pictures: int) -> list[str]:
+    def names(self, images: int) -> list[str]:
         """Return the names of several pictures, numbered with as many digits as the first one."""
         first, digits = int(self.number), len(self.number)
-        return [f"{self.file}_{first + each:0{digits}}" for each in range(pictures)]
+        return [f"{self.file}_{first + each:0{digits}}" for each in range(images)]
 
 
 @dataclass(frozen=True)
@@ -217,13 +217,13 @@ class Found:
     The answers about the pictures of a generator.
 
     Attributes:
-        pictures: by item, those of each picture or tile; None for one without all answers.
+        images: by item, those of each picture or tile; None for one without all answers.
         models: that gave them, as far as it is known.
         notes: cautions about the answers.
         items: in place of those of the benchmark, if the authors' files have questions of their own.
     """
 
-    pictures: dict[str, list[Answers | None]] = field(default_factory=dict)
+    images: dict[str, list[Answers | None]] = field(default_factory=dict)
     models: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     items: list[BenchmarkItem] = field(default_factory=list)
@@ -253,7 +253,7 @@ def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[BenchmarkItem],
             raise BadInput(f"results, row {line['row']}: no details of {metrics} about item {item}") from exc
         models = line.get("models", {})
         found.models |= {label for name, label in models.items() if name != WRITER}
-    found.pictures = {id: [each[tile] for tile in sorted(each)] for id, each in tiles.items()}
+    found.images = {id: [each[tile] for tile in sorted(each)] for id, each in tiles.items()}
     return found
 
 
@@ -323,11 +323,11 @@ def in_rows(rows: Iterable[QuestionEntry], table: Path | None = None) -> Found:
     found = Found()
     for id, of_item in tiles.items():
         order = sorted(of_item, key=lambda tile: (int(tile) if tile.isdecimal() else -1, tile))
-        pictures = [of_all(questions[id], of_item[tile]) for tile in order]
-        short = [number for number, each in enumerate(pictures) if len(each) < len(questions[id])]
+        images = [of_all(questions[id], of_item[tile]) for tile in order]
+        short = [number for number, each in enumerate(images) if len(each) < len(questions[id])]
         if table and short:
             raise BadInput(f"{table}: item {id}: an answer about its picture {short[0]} is missing")
-        found.pictures[id] = [given(questions[id], each) for each in pictures]
+        found.images[id] = [given(questions[id], each) for each in images]
     return found
 
 
@@ -423,15 +423,15 @@ class Placed:
         return rows, notes + ([f"black tiles skipped: {black}"] if black else [])
 
 
-def pictures_of(path: Path, items: Sequence[BenchmarkItem], name: str) -> Placed | None:
+def images_of(path: Path, items: Sequence[BenchmarkItem], name: str) -> Placed | None:
     """
     Return the pictures in a folder, or in a JSON object of paths by prompt; None for another file.
 
     Raises:
-        BadInput: as `pictures_in`, or no prompt of the object is that of an item.
+        BadInput: as `images_in`, or no prompt of the object is that of an item.
     """
     if path.is_dir():
-        return pictures_in(path, items, name)
+        return images_in(path, items, name)
     content = json_of(path) if kind(path) == ".json" else None
     if not (isinstance(content, Mapping) and all(isinstance(each, str) for each in content.values())):
         return None
@@ -442,7 +442,7 @@ def pictures_of(path: Path, items: Sequence[BenchmarkItem], name: str) -> Placed
     return Placed(path.parent, found, len(content.keys() - known.keys()))
 
 
-def pictures_in(folder: Path, items: Sequence[BenchmarkItem], name: str) -> Placed:
+def images_in(folder: Path, items: Sequence[BenchmarkItem], name: str) -> Placed:
     """
     Return the pictures in *folder* by their names, and the number of others in the folders of items.
 
@@ -456,7 +456,7 @@ def pictures_in(folder: Path, items: Sequence[BenchmarkItem], name: str) -> Plac
     sources = {folder / item.source for item in items if item.source}
     found: dict[str, dict[int, Path]] = defaultdict(dict)
     others = 0
-    for path in sorted(pictures_below(folder)):
+    for path in sorted(image_files(folder)):
         stem, number = place_of(path.relative_to(folder), known)
         if stem not in known:
             others += path not in sources and (not shared or path.parent in own)

@@ -24,9 +24,9 @@ from scoregate.bench.answers import (
     Found,
     Placed,
     Reading,
+    images_of,
     in_file,
     in_lines,
-    pictures_of,
 )
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
@@ -62,12 +62,12 @@ class Paper:
     Attributes:
         model: its whole name, which a model of the service must have.
         prompts: their number; None: as many as there are in the data.
-        pictures: of a prompt.
+        images: of a prompt.
     """
 
     model: str
     prompts: int | None
-    pictures: int = 1
+    images: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +193,7 @@ class Benchmark(Generic[Own]):
     def prompts(self, settings: Own) -> Iterator[dict[str, Any]]:
         """Yield what a generator needs: id, prompt, and the names, seeds and grid of the pictures."""
         settings = self.resolved(settings)
-        sheet, several = settings.sheet, self.paper.pictures
+        sheet, several = settings.sheet, self.paper.images
         for item in self.items(settings):
             files = [item.file] if sheet or several == 1 else item.names(several)
             line: dict[str, Any] = {"id": item.id, "prompt": item.prompt}
@@ -234,7 +234,7 @@ def answers_of(
         for name, path in settings.answers.items():
             if (own := benchmark.released(path, items)) is not None:
                 found[name] = own
-            elif placed := pictures_of(path, items, name):
+            elif placed := images_of(path, items, name):
                 client = client or stack.enter_context(connect(strict=settings.strict))
                 found[name] = scored(benchmark, settings, items, name, placed, client)
             else:
@@ -338,7 +338,7 @@ def values_of(
     values: dict[str, Values] = {}
     for item in found.items or items:
         whole, partial = answered(found, item.id), benchmark.partial and not settings.complete
-        enough = partial or len(whole) == len(found.pictures.get(item.id, ()))
+        enough = partial or len(whole) == len(found.images.get(item.id, ()))
         if whole and not item.questions:
             raise BadInput(f"{benchmark.name}: item {item.id} has no question")
         if whole and enough and (of_item := means_of(benchmark, settings, item, whole)):
@@ -346,19 +346,19 @@ def values_of(
         elif settings.complete:
             raise BadInput(f"{benchmark.name}: item {item.id} has not all answers about its pictures")
     if not values:
-        lacking = sum(each.count(None) for each in found.pictures.values())
+        lacking = sum(each.count(None) for each in found.images.values())
         why = f" (pictures that lack one: {lacking})" if lacking else ""
         raise BadInput(f"{benchmark.name}: no prompt has pictures with all answers{why}")
     return values
 
 
 def means_of(
-    benchmark: Benchmark[Own], settings: Own, item: BenchmarkItem, pictures: Sequence[Answers]
+    benchmark: Benchmark[Own], settings: Own, item: BenchmarkItem, images: Sequence[Answers]
 ) -> Values:
     """Return the values of an item; means over its pictures, if the paper has one of each prompt."""
-    if benchmark.paper.pictures > 1:
-        return benchmark.values(settings, item, pictures)
-    each = [benchmark.values(settings, item, [answers]) for answers in pictures]
+    if benchmark.paper.images > 1:
+        return benchmark.values(settings, item, images)
+    each = [benchmark.values(settings, item, [answers]) for answers in images]
     return {
         figure: [fmean(cells) for cells in zip(*(values[figure] for values in each), strict=True)]
         for figure in each[0]
@@ -367,7 +367,7 @@ def means_of(
 
 def answered(found: Found, id: str) -> list[Answers]:
     """Return the answers about the pictures of an item that have all."""
-    return [answers for answers in found.pictures.get(id, ()) if answers is not None]
+    return [answers for answers in found.images.get(id, ()) if answers is not None]
 
 
 def figures_of(benchmark: Benchmark[Own], settings: Own, values: OfItems) -> Figures:
@@ -428,14 +428,14 @@ def cautions(
     known = {item.id: item.questions for item in items}
     if others := sum(known.get(item.id) != item.questions for item in found.items):
         yield f"with other questions than those of DATA: {others}"
-    if dropped := len(found.pictures) - len(values):
+    if dropped := len(found.images) - len(values):
         yield f"left out without all answers: {dropped}"
-    if lost := sum(found.pictures[id].count(None) for id in values):
+    if lost := sum(found.images[id].count(None) for id in values):
         yield f"pictures left out without all answers: {lost}"
     counts = sorted({len(answered(found, id)) for id in values})
-    if counts != [paper.pictures]:
+    if counts != [paper.images]:
         several = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        yield f"{several} of {paper.pictures} pictures of a prompt"
+        yield f"{several} of {paper.images} pictures of a prompt"
         if benchmark.pooled and len(counts) > 1:
             yield "a prompt with more pictures counts more"
     empty = sum(str(answer).strip() == "" for answer in every_answer(found, values))

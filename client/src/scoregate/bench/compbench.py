@@ -18,7 +18,7 @@ from scoregate.settings import setting
 CATEGORIES = ("color", "shape", "texture")
 SKIPPED_PHRASES = ("top", "the side", "the left", "the right")  # phrases that name no thing
 PHRASES = 8
-PICTURES = 10  # pictures of a prompt; their numbers go on from prompt to prompt
+IMAGES_PER_PROMPT = 10  # pictures of a prompt; their numbers go on from prompt to prompt
 DIGITS = 4  # digits of a probability, and of a picture's score
 METRIC = "dsg"  # its details have P(yes) among yes and no
 PARSER = "en_core_web_sm"  # the authors', of spaCy
@@ -64,7 +64,7 @@ def items(settings: CompBenchSettings) -> list[BenchmarkItem]:
         if not settings.all_phrases:
             texts = [text for text in texts if text not in SKIPPED_PHRASES][:PHRASES]
         questions = {each: Question(f"{text}?") for each, text in enumerate(texts, 1)}
-        file, number = f"{category}/samples/{prompt}", f"{int(place) * PICTURES:06}"
+        file, number = f"{category}/samples/{prompt}", f"{int(place) * IMAGES_PER_PROMPT:06}"
         found.append(BenchmarkItem(id, prompt, file, questions, category, options=options, number=number))
     return found
 
@@ -121,14 +121,14 @@ def probabilities(item: BenchmarkItem, line: Mapping[str, Any]) -> Answers:
     return {id: float(probability) for id, probability in found.items()}
 
 
-def values(settings: CompBenchSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: CompBenchSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return the product over the phrases for each picture, in the authors' precision."""
 
     def rounded(value: np.float32) -> float:
         return float(value) if settings.exact else float(f"{value:.{DIGITS}f}")
 
     products = []
-    for answers in pictures:
+    for answers in images:
         each = [np.float32(rounded(np.float32(answer))) for answer in answers.values()]
         products.append(rounded(np.multiply.reduce(each, dtype=np.float32)))
     return {item.group: products}
@@ -138,7 +138,7 @@ COMPBENCH = Benchmark(
     "compbench",
     "a folder with color_val.txt, shape_val.txt and texture_val.txt",
     CompBenchSettings,
-    Paper("BLIP-VQA (capfilt, large)", prompts=900, pictures=PICTURES),
+    Paper("BLIP-VQA (capfilt, large)", prompts=900, images=IMAGES_PER_PROMPT),
     items,
     Reading((METRIC,), options, probabilities, share),
     values,

@@ -52,15 +52,15 @@ def words(prompt: str) -> list[str]:
     return [word for text in QUOTED.findall(prompt) for word in text.lower().split()]
 
 
-def values(settings: GeneratorSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: GeneratorSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return for each wanted word whether it was read, and its likeness to the most similar word."""
     accuracy, likeness = list[float](), list[float]()
     wanted = item.questions[1].expected.split()
-    for answers in pictures:
+    for answers in images:
         read = str(answers[1]).lower().split() or [""]
         accuracy += [float(word in read) for word in wanted]
         likeness += [similarity(word, get_close_matches(word, read, n=1, cutoff=0)[0]) for word in wanted]
-    clip = [clipscore(item, each[2]) for each in pictures]
+    clip = [clipscore(item, each[2]) for each in images]
     found = {"word accuracy": accuracy, "NED": likeness, "CLIPScore": clip}
     return found | {f"areas{PART}{item.group}": accuracy}
 

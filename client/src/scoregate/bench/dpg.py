@@ -86,11 +86,11 @@ def question_of(path: Path, record: Record) -> tuple[int, Question]:
     return id, Question(name, parents=tuple(filter(None, parents)), tag=tag)
 
 
-def values(settings: DpgSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: DpgSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return the mean score over the tiles, and the right answers by category; none without a parent."""
     right = [
         {id: float(is_yes(answers[id], "yes", any_form=settings.any_yes)) for id in item.questions}
-        for answers in pictures
+        for answers in images
     ]
     try:
         counted = [zeroed(item.questions, each, settings.dependencies) for each in right]
@@ -156,7 +156,7 @@ DPG = Benchmark(
     "dpg",
     "dpg_bench.csv",
     DpgSettings,
-    Paper("mPLUG-large", prompts=1065, pictures=4),
+    Paper("mPLUG-large", prompts=1065, images=4),
     items,
     YES_NO,
     values,

@@ -13,7 +13,7 @@ from scoregate.bench.data import MetricBenchmark, ScoreSettings, columns, metric
 from scoregate.bench.genai import by_skill
 from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.arrays import BadColumn
-from scoregate.evaluation.figures.generators import mean_by_picture, votes_of
+from scoregate.evaluation.figures.generators import mean_by_image, votes_of
 from scoregate.evaluation.figures.raters import COLUMNS, answers_of
 from scoregate.evaluation.ordering import OrderedPair, ordering
 from scoregate.evaluation.sxs import Majorities, choices, majorities, side_by_side
@@ -224,7 +224,7 @@ def items(table: Table) -> list[str]:
     return table.names(item_column(table))
 
 
-def pictures(table: Table) -> list[tuple[str, str]]:
+def image_keys(table: Table) -> list[tuple[str, str]]:
     """Return the prompt and the generator of each row."""
     return list(zip(items(table), table.names("model"), strict=True))
 
@@ -239,7 +239,7 @@ def people_of(path: Path) -> Iterator[tuple[str, Scores]]:
     elif not (found := [*filter(table.has, TEMPLATES)]):
         raise BadInput(f"{path}: no column template, and none of {', '.join(TEMPLATES)}")
     else:
-        yield from ((name, mean_by_picture(pictures(table), table.numbers(name))) for name in found)
+        yield from ((name, mean_by_image(image_keys(table), table.numbers(name))) for name in found)
 
 
 def majorities_of(path: Path) -> Majorities:
@@ -261,15 +261,15 @@ def scored(settings: Gecko2kSettings) -> tuple[dict[str, Scores], dict[str, Scor
     stands: dict[str, list[float]] = defaultdict(list)
     turned = set[str]()
     for table, metric in metrics_of(settings, map(rows_of, settings.scores), OWN):
-        places[metric] += pictures(table)
+        places[metric] += image_keys(table)
         higher[metric] += worth(settings, table, metric).tolist()
         turned |= {metric} if table.turned else set()
         stands[metric] += table.numbers(metric).tolist()
 
-    def by_picture(values: Mapping[str, list[float]]) -> dict[str, Scores]:
-        return {name: mean_by_picture(places[name], values[name]) for name in places}
+    def by_image(values: Mapping[str, list[float]]) -> dict[str, Scores]:
+        return {name: mean_by_image(places[name], values[name]) for name in places}
 
-    return by_picture(higher), by_picture(stands), turned
+    return by_image(higher), by_image(stands), turned
 
 
 def means_of(name: str, scores: Scores, tags: Tags) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from statistics import fmean
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.data import rows_of
-from scoregate.bench.grades import EditSettings, graded, grades_from, picture_in, questions_of, rubric
+from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric
 from scoregate.records import BadInput, kind
 from scoregate.settings import setting
 
@@ -48,7 +48,7 @@ def items(settings: GEditSettings) -> list[BenchmarkItem]:
             f"{FOLDER}/{id}",
             questions_of(*GRADES),
             task,
-            source=picture_in(settings.sources, f"{FOLDER}/{id}_SRCIMG.png"),
+            source=image_in(settings.sources, f"{FOLDER}/{id}_SRCIMG.png"),
             options=graded(settings),
         )
     if not found:
@@ -63,13 +63,13 @@ def is_true(cell: object) -> bool:
     return str(cell).lower() == "true"
 
 
-def values(settings: GEditSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: GEditSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return the smaller grade of the edit, that of the picture, and the root of their product, by task."""
     found: dict[str, list[float]] = {}
-    for answers in pictures:
+    for answers in images:
         success, restraint, nature, clean = (float(answers[id]) for id in item.questions)
-        edit, picture = min(success, restraint), min(nature, clean)
-        for name, value in zip(FIGURES.values(), (edit, picture, sqrt(edit * picture)), strict=True):
+        edit, quality = min(success, restraint), min(nature, clean)
+        for name, value in zip(FIGURES.values(), (edit, quality, sqrt(edit * quality)), strict=True):
             found.setdefault(f"{name}{PART}{item.group}", []).append(value)
     return found
 
@@ -95,12 +95,12 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     of_id, rows, others = {item.id: item for item in items}, list[QuestionEntry](), 0
     scores = [table.each(name, READING.parse) for name in ("sementics_score", "quality_score")]
     images = table.names("edited_image")
-    for record, image, edit, picture in zip(table.records, images, *scores, strict=True):
+    for record, image, edit, quality in zip(table.records, images, *scores, strict=True):
         file = PurePosixPath(image)
         if (item := of_id.get("/".join([*file.parts[-3:-1], file.stem]))) is None:
             others += 1
             continue
-        grades = zip(item.questions, (edit, edit, picture, picture), strict=True)
+        grades = zip(item.questions, (edit, edit, quality, quality), strict=True)
         place = f"{path}, row {record.number}"
         rows += [QuestionEntry(place, item, "", str(id), grade) for id, grade in grades]
     found = in_rows(rows)

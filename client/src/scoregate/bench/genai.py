@@ -47,7 +47,7 @@ class GenAiSettings(OnScale, JoinSettings):
 
 def tables(settings: GenAiSettings) -> dict[str, Any]:
     """Return the agreement of metrics, generators by skill, and the rating of the best of N."""
-    table, facts = pictures(rated(settings.data), settings.scale)
+    table, facts = image_rows(rated(settings.data), settings.scale)
     table = without_zeros(table)
     for path in settings.scores:
         table = joined(table, without_zeros(rows_of(path)), KEYS, by_order=settings.by_order)
@@ -105,7 +105,7 @@ def rated(path: Path) -> Table:
     return Table(path, [Record(number, row) for number, row in enumerate(rows, 1)])
 
 
-def pictures(table: Table, scale: Scale | None) -> tuple[Table, dict[str, Any]]:
+def image_rows(table: Table, scale: Scale | None) -> tuple[Table, dict[str, Any]]:
     """
     Return a row for each picture, with the mean of its ratings inside the scale, and facts about the ratings.
 

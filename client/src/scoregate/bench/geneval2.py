@@ -33,14 +33,14 @@ def items(settings: GeneratorSettings) -> list[BenchmarkItem]:
     return found
 
 
-def values(settings: GeneratorSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: GeneratorSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return both means of each picture, and the probabilities by skill."""
-    means = [geometric([float(each) for each in answers.values()]) for answers in pictures]
+    means = [geometric([float(each) for each in answers.values()]) for answers in images]
     found: dict[str, list[float]] = {
-        ARITHMETIC: [fmean(map(float, answers.values())) for answers in pictures],
+        ARITHMETIC: [fmean(map(float, answers.values())) for answers in images],
         GEOMETRIC: means,
     }
-    for answers in pictures:
+    for answers in images:
         for id, answer in answers.items():
             found.setdefault(item.questions[id].tag, []).append(float(answer))
     return found | {f"atoms{PART}{item.group}": means}
@@ -69,7 +69,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
             own = dict(zip(item.questions, map(share, scores), strict=True))
         except (TypeError, ValueError) as exc:
             raise BadInput(f"{path}: item {item.id}: {exc}") from None
-        found.pictures[item.id] = [own]
+        found.images[item.id] = [own]
     return found
 
 

@@ -57,7 +57,7 @@ def graded(settings: JudgeSettings, group: str = "", **data: str) -> dict[str, A
     return {JUDGE: {"rubric": rubric} | ({"data": data} if data else {})}
 
 
-def picture_in(folder: Path | None, name: str) -> Path:
+def image_in(folder: Path | None, name: str) -> Path:
     """Return the path of a picture below *folder*, if there is one.  Raises `BadInput` for another path."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:

@@ -9,7 +9,7 @@ from statistics import fmean
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.data import json_of
-from scoregate.bench.grades import EditSettings, graded, grades_from, picture_in, questions_of, rubric
+from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric
 from scoregate.records import BadInput, kind
 from scoregate.settings import setting
 
@@ -69,7 +69,7 @@ def items(settings: ImgEditSettings) -> list[BenchmarkItem]:
     found = []
     for key, edit in content.items():
         try:
-            picture, prompt, group = (str(edit[name]) for name in ("id", "prompt", "edit_type"))
+            image_id, prompt, group = (str(edit[name]) for name in ("id", "prompt", "edit_type"))
             data = dict(zip(GRADES, POINTS[group], strict=True))
         except (KeyError, TypeError) as exc:
             raise BadInput(
@@ -82,16 +82,16 @@ def items(settings: ImgEditSettings) -> list[BenchmarkItem]:
                 key,
                 questions_of(*GRADES),
                 group,
-                source=picture_in(settings.sources, picture),
+                source=image_in(settings.sources, image_id),
                 options=graded(settings, group, **data),
             )
         )
     return found
 
 
-def values(settings: ImgEditSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: ImgEditSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return the mean grade of each edit, rounded to two digits, by type."""
-    means = [fmean(float(each) for each in answers.values()) for answers in pictures]
+    means = [fmean(float(each) for each in answers.values()) for answers in images]
     return {f"{TYPES}{item.group}": means if settings.exact else [round(each, 2) for each in means]}
 
 
@@ -120,7 +120,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
         pairs = zip(GRADES, grades, strict=True)
         rows += [QuestionEntry(f"{path}, edit {key}", of_id[key], "", name, grade) for name, grade in pairs]
     found = in_rows(rows)
-    found.pictures |= {key: [None] for key in without}
+    found.images |= {key: [None] for key in without}
     if others := len(content.keys() - of_id.keys()):
         found.notes.append(f"grades of other edits: {others}")
     return found

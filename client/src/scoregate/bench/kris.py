@@ -8,7 +8,7 @@ from typing import Any
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Paper, Values
 from scoregate.bench.data import json_of
-from scoregate.bench.grades import JudgeSettings, graded, grades_from, picture_in, questions_of, rubric
+from scoregate.bench.grades import JudgeSettings, graded, grades_from, image_in, questions_of, rubric
 from scoregate.records import BadInput
 
 # Each output has a short name in the tables.
@@ -76,16 +76,16 @@ def item_of(settings: KrisSettings, category: str, id: str, edit: Mapping[str, A
         f"{category}/{id}",
         questions_of(*outputs),
         dimension,
-        source=None if series else picture_in(settings.data, f"{category}/{given}"),
-        references=[picture_in(settings.data, f"{category}/{name}") for name in files],
+        source=None if series else image_in(settings.data, f"{category}/{given}"),
+        references=[image_in(settings.data, f"{category}/{name}") for name in files],
         options=graded(settings, kind, **data),
     )
 
 
-def values(settings: KrisSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: KrisSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return the points (grade - 1) * 25 of all grades, by dimension, by kind of knowledge, and of all."""
     found: dict[str, list[float]] = {}
-    for answers in pictures:
+    for answers in images:
         for id, question in item.questions.items():
             points = (float(answers[id]) - 1) * 25
             knowledge, _ = DIMENSIONS[item.group]
@@ -125,7 +125,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
             QuestionEntry(f"{file}, edit {id}", item, "", str(name), grade) for name, grade in grades.items()
         ]
     found = in_rows(rows)
-    found.pictures |= {id: [None] for id in without}
+    found.images |= {id: [None] for id in without}
     known = {item.id for item in items}
     if others := sum(f"{category}/{id}" not in known for category, of in files.items() for id in of):
         found.notes.append(f"grades of other edits: {others}")

@@ -55,12 +55,12 @@ def items(settings: LongTextSettings) -> list[BenchmarkItem]:
     return found
 
 
-def values(settings: LongTextSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: LongTextSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return 1 or 0 for each wanted word of each picture; of a Chinese text for each character."""
     text, characters = item.questions[1].expected, item.questions[1].tag == CHARACTERS
     remarks = REMARKS if settings.all_remarks else REMARKS[1:]
     right: list[float] = []
-    for answers in pictures:
+    for answers in images:
         read = without_remarks(str(answers[1]), remarks)
         both = [plain(each, characters=characters) for each in (text, read)]
         wanted, shown = both if characters else [each.lower() for each in both]
@@ -87,7 +87,7 @@ LONGTEXT = Benchmark(
     "longtext",
     "text_prompts.jsonl, or text_prompts_zh.jsonl",
     LongTextSettings,
-    Paper("Qwen2.5-VL-7B-Instruct", prompts=160, pictures=4),
+    Paper("Qwen2.5-VL-7B-Instruct", prompts=160, images=4),
     items,
     TEXT,
     values,

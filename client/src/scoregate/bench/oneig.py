@@ -65,10 +65,10 @@ def questions_of(entry: Any, place: str) -> dict[int, Question]:
         raise BadInput(f"{place}: question and dependency are no objects by number ({exc})") from None
 
 
-def values(settings: OneIgSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: OneIgSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return the mean score over the pictures: right answers, and 0 for a child of a no."""
     scores = []
-    for answers in pictures:
+    for answers in images:
         right = {id: is_yes(answers[id], "Yes", any_form=settings.any_yes) for id in item.questions}
         counted = [
             right[id] and all(right.get(parent, True) for parent in question.parents)
@@ -82,7 +82,7 @@ ONEIG = Benchmark(
     "oneig",
     "OneIG-Bench.csv, or OneIG-Bench-ZH.csv",
     OneIgSettings,
-    Paper("Qwen2.5-VL-7B-Instruct", prompts=695, pictures=4),
+    Paper("Qwen2.5-VL-7B-Instruct", prompts=695, images=4),
     items,
     YES_NO,
     values,

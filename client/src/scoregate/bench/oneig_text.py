@@ -45,11 +45,11 @@ def with_cap(settings: OneIgTextSettings) -> OneIgTextSettings:
     return replace(settings, cap=settings.cap or CAPS[first_of(rows_of(settings.data), *PROMPTS)])
 
 
-def values(settings: OneIgTextSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: OneIgTextSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return the edit distance of each picture, whether it is 0, and 1 or 0 for each wanted word."""
     wanted = compared(item.questions[1].expected)
     found: dict[str, list[float]] = {DISTANCE: [], WHOLE: [], WORDS: []}
-    for answers in pictures:
+    for answers in images:
         read = compared(without_remarks(str(answers[1])))
         distance = Levenshtein.distance(wanted, read)
         found[DISTANCE].append(float(distance))
@@ -76,7 +76,7 @@ ONEIG_TEXT = Benchmark(
     "oneig_text",
     "text_content.csv, or text_content_zh.csv",
     OneIgTextSettings,
-    Paper("Qwen2.5-VL-7B-Instruct", prompts=200, pictures=4),
+    Paper("Qwen2.5-VL-7B-Instruct", prompts=200, images=4),
     items,
     TEXT,
     values,

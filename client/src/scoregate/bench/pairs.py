@@ -40,9 +40,9 @@ class PairSettings(Bootstrap, ScoreSettings):
     )
 
 
-def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[str, str]:
-    """Return an item's captions and pictures; *caption* and *picture* are its columns without the number."""
-    kinds = (("caption", caption), ("picture", picture))
+def contents_of(values: Mapping[str, Any], caption: str, image: str) -> dict[str, str]:
+    """Return an item's captions and pictures; *caption* and *image* are its columns without the number."""
+    kinds = (("caption", caption), ("picture", image))
     cells = {f"{kind} {n}": values.get(f"{column}{n}") for (kind, column), n in product(kinds, (0, 1))}
     return {name: cell for name, cell in cells.items() if isinstance(cell, str)}
 
@@ -111,7 +111,7 @@ def check(table: Table, places: Places, contents: Contents) -> None:
     Raises:
         BadColumn: they differ, or without an `id` nothing can be compared.
     """
-    for record, (item, caption, picture) in zip(table.records, places, strict=True):
+    for record, (item, caption, image) in zip(table.records, places, strict=True):
         values = record.values
         if "sha256" not in values:  # no line of `scoregate batch`
             continue
@@ -121,7 +121,7 @@ def check(table: Table, places: Places, contents: Contents) -> None:
         known, wrong = contents.get(item, {}), list[str]()
         if (name := f"caption {caption}") in known and known[name].strip() != str(values["prompt"]).strip():
             wrong.append(name)
-        if own is None and (name := f"picture {picture}") in known:
+        if own is None and (name := f"picture {image}") in known:
             wrong += [name] if PurePath(known[name]).stem != PurePath(str(values["image"])).stem else []
         if wrong or (own is None and not known):
             why = f"the benchmark has another {wrong[0]}" if wrong else "nothing says which item this is"

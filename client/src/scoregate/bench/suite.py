@@ -155,7 +155,7 @@ def source_of(folder: Path, name: str) -> Path | None:
 FORM = 1
 RESULTS, TABLES, MANIFEST = "results", "tables.json", "manifest.json"  # names of the report's parts
 OF_FIGURES = ("bootstrap", "seed", "strict")  # settings on which the figures of all benchmarks depend
-WORST_PICTURES = 6
+WORST_IMAGES = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +195,7 @@ class SuiteSettings(Drawings):
     )
     worst: int = setting(
         "pictures on the page of each generator and benchmark (default %(default)s)",
-        default=WORST_PICTURES,
+        default=WORST_IMAGES,
         metavar="N",
         parse=count,
     )

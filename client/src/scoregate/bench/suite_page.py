@@ -6,13 +6,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from scoregate.bench.answers import Answers, BenchmarkItem, pictures_of
+from scoregate.bench.answers import Answers, BenchmarkItem, images_of
 from scoregate.bench.benchmark import Benchmark, Own, rows_of
 from scoregate.bench.oneig_text import DISTANCE
 from scoregate.data.rows import Row
 from scoregate.report.formats import cell, is_table, printed, spread_columns
+from scoregate.report.gallery import GALLERY, figure
 from scoregate.report.html import bad, data_uri, facts, in_sections, safe, table
-from scoregate.report.pictures import PICTURES, figure
 from scoregate.report.rows import ReportRow
 from scoregate.report.sheet import bytes_of
 from scoregate.runs.plan import Key, Line, key
@@ -40,7 +40,7 @@ def page(
         for place, name in enumerate(tables)
     }
     head = drawn("Left out", left_out) if left_out else ""
-    return in_sections(title, head, {**sections, "run": ("Run", facts(known))}, PICTURES)
+    return in_sections(title, head, {**sections, "run": ("Run", facts(known))}, GALLERY)
 
 
 def parts_of(tables: Tables) -> list[str]:
@@ -94,7 +94,7 @@ def worst(benchmark: Benchmark[Own], given: Own, most: int) -> str:
     items = {item.id: item for item in benchmark.items(settings)}
     for name, path in settings.answers.items():
         file = (settings.out or path) / f"{benchmark.name}-{name}.jsonl"
-        if file.exists() and (placed := pictures_of(path, [*items.values()], name)):
+        if file.exists() and (placed := images_of(path, [*items.values()], name)):
             found += "".join(bad(f"{name}: {each}") for each in kinds_of(lines_of(file)))
             chosen = nsmallest(most, valued(benchmark, settings, items, file), key=lambda each: each.rank)
             wanted = {each.item.id: each.item for each in chosen}

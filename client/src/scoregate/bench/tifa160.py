@@ -76,11 +76,9 @@ def once(table: Table) -> None:
     """Raise `BadInput` if two rows are about one picture."""
     for key in (("image_path",), ("text_id", "generator")):
         if all(name in table.records[0].values for name in key):
-            picture, count = Counter(zip(*map(table.names, key), strict=True)).most_common(1)[0]
+            image, count = Counter(zip(*map(table.names, key), strict=True)).most_common(1)[0]
             if count > 1:
-                raise BadInput(
-                    f"{table.path}, column {', '.join(key)}: {', '.join(picture)} has {count} rows"
-                )
+                raise BadInput(f"{table.path}, column {', '.join(key)}: {', '.join(image)} has {count} rows")
 
 
 def on_scale(ratings: Floats, scale: Scale | None) -> tuple[Floats, int]:

@@ -103,11 +103,11 @@ def items_in(file: Path, folder: Path) -> list[BenchmarkItem]:
     return found
 
 
-def values(settings: TiifSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: TiifSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return whether each answer is the expected one, apart from case."""
     right = [
         float(said(answers[id]) == question.expected.strip().lower())
-        for answers in pictures
+        for answers in images
         for id, question in item.questions.items()
     ]
     return {f"{ATTRIBUTE}{item.group}": right}
@@ -163,7 +163,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
             raise BadInput(f"{file}: not of the form of TIIF-Bench ({exc})") from None
         id, questions = f"{attribute}/{length}/{number}", {key: each for key, (each, _) in every.items()}
         found.items.append(BenchmarkItem(id, "", "", questions, f"{attribute} {length}"))
-        found.pictures[id] = [given(questions, {key: answer for key, (_, answer) in every.items()})]
+        found.images[id] = [given(questions, {key: answer for key, (_, answer) in every.items()})]
     return found
 
 

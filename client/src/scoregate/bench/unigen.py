@@ -31,7 +31,7 @@ LANGUAGES = {
     "prompt_en": ("sub_dims_en", "Testpoints", "Testpoint Description"),
     "prompt_zh": ("sub_dims_zh", "考点", "考点对应描述"),
 }
-PICTURE = re.compile(r"[0-9]+_([0-9]+)\..*")
+IMAGE_NAME = re.compile(r"[0-9]+_([0-9]+)\..*")
 MISSING = {"", "null", "none", "nan", "na", "n/a", "<na>"}
 METRIC = "dsg"
 WORDS = (
@@ -88,10 +88,10 @@ def answers(item: BenchmarkItem, line: Mapping[str, Any]) -> Answers:
     return {id: each == "yes" for id, each in in_details(METRIC, with_points(item), line, "answer").items()}
 
 
-def values(settings: UniGenSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: UniGenSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return 1 for each test point that a picture passes, else 0, by dimension and by test point."""
     found: dict[str, list[float]] = {}
-    for answers in pictures:
+    for answers in images:
         for id, question in item.questions.items():
             passed = float(answers[id] == 1)
             for name in (question.tag.partition("-")[0].strip(), f"points{PART}{question.tag}"):
@@ -114,7 +114,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
         place = f"{path}, row {record.number}"
         if (item := of_id.get(id)) is None:
             raise BadInput(f"{place}, column index: the benchmark has no item {id}")
-        number = parts[1] if (parts := PICTURE.fullmatch(Path(image).name)) else ""
+        number = parts[1] if (parts := IMAGE_NAME.fullmatch(Path(image).name)) else ""
         grades = grades_in(record, item, place)
         if grades is None:
             without.append((id, number))
@@ -123,7 +123,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
         rows += [QuestionEntry(place, item, number, str(id), float(grade == 1)) for id, grade in pairs]
     found = in_rows(rows)
     for id, _ in without:
-        found.pictures.setdefault(id, []).append(None)
+        found.images.setdefault(id, []).append(None)
     return found
 
 
@@ -162,7 +162,7 @@ UNIGEN = Benchmark(
     "unigen",
     "test_prompts_en.csv, or another file of prompts",
     UniGenSettings,
-    Paper("Gemini 2.5 Pro", prompts=600, pictures=4),
+    Paper("Gemini 2.5 Pro", prompts=600, images=4),
     items,
     Reading((METRIC,), options, answers, share),
     values,

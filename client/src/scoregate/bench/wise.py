@@ -60,13 +60,13 @@ def category(cell: object) -> str:
     return CATEGORIES[name]
 
 
-def values(settings: JudgeSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: JudgeSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return the weighted sum of the grades of each picture, from 0 to 1, by category."""
     weights = WEIGHTS.values()
     return {
         item.group: [
             fsum(weight * float(answers[id]) for id, weight in enumerate(weights, 1)) / 2
-            for answers in pictures
+            for answers in images
         ]
     }
 

@@ -21,9 +21,9 @@ class WiseVerifiedSettings(JudgeSettings):
     rubric: str = rubric("wise_verified")
 
 
-def values(settings: WiseVerifiedSettings, item: BenchmarkItem, pictures: Sequence[Answers]) -> Values:
+def values(settings: WiseVerifiedSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:
     """Return the grade of each picture, by category."""
-    return {item.group: [float(answers[1]) for answers in pictures]}
+    return {item.group: [float(answers[1]) for answers in images]}
 
 
 def passed(cell: Any) -> float:

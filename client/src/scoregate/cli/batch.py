@@ -26,8 +26,12 @@ class BatchCommand(Batch):
     html: Path | None = setting(
         "write a page of pictures, the worst first", default=None, metavar="FILE", parse=Path
     )
-    html_pictures: int = setting(
-        "pictures on that page at most (default %(default)s)", default=500, metavar="N", parse=whole
+    html_images: int = setting(
+        "pictures on that page at most (default %(default)s)",
+        "--html-pictures",
+        default=500,
+        metavar="N",
+        parse=whole,
     )
 
 
@@ -45,6 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
     if batch.html and outcome.files:
         from scoregate.report.sheet import write_sheet
 
-        write_sheet(batch.html, outcome.dataset, outcome.plan, outcome.lines, batch.html_pictures)
+        write_sheet(batch.html, outcome.dataset, outcome.plan, outcome.lines, batch.html_images)
     copied = write_filtered(batch, outcome)
     return OK if outcome.complete and copied else NO_SCORE

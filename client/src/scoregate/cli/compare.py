@@ -8,7 +8,7 @@ from typing import Any
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, add_options, connected, options_of
 from scoregate.cli.rank import naming
-from scoregate.cli.score import read_pictures
+from scoregate.cli.score import read_images
 from scoregate.cli.warnings import warn
 from scoregate.records import NoResult
 from scoregate.settings import METRIC, finite, whole
@@ -50,16 +50,16 @@ def schedule(text: str) -> str | dict[str, Any]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some pair has no verdict."""
-    pictures, faults = read_pictures(arguments.images)
+    images, faults = read_images(arguments.images)
     if faults:
         raise NoResult("; ".join(faults))
-    names = [name for name, _ in pictures]
+    names = [name for name, _ in images]
     options = options_of(arguments)
     metrics = [] if arguments.rubric else [arguments.metric or METRIC]
     with connected(arguments, metrics=metrics, options=options) as client, naming(names):
         comparison = client.compare(
             arguments.prompt,
-            [picture for _, picture in pictures],
+            [image for _, image in images],
             metric=arguments.metric,
             rubric=arguments.rubric,
             source=arguments.source,

@@ -75,16 +75,16 @@ def items_of(settings: DecideCommand) -> tuple[list[str], list[scoregate.Item]]:
         OSError: a file that was named does not exist.
     """
     named = [(name, name == given) for given in settings.images for name in found(given)]
-    pictures = []
+    images = []
     for name, given in named:
         data, why = tried(name, given)
         if why:
             print(shown(why), file=sys.stderr)
-        pictures.append(data)
+        images.append(data)
     group = None if settings.keep is None else GROUP
     return [name for name, _ in named], [
         scoregate.Item(prompt=settings.prompt, image=data, orient=settings.orient, group=group)
-        for data in pictures
+        for data in images
     ]
 
 

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, add_options, connected, options_of
-from scoregate.cli.score import read_pictures
+from scoregate.cli.score import read_images
 from scoregate.cli.warnings import warn
 from scoregate.records import NoResult
 from scoregate.settings import METRIC, finite, whole
 from scoregate.text import number, shown, table
 
-OF_A_PICTURE = re.compile(r"/images/(\d+)")
+IMAGE_POINTER = re.compile(r"/images/(\d+)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,16 +51,16 @@ def cascade(text: str) -> scoregate.Cascade:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some picture has no score."""
-    pictures, faults = read_pictures(arguments.images)
+    images, faults = read_images(arguments.images)
     if faults and arguments.on_error == "raise":
         raise NoResult(f"{'; '.join(faults)}; --on-error pass or block ranks the others")
-    names = [name for name, _ in pictures]
+    names = [name for name, _ in images]
     options, cheap = options_of(arguments), arguments.cascade
     metrics = [arguments.metric, *([cheap.metric] if cheap else [])]
     with connected(arguments, metrics=metrics, options=options) as client, naming(names):
         ranking = client.rank(
             arguments.prompt,
-            [picture for _, picture in pictures],
+            [image for _, image in images],
             metric=arguments.metric,
             accept=scoregate.Accept(
                 top_k=arguments.top_k, threshold=arguments.threshold, on_error=arguments.on_error
@@ -85,7 +85,7 @@ def naming(names: list[str]) -> Iterator[None]:
     try:
         yield
     except scoregate.ScoregateError as exc:
-        places = [(OF_A_PICTURE.fullmatch(fault["pointer"]), fault["detail"]) for fault in exc.errors]
+        places = [(IMAGE_POINTER.fullmatch(fault["pointer"]), fault["detail"]) for fault in exc.errors]
         if named := [f"{names[int(found[1])]}: {detail}" for found, detail in places if found]:
             raise NoResult("; ".join(named)) from exc
         raise

@@ -19,7 +19,7 @@ from scoregate.cli.arguments import (
 )
 from scoregate.cli.questions import explained
 from scoregate.cli.warnings import warn
-from scoregate.data.folders import left_out, pictures
+from scoregate.data.folders import image_files, left_out
 from scoregate.data.rows import readable
 from scoregate.data.tiles import Grid, cut, grid_of
 from scoregate.errors import reason_of
@@ -60,20 +60,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some score is missing."""
-    pictures, faults = read_pictures(arguments.images)
+    images, faults = read_images(arguments.images)
     if arguments.grid:
         grid = grid_of(arguments.grid)
-        pictures = [tile for name, data in pictures for tile in tiles_of(name, data, grid)]
+        images = [tile for name, data in images for tile in tiles_of(name, data, grid)]
     prompts = list(dict.fromkeys(arguments.prompts)) or [""]
     items = [
-        scoregate.Item(prompt=prompt, image=picture, orient=arguments.orient)
-        for _, picture in pictures
+        scoregate.Item(prompt=prompt, image=image, orient=arguments.orient)
+        for _, image in images
         for prompt in prompts
     ]
     metrics, options = metrics_of(arguments), options_of(arguments)
     with connected(arguments, metrics=metrics, options=options) as client:
         report = client.score_items(items, metrics, options=options, explain=arguments.explain)
-    names = [name for name, _ in pictures]
+    names = [name for name, _ in images]
     if arguments.json:
         print(json.dumps(report.raw))
     else:
@@ -132,7 +132,7 @@ def complain(report: scoregate.Report, names: Sequence[str], prompts: Sequence[s
             print(shown(f"{place}: no {', '.join(metrics)}: {why}"), file=sys.stderr)
 
 
-def read_pictures(names: Iterable[str]) -> tuple[list[tuple[str, bytes]], list[str]]:
+def read_images(names: Iterable[str]) -> tuple[list[tuple[str, bytes]], list[str]]:
     """
     Return the pictures with their names, and a line about each that cannot be read.
 
@@ -176,7 +176,7 @@ def found(name: str) -> Iterator[str]:
     if is_url(name) or not folder.is_dir():
         yield name
         return
-    files = sorted(pictures(folder))
+    files = sorted(image_files(folder))
     if not files:
         raise UsageFault(f"{name}: there is no picture in this folder")
     say_unused(LEFT_OUT, left_out(folder))

@@ -84,10 +84,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def figures(
-    models: list[str], pictures: list[int], cards: list[int], given: dict[str, Any]
+    models: list[str], images: list[int], cards: list[int], given: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield the figures of each model with each number of pictures on each number of cards."""
-    for model, count, used in product(models, pictures, cards):
+    for model, count, used in product(models, images, cards):
         rate = used * (given["rate"] or TFLOPS_PER_S[given["card"]] / TFLOP_PER_ITEM[model])
         hours = count / rate / 3600
         price = {} if given["price"] is None else {"price": hours * used * given["price"]}

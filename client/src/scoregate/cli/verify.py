@@ -16,7 +16,7 @@ from scoregate.text import shown, table
 MAX_TIE_DIFFERENCE = 0.005  # known scores that differ by no more have no order
 
 # `genai_image_teaser.json` of t2v_metrics at 60ce07b, rounded.  Its README says which prompt a picture has.
-PICTURES = ("DALLE3.png", "DeepFloyd.jpg", "Midjourney.jpg", "SDXL.jpg")
+IMAGES = ("DALLE3.png", "DeepFloyd.jpg", "Midjourney.jpg", "SDXL.jpg")
 PROMPTS = {
     "images/0": "The brown dog chases the black dog around the tree.",
     "images/1": "Two cats sit at the window, the blue one intently watching the rain,"
@@ -45,7 +45,7 @@ class KnownCase:
     """A picture with a prompt, and the known score; *name* is for people."""
 
     name: str
-    picture: Path
+    image: Path
     prompt: str
     score: float
 
@@ -100,7 +100,7 @@ def published(checkout: Path) -> list[Known]:
             {
                 folder: [
                     KnownCase(f"{folder}/{name}", checkout / folder / name, PROMPTS[folder], score)
-                    for name, score in zip(PICTURES, scores, strict=True)
+                    for name, score in zip(IMAGES, scores, strict=True)
                 ]
                 for folder, scores in values.items()
             },
@@ -192,7 +192,7 @@ def unchecked(
 
 def score(client: scoregate.Client, known: Known) -> list[float | None]:
     """Return the service's scores of the cases, and print the errors of the others."""
-    items = [scoregate.Item(prompt=case.prompt, image=bytes_of(case.picture)) for case in known.cases]
+    items = [scoregate.Item(prompt=case.prompt, image=bytes_of(case.image)) for case in known.cases]
     results = list(client.score_items(items, [known.metric]))
     for case, result in zip(known.cases, results, strict=True):
         for metric, error in result.errors.items():

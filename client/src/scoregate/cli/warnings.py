@@ -7,7 +7,7 @@ import scoregate
 from scoregate.results import with_demo
 from scoregate.text import shown
 
-MAX_NAMED_PICTURES = 3  # pictures that a warning is about and names
+MAX_NAMED_IMAGES = 3  # pictures that a warning is about and names
 
 
 def warn(
@@ -29,13 +29,13 @@ def warn(
         named = about.setdefault((text, ", ".join(dict.fromkeys(of_item))), [])
         named += [names[item]] if item is not None and item < len(names) else []
     for (text, of_text), named in about.items():
-        place = ", ".join(filter(None, [pictures(named), of_text]))
+        place = ", ".join(filter(None, [image_names(named), of_text]))
         print(shown(f"warning: {place}: {text}" if place else f"warning: {text}"), file=sys.stderr)
 
 
-def pictures(names: Sequence[str]) -> str:
+def image_names(names: Sequence[str]) -> str:
     """Return *names* for a sentence: the number and the first ones if there are several."""
     if len(names) < 2:
         return "".join(names)
-    named = [*names[:MAX_NAMED_PICTURES], *["…"] * (len(names) > MAX_NAMED_PICTURES)]
+    named = [*names[:MAX_NAMED_IMAGES], *["…"] * (len(names) > MAX_NAMED_IMAGES)]
     return f"{len(names)} pictures ({', '.join(named)})"

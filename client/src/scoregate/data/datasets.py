@@ -12,8 +12,8 @@ from scoregate.data.folders import (
     METADATA,
     captioned,
     generated,
+    image_files,
     is_generated,
-    pictures,
     prompted,
     samples,
     titled,
@@ -23,11 +23,11 @@ from scoregate.data.rows import (
     RELATED_COLUMNS,
     Row,
     empty,
+    image_of,
     in_json,
     is_column,
     names_in,
     options_in,
-    picture_of,
     prompt_fault,
 )
 from scoregate.data.shards import samples_of, shards_of
@@ -107,7 +107,7 @@ class Dataset:
             return [self.path]
         has_table = self.path.is_dir() and any((self.path / name).is_file() for name in METADATA)
         found = [] if has_table else shards_of(self.path)
-        return [] if self.path.is_dir() and found and any(pictures(self.path)) else found
+        return [] if self.path.is_dir() and found and any(image_files(self.path)) else found
 
     @property
     def table(self) -> Path | None:
@@ -136,7 +136,7 @@ class Dataset:
         elif self.prompts:
             rows = sum(1 for _ in self.below(self.path))
         else:
-            rows = sum(1 for _ in (samples if is_generated(self.path) else pictures)(self.path))
+            rows = sum(1 for _ in (samples if is_generated(self.path) else image_files)(self.path))
         for sweep in self.sweeps:
             rows *= len(sweep.values)
         return rows
@@ -270,13 +270,13 @@ class Dataset:
     def shown(self, values: Mapping[str, Any], image: str, folder: Path) -> tuple[str, list[Path | bytes]]:
         """Return the name of a row's picture or frames, and these.  Raises `ValueError`."""
         if self.frames_column is None:
-            name, picture = picture_of(values.get(image), folder)
-            return name, [picture]
+            name, file = image_of(values.get(image), folder)
+            return name, [file]
         cell = values.get(self.frames_column)
-        found = [picture_of(each, folder) for each in (cell if isinstance(cell, list) else [cell])]
+        found = [image_of(each, folder) for each in (cell if isinstance(cell, list) else [cell])]
         if not found:
             raise ValueError("is empty")
-        return ", ".join(name for name, _ in found), [picture for _, picture in found]
+        return ", ".join(name for name, _ in found), [file for _, file in found]
 
 
 def renumbered(rows: Iterable[Row]) -> Iterator[Row]:
@@ -341,7 +341,7 @@ def read_dataset(
         try:
             if row.fault:
                 raise ValueError(row.fault)
-            picture: Any = row.read()
+            image: Any = row.read()
         except (OSError, ValueError) as exc:
-            picture = Unreadable(row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}")
-        yield Item(prompt=row.prompt, image=picture, id=row.image or row.place, options=row.options)
+            image = Unreadable(row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}")
+        yield Item(prompt=row.prompt, image=image, id=row.image or row.place, options=row.options)

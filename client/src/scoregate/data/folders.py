@@ -9,8 +9,8 @@ from typing import Any
 
 from scoregate.data.rows import (
     FORMAT_HEAD_BYTES,
+    IMAGES,
     OUTSIDE_REASON,
-    PICTURES,
     VIDEOS,
     Row,
     composed,
@@ -36,7 +36,7 @@ def captioned(folder: Path, any_path: bool, of_all: str | None, no_prompt: bool)
 
     The prompt is *of_all*, or each one's text file; or there is none, by *no_prompt*.
     """
-    files = sorted(pictures(folder))
+    files = sorted(image_files(folder))
     if not files:
         raise BadInput(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
     for number, file in enumerate(files, 1):
@@ -62,7 +62,7 @@ def captioned(folder: Path, any_path: bool, of_all: str | None, no_prompt: bool)
 
 def titled(folder: Path, expression: str, any_path: bool) -> Iterator[Row]:
     """Yield the pictures and videos below *folder* with the prompts in their names, see `prompt_in`."""
-    files = sorted(pictures(folder))
+    files = sorted(image_files(folder))
     if not files:
         raise BadInput(f"{folder}: no pictures")
     for number, file in enumerate(files, 1):
@@ -86,7 +86,7 @@ def prompted(
         BadInput: there is no picture; others as `prompts_in`.
     """
     prompts = prompts_in(file, image_column, prompt_column)
-    files = {path.relative_to(folder).as_posix(): path for path in sorted(pictures(folder))}
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(image_files(folder))}
     if not files:
         raise BadInput(f"{folder}: no pictures")
     keys = {name: key_in(prompts, composed(name)) for name in files}
@@ -111,11 +111,11 @@ def prompted(
         )
 
 
-def key_in(names: Collection[str], picture: str) -> str:
+def key_in(names: Collection[str], image: str) -> str:
     """Return the name that a picture goes by in *names*: its own, or that of several pictures."""
-    stem = without_suffix(picture)
+    stem = without_suffix(image)
     several = NUMBERED_NAME.fullmatch(stem)
-    return next((key for key in (picture, stem, several[1] if several else "") if key in names), stem)
+    return next((key for key in (image, stem, several[1] if several else "") if key in names), stem)
 
 
 def prompt_in(name: str, expression: str) -> str | None:
@@ -176,9 +176,9 @@ def json_pairs(file: Path, columns: tuple[str, str]) -> Iterator[Record]:
         yield Record(number, dict(zip(columns, pair, strict=True)))
 
 
-def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
+def caption_of(image: Path, folder: Path, any_path: bool) -> str:
     """Return a picture's caption file.  Raises `OSError`, and `ValueError` if it is outside the data set."""
-    caption = existing(picture.with_suffix(".txt"))
+    caption = existing(image.with_suffix(".txt"))
     if not (any_path or is_below(caption, folder)):
         raise ValueError(OUTSIDE_REASON)
     check_regular(caption)
@@ -188,9 +188,9 @@ def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
         raise ValueError("is not UTF-8") from exc
 
 
-def pictures(folder: Path) -> Iterator[Path]:
+def image_files(folder: Path) -> Iterator[Path]:
     """Yield the pictures and videos below *folder*, by their suffixes, or else their content."""
-    return filter(is_picture, files_below(folder))
+    return filter(is_image, files_below(folder))
 
 
 def files_below(folder: Path) -> Iterator[Path]:
@@ -201,15 +201,15 @@ def files_below(folder: Path) -> Iterator[Path]:
     """
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not is_hidden(name)]
-        odd = (name for name in folders if Path(name).suffix.lower() in PICTURES | VIDEOS)
+        odd = (name for name in folders if Path(name).suffix.lower() in IMAGES | VIDEOS)
         yield from (Path(place, name) for name in (*names, *odd) if not is_hidden(name))
 
 
-def is_picture(file: Path) -> bool:
+def is_image(file: Path) -> bool:
     """Return True for a file that would be read as a picture or a video by itself."""
     suffix = file.suffix.lower()
-    if suffix in PICTURES | VIDEOS or suffix in TEXTS or suffix in KINDS:
-        return suffix in PICTURES | VIDEOS
+    if suffix in IMAGES | VIDEOS or suffix in TEXTS or suffix in KINDS:
+        return suffix in IMAGES | VIDEOS
     if not file.is_file():  # a pipe may never end
         return False
     try:
@@ -221,15 +221,13 @@ def is_picture(file: Path) -> bool:
 
 def left_out(folder: Path) -> list[str]:
     """Return the files below *folder* that are neither pictures nor texts."""
-    others = (
-        file for file in files_below(folder) if file.suffix.lower() not in TEXTS and not is_picture(file)
-    )
+    others = (file for file in files_below(folder) if file.suffix.lower() not in TEXTS and not is_image(file))
     return sorted(file.relative_to(folder).as_posix() for file in others)
 
 
 def captions_alone(folder: Path) -> list[str]:
     """Return the text files without a picture of the same name."""
-    shown = {without_suffix(composed(str(file))) for file in pictures(folder)}
+    shown = {without_suffix(composed(str(file))) for file in image_files(folder)}
     texts = [file for file in files_below(folder) if file.suffix == ".txt"]
     alone = (file for file in texts if without_suffix(composed(str(file))) not in shown)
     return sorted(file.relative_to(folder).as_posix() for file in alone)

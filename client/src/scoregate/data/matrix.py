@@ -10,7 +10,11 @@ from scoregate.data.rows import Row, empty
 from scoregate.records import BadInput, Record, check_regular, json_or_text
 
 ID = "id"  # the data set's own name of an item
-ITEM, PICTURE, CAPTION = "item", "picture", "caption"  # columns that a matrix adds; the last two count from 0
+ITEM, IMAGE_NUMBER, CAPTION = (
+    "item",
+    "picture",
+    "caption",
+)  # columns that a matrix adds; the last two count from 0
 
 
 def listed(values: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
@@ -70,7 +74,7 @@ def swept(rows: Iterable[Row], sweeps: Sequence[Sweep]) -> Iterator[Row]:
 
 def taken(names: Collection[str]) -> str:
     """Return the fault of columns with names that a matrix adds; empty for others."""
-    same = {PICTURE, CAPTION, "image", "prompt"}.intersection(names)
+    same = {IMAGE_NUMBER, CAPTION, "image", "prompt"}.intersection(names)
     return f"--matrix adds a column {min(same)}: rename the one of the data set" if same else ""
 
 
@@ -90,7 +94,7 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
         return
     values = record.values
     try:
-        pictures, texts = listed(values, images), listed(values, prompts)
+        cells, texts = listed(values, images), listed(values, prompts)
     except ValueError as exc:
         yield Record(record.number, fault=str(exc))
         return
@@ -100,7 +104,8 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
         return
     if empty(rest.get(ITEM)):
         rest[ITEM] = record.number if empty(rest.get(ID)) else rest[ID]
-    for (picture, image), (caption, text) in product(enumerate(pictures), enumerate(texts)):
+    for (number, image), (caption, text) in product(enumerate(cells), enumerate(texts)):
         yield Record(
-            record.number, {**rest, PICTURE: picture, CAPTION: caption, "image": image, "prompt": text}
+            record.number,
+            {**rest, IMAGE_NUMBER: number, CAPTION: caption, "image": image, "prompt": text},
         )

@@ -36,7 +36,7 @@ GENERAL_BRANDS = (b"mif1", b"msf1")  # brands of any coding, which a compatible 
 FORMAT_HEAD_BYTES = 256  # bytes in which a file has its format
 
 JPEGS = {".jfif", ".jif", ".jpe", ".jpeg", ".jpg"}
-PICTURES = frozenset({*JPEGS, ".avif", ".bmp", ".gif", ".heic", ".heif", ".png", ".tif", ".tiff", ".webp"})
+IMAGES = frozenset({*JPEGS, ".avif", ".bmp", ".gif", ".heic", ".heif", ".png", ".tif", ".tiff", ".webp"})
 VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 
 RELATED_COLUMNS = ("references", "source")  # columns of pictures for metrics that use them
@@ -51,15 +51,15 @@ DATA_URL = re.compile(r"data:[^,]{0,100};base64,")
 UNUSABLE = re.compile("\0|[\ud800-\udfff]")
 
 
-def kind_of(picture: bytes) -> str:
+def kind_of(image: bytes) -> str:
     """Return the format by its MIME subtype; empty if it is not a picture or a film."""
-    if picture[:4] == b"RIFF" and picture[8:12] == b"WEBP":
+    if image[:4] == b"RIFF" and image[8:12] == b"WEBP":
         return "webp"
-    if picture[:2] == b"BM" and not any(picture[6:10]):  # two letters alone may begin any text
+    if image[:2] == b"BM" and not any(image[6:10]):  # two letters alone may begin any text
         return "bmp"
-    if picture[4:8] == b"ftyp":
-        return next((kind for kind, brands in BRANDS.items() if brand_of(picture).startswith(brands)), "")
-    return next((kind for start, kind in FORMAT_STARTS.items() if picture.startswith(start)), "")
+    if image[4:8] == b"ftyp":
+        return next((kind for kind, brands in BRANDS.items() if brand_of(image).startswith(brands)), "")
+    return next((kind for start, kind in FORMAT_STARTS.items() if image.startswith(start)), "")
 
 
 def brand_of(file: bytes) -> bytes:
@@ -70,7 +70,7 @@ def brand_of(file: bytes) -> bytes:
     return next(codings, named[0]) if named[0] in GENERAL_BRANDS else named[0]
 
 
-def readable(picture: bytes) -> bytes:
+def readable(image: bytes) -> bytes:
     """
     Return the pixels of a HEIC picture as a BMP, and any other file unchanged.
 
@@ -78,16 +78,16 @@ def readable(picture: bytes) -> bytes:
         ValueError: the package `pillow-heif` is not installed, or cannot read the picture; or it is a pointer
             in place of the picture.
     """
-    if picture.startswith(LFS):
+    if image.startswith(LFS):
         raise ValueError(POINTER)
-    if kind_of(picture) != "heic":
-        return picture
+    if kind_of(image) != "heic":
+        return image
     try:
         from pillow_heif import open_heif
     except ModuleNotFoundError:
         raise ValueError("is HEIC: pip install pillow-heif, and it is converted") from None
     try:
-        return of_pillow(open_heif(picture).to_pillow())
+        return of_pillow(open_heif(image).to_pillow())
     except (BadImageError, OSError, ValueError, RuntimeError, EOFError) as exc:
         raise ValueError(f"is HEIC that cannot be read: {reason_of(exc)}") from None
 
@@ -101,7 +101,7 @@ class Row:
         prompt: None if the data set is read without prompts, or with a fault.
         number: counts from 1; in JSON Lines the line.
         image: the picture's name, for people and for finding the row again.
-        picture: its file or its bytes; with *frames* the first of these.
+        image_file: its file or its bytes; with *frames* the first of these.
         columns: further columns that hold a text, a number, a truth value, or a list of these.
         related: the non-empty cells of the columns `references` and `source`.
         folder: the base of relative paths in these cells, and the only folder that files are read from.
@@ -116,7 +116,7 @@ class Row:
     number: int
     image: str | None = None
     prompt: str | None = None
-    picture: Path | bytes = b""
+    image_file: Path | bytes = b""
     columns: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
     related: Mapping[str, Any] = field(default_factory=dict)
@@ -146,11 +146,11 @@ class Row:
             OSError: there is no such file.
             ValueError: it is outside the folder, or HEIC that cannot be converted.
         """
-        return self.bytes_of(self.picture)
+        return self.bytes_of(self.image_file)
 
     def read_frames(self) -> list[bytes]:
         """Return the bytes of the picture, or of all frames.  Raises as `read`."""
-        return [self.bytes_of(picture) for picture in self.frames or [self.picture]]
+        return [self.bytes_of(image) for image in self.frames or [self.image_file]]
 
     def read_related(self, column: str) -> list[bytes]:
         """
@@ -162,7 +162,7 @@ class Row:
         cell = self.related.get(column, [])
         try:
             cells = cell if isinstance(cell, list) else [cell]
-            return [self.bytes_of(picture_of(each, self.folder)[1]) for each in cells]
+            return [self.bytes_of(image_of(each, self.folder)[1]) for each in cells]
         except OSError as exc:
             raise ValueError(f"column {column}: {exc.filename or cell}: {exc.strerror or exc}") from exc
         except ValueError as exc:
@@ -185,7 +185,7 @@ class Row:
         try:
             files = self.read_frames()
             related = {column: self.read_related(column) for column in uses}
-            check_pictures(files, related, max_bytes)
+            check_images(files, related, max_bytes)
         except OSError as exc:
             raise ValueError(f"{self.place}: {exc.strerror or exc}") from exc
         except ValueError as exc:
@@ -200,19 +200,19 @@ class Row:
             orient=orient,
         )
 
-    def bytes_of(self, picture: Path | bytes) -> bytes:
+    def bytes_of(self, image: Path | bytes) -> bytes:
         """Return the bytes of a picture.  Raises as `read`."""
-        if isinstance(picture, bytes):
-            return readable(picture)
-        picture = existing(picture)
-        if not picture.is_file():  # a device or a pipe may never end
-            raise FileNotFoundError(ENOENT, "no such file", picture)
-        if not (self.any_path or is_below(picture, self.folder)):
+        if isinstance(image, bytes):
+            return readable(image)
+        image = existing(image)
+        if not image.is_file():  # a device or a pipe may never end
+            raise FileNotFoundError(ENOENT, "no such file", image)
+        if not (self.any_path or is_below(image, self.folder)):
             raise ValueError(OUTSIDE_REASON)
-        return readable(picture.read_bytes())
+        return readable(image.read_bytes())
 
 
-def check_pictures(
+def check_images(
     files: Sequence[bytes], related: Mapping[str, Sequence[bytes]], max_bytes: int | None
 ) -> None:
     """Raise `ValueError` if a file is empty, too large, or no picture by its first bytes."""
@@ -262,7 +262,7 @@ def is_below(file: Path, folder: Path) -> bool:
     return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
 
 
-def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
+def image_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
     """Return a picture's name and, if given, its bytes.  Raises `ValueError`."""
     if isinstance(cell, Mapping) and cell.keys() & {"bytes", "path"}:  # Hugging Face's Image
         data, path = cell.get("bytes"), cell.get("path")

@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from scoregate.data.rows import PICTURES, VIDEOS, is_hidden
+from scoregate.data.rows import IMAGES, VIDEOS, is_hidden
 from scoregate.records import (
     GZIP,
     MAX_LINE,
@@ -31,12 +31,12 @@ from scoregate.records import (
 
 MAX_SHARDS = 100_000  # shards of a pattern
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
-MAX_PICTURE = MAX_LINE
+MAX_IMAGE = MAX_LINE
 DATA, SPLITS = "data", "dataset_dict.json"  # Hugging Face's hub has one, a saved `DatasetDict` the other
 KINDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
 
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
-PICTURE, TEXT, JSON = "picture", ".txt", ".json"
+IMAGE, TEXT, JSON = "picture", ".txt", ".json"
 
 
 MAX_FILE = 2**34  # bytes in a tar; `tarfile` also skips data that is not there, block by block
@@ -168,10 +168,10 @@ def content_of(found: Iterable[Member], image_part: str = "") -> dict[str, bytes
     named = f".{image_part.lower()}" if image_part else ""
     for _, suffix, header, tar in found:
         before, dot, last = suffix.rpartition(".")
-        is_picture = dot + last in PICTURES | VIDEOS
-        part = PICTURE if is_picture and before == named else "" if is_picture else suffix
-        longer += [suffix] if is_picture and before != named else []
-        limit = {PICTURE: MAX_PICTURE, TEXT: MAX_TEXT, JSON: MAX_TEXT}.get(part)
+        is_image = dot + last in IMAGES | VIDEOS
+        part = IMAGE if is_image and before == named else "" if is_image else suffix
+        longer += [suffix] if is_image and before != named else []
+        limit = {IMAGE: MAX_IMAGE, TEXT: MAX_TEXT, JSON: MAX_TEXT}.get(part)
         if limit is None:
             continue
         if part in parts:
@@ -182,7 +182,7 @@ def content_of(found: Iterable[Member], image_part: str = "") -> dict[str, bytes
             fault = f"{suffix} is a link"
         else:
             parts[part] = file.read()
-    if fault or PICTURE not in parts:
+    if fault or IMAGE not in parts:
         raise BadSample(fault or f"it has no picture{hint(image_part, longer)}")
     return parts
 
@@ -221,7 +221,7 @@ def values_of(name: str, parts: Mapping[str, bytes]) -> dict[str, Any]:
         raise BadSample("its text is not UTF-8") from None
     prompts = [values.get("prompt"), text, values.get("caption")]
     prompt = next((each for each in prompts if each not in (None, "")), text)
-    image = {"bytes": parts[PICTURE], "path": name}
+    image = {"bytes": parts[IMAGE], "path": name}
     return {**values, "image": image} | ({} if prompt is None else {"prompt": prompt})
 
 

@@ -15,8 +15,12 @@ class EraseSettings(Logs):
     """Whose rows are erased: exactly one of the three is given."""
 
     id: str | None = setting("the decision with this id", default=None, metavar="ID", excludes="whose")
-    picture: str | None = setting(
-        "decisions about the picture with this SHA-256", default=None, metavar="DIGEST", excludes="whose"
+    image: str | None = setting(
+        "decisions about the picture with this SHA-256",
+        "--picture",
+        default=None,
+        metavar="DIGEST",
+        excludes="whose",
     )
     caller: str | None = setting(
         "decisions with this id of the caller", default=None, metavar="ID", excludes="whose"
@@ -33,7 +37,7 @@ def erase(settings: EraseSettings) -> int:
         BadInput: none or several of the three are given, or a log is not valid.
         NoResult: the rows are deleted, but another process kept a write-ahead log open.
     """
-    given = {"decision_id": settings.id, "picture": settings.picture, "caller_id": settings.caller}
+    given = {"decision_id": settings.id, "picture": settings.image, "caller_id": settings.caller}
     chosen = [(column, value) for column, value in given.items() if value is not None]
     if len(chosen) != 1:
         raise BadInput("give one of --id, --picture, --caller")

@@ -97,12 +97,12 @@ def sample_of(verdicts: Verdicts, cluster: Mapping[tuple[str, str], str] | None 
     """
     prompts = sorted(verdicts)
     names, codes = coded([cluster[each] if cluster else "\0".join(each) for each in prompts])
-    pictures = [
+    images = [
         (unit, each[0], verdict)
         for unit, each in zip(codes, prompts, strict=True)
         for verdict in verdicts[each]
     ]
-    units, tags, correct = (np.array(column) for column in zip(*pictures, strict=True))
+    units, tags, correct = (np.array(column) for column in zip(*images, strict=True))
     of_tasks = {task: (units[tags == task], correct[tags == task]) for task in TASKS}
     of_prompts = codes, [any(verdicts[each]) for each in prompts]
     more = {"images_correct": (units, correct), "prompts_correct": of_prompts}

@@ -22,7 +22,7 @@ from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, 
 from scoregate.evaluation.raters import levels
 from scoregate.records import BadInput
 
-Picture = tuple[str, str]  # the item and the generator
+ImageKey = tuple[str, str]  # the item and the generator
 UNSURE = {"unsure", "i do not know the answer", "do not know", "subjective"}
 INVALID = {"invalid"}  # invalid questions are left out, and not unsure
 ANSWERS: Mapping[str, Mapping[str, float]] = {
@@ -129,9 +129,9 @@ def summary(name: str, model: str, answers: Answers, rows: Sequence[int]) -> Tem
     )
 
 
-def scores(answers: Answers) -> dict[str, dict[Picture, float]]:
+def scores(answers: Answers) -> dict[str, dict[ImageKey, float]]:
     """Return the pictures' scores by template; a picture that all raters are unsure about has none."""
-    cells: dict[str, dict[Picture, dict[str, list[float]]]] = defaultdict(
+    cells: dict[str, dict[ImageKey, dict[str, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     columns = answers.template, answers.item, answers.model, answers.rater, answers.value
@@ -140,16 +140,16 @@ def scores(answers: Answers) -> dict[str, dict[Picture, float]]:
         if value is not None and not isnan(value):
             of_template[item, model][rater].append(value)
     return {
-        name: {picture: fmean(map(fmean, raters.values())) for picture, raters in pictures.items()}
-        for name, pictures in cells.items()
+        name: {image: fmean(map(fmean, raters.values())) for image, raters in images.items()}
+        for name, images in cells.items()
     }
 
 
-def correlations(found: Mapping[str, Mapping[Picture, float]]) -> list[dict[str, str | float | None]]:
+def correlations(found: Mapping[str, Mapping[ImageKey, float]]) -> list[dict[str, str | float | None]]:
     """Return the correlations of each two templates over the pictures that both have."""
     rows = []
     for a, b in combinations(found, 2):
-        both = [picture for picture in found[a] if picture in found[b]]
+        both = [image for image in found[a] if image in found[b]]
         row: dict[str, str | float | None] = {"a": a, "b": b, "pictures": len(both)}
         try:
             of = correlation([found[a][each] for each in both], [found[b][each] for each in both])

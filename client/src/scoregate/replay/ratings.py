@@ -20,11 +20,11 @@ from service.metrics.vq2 import fold as vq2_fold
 from service.questions.exchange.dsg import parents_of
 from service.questions.sets import Question
 
-Picture = tuple[str, str]  # the generator and the prompt's item
+ImageKey = tuple[str, str]  # the generator and the prompt's item
 Rows = list[dict[str, str]]
 
 STYLE = "qg_model"  # the style of the questions in released answers
-MAX_NAMED_PICTURES = 5  # pictures without answers that are named
+MAX_NAMED_IMAGES = 5  # pictures without answers that are named
 
 NUMBER = re.compile("[1-9][0-9]*")
 ITEMS_WITHOUT_QUESTIONS = (
@@ -32,7 +32,7 @@ ITEMS_WITHOUT_QUESTIONS = (
 )  # has no questions in the released files, and counts 0 in the authors' table
 
 
-def answers_by_picture(path: Path, style: str, question: str, *more: str) -> dict[Picture, Rows]:
+def answers_by_image(path: Path, style: str, question: str, *more: str) -> dict[ImageKey, Rows]:
     """
     Return the answers to the questions of *style* in a CSV file by picture, in order.
 
@@ -44,31 +44,31 @@ def answers_by_picture(path: Path, style: str, question: str, *more: str) -> dic
         OSError, ValueError: the file cannot be used, has answers to questions of another style, or has two
             answers to one question.
     """
-    found: dict[Picture, Rows] = defaultdict(list)
-    for place, picture, row in rows_of(path, question, more):
+    found: dict[ImageKey, Rows] = defaultdict(list)
+    for place, image, row in rows_of(path, question, more):
         if row.get(STYLE, style) != style:
             raise ValueError(f"{place}, column {STYLE}: {row[STYLE]!r}, and not {style!r}")
-        found[picture].append(row)
+        found[image].append(row)
     return found
 
 
-def ratings_by_picture(path: Path) -> dict[Picture, float]:
-    """Return the mean rating of each picture.  Raises as `answers_by_picture`, also for what is no number."""
+def ratings_by_image(path: Path) -> dict[ImageKey, float]:
+    """Return the mean rating of each picture.  Raises as `answers_by_image`, also for what is no number."""
     numbers, found = Table(path, []), defaultdict(list)
-    for place, picture, row in rows_of(path, "worker_id"):
+    for place, image, row in rows_of(path, "worker_id"):
         try:
             rating = numbers.number(row["answer"])
         except ValueError as exc:
             raise ValueError(f"{place}, column answer: {exc}") from exc
         if rating != rating:
             raise ValueError(f"{place}, column answer: {row['answer']!r} is not a number")
-        found[picture].append(rating)
-    return {picture: fmean(ratings) for picture, ratings in found.items()}
+        found[image].append(rating)
+    return {image: fmean(ratings) for image, ratings in found.items()}
 
 
 def rows_of(
     path: Path, once: str, more: Collection[str] = ()
-) -> Iterator[tuple[str, Picture, dict[str, str]]]:
+) -> Iterator[tuple[str, ImageKey, dict[str, str]]]:
     """
     Yield the rows of a CSV file, each with its place for messages and its picture.
 
@@ -76,20 +76,20 @@ def rows_of(
         OSError, ValueError: the file cannot be used, or the column *once*, if it has this, has a value twice
             for one picture.
     """
-    seen = set[tuple[Picture, str]]()
+    seen = set[tuple[ImageKey, str]]()
     for line, row in table(path, ["t2i_model", "item_id", "answer", *more]):
-        place, picture = f"{path}: line {line}", (row["t2i_model"], row["item_id"])
+        place, image = f"{path}: line {line}", (row["t2i_model"], row["item_id"])
         if once in row:
-            if (picture, row[once]) in seen:
-                raise ValueError(f"{place}: {once} {row[once]!r} of {shown(picture)} is there twice")
-            seen.add((picture, row[once]))
-        yield place, picture, row
+            if (image, row[once]) in seen:
+                raise ValueError(f"{place}: {once} {row[once]!r} of {shown(image)} is there twice")
+            seen.add((image, row[once]))
+        yield place, image, row
 
 
 def figures_of(
-    answers: Mapping[Picture, Rows],
+    answers: Mapping[ImageKey, Rows],
     likert: Path,
-    score: Callable[[Picture, Rows], float],
+    score: Callable[[ImageKey, Rows], float],
     unasked: Collection[str] = (),
 ) -> dict[str, float]:
     """
@@ -106,28 +106,28 @@ def figures_of(
     Raises:
         OSError, ValueError: the file cannot be used; no rated picture has answers; all values are equal.
     """
-    ratings = ratings_by_picture(likert)
-    without = [picture for picture in ratings if picture not in answers]
+    ratings = ratings_by_image(likert)
+    without = [image for image in ratings if image not in answers]
     if len(without) == len(ratings):
         raise ValueError(f"{likert}: no rated picture has answers")
     answering = {generator for generator, _ in answers}
     missing = {pic for pic in without if pic[1] not in unasked or pic[0] not in answering}
-    kept = [picture for picture in ratings if picture not in missing]
-    scores = [score(picture, answers[picture]) if picture in answers else 0.0 for picture in kept]
-    found = correlation(scores, [ratings[picture] for picture in kept])
+    kept = [image for image in ratings if image not in missing]
+    scores = [score(image, answers[image]) if image in answers else 0.0 for image in kept]
+    found = correlation(scores, [ratings[image] for image in kept])
     if zero := len(without) - len(missing):
         print(f"{zero} pictures of {', '.join(unasked)} have no questions: they count 0", file=sys.stderr)
     if missing:
-        named = ", ".join(map(shown, sorted(missing)[:MAX_NAMED_PICTURES])) + ", …" * (
-            len(missing) > MAX_NAMED_PICTURES
+        named = ", ".join(map(shown, sorted(missing)[:MAX_NAMED_IMAGES])) + ", …" * (
+            len(missing) > MAX_NAMED_IMAGES
         )
         print(f"{len(missing)} rated pictures have no answers and are left out: {named}", file=sys.stderr)
     figures = {"spearman": found.spearman, "kendall": found.kendall, "n": found.n, "mean": fmean(scores)}
     return figures | {"missing": len(missing)}
 
 
-def shown(picture: Picture) -> str:
-    return "/".join(picture)
+def shown(image: ImageKey) -> str:
+    return "/".join(image)
 
 
 ID, PARENTS = "question_id", "dependency_id"
@@ -140,13 +140,13 @@ def dsg(answers: Path, likert: Path, dependencies: Dependencies) -> dict[str, fl
     Raises:
         OSError, ValueError: a file cannot be used; a question is no number, or its parent has no answer.
     """
-    found = answers_by_picture(answers, "dsg", ID, ID, PARENTS)
+    found = answers_by_image(answers, "dsg", ID, ID, PARENTS)
 
-    def score_of(picture: Picture, rows: Sequence[Mapping[str, str]]) -> float:
+    def score_of(image: ImageKey, rows: Sequence[Mapping[str, str]]) -> float:
         try:
             return dsg_score(rows, dependencies)
         except ValueError as exc:
-            raise ValueError(f"{answers}: {shown(picture)}: {exc}") from exc
+            raise ValueError(f"{answers}: {shown(image)}: {exc}") from exc
 
     return figures_of(found, likert, score_of, ITEMS_WITHOUT_QUESTIONS)
 
@@ -186,7 +186,7 @@ def vq2(answers: Path, likert: Path) -> dict[str, float]:
     Raises:
         OSError, ValueError: a file cannot be used, or its questions have numbers, which VQ²'s do not.
     """
-    found = answers_by_picture(answers, "vq2a", "question")
+    found = answers_by_image(answers, "vq2a", "question")
     if any("question_id" in row for rows in found.values() for row in rows):
         raise ValueError(f"{answers} has a column question_id: these are answers to DSG's questions")
     return figures_of(

@@ -82,19 +82,19 @@ def tifa(answers: Path) -> dict[str, Any]:
     The average and the sample standard deviation are over the pictures, the accuracies over the questions
     of a type.
     """
-    pictures = evaluation(answers).question_details
+    images = evaluation(answers).question_details
     scores, details = {}, {}
     by_type = defaultdict(list)
-    for picture, entries in pictures.items():
+    for image, entries in images.items():
         questions = [
             Question(number, text, one.element_type, expected=one.answer, choices=tuple(one.choices))
             for number, (text, one) in enumerate(entries.items())
         ]
         given = {number: one.multiple_choice_vqa for number, one in enumerate(entries.values())}
-        scores[picture], counts = tifa_fold(questions, given)
+        scores[image], counts = tifa_fold(questions, given)
         for question in questions:
             by_type[question.kind].append(counts[question.id])
-        details[picture] = {
+        details[image] = {
             text: {**one.model_dump(), "scores": counts[number]}
             for number, (text, one) in enumerate(entries.items())
         }
@@ -127,7 +127,7 @@ class VerdictPair(BaseModel):
     question_type: str = ""
 
 
-class Picture(BaseModel):
+class ImageVerdicts(BaseModel):
     """The rubric of a prompt and the verdicts on one picture: by question, or the validator's text."""
 
     model_config = ConfigDict(extra="ignore")
@@ -159,15 +159,15 @@ def gecko(answers: Path) -> dict[str, Any]:
     by_type = defaultdict(list)
     for number, line in lines(answers):
         place = f"{answers}: line {number}"
-        picture = picture_in(line, place)
-        found = verdicts_on(picture, place)
+        image = verdicts_in(line, place)
+        found = verdicts_on(image, place)
         missing += found.count(None)
         right = [
             float(verdict is not None and pair.answer.lower() in verdict)
-            for pair, verdict in zip(picture.qas, found, strict=True)
+            for pair, verdict in zip(image.qas, found, strict=True)
         ]
         scores.append(fmean(right))
-        for pair, count in zip(picture.qas, right, strict=True):
+        for pair, count in zip(image.qas, right, strict=True):
             by_type[pair.question_type].append(count)
     if not scores:
         raise ValueError(f"{answers}: there is no picture")
@@ -181,22 +181,22 @@ def gecko(answers: Path) -> dict[str, Any]:
     }
 
 
-def verdicts_on(picture: Picture, place: str) -> list[str | None]:
+def verdicts_on(image: ImageVerdicts, place: str) -> list[str | None]:
     """Return the verdict on each question of the rubric.  Raises `ValueError` if there is none at all."""
     try:
-        verdicts = picture.verdicts()
+        verdicts = image.verdicts()
     except ValueError as exc:
         raise ValueError(f"{place}: rubric_results: {exc}") from exc
-    found = [verdicts.get(pair.question.strip().lower()) for pair in picture.qas]
+    found = [verdicts.get(pair.question.strip().lower()) for pair in image.qas]
     if not any(verdict is not None for verdict in found):
         raise ValueError(f"{place}: rubric_results: no question of the rubric has a verdict")
     return found
 
 
-def picture_in(line: bytes, place: str) -> Picture:
+def verdicts_in(line: bytes, place: str) -> ImageVerdicts:
     if len(line) > MAX_LINE:
         raise ValueError(f"{place} has more than {MAX_LINE} bytes")
-    return parsed(Picture, line, place)
+    return parsed(ImageVerdicts, line, place)
 
 
 class Lenient(BaseModel):

@@ -19,7 +19,7 @@ from scoregate.report.rows import ReportRow, ScoredRow
 from scoregate.text import number
 
 MAX_PLOT_POINTS = 2000  # points of a plot
-MAX_PAIRED_PICTURES = 5000  # pictures whose pairs are compared: 12 million of them
+MAX_PAIRED_IMAGES = 5000  # pictures whose pairs are compared: 12 million of them
 SEED = 0
 
 TURNED_SIGNS = {">": "<", "<": ">", "=": "="}
@@ -43,7 +43,7 @@ def agreement_of(scored: ScoredRow, metric: str) -> str:
         raise Missing(f"{len(rows)} rows have a score and a rating, and two are needed")
     worth, human = scored.worth(metric, rows), np.array([row.human for row in rows])
     of_all = correlation(worth, human)
-    paired, points = sampled(len(rows), MAX_PAIRED_PICTURES), sampled(len(rows), MAX_PLOT_POINTS)
+    paired, points = sampled(len(rows), MAX_PAIRED_IMAGES), sampled(len(rows), MAX_PLOT_POINTS)
     pairs = pair_accuracy(worth[paired], human[paired])
     figures = {
         "Spearman": of_all.spearman,

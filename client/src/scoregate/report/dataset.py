@@ -65,8 +65,8 @@ class PageSettings(Run):
     price_per_hour: float | None = setting(
         "of the service, for the price of 1,000 pictures", default=None, metavar="PRICE", parse=price
     )
-    pictures: int = setting(
-        "shown of each metric (default %(default)s)", default=12, metavar="N", parse=whole
+    images: int = setting(
+        "shown of each metric (default %(default)s)", "--pictures", default=12, metavar="N", parse=whole
     )
 
     @property
@@ -164,7 +164,7 @@ def drawn(
     def details_of(wanted: set[int]) -> Mapping[int, Details]:
         return {each["row"]: each.get("details", {}) for each in results.lines() if each["row"] in wanted}
 
-    def pictures_of(wanted: set[int]) -> Mapping[int, str]:
+    def images_of(wanted: set[int]) -> Mapping[int, str]:
         return {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in wanted}
 
     scored_row = ScoredRow(
@@ -173,7 +173,7 @@ def drawn(
         rows=list(rows(results, facts)),
         metrics=results.plan.metrics,
         details_of=details_of,
-        pictures_of=pictures_of,
+        images_of=images_of,
         columns=settings.columns,
         models=results.plan.models,
         options=results.plan.options,
@@ -182,7 +182,7 @@ def drawn(
         out_of_scale=facts.out_of_scale,
         cost=cost_of(runs, settings.price_per_hour),
     )
-    return page(scored_row, alpha=settings.alpha, pictures=settings.pictures)
+    return page(scored_row, alpha=settings.alpha, images=settings.images)
 
 
 def rows(results: Results, facts: Facts) -> Iterator[ReportRow]:

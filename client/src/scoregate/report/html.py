@@ -114,16 +114,16 @@ def facts(of: Mapping[str, object], kind: str = "") -> str:
     return f'<dl class="{kind}">{listed}</dl>\n' if kind else f"<dl>{listed}</dl>\n"
 
 
-def image(picture: str, prompt: str, *, lazy: bool = False) -> str:
+def image(address: str, prompt: str, *, lazy: bool = False) -> str:
     """Return a picture by its address, or a line that there is none; *lazy* ones are decoded when in view."""
-    if not picture:
+    if not address:
         return '<p class="none">no picture to show</p>'
-    return f'<img src="{picture}" alt="{safe(prompt)}"{" loading=lazy" * lazy}>'
+    return f'<img src="{address}" alt="{safe(prompt)}"{" loading=lazy" * lazy}>'
 
 
-def data_uri(picture: bytes, most: float = inf) -> str:
+def data_uri(file: bytes, most: float = inf) -> str:
     """Return the picture as the address of an image; empty if it can't be shown in *most* bytes."""
-    small = thumbnail(picture, most) if find_spec("PIL") else picture
+    small = thumbnail(file, most) if find_spec("PIL") else file
     kind = kind_of(small)
     return (
         f"data:image/{kind};base64,{base64.b64encode(small).decode()}"
@@ -132,7 +132,7 @@ def data_uri(picture: bytes, most: float = inf) -> str:
     )
 
 
-def thumbnail(picture: bytes, most: float = inf) -> bytes:
+def thumbnail(file: bytes, most: float = inf) -> bytes:
     """
     Return a small JPEG of what is scored: no orientation, no transparency.  Empty if it can't be read.
 
@@ -142,7 +142,7 @@ def thumbnail(picture: bytes, most: float = inf) -> bytes:
     from PIL import Image
 
     try:
-        with Image.open(io.BytesIO(picture)) as image:
+        with Image.open(io.BytesIO(file)) as image:
             if image.width * image.height > MAX_PIXELS:
                 return b""
             image.draft("RGB", (2 * SIDE_PIXELS, 2 * SIDE_PIXELS))

@@ -4,11 +4,11 @@ import json
 from collections import Counter
 
 from scoregate.report.comparisons import agreement, matrices
+from scoregate.report.gallery import GALLERY, worst
+from scoregate.report.gallery import title as title_of_worst
 from scoregate.report.html import bad, facts, in_sections, note, safe, table
 from scoregate.report.means import means, skills
 from scoregate.report.parts import Missing, part
-from scoregate.report.pictures import PICTURES, worst
-from scoregate.report.pictures import title as title_of_worst
 from scoregate.report.rows import ScoredRow
 from scoregate.results import DEMO
 
@@ -32,12 +32,12 @@ def head(scored: ScoredRow) -> str:
 
 def models(scored: ScoredRow) -> str:
     """Return the models that gave the scores; if a name stands for several, with the pictures of each."""
-    pictures = Counter((name, label) for row in scored.rows for name, label in row.models.items())
-    pictures = pictures or Counter(scored.models.items())
-    names = Counter(name for name, _ in pictures)
+    counts = Counter((name, label) for row in scored.rows for name, label in row.models.items())
+    counts = counts or Counter(scored.models.items())
+    names = Counter(name for name, _ in counts)
     return ", ".join(
         f"{name}: {label}" + (f" ({count} pictures)" if names[name] > 1 else "")
-        for (name, label), count in pictures.items()
+        for (name, label), count in counts.items()
     )
 
 
@@ -108,24 +108,24 @@ def seconds(value: float) -> str:
     return f"{value / 60:.3g} min" if value < HOUR_S else f"{value / HOUR_S:.3g} h"
 
 
-def page(scored: ScoredRow, *, alpha: float, pictures: int) -> str:
+def page(scored: ScoredRow, *, alpha: float, images: int) -> str:
     """
     Return the page's HTML.
 
     Args:
         alpha: two generators differ if p is below it.
-        pictures: that are shown of each metric.
+        images: that are shown of each metric.
     """
     sections = {
         "means": ("Scores", lambda: means(scored)),
         "skills": ("Skills", lambda: skills(scored)),
         "ordering": ("Which generator is better", lambda: matrices(scored, alpha)),
         "agreement": ("Against people's ratings", lambda: agreement(scored)),
-        "worst": (title_of_worst(scored), lambda: worst(scored, pictures)),
+        "worst": (title_of_worst(scored), lambda: worst(scored, images)),
         "cost": ("Cost", lambda: cost(scored)),
     }
     drawn = {name: (title, part(body)) for name, (title, body) in sections.items()}
-    return in_sections(f"Scores of {scored.name}", head(scored), drawn, STYLE + PICTURES)
+    return in_sections(f"Scores of {scored.name}", head(scored), drawn, STYLE + GALLERY)
 
 
 STYLE = """

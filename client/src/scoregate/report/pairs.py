@@ -16,12 +16,12 @@ from scoregate.runs.plan import Line
 from scoregate.text import number
 
 IMAGE = "image"  # the column that stands for a picture's file name without its suffix
-NO_PICTURE, NOT_SCORED = "no_picture", "not_scored"
+NO_IMAGE, NOT_SCORED = "no_picture", "not_scored"
 MAX_NAMED_SCORES = 5  # missing scores that are named in a line
 
 
 @dataclass(frozen=True)
-class GeneratorPicture:
+class GeneratorImage:
     """
     A picture of a generator, or a row that should have one.
 
@@ -42,14 +42,14 @@ class GeneratorPicture:
     questions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
-def pictures_of(
+def images_of(
     generators: Sequence[ScoredGenerator],
     metrics: Sequence[str],
     *,
     item: str | None = None,
     by: str | None = None,
     questions: bool = False,
-) -> list[GeneratorPicture]:
+) -> list[GeneratorImage]:
     """
     Return the picture of each line of results.
 
@@ -61,14 +61,14 @@ def pictures_of(
     Raises:
         BadInput: no line has the column of tags or items.
     """
-    found: list[GeneratorPicture] = []
+    found: list[GeneratorImage] = []
     offered: dict[str, None] = {}
     for generator in generators:
         for line in generator.lines():
             columns = line.get("columns", {})
             offered |= dict.fromkeys(columns)
             found.append(
-                GeneratorPicture(
+                GeneratorImage(
                     generator.name,
                     item_of(line, item),
                     line["image"],
@@ -111,12 +111,12 @@ def questions_of(line: Line, metrics: Sequence[str]) -> dict[str, dict[str, floa
     return found
 
 
-def with_tags(pictures: Sequence[GeneratorPicture]) -> list[GeneratorPicture]:
+def with_tags(images: Sequence[GeneratorImage]) -> list[GeneratorImage]:
     """Return pictures, each with all tags of its item: a generator's table may have no column of them."""
     of: dict[str | None, dict[str, None]] = {}
-    for each in pictures:
+    for each in images:
         of.setdefault(each.item, {}).update(dict.fromkeys(each.tags))
-    return [replace(each, tags=[*of[each.item]]) if each.item else each for each in pictures]
+    return [replace(each, tags=[*of[each.item]]) if each.item else each for each in images]
 
 
 def check_folders(datasets: Mapping[str, Dataset], column: str | None) -> None:
@@ -144,12 +144,12 @@ def check_shared(items: Mapping[str, set[str | None]]) -> None:
 
 
 def missing_scores(
-    pictures: Sequence[GeneratorPicture], names: Sequence[str], metrics: Sequence[str]
+    images: Sequence[GeneratorImage], names: Sequence[str], metrics: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield what is missing: each picture without a score, and each item without a picture of a generator."""
     there: dict[str, set[str]] = {name: set() for name in names}
     prompts: dict[str, str | None] = {}
-    for each in pictures:
+    for each in images:
         if each.item:
             there[each.generator].add(each.item)
             prompts.setdefault(each.item, each.prompt)
@@ -158,7 +158,7 @@ def missing_scores(
     for name in names:
         for item in prompts:
             if item not in there[name]:
-                yield missing_score(name, None, prompts[item] or item, None, NO_PICTURE)
+                yield missing_score(name, None, prompts[item] or item, None, NO_IMAGE)
 
 
 def missing_score(

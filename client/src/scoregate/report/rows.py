@@ -91,7 +91,7 @@ class ScoredRow:
     rows: Sequence[ReportRow]
     metrics: Sequence[str]
     details_of: Callable[[set[int]], Mapping[int, Details]]
-    pictures_of: Callable[[set[int]], Mapping[int, str]]
+    images_of: Callable[[set[int]], Mapping[int, str]]
     columns: Columns = Columns()
     models: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -27,8 +27,8 @@ def write_sheet(
     sign = -1 if first in plan.lower else 1
     worst = nsmallest(limit, lines(), key=lambda line: badness(line, first, sign))
     rows = {line["row"] for line in worst}
-    pictures = {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in rows}
-    html = page(worst, pictures, first, sum(1 for _ in lines()), kinds_of(lines()))
+    images = {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in rows}
+    html = page(worst, images, first, sum(1 for _ in lines()), kinds_of(lines()))
     path.write_text(html, "utf-8", errors="backslashreplace")
 
 
@@ -47,17 +47,17 @@ def bytes_of(row: Row) -> bytes:
 
 
 def page(
-    worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int, kinds: Sequence[WarningKind]
+    worst: list[Line], images: Mapping[int, str], metric: str, rows: int, kinds: Sequence[WarningKind]
 ) -> str:
     """Return the page."""
     title = f"The {len(worst)} worst of {rows}" if len(worst) < rows else f"All {rows}, the worst first"
     head = f"<h1>{safe(title)}</h1>\n" + note(f"By {safe(metric)}; rows without a score come first.")
     head += "".join(map(bad, kinds))
-    figures = "".join(figure(line, pictures.get(line["row"], "")) for line in worst)
+    figures = "".join(figure(line, images.get(line["row"], "")) for line in worst)
     return document(f"Scoregate: {title}", f'{head}<main class="gallery">\n{figures}</main>\n', STYLE)
 
 
-def figure(line: Line, picture: str) -> str:
+def figure(line: Line, address: str) -> str:
     """Return a row: its picture, its prompt, its scores and its errors."""
     prompt = line["prompt"] or ""
     scores = "".join(f"<dt>{safe(m)}</dt><dd>{number(score)}</dd>" for m, score in line["scores"].items())
@@ -68,4 +68,4 @@ def figure(line: Line, picture: str) -> str:
     noted = "".join(f"<dt>warning</dt><dd>{safe(each['text'])}</dd>" for each in line.get("warnings", []))
     name = f"row {line['row']}" + (f", {safe(line['image'])}" if line["image"] else "")
     caption = f"<b>{safe(prompt)}</b><dl>{scores}{errors}{noted}</dl><small>{name}</small>"
-    return f"<figure>\n{image(picture, prompt, lazy=True)}\n<figcaption>{caption}</figcaption>\n</figure>\n"
+    return f"<figure>\n{image(address, prompt, lazy=True)}\n<figcaption>{caption}</figcaption>\n</figure>\n"

@@ -18,7 +18,7 @@ from scoregate.evaluation.outcome import caution
 from scoregate.evaluation.versus import Versus
 from scoregate.report.comparisons import pairs_table, span
 from scoregate.report.html import bad, data_uri, document, note, safe, table
-from scoregate.report.pairs import GeneratorPicture, verdict
+from scoregate.report.pairs import GeneratorImage, verdict
 from scoregate.report.sheet import bytes_of
 from scoregate.runs.generators import ScoredGenerator
 from scoregate.runs.results import digests
@@ -26,7 +26,7 @@ from scoregate.text import Progress, number, shown
 
 MAX_PAGE = 60_000_000  # bytes
 FRAME = 40  # bytes around a picture in the page
-MAX_PICTURES = 4  # pictures of a prompt and generator that are shown
+MAX_IMAGES = 4  # pictures of a prompt and generator that are shown
 PASSING_SCORE = 0.5  # a question with this score or more is passed
 
 Key = tuple[str, str | None, str | None]  # generator, name and prompt of a picture
@@ -45,7 +45,7 @@ class SideBySide:
 
     generators: Sequence[ScoredGenerator]
     metrics: Sequence[str]
-    pictures: Sequence[GeneratorPicture]
+    images: Sequence[GeneratorImage]
     figures: Versus
     missing: Sequence[str]
     tags: str
@@ -56,23 +56,23 @@ class SideBySide:
 class Side:
     """The pictures of a prompt by one generator."""
 
-    pictures: list[GeneratorPicture] = field(default_factory=list)
+    images: list[GeneratorImage] = field(default_factory=list)
 
     def mean(self, metric: str) -> float | None:
         """Return the mean of the scores, None without any."""
-        scores = [each.scores[metric] for each in self.pictures if metric in each.scores]
+        scores = [each.scores[metric] for each in self.images if metric in each.scores]
         return fmean(scores) if scores else None
 
     def question(self, metric: str, text: str) -> float | None:
         """Return the mean score of a question, None where no picture has it."""
-        every = (each.questions.get(metric, {}).get(text) for each in self.pictures)
+        every = (each.questions.get(metric, {}).get(text) for each in self.images)
         scores = [score for score in every if score is not None]
         return fmean(scores) if scores else None
 
     @cached_property
-    def shown(self) -> list[GeneratorPicture]:
+    def shown(self) -> list[GeneratorImage]:
         """The pictures on the page."""
-        return [each for each in self.pictures if each.image][:MAX_PICTURES]
+        return [each for each in self.images if each.image][:MAX_IMAGES]
 
 
 Prompt = Mapping[str, Side]  # keys are generators
@@ -93,7 +93,7 @@ def write_side_by_side(page: Path, data: SideBySide) -> None:
     body = f'{head}{CONTROLS}<main id="prompts" tabindex="-1" aria-label="Prompts"></main>\n{PAGER}'
     body += f'<script type="application/json" id="content">{in_script(content)}</script>\n'
     most = MAX_PAGE - len(body.encode()) - len(SCRIPT.encode()) - 20_000  # the frame of all pages is smaller
-    html = [body, *picture_scripts(prompts, thumbnails(data, prompts, most))]
+    html = [body, *image_scripts(prompts, thumbnails(data, prompts, most))]
     title = f"{' and '.join(names)} side by side"
     page.write_text(document(title, "".join(html), STYLE, SCRIPT), "utf-8", errors="backslashreplace")
 
@@ -102,10 +102,10 @@ def prompts_of(data: SideBySide) -> dict[str, Prompt]:
     """Return the prompts of the page: of too many those with the largest differences by the first metric."""
     names = [each.name for each in data.generators]
     found: dict[str, dict[str, Side]] = {}
-    for each in data.pictures:
+    for each in data.images:
         if each.item:
             sides = found.setdefault(each.item, {name: Side() for name in names})
-            sides[each.generator].pictures.append(each)
+            sides[each.generator].images.append(each)
     metric = data.metrics[0]
 
     def spread(item: str) -> float:
@@ -118,19 +118,19 @@ def prompts_of(data: SideBySide) -> dict[str, Prompt]:
 
 def entry_of(item: str, sides: Prompt, metrics: Sequence[str]) -> dict[str, Any]:
     """Return a prompt as the script reads it: means and pictures by generator, and questions that differ."""
-    pictures = [each for side in sides.values() for each in side.pictures]
+    images = [each for side in sides.values() for each in side.images]
     return {
-        "text": shown(next((each.prompt for each in pictures if each.prompt), item)),
-        "tags": [shown(tag) for tag in pictures[0].tags],
+        "text": shown(next((each.prompt for each in images if each.prompt), item)),
+        "tags": [shown(tag) for tag in images[0].tags],
         "means": [[side.mean(metric) for metric in metrics] for side in sides.values()],
         "pictures": [
             [[shown(each.image), [each.scores.get(metric) for metric in metrics]] for each in side.shown]
             for side in sides.values()
         ],
-        "more": [len(side.pictures) - len(side.shown) for side in sides.values()],
+        "more": [len(side.images) - len(side.shown) for side in sides.values()],
         "errors": [
             sorted(
-                {shown(f"{metric}: {code}") for each in side.pictures for metric, code in each.errors.items()}
+                {shown(f"{metric}: {code}") for each in side.images for metric, code in each.errors.items()}
             )
             for side in sides.values()
         ],
@@ -143,7 +143,7 @@ def questions_of(sides: Prompt) -> Iterator[list[Any]]:
     asked = {
         (metric, text): None
         for side in sides.values()
-        for each in side.pictures
+        for each in side.images
         for metric, questions in each.questions.items()
         for text in questions
     }
@@ -166,13 +166,13 @@ def thumbnails(data: SideBySide, prompts: Mapping[str, Prompt], most: int) -> di
     found: dict[Key, str] = {}
     with closing(Progress(len(wanted), leave=False)) as progress:
         for generator in data.generators:
-            for key, address in pictures_of(generator, wanted, of_one):
+            for key, address in images_of(generator, wanted, of_one):
                 found[key] = address
                 progress.step()
     return found
 
 
-def pictures_of(
+def images_of(
     generator: ScoredGenerator, wanted: Mapping[Key, str | None], most: float
 ) -> Iterator[tuple[Key, str]]:
     """Yield those of the *wanted* pictures that are still as they were scored."""
@@ -185,7 +185,7 @@ def pictures_of(
             yield key, data_uri(data, most)
 
 
-def picture_scripts(prompts: Mapping[str, Prompt], found: Mapping[Key, str]) -> Iterator[str]:
+def image_scripts(prompts: Mapping[str, Prompt], found: Mapping[Key, str]) -> Iterator[str]:
     """Yield the pictures of each prompt as data that the script reads when the prompt is seen."""
     for place, sides in enumerate(prompts.values()):
         addresses = [

@@ -20,12 +20,12 @@ from scoregate.notebooks import row_table
 from scoregate.records import BadInput, NoResult
 from scoregate.report.formats import FORMATS, printed
 from scoregate.report.pairs import (
-    GeneratorPicture,
+    GeneratorImage,
     check_folders,
     check_shared,
+    images_of,
     missing_lines,
     missing_scores,
-    pictures_of,
     verdict,
     with_tags,
 )
@@ -101,7 +101,7 @@ class VersusOutcome:
     settings: VersusSettings
     generators: Sequence[ScoredGenerator]
     metrics: Sequence[str]
-    pictures: Sequence[GeneratorPicture]
+    images: Sequence[GeneratorImage]
     figures: Versus
     content: Mapping[str, Any]
     missing: Sequence[Mapping[str, Any]]
@@ -126,7 +126,7 @@ class VersusOutcome:
         shown = SideBySide(
             self.generators,
             self.metrics,
-            self.pictures,
+            self.images,
             self.figures,
             missing_lines(self.missing),
             self.settings.by or "",
@@ -192,36 +192,36 @@ def compare_generators(
     check_folders(datasets, settings.item)
     generators = scored_generators(settings, paths, settings.out, service, client, settings.html)
     metrics = metrics_of(generators, settings.metrics)
-    pictures = with_tags(
-        pictures_of(
+    images = with_tags(
+        images_of(
             generators, metrics, item=settings.item, by=settings.by, questions=settings.html is not None
         )
     )
-    check_shared({name: {each.item for each in pictures if each.generator == name} for name in paths})
-    missing = [*missing_scores(pictures, list(paths), metrics)]
+    check_shared({name: {each.item for each in images if each.generator == name} for name in paths})
+    missing = [*missing_scores(images, list(paths), metrics)]
     if missing and settings.complete:
         first = missing[0]
         raise NoResult(
             f"scores are missing: {len(missing)}, first {first['code']} of {first['generator']},"
             f" {first['prompt'] or first['image']}"
         )
-    figures = figures_of(pictures, generators, metrics, settings)
+    figures = figures_of(images, generators, metrics, settings)
     content = content_of(figures, settings, list(paths)) | {"missing": missing}
-    content |= sliced(pictures, generators, metrics, settings) if settings.by else {}
-    outcome = VersusOutcome(settings, generators, metrics, pictures, figures, content, missing)
+    content |= sliced(images, generators, metrics, settings) if settings.by else {}
+    outcome = VersusOutcome(settings, generators, metrics, images, figures, content, missing)
     if settings.html:
         outcome.write_page(settings.html)
     return outcome
 
 
 def figures_of(
-    pictures: Sequence[GeneratorPicture],
+    images: Sequence[GeneratorImage],
     generators: Sequence[ScoredGenerator],
     metrics: Sequence[str],
     settings: VersusSettings,
 ) -> Versus:
     """Return the means and pairs of some pictures.  Raises `BadColumn`."""
-    known = [each for each in pictures if each.item]
+    known = [each for each in images if each.item]
     return compared(
         {metric: [each.scores.get(metric, nan) for each in known] for metric in metrics},
         [each.generator for each in known],
@@ -243,7 +243,7 @@ def content_of(figures: Versus, settings: VersusSettings, names: Sequence[str]) 
 
 
 def sliced(
-    pictures: Sequence[GeneratorPicture],
+    images: Sequence[GeneratorImage],
     generators: Sequence[ScoredGenerator],
     metrics: Sequence[str],
     settings: VersusSettings,
@@ -251,13 +251,13 @@ def sliced(
     """Return the same figures for each value of the column `--by`, corrected within each."""
     by: dict[str, Any] = {}
     names = [each.name for each in generators]
-    for tag in sorted({tag for each in pictures for tag in each.tags}):
-        part = [each for each in pictures if tag in each.tags]
+    for tag in sorted({tag for each in images for tag in each.tags}):
+        part = [each for each in images if tag in each.tags]
         try:
             by[tag] = content_of(figures_of(part, generators, metrics, settings), settings, names)
         except BadColumn as exc:  # one generator alone has it
             by[tag] = {"error": exc.why}
-    items = {each.item: each.tags for each in pictures}
+    items = {each.item: each.tags for each in images}
     return {"by": by, "untagged": sum(not tags for tags in items.values())}
 
 

@@ -21,7 +21,7 @@ from scoregate.trainers.outcomes import WeightedSum, weights_of
 Gather = Callable[[list[Any]], list[Any]]
 """Returns the entries of all ranks in one list, given those of this rank: `gather_object` of accelerate."""
 
-PICTURE_PLACES = re.compile(r"/prompt$|/images/\d")  # places in a request of `POST /compare`
+IMAGE_PLACES = re.compile(r"/prompt$|/images/\d")  # places in a request of `POST /compare`
 ALONE_REASON = (
     "a picture alone in its group cannot be compared; a group is the pictures of one prompt in one call"
 )
@@ -93,7 +93,7 @@ async def win_rates(
             )
         except ScoregateError as error:
             for failed in errors:
-                failed[metric] = of_the_pictures(error)
+                failed[metric] = of_the_images(error)
             continue
         comparisons.append(comparison)
         for index, rate in enumerate(comparison.win_rates):
@@ -110,9 +110,9 @@ async def win_rates(
     return results, notices
 
 
-def of_the_pictures(error: ScoregateError) -> ScoregateError:
+def of_the_images(error: ScoregateError) -> ScoregateError:
     """Return an error that names only the prompt or pictures of a request as one of its pictures."""
-    if error.errors and all(PICTURE_PLACES.match(each["pointer"]) for each in error.errors):
+    if error.errors and all(IMAGE_PLACES.match(each["pointer"]) for each in error.errors):
         error = copy(error)
         error.status = 0
     return error

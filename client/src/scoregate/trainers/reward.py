@@ -20,6 +20,7 @@ from scoregate.items import Item, Pairing, name_of, names_of
 from scoregate.results import ScoregateWarning, lower_is_better, understood
 from scoregate.trainers.figures import statistics
 from scoregate.trainers.groups import Gather, groups_of, of_all_ranks
+from scoregate.trainers.images import check_encode, in_batches, items_of
 from scoregate.trainers.outcomes import (
     NoScore,
     Outcome,
@@ -31,7 +32,6 @@ from scoregate.trainers.outcomes import (
     weighted_sums,
     weights_of,
 )
-from scoregate.trainers.pictures import check_encode, in_batches, items_of
 from scoregate.trainers.sending import Send, Sender, better, passing, pause_s
 from scoregate.trainers.watch import Watch, Watcher
 
@@ -193,7 +193,7 @@ class Reward:
         Return the reward of each picture with its prompt, and as `parts` its scores by metric.
 
         Args:
-            images, channels: as `scoregate.trainers.pictures.pictures` takes them.
+            images, channels: as `scoregate.trainers.images.image_list` takes them.
             prompts: one for each.
             fill: the reward, and each part, of a picture that cannot be scored because of the picture or its
                 prompt; an error by default.  It does not replace errors of a whole request.

@@ -21,7 +21,7 @@ Log = Callable[[str, Any], Any]
 def reward_function(
     metric: str = "vqascore",
     *,
-    pictures: str = "pictures",
+    images: str = "pictures",
     domains: str = "domain",
     mask: bool = False,
     asynchronous: bool = False,
@@ -33,7 +33,7 @@ def reward_function(
     It passes `Reward.statistics` to TRL's `log_metric`, and each picture's scores by metric to `log_extra`.
 
     Args:
-        pictures: the keyword that holds the pictures, `completions` for example.  In TRL's own trainers the
+        images: the keyword that holds the pictures, `completions` for example.  In TRL's own trainers the
             columns `image` and `images` are the model's inputs.
         domains: the keyword that holds the domains, if *settings* have `by_domain`.
         mask: return None for a picture without a score, instead of raising.  A failed request always raises.
@@ -43,7 +43,7 @@ def reward_function(
         settings: attributes of `Reward`.
     """
     reward = Reward(metric, **settings)
-    named = pictures, domains if reward.by_domain else ""
+    named = images, domains if reward.by_domain else ""
     function: Callable[..., Any] = partial(rewards_soon if asynchronous else rewards, reward, named, mask)
     function.__name__ = "+".join(reward.names)
     return function
@@ -60,8 +60,8 @@ def rewards(
     **columns: Any,
 ) -> list[float | None]:
     """Return a reward for each prompt, as TRL calls it."""
-    pictures, domains = columns_of(columns, *named)
-    outcomes = reward.outcomes(pictures, list(map(text_of, prompts)), domains=domains)
+    images, domains = columns_of(columns, *named)
+    outcomes = reward.outcomes(images, list(map(text_of, prompts)), domains=domains)
     return logged(reward, mask, outcomes, log_metric, log_extra)
 
 
@@ -76,17 +76,17 @@ async def rewards_soon(
     **columns: Any,
 ) -> list[float | None]:
     """Return a reward for each prompt, awaited."""
-    pictures, domains = columns_of(columns, *named)
-    outcomes = await reward.outcomes_soon(pictures, list(map(text_of, prompts)), domains)
+    images, domains = columns_of(columns, *named)
+    outcomes = await reward.outcomes_soon(images, list(map(text_of, prompts)), domains)
     return logged(reward, mask, outcomes, log_metric, log_extra)
 
 
-def columns_of(columns: Mapping[str, Any], pictures: str, domains: str) -> tuple[Any, Any]:
+def columns_of(columns: Mapping[str, Any], images: str, domains: str) -> tuple[Any, Any]:
     """Return the two columns, None for an empty name.  Raises `TypeError` for a missing one."""
-    for name, what in ((pictures, "pictures"), (domains, "domains")):
+    for name, what in ((images, "pictures"), (domains, "domains")):
         if name and name not in columns:
             raise TypeError(f"there is no column {name!r} with the {what}, but {', '.join(columns)}")
-    return columns[pictures], columns.get(domains)
+    return columns[images], columns.get(domains)
 
 
 def logged(

@@ -50,7 +50,7 @@ async def compute_score(
     Raises:
         ScoregateError: there is no score.  With `required=true` verl-omni stops; without, it counts a 0.
     """
-    picture = solution_image if solution_image.ndim == 3 else list(solution_image)
+    image = solution_image if solution_image.ndim == 3 else list(solution_image)
     scorer = reward(
         metric,
         logit,
@@ -62,7 +62,7 @@ async def compute_score(
         strict=strict,
         watch=Watch(tuple(watch), every=watch_every) if watch else None,
     )
-    [outcome] = await scorer.outcomes_soon([picture], [ground_truth])
+    [outcome] = await scorer.outcomes_soon([image], [ground_truth])
     if isinstance(outcome, ScoregateError):
         raise outcome
     return {"score": float(outcome), **outcome.parts}

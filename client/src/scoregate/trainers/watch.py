@@ -29,8 +29,8 @@ from scoregate.items import Item, names_of
 from scoregate.results import Result, lower_is_better, understood
 from scoregate.trainers.divergence import STEPS_OF_A_RUN, Divergence
 from scoregate.trainers.figures import PREFIX, log
+from scoregate.trainers.images import size_of
 from scoregate.trainers.outcomes import Outcome, Scored
-from scoregate.trainers.pictures import size_of
 from scoregate.trainers.sending import Sender, left_out
 
 
@@ -216,7 +216,7 @@ def saturated(score: float, entry: Mapping[str, Any], options: Mapping[str, Any]
 
 LOGGER = getLogger("scoregate.watch")
 NAME = f"{PREFIX}watch/"
-PICTURES_AT_ONCE = 4  # pictures under way
+IMAGES_AT_ONCE = 4  # pictures under way
 MAX_WAITING = 256  # pictures in the queue
 MAX_WAITING_BYTES = 256 * 2**20
 MAX_CORRELATED_PAIRS = 500  # the newest watched pictures, whose rewards and scores are correlated
@@ -253,7 +253,7 @@ class Watching:
         self._number, self._sample = count(), sample(watch.share, watch.seed)
         self._next = next(self._sample)
         self._steps: deque[Step] = deque([Step(0)])
-        self._pictures = 0  # pictures of the newest step
+        self._images = 0  # pictures of the newest step
         self._queue: deque[Watched] = deque()
         self._bytes = 0
         self._workers: dict[int, Future[None]] = {}
@@ -276,10 +276,10 @@ class Watching:
             step.rewards.extend(float(one) for one in outcomes if isinstance(one, Scored))
             for item, outcome in zip(items, outcomes, strict=True):
                 self._offer(step, item, outcome)
-            self._pictures += len(items)
-            if self._watch.every and self._pictures >= self._watch.every:
+            self._images += len(items)
+            if self._watch.every and self._images >= self._watch.every:
                 self._end()
-            for _ in range(min(PICTURES_AT_ONCE - len(self._workers), len(self._queue))):
+            for _ in range(min(IMAGES_AT_ONCE - len(self._workers), len(self._queue))):
                 worker = next(self._worker)
                 self._workers[worker] = portal.submit(self._work(worker, sender))
                 self._workers[worker].add_done_callback(partial(self._stopped, worker))
@@ -418,9 +418,9 @@ class Watching:
 
     def _end(self) -> None:
         """End the present step if it has pictures."""
-        if self._pictures:
+        if self._images:
             self._steps.append(Step(self._steps[-1].number + 1))
-            self._pictures = 0
+            self._images = 0
             self._judge()
 
     def _judge(self) -> None:

@@ -1,4 +1,4 @@
-"""scoregate.trainers.pictures: the files that pixels are sent as."""
+"""scoregate.trainers.images: the files that pixels are sent as."""
 
 import io
 
@@ -9,7 +9,7 @@ import torch
 
 from scoregate.errors import BadImageError
 from scoregate.trainers import Reward
-from scoregate.trainers.pictures import in_a_file
+from scoregate.trainers.images import in_a_file
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8)
 FORMS = [PIXELS, torch.from_numpy(PIXELS).permute(2, 0, 1), PIL.Image.fromarray(PIXELS)]

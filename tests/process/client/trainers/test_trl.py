@@ -27,7 +27,7 @@ def test_pictures_of_a_column_are_scored_with_their_prompts(here):
 
 def test_pictures_may_be_the_completions_and_prompts_conversations(here):
     """What the user said last is the prompt."""
-    function = reward_function(pictures="completions")
+    function = reward_function(images="completions")
     parts = [{"type": "text", "text": "a red square"}]
     turns = [
         [{"role": "system", "content": "draw"}, {"role": "user", "content": said}]
@@ -44,7 +44,7 @@ def test_the_column_images_is_trl_s_own(here):
     rows = [{"prompt": "a red square", "images": picture} for picture in PICTURES]
 
     with pytest.raises(ValueError, match="conversational prompts"):
-        trl_rewards([reward_function(pictures="images")], rows, [""] * 6)
+        trl_rewards([reward_function(images="images")], rows, [""] * 6)
     with pytest.raises(TypeError, match="no column 'pictures' with the pictures, but completions, images"):
         reward_function()(prompts=["a"], completions=[""], images=PICTURES[:1])
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scoregate.bench.answers import BenchmarkItem, pictures_in
+from scoregate.bench.answers import BenchmarkItem, images_in
 from tests.unit.client.bench.test_dpg import row
 
 
@@ -180,14 +180,14 @@ def test_a_clipscore_that_is_no_number_is_refused(refused, tmp_path, written, an
     )
 
 
-def test_misspelt_pictures_in_the_folders_of_a_generator_are_counted(tmp_path):
+def test_misspelt_images_in_the_folders_of_a_generator_are_counted(tmp_path):
     """Where folders have those of several generators and benchmarks, too."""
     files = ("anime/A/000.png", "anime/A/001 (1).png", "anime/A/0O2.png", "anime/B/0O0.png", "text/A/000.png")
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     items = [BenchmarkItem(f"anime/{n}", "p", f"anime/{{generator}}/00{n}") for n in range(3)]
-    placed = pictures_in(tmp_path, items, "A")
+    placed = images_in(tmp_path, items, "A")
 
     assert (["anime/0"], 2) == ([*placed.of_item], placed.others)
 
@@ -196,6 +196,6 @@ def test_digits_of_other_scripts_are_no_numbers_of_pictures(tmp_path):
     """As in other names they are counted as pictures of no prompt."""
     for name in ("0.png", "\u0661.png", "2_\u0661.png"):
         (tmp_path / name).touch()
-    placed = pictures_in(tmp_path, [BenchmarkItem(f"{n}", "p", f"{n}") for n in range(3)], "a")
+    placed = images_in(tmp_path, [BenchmarkItem(f"{n}", "p", f"{n}") for n in range(3)], "a")
 
     assert (["0"], 2) == ([*placed.of_item], placed.others)

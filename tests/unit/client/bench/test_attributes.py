@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scoregate.bench.answers import BenchmarkItem, pictures_in
+from scoregate.bench.answers import BenchmarkItem, images_in
 from scoregate.cli.main import main
 
 CATEGORIES = ("color", "shape", "texture")
@@ -118,7 +118,7 @@ def test_pictures_of_compbench_are_numbered_on_from_prompt_to_prompt(tmp_path, c
         BenchmarkItem(line["id"], line["prompt"], f"shape/samples/{line['prompt']}")
         for line in (first, second)
     ]
-    placed = pictures_in(tmp_path / "out", items, "a")
+    placed = images_in(tmp_path / "out", items, "a")
 
     assert "shape/samples/a round bagel_000009.png" == first["files"][-1]
     assert "shape/samples/a round bagel._000010.png" == second["files"][0]

@@ -223,7 +223,7 @@ def test_a_short_path_of_letters_stays_one(folder, written):
     """Though it may be base64."""
     [row] = Dataset(Path(written([{"image": "iVBORw0KGgo", "prompt": "a cat"}])))
 
-    assert ("iVBORw0KGgo", folder / "iVBORw0KGgo") == (row.image, row.picture)
+    assert ("iVBORw0KGgo", folder / "iVBORw0KGgo") == (row.image, row.image_file)
 
 
 @pytest.mark.parametrize(

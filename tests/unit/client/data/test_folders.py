@@ -79,7 +79,7 @@ def test_a_picture_without_a_prompt_and_a_prompt_without_a_picture_are_rows(fold
     assert "row 1, a.png: its prompt is empty" == empty.fault
     assert "row 2, sub/b.jpg: p.json has no prompt of it" == unnamed.fault
     assert "row 3, gone.png: p.json names it, and there is no such picture" == gone.fault
-    assert ("../secret", b"") == (outside.image, outside.picture)
+    assert ("../secret", b"") == (outside.image, outside.image_file)
     assert 4 == dataset.count()
 
 

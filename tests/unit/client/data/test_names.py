@@ -6,7 +6,7 @@ import pytest
 
 from scoregate import read_dataset
 from scoregate.data.datasets import Dataset
-from scoregate.data.folders import captions_alone, left_out, pictures
+from scoregate.data.folders import captions_alone, image_files, left_out
 from scoregate.data.rows import kind_of
 from tests.support.pictures import picture, png, saved
 from tests.support.shards import pairs, tar_of
@@ -55,7 +55,7 @@ def test_a_folder_has_every_file_that_is_a_picture_by_itself(tmp_path):
     """By its suffix or its content; hidden files and folders have no rows."""
     folder = files(tmp_path, {**TAKEN, **HIDDEN, **OTHERS, "png.txt": b"a square", "notes.md": b""})
 
-    assert sorted(TAKEN) == sorted(file.name for file in pictures(folder))
+    assert sorted(TAKEN) == sorted(file.name for file in image_files(folder))
     assert len(TAKEN) == Dataset(folder, prompt="a square").count()
     assert sorted(TAKEN) == [row.image for row in Dataset(folder, prompt="a square")]
 

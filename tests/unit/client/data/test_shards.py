@@ -92,7 +92,7 @@ def test_a_sample_without_a_prompt_names_its_shard_and_its_key(tmp_path):
 
 def test_a_picture_that_is_too_large_is_not_read(tmp_path, monkeypatch):
     """It is skipped by the size in its header."""
-    monkeypatch.setattr(shards, "MAX_PICTURE", 10)
+    monkeypatch.setattr(shards, "MAX_IMAGE", 10)
     tar_of(tmp_path / "a.tar", SAMPLE)
 
     assert [f"a.tar/0001: .png has {len(PICTURE)} bytes, and 10 are allowed"] == faults(

@@ -27,7 +27,7 @@ def scored() -> Callable[..., ScoredRow]:
             rows=found,
             metrics=metrics,
             details_of=lambda wanted: {n: details[n] for n in wanted if n in details},
-            pictures_of=lambda wanted: {n: pictures[n] for n in wanted if n in pictures},
+            images_of=lambda wanted: {n: pictures[n] for n in wanted if n in pictures},
             **{"columns": ALL, **more},
         )
 

@@ -8,9 +8,9 @@ from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.pairs import pair_accuracy
 from scoregate.report import comparisons as of_people
 from scoregate.report.comparisons import agreement
+from scoregate.report.gallery import title, worst
 from scoregate.report.page import cost, head
 from scoregate.report.parts import Missing
-from scoregate.report.pictures import title, worst
 from scoregate.report.rows import Columns, Cost
 from tests.unit.client.report.conftest import row, texts
 
@@ -47,7 +47,7 @@ def test_lower_scores_that_are_better_turn_the_signs(scored):
 def test_of_many_pictures_some_are_drawn(scored, monkeypatch):
     """The correlation is still that of all."""
     monkeypatch.setattr(of_people, "MAX_PLOT_POINTS", 2)
-    monkeypatch.setattr(of_people, "MAX_PAIRED_PICTURES", 3)
+    monkeypatch.setattr(of_people, "MAX_PAIRED_IMAGES", 3)
     drawn = agreement(scored(*pairs()))
 
     assert 2 == drawn.count("<circle")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scoregate import errors
-from scoregate.trainers import pictures as module
+from scoregate.trainers import images as module
 from scoregate.trainers.reward import NoScore, Reward
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import at_most, failing, gone, paged, refusing

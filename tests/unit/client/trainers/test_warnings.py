@@ -78,7 +78,7 @@ def test_every_adapter_takes_it():
     """As a setting; a reward that travels stays strict."""
     double = Scripted([warning] * 2)
     score = factory(strict=True, transport=double.transport)()
-    function = reward_function(pictures="images", strict=True, transport=double.transport)
+    function = reward_function(images="images", strict=True, transport=double.transport)
 
     for call in (lambda: score([png()], ["0.1"]), lambda: function(["0.1"], images=[png()])):
         with pytest.raises(NoScore, match="warned"):

@@ -252,12 +252,12 @@ def judged(settings: SideBySideSettings) -> tuple[dict[str, dict[tuple[str, str]
     keys = list(places)
     found, turned = {}, set[str]()
     for metric in dict.fromkeys(settings.judged or ()):
-        found[metric] = mean_by_picture(keys, scores.worth(metric, lower=settings.lower_is_better))
+        found[metric] = mean_by_image(keys, scores.worth(metric, lower=settings.lower_is_better))
         turned |= {metric} if scores.turned else set()
     return found, turned
 
 
-def mean_by_picture(keys: Any, values: Any) -> dict[tuple[str, str], float]:
+def mean_by_image(keys: Any, values: Any) -> dict[tuple[str, str], float]:
     """Return the mean of the values of each key; those without a value are left out."""
     found: dict[tuple[str, str], list[float]] = {}
     for (item, model), value in zip(keys, values, strict=True):

@@ -18,7 +18,15 @@ from scoregate.evaluation.outcome import (
 )
 from scoregate.evaluation.raters import LEVELS, alpha, convergence
 from scoregate.evaluation.tables import Table
-from scoregate.evaluation.templates import Answers, Picture, correlations, reliable, scores, templates, valued
+from scoregate.evaluation.templates import (
+    Answers,
+    ImageKey,
+    correlations,
+    reliable,
+    scores,
+    templates,
+    valued,
+)
 from scoregate.settings import count, in_column, setting, share, whole
 
 COLUMNS = {
@@ -183,15 +191,15 @@ class TemplatesSettings(FigureSettings):
 def of_templates(settings: TemplatesSettings, table: Table) -> FigureOutcome:
     """Return a row for each template and generator, and the correlations of templates."""
     answers = answers_of(table, {name: getattr(settings, name) for name in COLUMNS}, settings.unit)
-    rows, of_pictures = templates(answers), scores(answers)
+    rows, of_images = templates(answers), scores(answers)
     content = {
-        "pictures": {name: len(found) for name, found in of_pictures.items()},
+        "pictures": {name: len(found) for name, found in of_images.items()},
         "templates": [asdict(row) for row in rows],
-        "correlations": correlations(of_pictures),
+        "correlations": correlations(of_images),
         "dropped": table.dropped,
     }
     if settings.out:
-        write(settings.out, of_pictures)
+        write(settings.out, of_images)
 
     def draw(axes: Any) -> None:
         whole = [row for row in rows if row.model == "all"]
@@ -226,10 +234,10 @@ def answers_of(table: Table, names: Mapping[str, str], unit: str | None = None) 
     return Answers(template, item, model, of, rater, values)
 
 
-def write(path: Path, found: dict[str, dict[Picture, float]]) -> None:
+def write(path: Path, found: dict[str, dict[ImageKey, float]]) -> None:
     """Write a row for each picture, with an empty cell where a template has no score."""
-    pictures = sorted({picture for each in found.values() for picture in each})
+    images = sorted({image for each in found.values() for image in each})
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["item", "model", *found])
-        rows.writerows([*picture, *(each.get(picture) for each in found.values())] for picture in pictures)
+        rows.writerows([*image, *(each.get(image) for each in found.values())] for image in images)

@@ -11,8 +11,8 @@ from scoregate.decisions.decision import Decisions
 from scoregate.errors import BadImageError, ScoregateError
 from scoregate.items import Item
 from scoregate.policy import STRICTEST_FIRST
+from scoregate.trainers.images import items_of
 from scoregate.trainers.outcomes import NoScore, Outcome, best_first, complete, reaching
-from scoregate.trainers.pictures import items_of
 from scoregate.trainers.reward import Reward
 
 COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]

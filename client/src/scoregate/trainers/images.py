@@ -27,7 +27,7 @@ FORMS: dict[str, dict[str, Any]] = {
 MAX_BYTES = 16 * 2**20  # bytes of the pictures in a request; the service accepts 64 MiB by default
 
 
-def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
+def image_list(images: Any, *, channels: int | None = None) -> list[Any]:
     """
     Return one picture for each of *images*, in order, as the client takes them.
 
@@ -45,7 +45,7 @@ def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
         ValueError: the shape is not valid, or floats are clearly outside [0, 1].
     """
     if not is_array(images):
-        return [picture(one) for one in images]
+        return [single(one) for one in images]
     if images.ndim != 4:
         raise ValueError(f"a batch of pictures has four dimensions, not {images.ndim}")
     axis = colour_axis(images) if channels is None else channels
@@ -57,13 +57,13 @@ def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
     return in_bytes(images)
 
 
-def picture(image: Any) -> Any:
+def single(image: Any) -> Any:
     """Return one picture of a sequence; an array may lack the axis of its colours, or be a batch of one."""
     if not is_array(image):
         return image
     if image.ndim == 4 and len(image) == 1:
-        return pictures(image)[0]
-    return pictures(image[None, :, :, None] if image.ndim == 2 else image[None])[0]
+        return image_list(image)[0]
+    return image_list(image[None, :, :, None] if image.ndim == 2 else image[None])[0]
 
 
 def colour_axis(images: Any) -> int:
@@ -144,7 +144,7 @@ def items_of(
     Raises:
         ValueError, TypeError: *images* are not pictures, or *prompts* not as many texts.
     """
-    files = [in_a_file(image, encode) for image in pictures(images, channels=channels)]
+    files = [in_a_file(image, encode) for image in image_list(images, channels=channels)]
     related = (
         [[]] * len(files) if references is None else [in_a_file(list(each), encode) for each in references]
     )
@@ -168,7 +168,7 @@ def in_a_file(image: Any, encode: str) -> Any:
     if isinstance(image, BadImageError):
         return image
     if isinstance(image, (list, tuple)):
-        frames = [in_a_file(frame, encode) for frame in pictures(image)]
+        frames = [in_a_file(frame, encode) for frame in image_list(image)]
         return next((frame for frame in frames if isinstance(frame, BadImageError)), frames)
     try:
         return in_form(encoded(image), encode)

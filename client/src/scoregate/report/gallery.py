@@ -19,11 +19,11 @@ HALF_SCORE = 0.5  # a question below it cost more than half of what it could giv
 Box = tuple[str, float, tuple[float, ...], str]  # class, score, corners, colour
 
 
-def figure(row: ReportRow, said: Mapping[str, str], picture: str, details: Any) -> str:
-    """Return a row as a card; *picture* is an address, *details* those of one metric."""
+def figure(row: ReportRow, said: Mapping[str, str], address: str, details: Any) -> str:
+    """Return a row as a card; *address* is its picture's, *details* those of one metric."""
     prompt = safe(row.prompt)
     boxes, size = boxes_of(details), size_of(details)
-    shown = image(picture, row.prompt) + (overlay(boxes, size) if picture and boxes and size else "")
+    shown = image(address, row.prompt) + (overlay(boxes, size) if address and boxes and size else "")
     of = f"row {row.number}" + "".join(f", {safe(name)}" for name in (row.image, row.model) if name)
     return (
         f'<figure>\n<div class="picture">{shown}</div>\n<figcaption><b>{prompt}</b>{facts(said)}'
@@ -117,7 +117,7 @@ def line(question: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class ShownPicture:
+class ShownImage:
     """A row to show, with texts by name."""
 
     row: ReportRow
@@ -135,8 +135,8 @@ def worst(scored: ScoredRow, most: int) -> str:
     """Return the pictures of each metric, *most* at most."""
     chosen = {metric: of_metric(scored, metric, most) for metric in scored.metrics}
     wanted = {each.row.number for shown in chosen.values() for each in shown}
-    pictures, details = scored.pictures_of(wanted), scored.details_of(wanted)
-    drawn = "".join(gallery(metric, shown, pictures, details) for metric, shown in chosen.items())
+    images, details = scored.images_of(wanted), scored.details_of(wanted)
+    drawn = "".join(gallery(metric, shown, images, details) for metric, shown in chosen.items())
     if scored.columns.human is None:
         return drawn
     return drawn + note(
@@ -146,7 +146,7 @@ def worst(scored: ScoredRow, most: int) -> str:
 
 
 def gallery(
-    metric: str, shown: Sequence[ShownPicture], pictures: Mapping[int, str], details: Mapping[int, Details]
+    metric: str, shown: Sequence[ShownImage], images: Mapping[int, str], details: Mapping[int, Details]
 ) -> str:
     """Return a metric's pictures."""
     heading = f"<h3>{safe(metric)}</h3>\n"
@@ -156,7 +156,7 @@ def gallery(
         figure(
             each.row,
             each.said,
-            pictures.get(each.row.number, ""),
+            images.get(each.row.number, ""),
             details.get(each.row.number, {}).get(metric),
         )
         for each in shown
@@ -164,27 +164,27 @@ def gallery(
     return f'{heading}<div class="gallery">\n{figures}</div>\n'
 
 
-def of_metric(scored: ScoredRow, metric: str, most: int) -> list[ShownPicture]:
+def of_metric(scored: ScoredRow, metric: str, most: int) -> list[ShownImage]:
     """Return the rows to show."""
     return (
         lowest(scored, metric, most) if scored.columns.human is None else disagreements(scored, metric, most)
     )
 
 
-def lowest(scored: ScoredRow, metric: str, most: int) -> list[ShownPicture]:
+def lowest(scored: ScoredRow, metric: str, most: int) -> list[ShownImage]:
     rows = scored.with_score(metric)
     order = np.argsort(scored.worth(metric, rows), kind="stable")[:most]
-    return [ShownPicture(rows[place], {metric: number(rows[place].scores[metric])}) for place in order]
+    return [ShownImage(rows[place], {metric: number(rows[place].scores[metric])}) for place in order]
 
 
-def disagreements(scored: ScoredRow, metric: str, most: int) -> list[ShownPicture]:
+def disagreements(scored: ScoredRow, metric: str, most: int) -> list[ShownImage]:
     """Return the rows whose ranks by the metric and by people differ most."""
     rows = scored.rated(metric)
     ranks = rankdata(-scored.worth(metric, rows)), rankdata([-row.human for row in rows])
     apart = np.abs(ranks[0] - ranks[1])
     order = np.argsort(-apart, kind="stable")[:most]
     return [
-        ShownPicture(
+        ShownImage(
             rows[place],
             {
                 metric: f"{number(rows[place].scores[metric])}, rank {ranks[0][place]:g} of {len(rows)}",
@@ -196,7 +196,7 @@ def disagreements(scored: ScoredRow, metric: str, most: int) -> list[ShownPictur
     ]
 
 
-PICTURES = """
+GALLERY = """
 .picture { position: relative; width: fit-content; margin: 0 auto .5rem; }
 .picture img { display: block; max-width: 100%; max-height: 16rem; }
 .picture svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }

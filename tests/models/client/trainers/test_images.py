@@ -1,4 +1,4 @@
-"""scoregate.trainers.pictures: every batch as a trainer holds it."""
+"""scoregate.trainers.images: every batch as a trainer holds it."""
 
 import numpy as np
 import PIL.Image
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from scoregate.errors import BadImageError
-from scoregate.trainers.pictures import pictures
+from scoregate.trainers.images import image_list
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 8, 6, 3), np.uint8)
 TENSOR = torch.from_numpy(PIXELS).permute(0, 3, 1, 2)
@@ -27,7 +27,7 @@ BATCHES = {
 @pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
 def test_a_batch_becomes_the_bytes_of_each_picture(batch):
     """HWC, rounded and not cut."""
-    shown = pictures(batch)
+    shown = image_list(batch)
 
     assert 3 == len(shown)
     assert all((one == pixels).all() for one, pixels in zip(shown, PIXELS, strict=True))
@@ -35,7 +35,7 @@ def test_a_batch_becomes_the_bytes_of_each_picture(batch):
 
 def test_what_overshoots_by_rounding_is_clamped():
     """As the trainers clamp it."""
-    [shown] = pictures(torch.tensor([-0.01, 0.5, 1.01]).reshape(1, 3, 1, 1))
+    [shown] = image_list(torch.tensor([-0.01, 0.5, 1.01]).reshape(1, 3, 1, 1))
 
     assert [0, 128, 255] == shown.reshape(-1).tolist()
 
@@ -45,7 +45,7 @@ def test_a_picture_that_is_not_finite_costs_no_other(bad):
     """It is an error in its place."""
     batch = TENSOR / 255
     batch[1, 2, 3, 4] = bad
-    first, second, third = pictures(batch)
+    first, second, third = image_list(batch)
 
     assert isinstance(second, BadImageError)
     assert (first == PIXELS[0]).all()
@@ -66,20 +66,20 @@ def test_a_picture_that_is_not_finite_costs_no_other(bad):
 def test_what_is_no_batch_of_pictures_is_a_mistake(batch, reason):
     """Scoring something else in its place would be a wrong number."""
     with pytest.raises(ValueError, match=reason):
-        pictures(batch)
+        image_list(batch)
 
 
 def test_the_axis_of_the_colours_can_be_told():
     """Three rows of pixels look like three channels."""
     rows = torch.zeros(2, 3, 5, 3)
 
-    assert (5, 3, 3) == pictures(rows)[0].shape
-    assert (3, 5, 3) == pictures(rows, channels=3)[0].shape
+    assert (5, 3, 3) == image_list(rows)[0].shape
+    assert (3, 5, 3) == image_list(rows, channels=3)[0].shape
 
 
 def test_everything_else_is_handed_on():
     """PIL images, bytes, and lists of frames; and an empty batch is one."""
     mixed = [PIL.Image.new("RGB", (2, 2)), b"file", [b"frame"]]
 
-    assert mixed == pictures(mixed)
-    assert [] == pictures(torch.zeros(0, 3, 4, 4)) == pictures([])
+    assert mixed == image_list(mixed)
+    assert [] == image_list(torch.zeros(0, 3, 4, 4)) == image_list([])
