@@ -17,7 +17,7 @@ from scoregate.comparison import Comparison, FailedPair, Pair, Strength
 from scoregate.data.datasets import read_dataset
 from scoregate.decisions.decision import Decision, Decisions
 from scoregate.errors import ScoregateError
-from scoregate.images import sample_frames
+from scoregate.images import Frames, sample_frames
 from scoregate.items import Accept, Cascade, Item, Pairing, TimeSpan
 from scoregate.local import AsyncLocalClient, LocalClient, aload, load
 from scoregate.results import (
@@ -45,6 +45,7 @@ __all__ = [
     "Decision",
     "Decisions",
     "FailedPair",
+    "Frames",
     "Item",
     "LocalClient",
     "MetricError",

@@ -33,7 +33,7 @@ from scoregate.decisions.decision import (
     is_fault,
 )
 from scoregate.errors import ScoregateError
-from scoregate.images import ImageLike
+from scoregate.images import ImageLike, check_one
 from scoregate.items import (
     ALL_IMAGES,
     ALL_PAIRS,
@@ -136,7 +136,7 @@ class AsyncClient:
         Score one picture.
 
         Args:
-            image: one picture, the frames of one scene as a list, or a video.
+            image: one picture, the `Frames` of one scene, or a video.
             prompt: not needed by metrics that read none, such as `aesthetic`.
             span: of a video file.
             options: by metric, as in the service's API.
@@ -145,6 +145,7 @@ class AsyncClient:
         Raises:
             BadImageError: the picture cannot be encoded, or the service cannot decode it.
             ScoregateError: the request or the metric failed.
+            TypeError: *image* is a list of pictures.
         """
         params = ScoreParams([name_of(metric)], options, explain, priority or self.priority)
         item = Item(prompt=prompt, image=image, span=span)
@@ -391,6 +392,7 @@ class AsyncClient:
             ScoregateError: the request failed.
         """
         check_prompt(prompt)
+        check_one(source, "source")
         if metric is not None:
             name_of(metric)
         every, unsent = list(images), dict[int, ScoregateError]()

@@ -15,12 +15,14 @@ import struct
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, Union
 
 from scoregate.errors import BadImageError, UrlNotAllowedError, reason_of
 from scoregate.records import check_regular
 
 CHANNELS = (1, 3, 4)
+BATCH, VIDEO = 5, 4  # dimensions of arrays and tensors
 URL = ("http://", "https://")
 FILE = struct.Struct("<2sI4xI")
 BITMAP = struct.Struct("<IiiHHIIiiII")
@@ -57,14 +59,33 @@ class PillowImage(Protocol):
     def height(self) -> int: ...
 
 
-class Frames(Protocol):
-    """What a video pipeline of diffusers returns."""
+class HasFrames(Protocol):
+    """What a video pipeline of diffusers returns, or `Frames`."""
 
     @property
     def frames(self) -> Any: ...
 
 
-# Protocols, since a client needs none of the libraries; a sequence is the frames of one scene.
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """
+    Several images as one: the frames of a film, or views of one scene, which have one score together.
+
+    Attributes:
+        frames: a list of images, or an array or a tensor with an axis of frames.
+
+    Raises:
+        TypeError: it is neither; a video file is an image by itself.
+    """
+
+    frames: Any
+
+    def __post_init__(self) -> None:
+        if not (is_list(self.frames) or dimensions(self.frames) in (VIDEO, BATCH)):
+            raise TypeError(f"Frames takes a list of images, not {type(self.frames).__name__}")
+
+
+# Protocols, since a client needs none of the libraries.
 ImageLike: TypeAlias = Union[
     str,
     "os.PathLike[str]",
@@ -74,8 +95,7 @@ ImageLike: TypeAlias = Union[
     Readable,
     Pixels,
     PillowImage,
-    Frames,
-    Sequence["ImageLike"],
+    HasFrames,
 ]
 
 
@@ -297,7 +317,13 @@ def smaller(file: bytes, most: int = 160) -> bytes:
     return bmp(narrow, len(rows), b"".join(rows))
 
 
-BATCH, VIDEO = 5, 4  # dimensions of arrays and tensors
+def check_one(image: Any, what: str = "image") -> None:
+    """Raise `TypeError` for several images in the place of one: they would get one score together."""
+    if is_list(image) or (dimensions(image) == VIDEO and len(image) > 1):
+        raise TypeError(
+            f"{what} is one image, not {len(image)}: score_many, rank and matrix take several; the frames of"
+            " one scene are scoregate.Frames([...])"
+        )
 
 
 def sample_frames(frames: Any, count: int = SAMPLED_FRAMES) -> list[Any]:
@@ -310,8 +336,8 @@ def frames_of(image: Any, taken: int = SAMPLED_FRAMES) -> Any:
     """
     Return the frames of a video as a list, and anything else unchanged.
 
-    A video is what a pipeline of diffusers returns, its `frames` or one of them: PIL images in a list, or an
-    array or a tensor with an axis of frames.  More than `MAX_FRAMES` are spread to *taken*.
+    A video is `Frames`, or what a pipeline of diffusers returns: PIL images in a list, or an array or a
+    tensor with an axis of frames.  More than `MAX_FRAMES` are spread to *taken*.
 
     Raises:
         BadImageError: a batch of several videos.

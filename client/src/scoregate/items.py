@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from scoregate.errors import BadImageError
-from scoregate.images import SAMPLED_FRAMES, ImageLike, encoded, frames_of, is_url
+from scoregate.images import SAMPLED_FRAMES, ImageLike, check_one, encoded, frames_of, is_url
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ class Item:
 
     Attributes:
         prompt: None or empty for metrics that read none, such as `aesthetic`.
-        image: in any form that `scoregate.images.encoded` takes; a list of them is frames of one scene, and
-            a video is any that `scoregate.images.frames_of` takes.
+        image: in any form that `scoregate.images.encoded` takes; the frames of one scene are `Frames`.
         id: returned with the scores.
         metrics: those that score it, in place of the request's.
         options: of this item, by metric; they override those of the request.
@@ -102,6 +101,9 @@ class Item:
             service's setting.
         span: of a video file.
         group: for decisions alone: of the items of a group at most `keep` are accepted.
+
+    Raises:
+        TypeError: an image is a list, or an array of several.
     """
 
     prompt: str | None
@@ -114,6 +116,12 @@ class Item:
     span: TimeSpan = WHOLE_VIDEO
     metrics: Sequence[str] = ()
     group: str | None = None
+
+    def __post_init__(self) -> None:
+        check_one(self.image)
+        check_one(self.source, "source")
+        for place, each in enumerate(self.references):
+            check_one(each, f"references[{place}]")
 
     @classmethod
     def of(cls, pair: Item | tuple[ImageLike, str | None]) -> Item:
@@ -157,7 +165,9 @@ class Files:
         if item.options:
             wire["options"] = dict(item.options)
         if item.references:
-            wire["references"] = self.add(list(item.references), f"{place}/references")
+            wire["references"] = [
+                self.add(each, f"{place}/references/{index}") for index, each in enumerate(item.references)
+            ]
         if item.source is not None:
             wire["source"] = self.add(item.source, f"{place}/source")
         return wire | given(orient=item.orient) | item.span.fields
@@ -167,15 +177,18 @@ class Files:
         Add the `images` of a request; return their references, and by index the errors of those without one.
 
         Raises:
+            TypeError: one is a list.
             BadImageError: *strict* is set, and one cannot be encoded.
         """
+        for index, image in enumerate(images):
+            check_one(image, f"images[{index}]")
         if strict:
             return [self.add(image, f"/images/{place}") for place, image in enumerate(images)], {}
         return packed(self.add, images, "/images")
 
     def add(self, image: Any, place: str, taken: int = SAMPLED_FRAMES) -> Any:
         """
-        Add *image*, or each frame of a list or a video, and return its reference for the request.
+        Add *image*, or each frame of a video, and return its reference for the request.
 
         Args:
             taken: frames of a long video.

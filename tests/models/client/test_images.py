@@ -13,7 +13,7 @@ import torch
 from models.images.formats.decode import decode
 from models.images.formats.registry import read_header
 from scoregate.errors import BadImageError, UrlNotAllowedError
-from scoregate.images import bmp, encoded, smaller, stride
+from scoregate.images import Frames, bmp, encoded, smaller, stride
 from scoregate.items import Files, Item
 from tests.support.pictures import png, saved
 
@@ -143,7 +143,7 @@ def test_what_is_no_picture_is_an_error_that_names_the_item(image, words):
 def test_a_frame_that_is_no_picture_is_named():
     """By its place in the list."""
     with pytest.raises(BadImageError, match=r"^/items/0/image/1: "):
-        Files().item(Item(prompt="a square", image=[png(), None]), "/items/0")
+        Files().item(Item(prompt="a square", image=Frames([png(), None])), "/items/0")
 
 
 def test_a_url_is_sent_only_if_asked():

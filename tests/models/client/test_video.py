@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from models.images.formats.decode import decode
-from scoregate import Item, TimeSpan, sample_frames
+from scoregate import Frames, Item, TimeSpan, sample_frames
 from scoregate.errors import BadImageError
 from scoregate.images import MAX_FRAMES, SAMPLED_FRAMES
 from scoregate.items import Files
@@ -20,13 +20,13 @@ FLOATS = PIXELS.astype(np.float32) / 255
 PICTURES = [PIL.Image.fromarray(each) for each in PIXELS]
 TENSOR = torch.from_numpy(FLOATS).permute(0, 3, 1, 2)
 FORMS = {
-    "frames[0] as pil": PICTURES,
-    "frames as pil": [PICTURES],
+    "frames[0] as pil": Frames(PICTURES),
+    "frames as pil": Frames([PICTURES]),
     "the output": SimpleNamespace(frames=[PICTURES]),
-    "frames[0] as np": FLOATS,
+    "frames[0] as np": Frames(FLOATS),
     "frames as np": FLOATS[None],
-    "a list of arrays of frames": [FLOATS],
-    "frames[0] as pt": TENSOR,
+    "a list of arrays of frames": Frames([FLOATS]),
+    "frames[0] as pt": Frames(TENSOR),
     "frames as pt": TENSOR[None],
 }
 
@@ -50,7 +50,7 @@ def test_the_service_gets_every_frame_of_a_video(video):
 @pytest.mark.parametrize("video", [PICTURES[:1] * 81, PIXELS[[0] * 81], [PICTURES[:1] * 81]])
 def test_of_a_long_video_frames_are_spread(video):
     """As many as the service takes of a file of it."""
-    assert 16 == len(Files().add(video, "/image"))
+    assert 16 == len(Files().add(Frames(video), "/image"))
 
 
 @pytest.mark.parametrize(("of_all", "own", "sent"), [(0, 20, 20), (20, 0, 20), (30, 20, 30), (4, 0, 16)])
@@ -58,7 +58,7 @@ def test_of_a_long_video_as_many_frames_are_sent_as_a_metric_samples(of_all, own
     """By the request's options or the item's own; fewer are sampled by the service."""
     shared, options = ({"vqascore": {"samples": each} if each else {}} for each in (of_all, own))
     files = Files(options=shared)
-    wire = files.item(Item(prompt="a", image=PICTURES[:1] * 81, options=options), "/items/0")
+    wire = files.item(Item(prompt="a", image=Frames(PICTURES[:1] * 81), options=options), "/items/0")
 
     assert sent == len(wire["image"])
 
@@ -74,7 +74,7 @@ def test_spread_frames_are_those_of_the_service():
     assert (VIDEO_FRAMES, MAX_FILES) == (SAMPLED_FRAMES, MAX_FRAMES)
 
 
-@pytest.mark.parametrize("batch", [[PICTURES, PICTURES], np.stack([FLOATS, FLOATS])])
+@pytest.mark.parametrize("batch", [Frames([PICTURES, PICTURES]), np.stack([FLOATS, FLOATS])])
 def test_a_batch_of_videos_is_no_video(batch):
     """The error says where it is, and what to give."""
     with pytest.raises(BadImageError, match=r"^/items/3/image: a batch of 2 videos; .*frames\[0\]") as caught:

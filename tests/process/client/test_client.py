@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from scoregate import Client, Item
+from scoregate import Client, Frames, Item
 from scoregate.errors import ImageUndecodableError, InvalidError, UnknownMetricError, UnknownQuestionSetError
 from tests.support.fake_service import MODELS
 from tests.support.pictures import png
@@ -99,8 +99,8 @@ def test_a_metric_that_was_not_asked_for_has_no_score(client):
 
 
 def test_frames_are_one_item(client):
-    """As many as there are in the list."""
-    score = client.score(list(NOISE[:3]), "x", explain=True)
+    """As many as there are in the array."""
+    score = client.score(Frames(NOISE[:3]), "x", explain=True)
 
     assert 3 == score.details["frames_used"]
 

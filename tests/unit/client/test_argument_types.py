@@ -1,9 +1,14 @@
 """Arguments of the wrong type are `TypeError`, in the words of the call, before anything is sent."""
 
+import asyncio
+
+import numpy as np
 import pytest
 
-from scoregate import Client
+from scoregate import AsyncClient, Client, Frames, Item
+from scoregate.items import Files
 from scoregate.trainers import Reward
+from scoregate.trainers.images import items_of, size_of
 
 ADDRESS = "http://127.0.0.1:1"  # no call may reach it
 
@@ -43,3 +48,66 @@ def test_a_reward_of_a_list_in_the_place_of_one_metric_names_the_argument():
     """`Reward(metrics=...)` takes several."""
     with pytest.raises(TypeError, match=r"not \['vqascore'\]; metrics= takes several"):
         Reward(["vqascore"])
+
+
+SEVERAL = {
+    "a list": ["a.png", "b.png"],
+    "a list of one": ["a.png"],
+    "a tuple": ("a.png", "b.png"),
+    "an array of several": np.zeros((2, 8, 8, 3), np.uint8),
+}
+WAYS = r"one image, not [12]: score_many, rank and matrix take several; .* scoregate\.Frames\(\[\.\.\.\]\)"
+
+
+@pytest.mark.parametrize("several", SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client, several: client.score(several, "a dog"),
+        lambda client, several: client.decide(several, "a dog"),
+        lambda client, several: client.score_items([(several, "a dog")]),
+        lambda client, several: list(client.score_many([(several, "a dog")])),
+        lambda client, several: client.matrix([several], ["a dog"]),
+        lambda client, several: client.rank("a dog", [several]),
+        lambda client, several: client.compare("a dog", [several, "c.png"]),
+        lambda client, several: client.compare("a dog", ["a.png", "b.png"], source=several),
+        lambda client, several: Item(prompt="a dog", image=several),
+        lambda client, several: Item(prompt="a dog", image="a.png", source=several),
+        lambda client, several: Item(prompt="a dog", image="a.png", references=[several]),
+    ],
+)
+def test_several_images_where_one_is_taken_name_the_ways_to_give_several(call, several):
+    """They would get one score together, in silence, where one for each is meant."""
+    with Client(ADDRESS) as client, pytest.raises(TypeError, match=WAYS):
+        call(client, several)
+
+
+@pytest.mark.parametrize("several", [["a.png", "b.png"], [np.zeros((8, 8, 3), np.uint8)]])
+def test_a_list_in_a_batch_of_rewards_is_refused_likewise(several):
+    """A batch has an image for each prompt, and a list in it may be a group as well as frames."""
+    with pytest.raises(TypeError, match=WAYS):
+        Reward()([several], ["a dog"])
+
+
+def test_several_images_of_an_asynchronous_call_are_refused_likewise():
+    """Its methods are those of `Client`."""
+    with pytest.raises(TypeError, match=WAYS):
+        asyncio.run(AsyncClient(ADDRESS).score(["a.png", "b.png"], "a dog"))
+
+
+@pytest.mark.parametrize("wrong", ["film.mp4", b"film", 5])
+def test_frames_of_what_is_no_list_are_refused(wrong):
+    """A video file is an image by itself."""
+    with pytest.raises(TypeError, match="Frames takes a list of images, not"):
+        Frames(wrong)
+
+
+def test_frames_are_taken_wherever_an_image_is():
+    """All of them are sent, in order, as the list of the wire format."""
+    frames = Frames([b"first", b"second"])
+    files, places = Files(), [{"part": "image0"}, {"part": "image1"}]
+
+    assert places == files.item(Item(prompt="a dog", image=frames), "/items/0")["image"]
+    assert [[places], {}] == [*files.images([frames], strict=True)]
+    [item] = items_of([frames], ["a dog"], None)
+    assert ([b"first", b"second"], 11) == (item.image.frames, size_of(item))

@@ -14,7 +14,7 @@ from typing import Any
 from unicodedata import normalize
 
 from scoregate.errors import BadImageError, reason_of
-from scoregate.images import is_url, of_pillow
+from scoregate.images import Frames, is_url, of_pillow
 from scoregate.items import Item
 from scoregate.records import LFS, POINTER, json_cell, json_or_text
 
@@ -192,7 +192,7 @@ class Row:
             raise ValueError(f"{self.place}: {exc}") from exc
         return Item(
             prompt=self.prompt,
-            image=files if self.frames else files[0],
+            image=Frames(files) if self.frames else files[0],
             options=self.options,
             metrics=self.metrics,
             references=related.get("references", []),
@@ -229,7 +229,7 @@ def check_images(
 
 def digest_of(item: Item) -> str:
     """Return the `digest` of the pictures of an item, whose files are bytes."""
-    files: Any = item.image if isinstance(item.image, list) else [item.image]
+    files: Any = item.image.frames if isinstance(item.image, Frames) else [item.image]
     related: Any = [*item.references, *([] if item.source is None else [item.source])]
     return digest(*files, *related)
 

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any
 
 from scoregate.errors import BadImageError
-from scoregate.images import encoded
+from scoregate.images import Frames, check_one, encoded
 from scoregate.items import Item
 
 LIBRARIES = ("numpy", "torch")
@@ -33,7 +33,7 @@ def image_list(images: Any, *, channels: int | None = None) -> list[Any]:
 
     Args:
         images: a tensor or an array of four dimensions, uint8 or floats in [0, 1], or a sequence of
-            pictures: tensors, arrays, PIL images, bytes, or lists of frames.
+            pictures: tensors, arrays, PIL images, bytes, or `Frames`.
         channels: the axis of the colours in a batch; None finds it, and prefers NCHW for tensors and
             NHWC for arrays.
 
@@ -145,9 +145,7 @@ def items_of(
         ValueError, TypeError: *images* are not pictures, or *prompts* not as many texts.
     """
     files = [in_a_file(image, encode) for image in image_list(images, channels=channels)]
-    related = (
-        [[]] * len(files) if references is None else [in_a_file(list(each), encode) for each in references]
-    )
+    related = [[]] * len(files) if references is None else [in_files(each, encode) for each in references]
     if isinstance(prompts, str) or len(files) != len(prompts):
         count = "one text" if isinstance(prompts, str) else len(prompts)
         raise ValueError(f"there must be a prompt for each of {len(files)} pictures, and there is {count}")
@@ -164,21 +162,28 @@ def item_of(prompt: str, file: Any, references: Any) -> Item | BadImageError:
 
 
 def in_a_file(image: Any, encode: str) -> Any:
-    """Encode a picture, or each frame of a list; return the error if it fails."""
+    """Encode a picture, or each of `Frames`; return the error if it fails."""
     if isinstance(image, BadImageError):
         return image
-    if isinstance(image, (list, tuple)):
-        frames = [in_a_file(frame, encode) for frame in image_list(image)]
-        return next((frame for frame in frames if isinstance(frame, BadImageError)), frames)
+    check_one(image, "a picture")
+    if isinstance(image, Frames):
+        frames = in_files(image.frames, encode)
+        return frames if isinstance(frames, BadImageError) else Frames(frames)
     try:
         return in_form(encoded(image), encode)
     except BadImageError as error:
         return error
 
 
+def in_files(images: Any, encode: str) -> Any:
+    """Encode each picture; return the list, or the error of one."""
+    files = [in_a_file(image, encode) for image in image_list(images)]
+    return next((file for file in files if isinstance(file, BadImageError)), files)
+
+
 def size_of(item: Any) -> int:
     """Return the number of bytes of an item's pictures."""
-    frames = item.image if isinstance(item.image, list) else [item.image]
+    frames = item.image.frames if isinstance(item.image, Frames) else [item.image]
     return sum(map(len, (*frames, *item.references)))
 
 

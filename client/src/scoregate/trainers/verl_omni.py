@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from scoregate.errors import ScoregateError
+from scoregate.images import Frames
 from scoregate.trainers.outcomes import weights_of
 from scoregate.trainers.reward import Reward
 from scoregate.trainers.watch import Watch
@@ -50,7 +51,7 @@ async def compute_score(
     Raises:
         ScoregateError: there is no score.  With `required=true` verl-omni stops; without, it counts a 0.
     """
-    image = solution_image if solution_image.ndim == 3 else list(solution_image)
+    image = solution_image if solution_image.ndim == 3 else Frames(solution_image)
     scorer = reward(
         metric,
         logit,

@@ -25,6 +25,7 @@ from typing import Any
 from scoregate.aio import AsyncClient
 from scoregate.client import Portal
 from scoregate.errors import NoTextError, ScoregateError, UnknownMetricError, reason_of
+from scoregate.images import Frames
 from scoregate.items import Item, names_of
 from scoregate.results import Result, lower_is_better, understood
 from scoregate.trainers.divergence import STEPS_OF_A_RUN, Divergence
@@ -503,4 +504,4 @@ def correlated(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 def first_of(image: Any) -> Any:
     """Return a picture, or the first frame of several."""
-    return image[0] if isinstance(image, list) else image
+    return image.frames[0] if isinstance(image, Frames) else image

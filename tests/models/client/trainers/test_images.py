@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from scoregate.errors import BadImageError
+from scoregate.images import Frames
 from scoregate.trainers.images import image_list
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 8, 6, 3), np.uint8)
@@ -78,8 +79,8 @@ def test_the_axis_of_the_colours_can_be_told():
 
 
 def test_everything_else_is_handed_on():
-    """PIL images, bytes, and lists of frames; and an empty batch is one."""
-    mixed = [PIL.Image.new("RGB", (2, 2)), b"file", [b"frame"]]
+    """PIL images, bytes, and frames; and an empty batch is one."""
+    mixed = [PIL.Image.new("RGB", (2, 2)), b"file", Frames([b"frame"])]
 
     assert mixed == image_list(mixed)
     assert [] == image_list(torch.zeros(0, 3, 4, 4)) == image_list([])

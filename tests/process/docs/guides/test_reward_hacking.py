@@ -117,7 +117,7 @@ def test_the_page_states_the_constants():
     assert f"within {100 * watch.SATURATED_SHARE:g} % of an end" in text
     assert f"thumbnails of {watch.THUMBNAIL_PIXELS} × {watch.THUMBNAIL_PIXELS} pixels" in text
     assert watch.MAX_DUPLICATE_DIFFERENCE / 255 < 0.01
-    assert f"at most {watch.PICTURES_AT_ONCE} pictures at a time" in text
+    assert f"at most {watch.IMAGES_AT_ONCE} pictures at a time" in text
     assert f"At most {watch.MAX_WAITING} pictures and {watch.MAX_WAITING_BYTES >> 20} MiB wait" in text
 
 

@@ -6,7 +6,7 @@ import re
 import httpx2 as httpx
 import pytest
 
-from scoregate.cli.verify import PICTURES, PROMPTS, PUBLISHED_SCORES, SCORES, disordered, shipped
+from scoregate.cli.verify import IMAGES, PROMPTS, PUBLISHED_SCORES, SCORES, disordered, shipped
 from tests.support.answers import request_of, scored
 
 IDS = {"vqa": "zhiqiulin/clip-flant5-xxl", "clip": "ViT-L-14-336-quickgelu/openai"}
@@ -54,7 +54,7 @@ def verify(command, tmp_path):
     """The command on eight files: its status, stdout and stderr."""
     for folder in PROMPTS:
         (tmp_path / folder).mkdir(parents=True)
-        for name in PICTURES:
+        for name in IMAGES:
             (tmp_path / folder / name).write_bytes((tmp_path / "p.png").read_bytes())
     return lambda served: command(served, "verify", "--t2v-metrics", str(tmp_path))
 

@@ -157,7 +157,7 @@ def test_a_watch_that_hangs_delays_no_reward_and_its_queue_is_limited(made, monk
 
     figures = watched(reward.statistics())
     assert 40 == figures["skipped"] + sum(len(asked["items"]) for asked in service.requests)
-    assert figures["skipped"] >= 40 - 3 * 5 - work.PICTURES_AT_ONCE
+    assert figures["skipped"] >= 40 - 3 * 5 - work.IMAGES_AT_ONCE
 
 
 def test_the_queue_has_a_limit_of_bytes(made, monkeypatch):
