@@ -63,5 +63,5 @@ def test_mypy_accepts_every_form_of_a_picture(checked):
 
 
 def test_mypy_rejects_what_is_no_picture(checked):
-    """A number, nothing, and a file that is open as text."""
-    assert set(range(6, 13)) == checked["bad.py"]
+    """A number, nothing, a list, and a file that is open as text."""
+    assert set(range(6, 14)) == checked["bad.py"]

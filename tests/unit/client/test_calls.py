@@ -8,7 +8,7 @@ import httpx2 as httpx
 import pytest
 
 from demo.process import free_port, url
-from scoregate import Client, ScoregateError
+from scoregate import Client, Frames, ScoregateError
 from scoregate.connection import backoff_s, of_the_service_ms
 from scoregate.errors import (
     BadImageError,
@@ -233,7 +233,12 @@ def test_a_request_says_what_was_asked(answered):
     client = answered(answer, allow_urls=True)
     client.score("http://example.org/a.png", "x")
     client.score(
-        [png(), png("blue")], "x", "dsg", options={"dsg": {"samples": 2}}, explain=True, priority="bulk"
+        Frames([png(), png("blue")]),
+        "x",
+        "dsg",
+        options={"dsg": {"samples": 2}},
+        explain=True,
+        priority="bulk",
     )
 
     url = {"prompt": "x", "image": {"url": "http://example.org/a.png"}}

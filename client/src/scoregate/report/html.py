@@ -153,9 +153,9 @@ def thumbnail(file: bytes, most: float = inf) -> bytes:
     found = b""
     for quality, side in QUALITIES:
         small.thumbnail((side, side))
-        file = io.BytesIO()
-        small.save(file, "JPEG", quality=quality)
-        if len(found := file.getvalue()) <= most:
+        written = io.BytesIO()
+        small.save(written, "JPEG", quality=quality)
+        if len(found := written.getvalue()) <= most:
             break
     return found
 
