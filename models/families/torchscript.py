@@ -22,7 +22,7 @@ class Traced:
 
     At every operation torch releases the interpreter's lock and acquires it again, and may wait for a
     decoding thread or the event loop.  A traced part does so once, with the same operations and numbers.  See
-    ADR 0021.
+    ADR 0020.
 
     Args:
         run: called with a part, tensors, and constants that select a code path.  The tensors' sizes may vary;

@@ -5,7 +5,7 @@ import secrets
 
 # Ray reads this when it is imported.  No usage is reported unless the operator enables it.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-# Serve's router runs on the gateway's event loop: a thread of its own costs each call time (ADR 0025).
+# Serve's router runs on the gateway's event loop: a thread of its own costs each call time (ADR 0017).
 os.environ.setdefault("RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP", "0")
 
 # `ray start` requires a token if there is one, and so does this process: Ray itself would join without.

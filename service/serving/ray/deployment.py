@@ -14,7 +14,7 @@ from service.serving.ray import running
 from service.serving.ray.deploy import APPLICATION
 from service.serving.ray.groups import Answer, Described, Lost, Sent
 
-LARGE_IMAGE_BYTES = 2**20  # bytes of images: above it Ray's object store is faster than a message (ADR 0025)
+LARGE_IMAGE_BYTES = 2**20  # bytes of images: above it Ray's object store is faster than a message (ADR 0017)
 
 
 class ServeDeployment:

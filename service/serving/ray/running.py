@@ -2,7 +2,7 @@
 The running replicas, as published by the routers in this process.
 
 Serve makes a router for each deployment that is called, from a copy of its class.  Its replicas are kept
-in this module, which is not copied (ADR 0025).
+in this module, which is not copied (ADR 0017).
 """
 
 from collections.abc import Callable, Sequence

@@ -2,33 +2,37 @@
 
 import re
 
-from tests.support.pages import DOCS, page
+import pytest
+
+from tests.support.pages import DOCS, page, rows
+
+DECISIONS = sorted((DOCS / "adr").glob("0*.md"))
+MOST = 20  # decisions that stand; others are merged, or named by the index alone
 
 
-def test_decisions_fit_a_page():
-    """An ADR has at most forty lines: context, decision, consequences."""
-    decisions = sorted((DOCS / "adr").glob("0*.md"))
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_fits_a_page(path):
+    """An ADR has at most forty lines and 300 words: context, decision, consequences."""
+    text = path.read_text("utf-8")
 
-    assert decisions
-    for path in decisions:
-        text = path.read_text("utf-8")
-        assert len(text.splitlines()) <= 40
-        assert ["Context", "Decision", "Consequences"] == re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert len(text.splitlines()) <= 40
+    assert len(text.split()) <= 300
+    assert ["Context", "Decision", "Consequences"] == re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert text.startswith(f"# {path.stem[:4]}: ")
 
 
-def test_decisions_are_numbered_one_after_the_other():
-    """The number stands in the file's name and in its heading."""
-    decisions = sorted((DOCS / "adr").glob("0*.md"))
-
-    for number, path in enumerate(decisions, 1):
-        assert path.name.startswith(f"{number:04}-")
-        assert path.read_text("utf-8").startswith(f"# {number:04}: ")
+def test_there_are_few_decisions():
+    """Those that are merged into others, or superseded, have no page."""
+    assert 0 < len(DECISIONS) <= MOST
 
 
 def test_the_index_has_all_decisions():
-    """By number, with their headings."""
-    decisions = sorted((DOCS / "adr").glob("0*.md"))
-    headings = [path.read_text("utf-8").partition("\n")[0].removeprefix("# ") for path in decisions]
-    entries = [f"* [{heading}]({path.name})" for heading, path in zip(headings, decisions, strict=True)]
+    """Those that stand by number, with their headings; each number that is gone, with where it went."""
+    headings = [path.read_text("utf-8").partition("\n")[0].removeprefix("# ") for path in DECISIONS]
+    entries = [f"* [{heading}]({path.name})" for heading, path in zip(headings, DECISIONS, strict=True)]
+    index = page("adr/README.md")
+    gone = {cells[1].strip("`") for cells in rows(index) if cells[1].startswith("`0")}
+    numbers = sorted(int(name[:4]) for name in [*gone, *(path.name for path in DECISIONS)])
 
-    assert entries == re.findall(r"^\* .*$", page("adr/README.md"), re.MULTILINE)
+    assert entries == re.findall(r"^\* .*$", index, re.MULTILINE)
+    assert [*range(1, len(numbers) + 1)] == numbers

@@ -1,4 +1,4 @@
-"""A batch that is not full: whom it waits for, and for how long (ADR 0009)."""
+"""A batch that is not full: whom it waits for, and for how long (ADR 0001)."""
 
 import asyncio
 from contextlib import ExitStack
