@@ -26,8 +26,8 @@ def test_every_set_of_thresholds_can_be_read():
 
 
 def test_each_measure_is_documented():
-    """docs/load.md has a row for each figure with a threshold."""
-    page = (FOLDER.parent / "docs" / "load.md").read_text("utf-8")
+    """docs/performance.md has a row for each figure with a threshold."""
+    page = (FOLDER.parent / "docs" / "performance.md").read_text("utf-8")
 
     assert MEASURES
     assert all(f"`{figure}`" in page for figure in read_thresholds("short"))

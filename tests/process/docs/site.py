@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.pages import DOCS, LINK, PAGES, ROOT, rows
+from tests.support.pages import DOCS, LINK, PAGES, ROOT
 
 SETTINGS = DOCS / "site.toml"
-README = ROOT / "README.md"
+INDEX = DOCS / "README.md"
 
 
 def main() -> int:
@@ -53,10 +53,13 @@ def files() -> set[Path]:
 
 
 def navigation() -> str:
-    """Return the pages of README's table *Read on* as TOML, with a section for each row."""
-    table = README.read_text("utf-8").split("\n## Read on\n", 1)[1].split("\n## ", 1)[0]
-    sections = [(cells[0], re.findall(r"\(([\w/.-]+\.md)\)", cells[1])) for cells in rows(table) if cells[0]]
-    nav = [f"{{{json.dumps(name, ensure_ascii=False)} = {json.dumps(pages)}}}" for name, pages in sections]
+    """Return the pages of the index as TOML, with a section for each task, and a page in the first one that has it."""
+    index, shown, nav = INDEX.read_text("utf-8"), {INDEX}, [json.dumps(str(INDEX.relative_to(ROOT)))]
+    for task, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", index, re.MULTILINE | re.DOTALL):
+        linked = [(DOCS / target.partition("#")[0]).resolve() for target in LINK.findall(text)]
+        pages = [path for path in dict.fromkeys(linked) if path not in shown]
+        shown.update(pages)
+        nav.append(f"{{{json.dumps(task)} = {json.dumps([str(path.relative_to(ROOT)) for path in pages])}}}")
     return ", ".join(['"README.md"', *nav])
 
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.support.pages import LINK, PAGES, ROOT
+from tests.support.pages import DOCS, LINK, PAGES, ROOT
 
-README = ROOT / "README.md"
+INDEX = DOCS / "README.md"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -24,11 +24,22 @@ def test_links_lead_to_files_and_headings(path):
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in PAGES if "adr" not in p.parts and p != README], ids=lambda path: path.name
+    "path",
+    [p for p in PAGES if "adr" not in p.parts and p not in (INDEX, ROOT / "README.md")],
+    ids=lambda path: path.name,
 )
-def test_every_page_is_reached_from_the_readme(path):
-    """Nobody looks through a folder."""
-    assert f"({path.relative_to(ROOT)})" in README.read_text("utf-8")
+def test_every_page_is_two_clicks_away(path):
+    """The README links to each task of the index, which has all pages."""
+    linked = {(DOCS / target.partition("#")[0]).resolve() for target in LINK.findall(INDEX.read_text("utf-8"))}
+
+    assert path in linked
+
+
+def test_the_readme_has_a_link_to_each_task_of_the_index():
+    """In the order of the index."""
+    tasks = [name.lower().replace(" ", "-") for name in re.findall(r"^## (.*)$", INDEX.read_text("utf-8"), re.MULTILINE)]
+
+    assert tasks == re.findall(r"\(docs/README\.md#([\w-]+)\)", (ROOT / "README.md").read_text("utf-8"))
 
 
 def test_files_that_are_named_exist():

@@ -1,4 +1,4 @@
-"""docs/guides/flux-sd3-qwen-image.md: its programs, with the demo models and a stand-in for a pipeline."""
+"""docs/trainers/README.md: its programs, with the demo models and a stand-in for a pipeline."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.support.packages import files_of
 from tests.support.pages import fences
 from tests.support.paths import ROOT
 
-PAGE = "guides/flux-sd3-qwen-image.md"
+PAGE = "trainers/README.md"
 PROFILE = str(ROOT / "loadtest" / "fake.toml")
 
 

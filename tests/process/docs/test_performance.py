@@ -1,4 +1,4 @@
-"""docs/load.md: the script for one's own traffic."""
+"""docs/performance.md: the script for one's own traffic."""
 
 import json
 import re
@@ -17,7 +17,7 @@ def test_arrivals_are_sent_at_their_rate_and_their_latency_is_printed(
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     (tmp_path / "cat.png").write_bytes(png())
     (tmp_path / "broken.png").write_bytes(png()[:40])
-    (tmp_path / "own_traffic.py").write_text(files_of("load.md")["own_traffic.py"], "utf-8")
+    (tmp_path / "own_traffic.py").write_text(files_of("performance.md")["own_traffic.py"], "utf-8")
     monkeypatch.setenv("SCOREGATE_BASE_URL", fake_service.url)
     monkeypatch.setattr(sys, "argv", ["own_traffic.py", str(tmp_path / "rows.jsonl"), "100", "1"])
 
