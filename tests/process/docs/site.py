@@ -53,7 +53,7 @@ def files() -> set[Path]:
 
 
 def navigation() -> str:
-    """Return the pages of the index as TOML, with a section for each task, and a page in the first one that has it."""
+    """Return the pages of the index as TOML, by task; a page stands in the first section that has it."""
     index, shown, nav = INDEX.read_text("utf-8"), {INDEX}, [json.dumps(str(INDEX.relative_to(ROOT)))]
     for task, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", index, re.MULTILINE | re.DOTALL):
         linked = [(DOCS / target.partition("#")[0]).resolve() for target in LINK.findall(text)]

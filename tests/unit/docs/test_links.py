@@ -30,14 +30,19 @@ def test_links_lead_to_files_and_headings(path):
 )
 def test_every_page_is_two_clicks_away(path):
     """The README links to each task of the index, which has all pages."""
-    linked = {(DOCS / target.partition("#")[0]).resolve() for target in LINK.findall(INDEX.read_text("utf-8"))}
+    linked = {
+        (DOCS / target.partition("#")[0]).resolve() for target in LINK.findall(INDEX.read_text("utf-8"))
+    }
 
     assert path in linked
 
 
 def test_the_readme_has_a_link_to_each_task_of_the_index():
     """In the order of the index."""
-    tasks = [name.lower().replace(" ", "-") for name in re.findall(r"^## (.*)$", INDEX.read_text("utf-8"), re.MULTILINE)]
+    tasks = [
+        name.lower().replace(" ", "-")
+        for name in re.findall(r"^## (.*)$", INDEX.read_text("utf-8"), re.MULTILINE)
+    ]
 
     assert tasks == re.findall(r"\(docs/README\.md#([\w-]+)\)", (ROOT / "README.md").read_text("utf-8"))
 
