@@ -10,14 +10,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import chain
 from math import ceil, isfinite, sqrt
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-from scoregate.records import BadInput, Record, number, records, truth
+from scoregate.records import BadInput, NoColumn, Record, number, records, truth
 from scoregate.runs.plan import Line, is_line
-from scoregate.runs.results import WarningKind, kinds_of, line_of, nested
+from scoregate.runs.results import line_of, nested
+from scoregate.runs.summary import WarningKind, kinds_of
 from scoregate.settings import BadSetting, in_column, setting
 
 MAX_NAMED_ROWS = 5  # rows without a score that are named
@@ -60,7 +62,7 @@ class CalibrationSettings:
         metavar="SCORES",
         parse=Path,
     )
-    metric: str | None = setting(
+    metric: str | None = in_column(
         "the metric, or the column that holds the scores", "-m", "--metric", default=None, metavar="METRIC"
     )
     label: str | None = in_column(
@@ -156,9 +158,24 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
         samples.metric = samples.metric or only_metric(record, path)
         add_record(samples, record, label)
     if not samples.scores:
+        check_columns(path, [samples.metric], label)
         wanted = f"{samples.metric or 'any column'}" + (f" and a label in {label}" if label else "")
         raise BadInput(f"{path}: no row has a score in {wanted}")
     return samples
+
+
+def check_columns(path: Path, metrics: Sequence[str], label: str | None) -> None:
+    """Raise `NoColumn` if no row has scores of one of *metrics*, or the column of labels."""
+    names, top = dict[str, None](), set[str]()
+    for record in records(path):
+        values = nested(record.values)
+        fields = (values.get(name) for name in ("scores", "errors", "columns"))
+        inner = [each for each in fields if isinstance(each, Mapping)]
+        names |= dict.fromkeys(chain.from_iterable(inner) if inner else values)
+        top |= values.keys()
+    missing = [name for name in (*metrics, label) if name and name not in {*names, *top}]
+    if missing and names:
+        raise NoColumn(path, missing[0], names, taken=metrics)
 
 
 def only_metric(record: Record, path: Path) -> str:

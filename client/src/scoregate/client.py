@@ -20,7 +20,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 from scoregate.aio import AsyncClient
 from scoregate.errors import ScoregateError, ServiceConnectionError
 from scoregate.images import ImageLike
-from scoregate.items import Item, ScoreParams, names_of
+from scoregate.items import Item, ScoreParams, in_words_of, names_of
 from scoregate.results import Result
 
 P = ParamSpec("P")
@@ -35,9 +35,30 @@ def blocking(
     @wraps(method)
     def wrapped(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return self.portals.here().run(method(self._inner, *args, **kwargs))
+            portal = self.portals.here()
+            return portal.run(bound(self, method, self._inner, *args, **kwargs))
         except ScoregateError as exc:
             raise exc.with_traceback(None) from exc.__cause__  # the loop's frames do not help
+
+    return wrapped
+
+
+def bound(owner: object, method: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Call *method*, whose body does not run yet; wrong arguments are a `TypeError` in words of *owner*."""
+    try:
+        return method(*args, **kwargs)
+    except TypeError as exc:
+        raise in_words_of(owner, method, exc, kwargs) from None
+
+
+def iterating(
+    method: Callable[Concatenate[Client, P], Iterator[T]],
+) -> Callable[Concatenate[Client, P], Iterator[T]]:
+    """Return a generator method of `Client`, in whose words wrong arguments are a `TypeError`."""
+
+    @wraps(method)
+    def wrapped(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return bound(self, method, self, *args, **kwargs)
 
     return wrapped
 
@@ -145,6 +166,7 @@ class Client:
     health = blocking(AsyncClient.health)
     ready = blocking(AsyncClient.ready)
 
+    @iterating
     def stream(
         self,
         items: Iterable[Item | tuple[ImageLike, str | None]],
@@ -166,6 +188,7 @@ class Client:
         finally:
             portal.leave(results)
 
+    @iterating
     def score_many(
         self,
         pairs: Iterable[Item | tuple[ImageLike, str | None]],

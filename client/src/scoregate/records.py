@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import chain
 from math import inf
 from pathlib import Path
@@ -39,6 +40,44 @@ BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)  # a file that is not packed a
 
 class BadInput(ValueError):
     """A file, a table or a column is not valid for its use; the message is one line."""
+
+
+class NoColumn(BadInput):
+    """
+    A table has no such column.
+
+    Attributes:
+        names: of the columns that there are.
+        option: that names the column on the command line; empty if it is not known.
+        taken: columns that other options name.
+        note: stands at the end.
+    """
+
+    def __init__(
+        self,
+        place: object,
+        column: str,
+        names: Iterable[str],
+        option: str = "",
+        taken: Iterable[str] = (),
+        note: str = "",
+    ) -> None:
+        super().__init__(place, column)
+        self.place, self.column, self.names = place, column, [*dict.fromkeys(names)]
+        self.option, self.taken, self.note = option, {*taken}, note
+
+    def __str__(self) -> str:
+        there = ", ".join(self.names) or "none"
+        between = "" if self.option.endswith("=") else " "
+        hint = f": {self.option}{between}{self.likely}" if self.option else ""
+        return f"{self.place}: no column {self.column!r}; there are {there}{hint}{self.note}"
+
+    @property
+    def likely(self) -> str:
+        """The column with the most similar name, or the only one that is not taken."""
+        others = [name for name in self.names if name not in self.taken]
+        close = get_close_matches(self.column, others, 1)
+        return [*close, *(others if len(others) == 1 else []), "NAME"][0]
 
 
 class NoResult(Exception):

@@ -47,6 +47,7 @@ class Shown:
         excludes: of settings with the same name here, one may be given.
         group: the title that it stands under, with others.
         option: whether `add_settings` declares it; if not, the command has an argument of its own for it.
+        column: whether it names columns of a table, for the error about a missing one.
     """
 
     help: str
@@ -60,6 +61,7 @@ class Shown:
     excludes: str | None = None
     group: str | None = None
     option: bool = True
+    column: bool = False
 
 
 def setting(
@@ -75,10 +77,22 @@ def setting(
     excludes: str | None = None,
     group: str | None = None,
     option: bool = True,
+    column: bool = False,
 ) -> Any:
     """Return a field of a settings class; arguments as of `Shown`.  A *default* that is a dict is copied."""
     shown = Shown(
-        help, flags or None, metavar, parse, choices, several, positional, nargs, excludes, group, option
+        help,
+        flags or None,
+        metavar,
+        parse,
+        choices,
+        several,
+        positional,
+        nargs,
+        excludes,
+        group,
+        option,
+        column,
     )
     metadata = {"shown": shown}
     if isinstance(default, dict):
@@ -86,10 +100,12 @@ def setting(
     return field(default=default, metadata=metadata, kw_only=True)
 
 
-def in_column(help: str, *flags: str, default: Any = MISSING, several: bool = False) -> Any:
+def in_column(
+    help: str, *flags: str, default: Any = MISSING, several: bool = False, metavar: str = "COLUMN"
+) -> Any:
     """Return the field of a table's column; a default that is a name is named in its help."""
     named = f"{help} (default {default})" if isinstance(default, str) else help
-    return setting(named, *flags, default=default, metavar="COLUMN", several=several)
+    return setting(named, *flags, default=default, metavar=metavar, several=several, column=True)
 
 
 @cache

@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
 from typing import Any, TextIO
 
 from tqdm import tqdm
@@ -54,6 +59,31 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}" if abs(value) >= 1000 else f"{value:.4f}"
 
 
+# --- what a person may have meant ---
+
+
+MAX_NAMES = 10_000  # names of a folder that are compared
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return a question about the one of *names* that is most like *name*; empty if none is."""
+    close = get_close_matches(name, [*names], 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def meant_file(path: str | os.PathLike[str]) -> str:
+    """Return a question about the file or folder that is most like *path*, which is missing."""
+    path = Path(path)
+    with suppress(OSError, ValueError):
+        first = next(each for each in (*reversed(path.parents), path) if not each.exists())
+        names = [each.name for each in islice(first.parent.iterdir(), MAX_NAMES)]
+        if close := get_close_matches(first.name, names, 1):
+            found = first.parent / close[0]
+            whole = found / path.relative_to(first)
+            return f"; did you mean {whole if whole.exists() else found}?"
+    return ""
+
+
 # --- progress on stderr, and lines above it ---
 
 
@@ -95,10 +125,13 @@ class Progress(tqdm):  # type: ignore[misc,type-arg,unused-ignore]
             miniters=1,
             delay=delay_s,
             smoothing=0,
+            disable=VERBOSITY.quiet,
         )
 
     def step(self, *, failed: bool = False, resumed: bool = False) -> None:
         """Count an item; *resumed* items are from an earlier run and do not count for the rate."""
+        if self.disable:  # then it counts nothing
+            return
         self.initial += resumed
         if failed:
             self.failed += 1
@@ -114,8 +147,34 @@ class Progress(tqdm):  # type: ignore[misc,type-arg,unused-ignore]
         return lambda line: print(line, file=file, flush=True) if line else None
 
 
+@dataclass
+class Verbosity:
+    """Whether the command prints errors alone to stderr."""
+
+    quiet: bool = False
+
+
+VERBOSITY = Verbosity()  # of the process, whose threads print, too
+
+
+@contextmanager
+def quietly(quiet: bool) -> Iterator[None]:
+    """Print errors alone to stderr while the context is open, if *quiet*."""
+    before, VERBOSITY.quiet = VERBOSITY.quiet, quiet
+    try:
+        yield
+    finally:
+        VERBOSITY.quiet = before
+
+
 def say(*texts: str) -> None:
-    """Print each text in a line to stderr, above the bar if there is one."""
+    """Print each text in a line to stderr, unless the command is quiet."""
+    if not VERBOSITY.quiet:
+        complain(*texts)
+
+
+def complain(*texts: str) -> None:
+    """Print each error in a line to stderr, above the bar if there is one."""
     write = Progress.write if sys.stderr.isatty() else print
     for text in texts:
         write(shown(text), file=sys.stderr)

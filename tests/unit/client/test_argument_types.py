@@ -111,3 +111,32 @@ def test_frames_are_taken_wherever_an_image_is():
     assert [[places], {}] == [*files.images([frames], strict=True)]
     [item] = items_of([frames], ["a dog"], None)
     assert ([b"first", b"second"], 11) == (item.image.frames, size_of(item))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda client: client.score("a.png", "a dog", metrics="dsg"),
+            r"Client\.score\(\) got an unexpected keyword argument 'metrics': metric= is one name;"
+            " score_items and score_many take several",
+        ),
+        (
+            lambda client: client.score_items([("a.png", "a dog")], metric="dsg"),
+            r"Client\.score_items\(\) got .* 'metric'; did you mean metrics\?",
+        ),
+        (
+            lambda client: client.score_many([], metric="dsg"),
+            r"Client\.score_many\(\) got .* 'metric'; did you mean metrics\?",
+        ),
+        (
+            lambda client: client.stream([], option={}),
+            r"Client\.stream\(\) got .* 'option'; did you mean options\?",
+        ),
+        (lambda client: client.rank("a dog"), r"^Client\.rank\(\) missing .* 'images'$"),
+    ],
+)
+def test_a_wrong_keyword_is_answered_with_the_right_one(call, said):
+    """With the class that the caller has, not the one that does its work."""
+    with Client(ADDRESS) as client, pytest.raises(TypeError, match=said):
+        call(client)

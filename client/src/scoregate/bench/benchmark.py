@@ -35,8 +35,9 @@ from scoregate.evaluation.outcome import Drawings, caution, compared, interval_o
 from scoregate.records import BadInput
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.plan import plan_of
-from scoregate.runs.results import ResultsFile, Summary, say_summary
+from scoregate.runs.results import ResultsFile
 from scoregate.runs.settings import Scoring
+from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import CONCURRENCY, ORIENT, setting, whole
 
 PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one

@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from scoregate.evaluation.arrays import BadColumn, Floats
 from scoregate.evaluation.tables import LOWER, Table, read_table, text
-from scoregate.records import BadInput, Record, kind, opened
+from scoregate.records import BadInput, NoColumn, Record, kind, opened
 from scoregate.runs.plan import FIELDS, LISTS, OBJECTS
-from scoregate.settings import setting
+from scoregate.settings import in_column, setting
 
 Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 
@@ -30,12 +30,11 @@ class ScoreSettings:
         parse=Path,
         several=True,
     )
-    metric: Sequence[str] = setting(
+    metric: Sequence[str] = in_column(
         "a column of scores; may be given several times (default: all columns of numbers but its own)",
         "-m",
         "--metric",
         default=(),
-        metavar="COLUMN",
         several=True,
     )
     lower_is_better: Sequence[str] = setting(
@@ -199,7 +198,7 @@ def metrics_of(
     names = list(dict.fromkeys(name for _, name in found))
     if missing := [name for name in settings.metric if name not in names]:
         files = ", ".join(map(str, settings.scores or [settings.data]))
-        raise BadInput(f"{files}: no column {missing[0]}; there are {', '.join(offered)}")
+        raise NoColumn(files, missing[0], offered)
     for option, given in {"lower-is-better": settings.lower_is_better, **more}.items():
         if unknown := [name for name in given if name not in names]:
             raise BadInput(

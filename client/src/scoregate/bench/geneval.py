@@ -17,7 +17,7 @@ from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, geneval, samp
 from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
 from scoregate.evaluation.tables import Table
 from scoregate.records import BadInput
-from scoregate.settings import setting
+from scoregate.settings import in_column, setting
 
 RESULTS = "results.jsonl"  # a generator's folder has it
 VERDICTS = ("correct", "geneval")  # GenEval's own file has the first, and the metric the other
@@ -40,13 +40,10 @@ class GenEvalBenchmarkSettings(Bootstrap):
         parse=Path,
         option=False,
     )
-    human: str | None = setting(
-        "people's verdicts: adds the table `agreement`", default=None, metavar="COLUMN"
-    )
-    clipscore: str | None = setting(
+    human: str | None = in_column("people's verdicts: adds the table `agreement`", default=None)
+    clipscore: str | None = in_column(
         "scores whose threshold is tuned for each task, to compare with the verdicts; needs --human",
         default=None,
-        metavar="COLUMN",
     )
 
 

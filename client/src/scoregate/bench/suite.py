@@ -37,7 +37,7 @@ from scoregate.settings import (
     settings_in,
     whole,
 )
-from scoregate.text import say
+from scoregate.text import meant, meant_file, say
 
 BUILT_IN = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
 GIVEN_ONCE = {"answers", "out", "bootstrap", "seed", "strict", "concurrency"}  # all benchmarks get the same
@@ -287,7 +287,10 @@ def chosen(settings: SuiteSettings) -> tuple[SuiteSettings, Content, Path]:
         raise BadInput("name a suite by --suite, or a manifest by --again")
     path = BUILT_IN.get(settings.suite) or Path(settings.suite)
     if not path.exists():
-        raise BadInput(f"--suite {path}: no such file, and the built-in suites are {', '.join(BUILT_IN)}")
+        near = meant(settings.suite, BUILT_IN) or meant_file(path)
+        raise BadInput(
+            f"--suite {path}: no such file, and the built-in suites are {', '.join(BUILT_IN)}{near}"
+        )
     base = settings.data or (Path() if settings.suite in BUILT_IN else path.parent)
     out = settings.out or Path(f"report-{Path(settings.suite).stem}")
     return replace(settings, out=out), suite_in(path), base

@@ -17,7 +17,8 @@ from scoregate.report.rows import ReportRow
 from scoregate.report.sheet import bytes_of
 from scoregate.runs.plan import Key, Line, key
 from scoregate.runs.reproduction import flat
-from scoregate.runs.results import kinds_of, lines_of
+from scoregate.runs.results import lines_of
+from scoregate.runs.summary import kinds_of
 from scoregate.text import number, shown
 
 CAUTION = "caution"  # the row of a generator has it; it stands below the table

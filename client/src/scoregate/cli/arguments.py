@@ -23,7 +23,7 @@ from scoregate.settings import (
     shown_fields,
     whole,
 )
-from scoregate.text import shown
+from scoregate.text import meant, shown
 
 OK = 0
 NO_SCORE = 1  # a response, but some requested score is missing
@@ -33,6 +33,7 @@ INTERRUPTED_STATUS = 130
 
 LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
 
+COLUMN_OPTIONS = "column_options"  # the name of the arguments' field with the options that name columns
 PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
 
@@ -103,6 +104,14 @@ class CommandParser(argparse.ArgumentParser):
         self.given: set[str] = set()
         self._declare = declare
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise `ArgumentError` for a value that is none of the choices, with the nearest of these."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as exc:
+            near = meant(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(action, f"{exc.message}{near}") from None
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, with no argument given yet."""
         self.given.clear()
@@ -167,6 +176,12 @@ def add_service(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         help="for a call, with its retries",
     )
+    add(
+        "--quiet",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="print results and errors alone: no progress, no warnings, no summary",
+    )
     add("--version", action="version", version=f"scoregate {VERSION}")
 
 
@@ -217,6 +232,7 @@ def add_values(parser: argparse.ArgumentParser) -> None:
 def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
     """Declare the fields of a settings class."""
     groups: dict[str, Any] = {}
+    columns: dict[str, tuple[str, Any]] = parser.get_default(COLUMN_OPTIONS) or {}
     for each, as_shown in shown_fields(kind):
         required = each.default is MISSING
         more: dict[str, Any] = {"help": as_shown.help}
@@ -239,6 +255,19 @@ def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
         else:
             flags = as_shown.flags or [f"--{each.name.replace('_', '-')}"]
             to.add_argument(*flags, dest=each.name, required=required, **more)
+            if as_shown.column:
+                flag = next(flag for flag in flags if flag.startswith("--"))
+                columns[flag] = each.name, () if required else each.default
+    parser.set_defaults(**{COLUMN_OPTIONS: columns})
+
+
+def column_options(arguments: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the columns that each option names, by itself or by its default."""
+    found = {}
+    for flag, (name, default) in getattr(arguments, COLUMN_OPTIONS, {}).items():
+        value = getattr(arguments, name) or default or []
+        found[flag] = [value] if isinstance(value, str) else [*value]
+    return found
 
 
 def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:

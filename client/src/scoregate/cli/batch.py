@@ -14,8 +14,8 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.runs.batch import TIMEOUT_S, score_batch, write_filtered
-from scoregate.runs.results import say_summary
 from scoregate.runs.settings import Batch
+from scoregate.runs.summary import say_summary
 from scoregate.settings import setting, whole
 
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
     batch = settings_of(BatchCommand, arguments, options=options_of(arguments))
     outcome = score_batch(batch, service_of(arguments, TIMEOUT_S), page=batch.html)
-    say_summary(outcome.summary, outcome.requested, outcome.out, outcome.left_over)
+    say_summary(outcome.summary, outcome.requested, outcome.out, outcome.left_over, outcome.seconds)
     if batch.html and outcome.files:
         from scoregate.report.sheet import write_sheet
 

@@ -24,7 +24,7 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.report.formats import FORMATS, printed
-from scoregate.text import table
+from scoregate.text import meant_file, table
 
 RUN = "run"
 SUITES = {RUN: "run a suite of benchmarks of generators: one page with all tables, LaTeX and a manifest"}
@@ -147,5 +147,6 @@ def named_folder(text: str) -> tuple[str, Path]:
     path = Path(text.partition("=")[2] or text)
     name = text.partition("=")[0] if "=" in text else path.resolve().name
     if not path.is_dir() or not name or Path(name).name != name:
-        raise argparse.ArgumentTypeError(f"{text}: not FOLDER or NAME=FOLDER, a folder that exists")
+        hint = meant_file(path)
+        raise argparse.ArgumentTypeError(f"{text}: not FOLDER or NAME=FOLDER, a folder that exists{hint}")
     return name, path

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -38,7 +37,7 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.results import lower_is_better
-from scoregate.text import shown, table
+from scoregate.text import say, shown, table
 
 BINS = 40  # bins of a plot
 TIMEOUT_S = 10.0  # the request for the metric's direction may take so long
@@ -60,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageFault("--like takes neither --label nor --plot")
     samples, notes = scores_of(settings, partial(lower_there, arguments))
     for note in notes:
-        print(shown(f"warning: {note}"), file=sys.stderr)
+        say(f"warning: {note}")
     if settings.like:
         thresholds = counterparts_of(settings, samples)
         content = counterparts(thresholds, samples)
@@ -84,7 +83,7 @@ def lower_there(arguments: argparse.Namespace, metric: str) -> bool:
         note = (
             f"higher scores are taken as the better ones, since the service does not answer: {described(exc)}"
         )
-        print(shown(f"warning: {note}"), file=sys.stderr)
+        say(f"warning: {note}")
         return False
 
 

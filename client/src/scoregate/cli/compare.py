@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from typing import Any
 
 import scoregate
@@ -12,7 +11,7 @@ from scoregate.cli.score import read_images
 from scoregate.cli.warnings import warn
 from scoregate.records import NoResult
 from scoregate.settings import METRIC, finite, whole
-from scoregate.text import number, shown, table
+from scoregate.text import complain, number, table
 
 COLUMNS = ["PLACE", "PICTURE", "WIN RATE", "STRENGTH", "STDERR"]
 ALL = "all"
@@ -85,5 +84,5 @@ def as_text(comparison: scoregate.Comparison, names: list[str]) -> str:
             rows.append([place, names[index], *shown_rate])
     for pair in comparison.failed:
         why = f"{names[pair.a]}, {names[pair.b]}: {pair.error.code}: {pair.error.detail}"
-        print(shown(why), file=sys.stderr)
+        complain(why)
     return table(COLUMNS, rows, right=[name for name in COLUMNS if name != "PICTURE"])

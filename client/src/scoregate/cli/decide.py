@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, sett
 from scoregate.cli.score import found, tried
 from scoregate.cli.warnings import warn
 from scoregate.settings import ORIENT, setting, whole
-from scoregate.text import shown, table
+from scoregate.text import complain, table
 
 GROUP = "pictures"  # all of a call, with --keep
 
@@ -62,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         settings.out.write_text(json.dumps(as_json(decisions, names), indent=1) + "\n", "utf-8")
     print(as_text(decisions, names))
     for line in complaints(decisions, names):
-        print(shown(line), file=sys.stderr)
+        complain(line)
     warn(decisions, names)
     return OK if len(decisions.accepted) == len(decisions) else NO_SCORE
 
@@ -79,7 +78,7 @@ def items_of(settings: DecideCommand) -> tuple[list[str], list[scoregate.Item]]:
     for name, given in named:
         data, why = tried(name, given)
         if why:
-            print(shown(why), file=sys.stderr)
+            complain(why)
         images.append(data)
     group = None if settings.keep is None else GROUP
     return [name for name, _ in named], [

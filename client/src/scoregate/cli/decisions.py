@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,14 +10,14 @@ from scoregate.decisions.erasure import EraseSettings, erase
 from scoregate.decisions.export import ExportSettings, export
 from scoregate.decisions.labels import LabelSettings, SampleSettings, label, sample
 from scoregate.report.decisions.settings import ReportSettings
-from scoregate.text import say, shown
+from scoregate.text import complain, say
 
 MAX_NAMED_IDS = 5  # unknown ids that are printed
 
 
 def run_export(settings: ExportSettings) -> int:
     """Print the number of rows on stderr."""
-    print(f"{export(settings)} decisions", file=sys.stderr)
+    say(f"{export(settings)} decisions")
     return OK
 
 
@@ -34,7 +33,7 @@ def run_label(settings: LabelSettings) -> int:
     print(f"{done.stored} labels stored; {done.empty} rows without a label")
     if done.unknown:
         names = ", ".join(done.unknown[:MAX_NAMED_IDS]) + ", …" * (len(done.unknown) > MAX_NAMED_IDS)
-        print(shown(f"scoregate: no log has {len(done.unknown)} of the ids: {names}"), file=sys.stderr)
+        complain(f"scoregate: no log has {len(done.unknown)} of the ids: {names}")
     return NO_SCORE if done.unknown else OK
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, UNREACHABLE, connected, described
 from scoregate.results import demos
-from scoregate.text import shown, table
+from scoregate.text import complain, say, shown, table
 
 TIMEOUT_S = 10.0
 
@@ -26,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             ready, answer = client.ready()
         except scoregate.ScoregateError as exc:  # no service, or something else
-            print(f"scoregate: {described(exc)}", file=sys.stderr)
+            complain(f"scoregate: {described(exc)}")
             return UNREACHABLE
         models = models_of(client)
     notes = demos({model["name"]: model["id"] for model in models.get("models", [])})
@@ -37,8 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         degraded = degraded_of(models)
         state = f"ready; degraded: {', '.join(chain(*degraded.values()))}" if degraded else "ready"
         print(state if ready else f"not ready: {shown(answer.get('detail', ''))}")
-        for note in notes:
-            print(shown(f"warning: {note}"))
+        say(*(f"warning: {note}" for note in notes))
         if models:
             print(f"\n{as_text(models)}")
         for reason, metrics in degraded.items():
@@ -51,7 +49,7 @@ def models_of(client: scoregate.Client) -> dict[str, Any]:
     try:
         answer = client.models()
     except scoregate.ScoregateError as exc:
-        print(f"scoregate: the models are not known: {described(exc)}", file=sys.stderr)
+        complain(f"scoregate: the models are not known: {described(exc)}")
         return {}
     return {"models": answer["models"], "metrics": answer["metrics"]}
 

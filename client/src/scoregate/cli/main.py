@@ -1,13 +1,15 @@
 """Entry point of the command `scoregate`."""
 
 import argparse
+import errno
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from itertools import chain
 
 import scoregate
 from scoregate.cli.arguments import (
@@ -19,11 +21,12 @@ from scoregate.cli.arguments import (
     UsageFault,
     add_commands,
     add_service,
+    column_options,
     described,
     exit_code,
 )
-from scoregate.records import BadInput, NoResult
-from scoregate.text import say, shown
+from scoregate.records import BadInput, NoColumn, NoResult
+from scoregate.text import complain, meant_file, quietly, say, shown
 
 # A command is a module of this folder with add_arguments(parser) and run(arguments) -> exit code.
 COMMANDS = {
@@ -82,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may support ASCII only
     try:
         arguments = parser().parse_args(argv)
-        with logged_at_end():
+        with quietly(getattr(arguments, "quiet", False)), logged_at_end():
             code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
@@ -91,6 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except NoColumn as exc:
+        return failed(shown(with_option(exc, column_options(arguments))), USAGE)
     except (UsageFault, BadInput) as exc:
         return failed(shown(exc), USAGE)
     except NoResult as exc:
@@ -98,7 +103,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except scoregate.ScoregateError as exc:  # before OSError, which the service's absence is, too
         return failed(described(exc), exit_code(exc))
     except OSError as exc:  # a file that was named can't be read or written
-        return failed(shown(f"{exc.filename}: {exc.strerror}" if exc.filename else exc), USAGE)
+        near = meant_file(exc.filename) if exc.filename and exc.errno == errno.ENOENT else ""
+        return failed(shown(f"{exc.filename}: {exc.strerror}{near}" if exc.filename else exc), USAGE)
+
+
+def with_option(fault: NoColumn, options: Mapping[str, Sequence[str]]) -> NoColumn:
+    """Return the error with the option that names the column; *options* name columns."""
+    if not fault.option:
+        fault.option = next((flag for flag, columns in options.items() if fault.column in columns), "")
+        fault.taken |= {*chain.from_iterable(options.values())}
+    return fault
 
 
 class Kept(logging.Handler):
@@ -111,7 +125,7 @@ class Kept(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep or print one record."""
         if record.levelno > logging.WARNING:
-            say(f"scoregate: {record.getMessage()}")
+            complain(f"scoregate: {record.getMessage()}")
         else:
             self.warnings[record.getMessage()] = None
 
@@ -132,5 +146,5 @@ def logged_at_end() -> Iterator[None]:
 
 def failed(why: str, code: int) -> int:
     """Print one line that says why there is no result."""
-    print(f"scoregate: {why}", file=sys.stderr)
+    complain(f"scoregate: {why}")
     return code

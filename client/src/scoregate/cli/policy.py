@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections import Counter
 
 from scoregate.calibration import noted
@@ -12,7 +11,7 @@ from scoregate.decisions.policies import as_toml
 from scoregate.decisions.trial import LABELS, DecisionChange, Trial, TrialSettings, tried
 from scoregate.policy import Verdict
 from scoregate.records import BadInput
-from scoregate.text import shown, table
+from scoregate.text import say, shown, table
 
 ACTIONS = {
     "try": "decide again by another policy from the scores of logs, and print what would change",
@@ -42,7 +41,7 @@ def run_trial(arguments: argparse.Namespace) -> int:
     policy, trials = tried(settings_of(TrialSettings, arguments))
     if policy.options:
         note = "the logged scores have the options of their own policies, whatever those of the new one are"
-        print(f"warning: {note}", file=sys.stderr)
+        say(f"warning: {note}")
     if arguments.json:
         found = {id: trial.as_json() for id, trial in trials.items()}
         print(json.dumps({"policy": policy.name, "logged": found}))
@@ -90,7 +89,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     settings = settings_of(FitSettings, arguments)
     found = fitted(settings)
     for note in (*found.table.warnings, *noted(found.table.left_out, found.table.read)):
-        print(shown(f"warning: {note}"), file=sys.stderr)
+        say(f"warning: {note}")
     text = as_toml(found.policy(settings.name), found.lines())
     if settings.out.suffix.lower() != ".toml":
         raise BadInput(f"{settings.out}: the name must end in .toml")

@@ -2,14 +2,13 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, connected
 from scoregate.results import demos
-from scoregate.text import number, shown, table
+from scoregate.text import complain, number, say, shown, table
 
 ROLE = "questions"  # models that write questions have this role
 
@@ -36,9 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n\n".join(map(as_text, sets)))
         for each in sets:
             if each.error:
-                print(shown(f"{each.prompt}: {each.error.code}: {each.error.detail}"), file=sys.stderr)
+                complain(f"{each.prompt}: {each.error.code}: {each.error.detail}")
     for notice in demos(writers):
-        print(shown(f"warning: {notice}"), file=sys.stderr)
+        say(f"warning: {notice}")
     return NO_SCORE if any(each.error for each in sets) else OK
 
 

@@ -3,7 +3,6 @@
 import argparse
 import json
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,7 +12,7 @@ from scoregate.cli.score import read_images
 from scoregate.cli.warnings import warn
 from scoregate.records import NoResult
 from scoregate.settings import METRIC, finite, whole
-from scoregate.text import number, shown, table
+from scoregate.text import complain, number, table
 
 IMAGE_POINTER = re.compile(r"/images/(\d+)")
 
@@ -75,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_text(ranking, names))
         warn(ranking, names)
     for fault in faults:
-        print(shown(fault), file=sys.stderr)
+        complain(fault)
     return NO_SCORE if faults or any(ranked.error for ranked in ranking) else OK
 
 
@@ -99,5 +98,5 @@ def as_text(ranking: scoregate.Ranking, names: list[str]) -> str:
         accepted = "yes" if ranked.accepted else "no"
         rows.append([place, name, number(ranked.score), accepted, ranked.decided_by or "–"])
         if ranked.error:
-            print(shown(f"{name}: {ranked.error.code}: {ranked.error.detail}"), file=sys.stderr)
+            complain(f"{name}: {ranked.error.code}: {ranked.error.detail}")
     return table(["PLACE", "PICTURE", "SCORE", "ACCEPTED", "DECIDED BY"], rows, right=["PLACE", "SCORE"])

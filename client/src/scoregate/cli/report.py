@@ -13,7 +13,7 @@ from scoregate.cli.arguments import (
 )
 from scoregate.report.dataset import PageSettings, write_page
 from scoregate.runs.batch import TIMEOUT_S
-from scoregate.runs.results import say_summary
+from scoregate.runs.summary import say_summary
 from scoregate.text import say
 
 

@@ -2,13 +2,12 @@
 
 import argparse
 import json
-import sys
 
 from scoregate.cli.arguments import NO_SCORE, OK, add_settings, connected, settings_of
 from scoregate.records import NoResult
 from scoregate.runs.batch import TIMEOUT_S
 from scoregate.runs.reproduction import Differences, Reproduction, reproduce
-from scoregate.text import shown, table
+from scoregate.text import say, shown, table
 
 MAX_SHOWN_ROWS = 10  # rows that differ
 
@@ -53,4 +52,4 @@ def print_text(found: Differences) -> None:
     if (more := len(found.rows) - MAX_SHOWN_ROWS) > 0:
         print(f"and {more} more")
     if found.lost:
-        print(f"{found.lost} lines of the results are of no row of the data set", file=sys.stderr)
+        say(f"{found.lost} lines of the results are of no row of the data set")

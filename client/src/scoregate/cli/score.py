@@ -2,9 +2,10 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 
 import scoregate
 from scoregate.cli.arguments import (
@@ -26,7 +27,9 @@ from scoregate.errors import reason_of
 from scoregate.http import httpx
 from scoregate.images import is_url
 from scoregate.records import check_regular
-from scoregate.text import LEFT_OUT, number, say_unused, shown, table
+from scoregate.results import lower_is_better
+from scoregate.runs.summary import ScoreFigures, figure_lines, pace
+from scoregate.text import LEFT_OUT, complain, number, say, say_unused, shown, table
 
 FETCH_S = 60.0
 MAX_BYTES = 64 * 2**20  # bytes of a picture at a URL; a request has this limit by default
@@ -72,16 +75,20 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     metrics, options = metrics_of(arguments), options_of(arguments)
     with connected(arguments, metrics=metrics, options=options) as client:
+        begun_s = monotonic()
         report = client.score_items(items, metrics, options=options, explain=arguments.explain)
+        seconds = monotonic() - begun_s
+        lower = lower_metrics(client, metrics) if len(items) > 1 else set[str]()
     names = [name for name, _ in images]
     if arguments.json:
         print(json.dumps(report.raw))
     else:
         print("\n\n".join([*tables(report, names, prompts, metrics), *explanations(report, names, prompts)]))
-        complain(report, names, prompts)
+        complain(*complaints(report, names, prompts))
         warn(report, places(names, prompts))
-    for fault in faults:
-        print(shown(fault), file=sys.stderr)
+    complain(*faults)
+    if len(items) > 1:
+        say(*figure_lines(figures_of(report, places(names, prompts), lower)), pace(len(items), seconds))
     return NO_SCORE if report.partial or faults else OK
 
 
@@ -122,14 +129,31 @@ def explanations(report: scoregate.Report, names: Sequence[str], prompts: Sequen
             yield f"{shown(place)}, {metric} {score}\n{explained(details)}"
 
 
-def complain(report: scoregate.Report, names: Sequence[str], prompts: Sequence[str]) -> None:
-    """Print the missing scores to stderr; metrics with the same error are one line."""
+def complaints(report: scoregate.Report, names: Sequence[str], prompts: Sequence[str]) -> Iterator[str]:
+    """Yield a line for each picture that lacks scores; metrics with the same error are one line."""
     for place, result in zip(places(names, prompts), report, strict=True):
         lacking = dict[str, list[str]]()
         for metric, error in result.errors.items():
             lacking.setdefault(f"{error.code}: {error.detail}", []).append(metric)
         for why, metrics in lacking.items():
-            print(shown(f"{place}: no {', '.join(metrics)}: {why}"), file=sys.stderr)
+            yield f"{place}: no {', '.join(metrics)}: {why}"
+
+
+def lower_metrics(client: scoregate.Client, metrics: Sequence[str]) -> set[str]:
+    """Return the metrics whose lower scores are better; none behind a gateway that does not list metrics."""
+    with suppress(scoregate.ScoregateError):
+        known = client.models().get("metrics", {})
+        return {name for name in metrics if lower_is_better(known.get(name, {}))}
+    return set()
+
+
+def figures_of(report: scoregate.Report, names: Sequence[str], lower: set[str]) -> dict[str, ScoreFigures]:
+    """Return figures of each metric."""
+    found: dict[str, ScoreFigures] = {}
+    for name, result in zip(names, report, strict=True):
+        for metric, score in result.scores.items():
+            found.setdefault(metric, ScoreFigures(metric in lower)).add(score, name)
+    return found
 
 
 def read_images(names: Iterable[str]) -> tuple[list[tuple[str, bytes]], list[str]]:

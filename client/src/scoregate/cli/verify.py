@@ -3,7 +3,6 @@
 import argparse
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, connected
 from scoregate.records import NoResult
-from scoregate.text import shown, table
+from scoregate.text import complain, shown, table
 
 MAX_TIE_DIFFERENCE = 0.005  # known scores that differ by no more have no order
 
@@ -196,7 +195,7 @@ def score(client: scoregate.Client, known: Known) -> list[float | None]:
     results = list(client.score_items(items, [known.metric]))
     for case, result in zip(known.cases, results, strict=True):
         for metric, error in result.errors.items():
-            print(shown(f"{case.name}: no {metric}: {error.code}: {error.detail}"), file=sys.stderr)
+            complain(f"{case.name}: no {metric}: {error.code}: {error.detail}")
     return [result.scores.get(known.metric) for result in results]
 
 

@@ -1,11 +1,10 @@
 """Warnings of an answer for people: each text once."""
 
-import sys
 from collections.abc import Sequence
 
 import scoregate
 from scoregate.results import with_demo
-from scoregate.text import shown
+from scoregate.text import say
 
 MAX_NAMED_IMAGES = 3  # pictures that a warning is about and names
 
@@ -30,7 +29,7 @@ def warn(
         named += [names[item]] if item is not None and item < len(names) else []
     for (text, of_text), named in about.items():
         place = ", ".join(filter(None, [image_names(named), of_text]))
-        print(shown(f"warning: {place}: {text}" if place else f"warning: {text}"), file=sys.stderr)
+        say(f"warning: {place}: {text}" if place else f"warning: {text}")
 
 
 def image_names(names: Sequence[str]) -> str:

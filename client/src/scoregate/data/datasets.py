@@ -32,7 +32,8 @@ from scoregate.data.rows import (
 )
 from scoregate.data.shards import samples_of, shards_of
 from scoregate.items import Item
-from scoregate.records import TABLES_OF_TEXT, BadInput, Record, count, kind, records
+from scoregate.records import TABLES_OF_TEXT, BadInput, NoColumn, Record, count, kind, records
+from scoregate.text import meant_file
 
 NEIGHBOURS = "; a picture and its text are neighbours in a tar, as `tar --sort=name` writes them"
 ROWS_SEARCHED_FOR_COLUMN = 100  # rows in which a column has to be seen
@@ -115,7 +116,7 @@ class Dataset:
         if self.shards:
             return None
         if not self.path.exists():
-            raise BadInput(f"{self.path}: no such file or folder")
+            raise BadInput(f"{self.path}: no such file or folder{meant_file(self.path)}")
         if not self.path.is_dir():
             return self.path
         return next((file for name in METADATA if (file := self.path / name).is_file()), None)
@@ -194,7 +195,9 @@ class Dataset:
             (self.frames_column, "--frames-column") if self.frames_column else (self.image, "--image-column")
         )
         prompts = [] if self.no_prompt else [(self.prompt_column, "--prompt-column")]
-        return [images, *prompts, *((column, "--option-column") for column in self.option_columns.values())]
+        metrics = [(self.metrics_column, "--metrics-column")] if self.metrics_column else []
+        options = [(column, f"--option-column {name}=") for name, column in self.option_columns.items()]
+        return [images, *prompts, *metrics, *options]
 
     def has_columns(self, record: Record) -> bool:
         """Return True if a record has the columns; a matrix is always checked by more than one."""
@@ -218,9 +221,8 @@ class Dataset:
             for column in given.split(",") if self.matrix else [given]:
                 if column not in names:
                     apart = NEIGHBOURS if self.shards and names == ["image"] else ""
-                    raise BadInput(
-                        f"{table}: no column {column!r}; there are {', '.join(names)} (see {argument}{apart})"
-                    )
+                    others = [name for name, _ in self.wanted() if name != column]
+                    raise NoColumn(table, column, names, argument, others, apart)
 
     def row(self, record: Record, file: Path, in_csv: bool) -> Row:
         """Return a record of *file* as a row; pictures are named relative to its folder."""

@@ -22,7 +22,7 @@ from scoregate.data.rows import (
     prompt_fault,
 )
 from scoregate.data.shards import KINDS
-from scoregate.records import BROKEN, BadInput, Record, check_regular, kind, opened, records
+from scoregate.records import BROKEN, BadInput, NoColumn, Record, check_regular, kind, opened, records
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 TEXTS = frozenset({".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".html"})  # files that go with pictures
@@ -152,7 +152,8 @@ def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, t
         if row.fault:
             raise BadInput(f"{place}: {row.fault}")
         if missing := [column for column in columns if column not in row.values]:
-            raise BadInput(f"{place}: no column {missing[0]!r}; there are {', '.join(row.values)}")
+            option = "--image-column" if missing[0] == image_column else "--prompt-column"
+            raise NoColumn(place, missing[0], row.values, option, columns)
         name, prompt = (row.values[column] for column in columns)
         if not isinstance(name, str) or not name:
             raise BadInput(f"{place}: column {image_column} is no name of a picture")

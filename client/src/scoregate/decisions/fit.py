@@ -10,7 +10,16 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scoregate.calibration import Rate, cell_of, for_false_accept_rate, labelled, origin, share, turned
+from scoregate.calibration import (
+    Rate,
+    cell_of,
+    check_columns,
+    for_false_accept_rate,
+    labelled,
+    origin,
+    share,
+    turned,
+)
 from scoregate.decisions.policies import NamedPolicy, policy_name
 from scoregate.expression import Condition
 from scoregate.policy import Policy
@@ -31,7 +40,7 @@ class FitSettings:
         parse=Path,
         metavar="SCORES",
     )
-    metrics: Sequence[str] = setting(
+    metrics: Sequence[str] = in_column(
         "one or two, or columns that hold their scores (default: those of the file)",
         "-m",
         "--metric",
@@ -261,6 +270,7 @@ def table_of(settings: FitSettings) -> LabelledTable:
         if why := add_row(table, record, settings):
             table.left_out.setdefault(why, []).append(record.number)
     if not table.rows:
+        check_columns(settings.scores, names, settings.label)
         raise BadInput(f"{settings.scores}: no row has a label in {settings.label} and all scores")
     if len({row.good for row in table.rows}) == 1:
         only = int(table.rows[0].good)

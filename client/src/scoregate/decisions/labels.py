@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from scoregate.decisions.logs import Logs, Selection, opened, writing
-from scoregate.records import BadInput, records, truth
+from scoregate.records import BadInput, NoColumn, records, truth
 from scoregate.settings import count, setting, whole
 
 IDS = ("decision_id", "caller_id")
@@ -88,7 +88,7 @@ def label_of(number: int, values: Mapping[str, Any], fault: str) -> Label | None
     if fault:
         raise BadInput(f"row {number}: {fault}")
     if "good" not in values:
-        raise BadInput(f"row {number}: no column good")
+        raise NoColumn(f"row {number}", "good", values)
     if str(values["good"] if values["good"] is not None else "").strip() == "":
         return None
     try:

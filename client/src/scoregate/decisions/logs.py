@@ -11,6 +11,7 @@ from typing import Any
 
 from scoregate.records import BadInput, check_regular
 from scoregate.settings import BadSetting, setting
+from scoregate.text import meant_file
 
 VERSION = 1  # the service writes tables of this version
 BUSY_S = 30.0  # a service that writes is done in milliseconds
@@ -79,7 +80,7 @@ def opened(paths: Iterable[Path]) -> Iterator[list[sqlite3.Connection]]:
 def connected(path: Path, stack: ExitStack) -> sqlite3.Connection:
     """Connect to one file until the stack ends."""
     if not path.is_file():
-        raise BadInput(f"{path}: there is no such file")
+        raise BadInput(f"{path}: there is no such file{meant_file(path)}")
     check_regular(path)
     connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY_S, isolation_level=None)
     stack.callback(connection.close)

@@ -71,10 +71,8 @@ class FigureSettings:
     """Settings of every figure."""
 
     table: Path = setting(TABLE, "--scores", metavar="FILE", parse=Path)
-    by: str | None = setting(
-        "the same figures for each value of it; a list counts in each of its values",
-        default=None,
-        metavar="COLUMN",
+    by: str | None = in_column(
+        "the same figures for each value of it; a list counts in each of its values", default=None
     )
 
     def columns(self, role: str) -> str:

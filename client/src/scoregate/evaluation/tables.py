@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from scoregate.evaluation.arrays import Floats
-from scoregate.records import BadInput, Record, json_cell, number, records, truth
+from scoregate.records import BadInput, NoColumn, Record, json_cell, number, records, truth
 from scoregate.runs.results import results_in
 
 NESTED_FIELDS = ("columns", "scores")  # a line that `scoregate batch` wrote has them
@@ -105,8 +105,8 @@ class Table:
         if cells is None:
             records, cells = self.records, [record.values.get(column) for record in self.records]
             if all(cell is None for cell in cells) and not self.has(column):
-                offered = ", ".join(dict.fromkeys(name for record in self.records for name in record.values))
-                raise BadInput(f"{self.path}: no column {column}; there are {offered}")
+                every = (name for record in self.records for name in record.values)
+                raise NoColumn(self.path, column, every)
         found, place = [], ""
         try:
             for record, cell in zip(records, cells, strict=True):

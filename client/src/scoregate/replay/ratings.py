@@ -5,7 +5,6 @@ The files are `vqa_answers_release/*_dsg.csv` and `*_vq2a.csv`, and the ratings 
 """
 
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from statistics import fmean
 
 from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.tables import Table
+from scoregate.text import say
 from service.core.text_files import table
 from service.metrics.common.answers import Dependencies
 from service.metrics.dsg import fold as dsg_fold
@@ -116,12 +116,12 @@ def figures_of(
     scores = [score(image, answers[image]) if image in answers else 0.0 for image in kept]
     found = correlation(scores, [ratings[image] for image in kept])
     if zero := len(without) - len(missing):
-        print(f"{zero} pictures of {', '.join(unasked)} have no questions: they count 0", file=sys.stderr)
+        say(f"{zero} pictures of {', '.join(unasked)} have no questions: they count 0")
     if missing:
         named = ", ".join(map(shown, sorted(missing)[:MAX_NAMED_IMAGES])) + ", …" * (
             len(missing) > MAX_NAMED_IMAGES
         )
-        print(f"{len(missing)} rated pictures have no answers and are left out: {named}", file=sys.stderr)
+        say(f"{len(missing)} rated pictures have no answers and are left out: {named}")
     figures = {"spearman": found.spearman, "kendall": found.kendall, "n": found.n, "mean": fmean(scores)}
     return figures | {"missing": len(missing)}
 

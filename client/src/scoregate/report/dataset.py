@@ -19,10 +19,11 @@ from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
 from scoregate.report.sheet import bytes_of
 from scoregate.results import is_number, notices_in
-from scoregate.runs.batch import BatchOutcome, scored, session
+from scoregate.runs.batch import BatchOutcome, Scored, scored, session
 from scoregate.runs.manifest import runs_of
-from scoregate.runs.results import Results, Summary, existing
+from scoregate.runs.results import Results, existing
 from scoregate.runs.settings import ANY_MODELS, Run, check_output, dataset_of
+from scoregate.runs.summary import Summary
 from scoregate.settings import BadSetting, finite, in_column, scale, setting, share, whole
 
 ITEM = "prompt"  # the default of what generators share
@@ -92,19 +93,21 @@ def write_page(settings: PageSettings, service: Service) -> BatchOutcome:
     check_output(dataset, file, settings.out)
     known = facts(dataset, settings.columns, settings.scale)
     opened = partial(session, settings, dataset, service)
-    with offline(settings, dataset) if settings.offline else scored(opened, file) as (results, _, requested):
+    with offline(settings, dataset) if settings.offline else scored(opened, file) as found:
+        results = found.results
         summary, left_over = Summary.of(results.lines()), len(results.left_over)
         html = drawn(settings, dataset, results, known, runs_of(file))
         settings.out.write_text(html, "utf-8", errors="backslashreplace")
-    return BatchOutcome(file, dataset, {file: dataset.path}, requested, summary, left_over)
+    files = {file: dataset.path}
+    return BatchOutcome(file, dataset, files, found.requested, summary, left_over, found.seconds)
 
 
 @contextmanager
-def offline(settings: PageSettings, dataset: Dataset) -> Iterator[tuple[Results, Dataset, int]]:
+def offline(settings: PageSettings, dataset: Dataset) -> Iterator[Scored]:
     """Yield the results there are."""
     metrics = settings.names if settings.metrics else None
     with existing(dataset, settings.file, metrics, any_models=settings.any_models) as results:
-        yield results, dataset, 0
+        yield Scored(results, dataset)
 
 
 @dataclass(frozen=True)

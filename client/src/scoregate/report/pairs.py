@@ -9,7 +9,7 @@ from typing import Any
 from scoregate.data.datasets import Dataset
 from scoregate.evaluation.outcome import values
 from scoregate.evaluation.versus import GeneratorPair
-from scoregate.records import BadInput
+from scoregate.records import BadInput, NoColumn
 from scoregate.results import is_number
 from scoregate.runs.generators import ScoredGenerator
 from scoregate.runs.plan import Line
@@ -86,7 +86,7 @@ def images_of(
             )
     for name in filter(None, (by, item)):
         if name not in offered and name != IMAGE:
-            raise BadInput(f"no row has a column {name}; there are {', '.join(offered) or 'none'}")
+            raise NoColumn("the results", name, offered)
     return found
 
 

@@ -8,7 +8,7 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
 from scoregate.report.html import bad, data_uri, document, image, note, safe
 from scoregate.runs.plan import Line, Plan
-from scoregate.runs.results import WarningKind, kinds_of
+from scoregate.runs.summary import WarningKind, kinds_of
 from scoregate.text import number
 
 STYLE = "body { max-width: 80rem; }\n"

@@ -34,7 +34,7 @@ from scoregate.runs.batch import TIMEOUT_S
 from scoregate.runs.generators import ScoredGenerator, datasets_of, metrics_of, scored_generators
 from scoregate.runs.settings import Run
 from scoregate.settings import generator_paths, in_column, setting, settings_in, share, whole
-from scoregate.text import number
+from scoregate.text import meant_file, number
 
 TEXT_FORMS = ("text", *FORMATS)
 OF_JSON = "json"
@@ -187,7 +187,8 @@ def compare_generators(
     if len(paths) < 2:
         raise BadInput("name two generators or more")
     if settings.html and not settings.html.parent.is_dir():
-        raise BadInput(f"{settings.html}: there is no folder {settings.html.parent}")
+        folder = settings.html.parent
+        raise BadInput(f"{settings.html}: there is no folder {folder}{meant_file(folder)}")
     datasets = {name: each for name, (_, each) in datasets_of(settings, paths).items()}
     check_folders(datasets, settings.item)
     generators = scored_generators(settings, paths, settings.out, service, client, settings.html)

@@ -24,7 +24,6 @@ from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_optio
 from scoregate.runs.results import (
     Results,
     ResultsFile,
-    Summary,
     check_kind,
     files_of,
     journal_of,
@@ -32,6 +31,7 @@ from scoregate.runs.results import (
     plan_in,
 )
 from scoregate.runs.settings import KEPT_FILE, Batch, Run, check_output, dataset_of
+from scoregate.runs.summary import Summary
 from scoregate.settings import settings_in
 from scoregate.text import Progress, say
 
@@ -48,7 +48,7 @@ class BatchOutcome:
 
     Attributes:
         files: of results, with the shard of each; the data set itself of one file.
-        requested: rows that were sent in this run.
+        requested: rows that were sent in this run, which took *seconds*.
         left_over: lines of no row of the data set.
     """
 
@@ -58,6 +58,7 @@ class BatchOutcome:
     requested: int
     summary: Summary
     left_over: int = 0
+    seconds: float = 0.0
 
     @property
     def complete(self) -> bool:
@@ -174,10 +175,10 @@ def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
 
 def into_file(batch: Batch, dataset: Dataset, service: Service, opened: Opened) -> BatchOutcome:
     """Score a data set into one file."""
-    with scored(opened, batch.out) as (results, dataset, requested):
-        summary, left_over = Summary.of(results.lines()), len(results.left_over)
-    files = {batch.out: dataset.path} if batch.out.exists() else {}  # none without rows
-    return BatchOutcome(batch.out, dataset, files, requested, summary, left_over)
+    with scored(opened, batch.out) as found:
+        summary, left_over = Summary.of(found.results.lines()), len(found.results.left_over)
+    files = {batch.out: found.dataset.path} if batch.out.exists() else {}  # none without rows
+    return BatchOutcome(batch.out, found.dataset, files, found.requested, summary, left_over, found.seconds)
 
 
 def into_folder(batch: Batch, dataset: Dataset, service: Service, opened: Opened) -> BatchOutcome:
@@ -185,22 +186,35 @@ def into_folder(batch: Batch, dataset: Dataset, service: Service, opened: Opened
     if batch.ray:
         from scoregate.runs.cluster import score_on_cluster
 
-        files, requested, parts = score_on_cluster(batch, dataset, service, opened)
-        summary = Summary.merged(parts)
+        begun_s = monotonic()
+        files, requested, summary = score_on_cluster(batch, dataset, service, opened)
+        seconds = monotonic() - begun_s  # models are loaded meanwhile
     else:
         with opened() as here:
+            begun_s = monotonic()
             files, requested = score_shards(here, batch.out, retry=batch.retry)
+            seconds = monotonic() - begun_s
         summary = Summary.of(chain.from_iterable(map(lines_of, files)))
-    return BatchOutcome(batch.out, dataset, files, requested, summary)
+    return BatchOutcome(batch.out, dataset, files, requested, summary, seconds=seconds)
+
+
+class Scored(NamedTuple):
+    """Results of a data set; *requested* rows were sent in this run, which took *seconds*."""
+
+    results: Results
+    dataset: Dataset
+    requested: int = 0
+    seconds: float = 0.0
 
 
 @contextmanager
-def scored(opened: Opened, file: Path) -> Iterator[tuple[Results, Dataset, int]]:
-    """Score the rows without results; yield the results in *file*, the data set, and their number."""
+def scored(opened: Opened, file: Path) -> Iterator[Scored]:
+    """Score the rows without results; yield the results in *file*."""
     with opened() as here, ResultsFile(file, here.plan) as results:
+        begun_s = monotonic()
         with here.part(here.dataset, results) as part:
             requested = here.score([nullcontext(part)], here.dataset.count())
-        yield results, here.dataset, requested
+        yield Scored(results, here.dataset, requested, monotonic() - begun_s)
 
 
 @dataclass

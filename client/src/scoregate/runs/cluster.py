@@ -27,6 +27,7 @@ from scoregate.runs.manifest import content_of
 from scoregate.runs.pool import Place, Pool, attempt, joined, place_of, with_errors
 from scoregate.runs.results import files_of, journal_of
 from scoregate.runs.settings import Batch, Scoring
+from scoregate.runs.summary import Summary
 from scoregate.text import say
 
 
@@ -41,7 +42,7 @@ Opened = Callable[[], AbstractContextManager[ShardScorer]]
 
 def score_on_cluster(
     batch: Batch, dataset: Dataset, service: Service, opened: Opened
-) -> tuple[dict[Path, Path], int, list[Any]]:
+) -> tuple[dict[Path, Path], int, Summary]:
     """
     Score shards into the folder of a *batch* on a cluster; files that are there are checked first.
 
@@ -50,8 +51,8 @@ def score_on_cluster(
         opened: makes a session in a process of the cluster.
 
     Returns:
-        The shard of each file, the number of scored rows, and the summary of each shard, which the process
-        that scored it made: a billion lines are not read again in one process.
+        The shard of each file, the number of scored rows, and the summary of all shards.  The process that
+        scored a shard summarizes it: a billion lines are not read again in one process.
 
     Raises:
         BadInput: see `joined` and `ShardScorer.finish`; also if the nodes do not share the folders.
@@ -65,13 +66,13 @@ def score_on_cluster(
         folder.mkdir(exist_ok=True)
     first = sorted(files, key=left.__contains__)
     rows = [{"shard": str(files[file]), "file": str(file)} for file in first]
-    summaries = list[Any]()
+    summary = Summary()
     with joined(batch) as pool:
         unscored = [files[file] for file in first if file in left]
         sets = write_sets(pool, place, batch, service, dataset, unscored, folder)
         for number, row in enumerate(pool.map(ShardActor, (place, sets, opened, retry), rows), 1):
             asked += int(row["asked"])
-            summaries.append(pickle.loads(row["summary"]))
+            summary.add(pickle.loads(row["summary"]))
             if row["whole"] and not Path(row["file"]).exists():
                 raise BadInput(
                     f"{row['file']} is on the node {row['node']} alone: -o has to be in a folder that all"
@@ -79,7 +80,7 @@ def score_on_cluster(
                 )
             if Path(row["file"]) in left:
                 say(f"shard {number} of {len(files)}: {row['file']}")
-    return {file: shard for file, shard in files.items() if file.exists()}, asked, summaries
+    return {file: shard for file, shard in files.items() if file.exists()}, asked, summary
 
 
 class ShardActor:

@@ -15,7 +15,7 @@ from scoregate.records import BadInput
 from scoregate.runs.batch import Part, Session, session_of
 from scoregate.runs.manifest import beside, read_manifest, source_in
 from scoregate.runs.plan import Line, Plan
-from scoregate.runs.results import ResultsFile, Summary, lines_of, plan_in, results_in, say_summary
+from scoregate.runs.results import ResultsFile, lines_of, plan_in, results_in
 from scoregate.runs.settings import (
     ANY_MODELS,
     DataSource,
@@ -24,6 +24,7 @@ from scoregate.runs.settings import (
     dataset_of,
     has_prompts,
 )
+from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import metric_names
 from scoregate.text import say, shown
 

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime, timezone
@@ -22,7 +21,7 @@ from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import Results, ResultsFile
 from scoregate.runs.settings import DataSource
 from scoregate.settings import VERSION
-from scoregate.text import shown
+from scoregate.text import complain
 
 FORM = 1
 NAMES = (  # settings that say how a data set is read
@@ -261,7 +260,7 @@ def keep_sets(client: scoregate.Client, results: Results) -> None:
             if found := stored(client, id):
                 results.sets[id] = content_of(found)
     except scoregate.ScoregateError as exc:  # the scores are there
-        print(shown(f"the manifest lacks question sets, run again to add them: {exc}"), file=sys.stderr)
+        complain(f"the manifest lacks question sets, run again to add them: {exc}")
 
 
 def stored(client: scoregate.Client, id: str) -> scoregate.QuestionSet | None:
@@ -303,7 +302,7 @@ def tell_parts(path: Path, lines: Iterable[Line], missing: Sets) -> None:
             f" import them first: jq -c '.question_sets[]' {shlex.quote(str(path))} > sets.jsonl"
             " && scoregate-server questions import sets.jsonl"
         )
-        print(shown(text), file=sys.stderr)
+        complain(text)
 
 
 def is_set(content: Any) -> bool:

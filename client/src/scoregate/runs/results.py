@@ -3,10 +3,9 @@
 import csv
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from io import BytesIO
 from itertools import chain, combinations, islice
 from pathlib import Path
@@ -18,10 +17,8 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, RELATED_COLUMNS, Row, digest, is_column
 from scoregate.data.shards import stem
 from scoregate.records import BadInput, arrow, check_regular, json_or_text, records
-from scoregate.results import DEMO, Notice, notices_in
 from scoregate.runs.plan import (
     DECISION_FIELDS,
-    UNREADABLE,
     Key,
     Line,
     Plan,
@@ -34,7 +31,6 @@ from scoregate.runs.plan import (
 )
 from scoregate.runs.settings import KINDS
 from scoregate.store import Store, dumped, opened
-from scoregate.text import say, shown
 
 
 def check_kind(file: Path) -> None:
@@ -507,127 +503,3 @@ def parsed(cell: Any) -> Any:
         return json.loads(cell)
     except (ValueError, TypeError, RecursionError):
         return cell
-
-
-# --- summaries ---
-
-
-MAX_REASONS = 5  # why rows cannot be read
-
-
-@dataclass
-class WarningKind:
-    """Warnings of one kind: the number of rows, the first text, and the picture that it is about, if any."""
-
-    text: str
-    code: str
-    image: str | None = None
-    rows: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.rows} row{'s' * (self.rows > 1)}: {self.text}"
-
-
-def kinds_of(lines: Iterable[Line]) -> list[WarningKind]:
-    """Return the kinds of warnings of some lines, demo models first and then the most frequent ones."""
-    found: dict[str, WarningKind] = {}
-    for line in lines:
-        for kind, notice in {notice.kind: notice for notice in notices_in(line)}.items():
-            image = None if notice.code == DEMO else line["image"]
-            found.setdefault(kind, WarningKind(str(notice), notice.code, image)).rows += 1
-    return in_order(found.values())
-
-
-def merged_kinds(kinds: Iterable[WarningKind]) -> list[WarningKind]:
-    """Return *kinds* of several tables as those of one."""
-    found: dict[str, WarningKind] = {}
-    for kind in kinds:
-        first = found.setdefault(Notice(kind.text, kind.code).kind, replace(kind, rows=0))
-        first.rows += kind.rows
-    return in_order(found.values())
-
-
-def in_order(kinds: Iterable[WarningKind]) -> list[WarningKind]:
-    """Return *kinds*, those of demo models first and then the most frequent ones."""
-    return sorted(kinds, key=lambda kind: (kind.code != DEMO, -kind.rows))
-
-
-@dataclass
-class Summary:
-    """
-    The number of rows, and of those without all scores, by code; why the first ones cannot be read; warnings;
-    the number of rows of each decision of a policy.
-    """
-
-    rows: int = 0
-    incomplete: int = 0
-    unread: int = 0
-    codes: Counter[str] = field(default_factory=Counter)
-    details: list[str] = field(default_factory=list)
-    warnings: list[WarningKind] = field(default_factory=list)
-    decisions: Counter[str] = field(default_factory=Counter)
-
-    @classmethod
-    def of(cls, lines: Iterable[Line]) -> "Summary":
-        """Return the summary of *lines*."""
-        summary = cls()
-        summary.warnings = kinds_of(summary.counted(lines))
-        return summary
-
-    @classmethod
-    def merged(cls, parts: Sequence["Summary"]) -> "Summary":
-        """Return the summary of the lines of all *parts*."""
-        return cls(
-            sum(part.rows for part in parts),
-            sum(part.incomplete for part in parts),
-            sum(part.unread for part in parts),
-            sum((part.codes for part in parts), Counter()),
-            [*islice(chain.from_iterable(part.details for part in parts), MAX_REASONS)],
-            merged_kinds(chain.from_iterable(part.warnings for part in parts)),
-            sum((part.decisions for part in parts), Counter()),
-        )
-
-    def counted(self, lines: Iterable[Line]) -> Iterator[Line]:
-        """Yield *lines*, which may be many, and count them."""
-        for line in lines:
-            errors = line["errors"].values()
-            self.rows += 1
-            self.incomplete += bool(errors)
-            self.codes.update({error["code"] for error in errors})
-            self.decisions.update([line["decision"]] if "decision" in line else ())
-            why = {error["detail"] for error in errors if error["code"] == UNREADABLE}
-            self.unread += len(why)
-            self.details += why if len(self.details) < MAX_REASONS else ()
-            yield line
-
-    @property
-    def text(self) -> str:
-        return f"{self.rows - self.incomplete} of {self.rows} rows have all scores"
-
-    @property
-    def without(self) -> str:
-        """The codes of the errors, for the end of a sentence."""
-        codes = ", ".join(f"{number} {shown(code)}" for code, number in self.codes.most_common())
-        return f"; without a score: {codes}" if codes else ""
-
-
-def say_summary(summary: Summary, requested: int, out: Path, left_over: int = 0) -> None:
-    """
-    Print *summary* to stderr.
-
-    Args:
-        requested: rows that were sent.
-        out: of the results.
-        left_over: their lines of no row of the data set.
-    """
-    texts = [f"cannot read {detail}" for detail in summary.details[:MAX_REASONS]]
-    if summary.unread > MAX_REASONS:
-        texts.append(f"and {summary.unread - MAX_REASONS} more rows, see {UNREADABLE} in the results")
-    texts += [f"warning: {each}" + f" (first: {each.image})" * bool(each.image) for each in summary.warnings]
-    texts.append(f"{summary.text}; {requested} were requested in this run{summary.without}")
-    if summary.decisions:
-        texts.append(", ".join(f"{count} {shown(name)}" for name, count in summary.decisions.most_common()))
-    texts.append(str(out))
-    if left_over:
-        texts.append(f"{left_over} lines are of no row of the data set; they are kept")
-    say(*texts)

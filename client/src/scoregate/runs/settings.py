@@ -12,8 +12,17 @@ from scoregate.data.matrix import sweep_of
 from scoregate.data.rows import prompt_fault
 from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
 from scoregate.records import BadInput, kind
-from scoregate.settings import CONCURRENCY, METRIC, ORIENT, BadSetting, metric_names, setting, whole
-from scoregate.text import LEFT_OUT, say_unused, shown
+from scoregate.settings import (
+    CONCURRENCY,
+    METRIC,
+    ORIENT,
+    BadSetting,
+    in_column,
+    metric_names,
+    setting,
+    whole,
+)
+from scoregate.text import LEFT_OUT, meant_file, say_unused, shown
 
 if TYPE_CHECKING:
     from scoregate.expression import Condition
@@ -43,10 +52,10 @@ class DataSource:
         metavar="DATASET",
         parse=Path,
     )
-    image_column: str | None = setting(
+    image_column: str | None = in_column(
         "default image; file_name in a folder's metadata", default=None, metavar="NAME"
     )
-    prompt_column: str = setting("default %(default)s", default=PROMPT_COLUMN, metavar="NAME")
+    prompt_column: str = in_column("the prompts", default=PROMPT_COLUMN, metavar="NAME")
     prompt: str | None = setting(
         "of all pictures of a folder, in place of captions", "-p", "--prompt", default=None
     )
@@ -65,10 +74,10 @@ class DataSource:
     image_part: str | None = setting(
         "of several pictures of a sample in a tar: left for KEY.left.png", default=None, metavar="PART"
     )
-    frames_column: str | None = setting(
+    frames_column: str | None = in_column(
         "lists of frames or views, in place of one picture", default=None, metavar="NAME"
     )
-    metrics_column: str | None = setting(
+    metrics_column: str | None = in_column(
         "the metrics of each row, a list or names with commas, of those that are given",
         default=None,
         metavar="NAME",
@@ -299,7 +308,7 @@ def check_output(dataset: Dataset, out: Path, page: Path | None) -> None:
         if path and path.resolve() in read:
             raise BadInput(f"{path}: the {what} would overwrite the data set")
         if path and not path.parent.is_dir():
-            raise BadInput(f"{path}: there is no folder {path.parent}")
+            raise BadInput(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
     if page and page.resolve() == out.resolve():
         raise BadInput(f"{page}: the page would overwrite the results")
     if dataset.image_part and {kind(shard) for shard in dataset.shards} != {".tar"}:

@@ -217,7 +217,7 @@ def test_a_threshold_is_tuned_for_each_task(bench, written):
     [
         (["a={0}", "a={0}"], "two generators have one name"),
         (["a={0}", "--clipscore", "clip"], "needs --human"),
-        (["a={0}", "--human", "nobody"], "no column nobody"),
+        (["a={0}", "--human", "nobody"], "no column 'nobody'"),
     ],
 )
 def test_a_comparison_that_cannot_be_made_is_refused(refused, written, arguments, line):

@@ -81,7 +81,7 @@ def test_without_all_categories_there_is_no_whole(bench, data, written):
     ("name", "grades", "line"),
     [
         ("wise", {"consistency": 3, "realism": 0, "aesthetic_quality": 0}, "3 is not from 0 to 2"),
-        ("wise", {"consistency": 1, "realism": 0}, "no column aesthetic_quality"),
+        ("wise", {"consistency": 1, "realism": 0}, "no column 'aesthetic_quality'"),
         ("wise_verified", {"score": 0.5}, "0.5 is not 0 or 1"),
         ("wise_verified", {"score": 1, "prompt_id": 99}, "the benchmark has no item 99"),
     ],

@@ -209,7 +209,7 @@ def test_an_empty_file_of_a_folder_does_not_stop_the_others(command, service, fo
         "folder/empty.png: the file is empty",
         "folder/gone.png: No such file or directory",
         "folder/nested.png: Is a directory",
-    ] == err.splitlines()
+    ] == [line for line in err.splitlines() if line.startswith("folder/")]
 
 
 def test_a_ranking_that_a_broken_file_ends_says_how_to_rank_the_others(command, service, folder):

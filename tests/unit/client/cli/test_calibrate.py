@@ -127,7 +127,7 @@ def test_text_says_the_threshold_in_full(written, capsys):
         (
             [{"score": s} for s in SCORES],
             ("--label", "good"),
-            "no row has a score in score and a label in good",
+            "no column 'good'; there are score: --label NAME",
         ),
         (
             [{"score": 0.5, "good": "maybe"}],
@@ -139,7 +139,7 @@ def test_text_says_the_threshold_in_full(written, capsys):
         ([{"score": "1_0"}], (), "row 1, column score: '1_0' is not a number"),
         ([{"a": 1, "b": 2}], (), "say which scores are meant with --metric; there are a, b"),
         ([{"scores": {"x": 1, "y": 2}}], (), "there are x, y"),
-        ([{"score": 1}], ("-m", "other"), "no row has a score in other"),
+        ([{"score": 1}], ("-m", "other"), "no column 'other'; there are score: --metric score"),
         ([{"score": 1}], ("--false-accept-rate", "0.1"), "needs labels"),
         ([{"score": 1}], ("--pass-rate", "0"), "passes nothing"),
         ([{"score": 1}], ("--plot", "x.txt"), "must end in .png, .svg, .pdf"),

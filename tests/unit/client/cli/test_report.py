@@ -103,8 +103,8 @@ def test_prompts_and_names_cannot_mark_up_the_page(offline, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--human", "stars"), "rows.jsonl: no column stars; there are "),
-        (("--model", "maker"), "rows.jsonl: no column maker; there are "),
+        (("--human", "stars"), "rows.jsonl: no column 'stars'; there are "),
+        (("--model", "maker"), "rows.jsonl: no column 'maker'; there are "),
         (("--human", "kind"), "rows.jsonl, row 1, column kind: 'kind 0' is not a number"),
         (("--results", "gone.jsonl"), "gone.jsonl: No such file"),
         (("--results", "rows.jsonl"), "rows.jsonl: the results would overwrite the data set"),

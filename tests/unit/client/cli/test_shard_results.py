@@ -254,7 +254,7 @@ def test_a_column_that_is_missing_is_said_before_anything_is_scored(command, ser
     status, _, err = command(service, *TO_FOLDER, "--prompt-column", "text")
 
     assert (2, []) == (status, service.sent)
-    assert "no column 'text'; there are prompt, good, image (see --prompt-column)" in err
+    assert "no column 'text'; there are prompt, good, image: --prompt-column NAME" in err
     assert not Path("out").exists()
 
 

@@ -227,7 +227,7 @@ def test_file_names_match_where_prompts_do_not(command, service, folders):
         (("../x=A", "B"), "the name of a generator is the name of its file of results"),
         (
             ("A", "B", "--prompts", "prompts.jsonl", "--by", "tags"),
-            "no row has a column tags; there are skill",
+            "the results: no column 'tags'; there are skill: --by skill",
         ),
         (("A", "gone", "--prompts", "prompts.jsonl"), "gone: no such file or folder"),
         (("A", "B", "--prompts", "prompts.jsonl", "--html", "no/page.html"), "there is no folder no"),

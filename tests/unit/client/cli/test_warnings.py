@@ -113,7 +113,8 @@ def test_the_same_warning_about_several_pictures_and_metrics_is_one_line(command
     named = "".join(f", {name}" for name in about or ())
     expected = f"warning: 2 pictures (p.png, q.png){named}: {UNKNOWN}\n"
 
-    assert expected == command(service, "score", "p.png", "q.png", "-p", "x")[2]
+    said = command(service, "score", "p.png", "q.png", "-p", "x")[2]
+    assert [expected] == [line for line in said.splitlines(keepends=True) if line.startswith("warning")]
 
 
 def test_a_warning_of_a_matrix_names_the_picture_and_the_prompt(command):
@@ -122,7 +123,7 @@ def test_a_warning_of_a_matrix_names_the_picture_and_the_prompt(command):
     service = Service("clip@1", metrics=METRICS, warnings=[f"item 1: {UNKNOWN}"], warning_codes=codes)
 
     said = command(service, "score", "p.png", "-p", "a dog", "-p", "ein Käse")[2]
-    assert f'warning: p.png, "ein Käse": {UNKNOWN}\n' == said
+    assert f'warning: p.png, "ein Käse": {UNKNOWN}' == said.splitlines()[0]
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_a_label_in_another_replicas_file_is_joined(logs, folder, capsys):
     ("table", "message"),
     [
         ("decision_id,good\na,1\nb,maybe\n", "row 2, column good: "),
-        ("decision_id,label\na,1\n", "row 1: no column good"),
+        ("decision_id,label\na,1\n", "row 1: no column 'good'"),
         ("who,good\nann,1\n", "row 1: it has neither a decision_id nor a caller_id"),
     ],
 )

@@ -237,7 +237,7 @@ def test_rows_that_lack_a_score_or_a_label_are_named(tmp_path, capsys, monkeypat
         ({"scores": None}, {}, "the file has no object `scores`"),
         ({"good": "maybe"}, {}, "row 1, column good: 'maybe' is not a label"),
         ({"good": 1}, {}, "all 60 labels are 1"),
-        ({}, {"label": "missing"}, "no row has a label in missing"),
+        ({}, {"label": "missing"}, "no column 'missing'"),
         ({}, {"lower_is_better": ("dsg",)}, "--lower-is-better dsg: is none of the metrics"),
         (
             {"scores": {"vqascore": "high"}},

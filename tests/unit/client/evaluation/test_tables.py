@@ -81,7 +81,7 @@ def test_a_cell_after_rows_that_were_left_out_is_named_with_its_own_row(written)
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are(written):
     """A misspelt name is seen at once."""
-    with pytest.raises(BadInput, match="no column c; there are a, b"):
+    with pytest.raises(BadInput, match="no column 'c'; there are a, b"):
         read_table(written(ROWS)).numbers("c")
 
 

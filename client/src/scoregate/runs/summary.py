@@ -1,0 +1,210 @@
+"""What a run ends with: how many rows have all scores, why others lack them, warnings, and figures."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from statistics import median
+
+from scoregate.results import DEMO, Notice, notices_in
+from scoregate.runs.plan import UNREADABLE, Line
+from scoregate.text import complain, number, say, shown
+
+MAX_REASONS = 5  # why rows cannot be read
+
+
+@dataclass
+class WarningKind:
+    """Warnings of one kind: the number of rows, the first text, and the picture that it is about, if any."""
+
+    text: str
+    code: str
+    image: str | None = None
+    rows: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.rows} row{'s' * (self.rows > 1)}: {self.text}"
+
+
+def kinds_of(lines: Iterable[Line]) -> list[WarningKind]:
+    """Return the kinds of warnings of some lines, demo models first and then the most frequent ones."""
+    found: dict[str, WarningKind] = {}
+    for line in lines:
+        for kind, notice in {notice.kind: notice for notice in notices_in(line)}.items():
+            image = None if notice.code == DEMO else line["image"]
+            found.setdefault(kind, WarningKind(str(notice), notice.code, image)).rows += 1
+    return in_order(found.values())
+
+
+def merged_kinds(kinds: Iterable[WarningKind]) -> list[WarningKind]:
+    """Return *kinds* of several tables as those of one."""
+    found: dict[str, WarningKind] = {}
+    for kind in kinds:
+        first = found.setdefault(Notice(kind.text, kind.code).kind, replace(kind, rows=0))
+        first.rows += kind.rows
+    return in_order(found.values())
+
+
+def in_order(kinds: Iterable[WarningKind]) -> list[WarningKind]:
+    """Return *kinds*, those of demo models first and then the most frequent ones."""
+    return sorted(kinds, key=lambda kind: (kind.code != DEMO, -kind.rows))
+
+
+MAX_MEDIAN_SCORES = 10_000_000  # scores of a metric that are in memory, 8 bytes each
+NAMED_SCORES = 3  # the worst scores, with their pictures
+
+
+@dataclass
+class ScoreFigures:
+    """
+    Figures of the scores of one metric.
+
+    Attributes:
+        lower: whether lower scores are better.
+        values: all scores; empty for more than `MAX_MEDIAN_SCORES`, which have no median.
+        worst: the worst scores with their pictures.
+    """
+
+    lower: bool = False
+    count: int = 0
+    total: float = 0.0
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+    worst: list[tuple[float, str]] = field(default_factory=list)
+
+    def add(self, score: float, image: str) -> None:
+        """Add a score of a picture."""
+        self.extend(1, score, (score,), [(score, image)])
+
+    def extend(
+        self, count: int, total: float, values: Iterable[float], worst: Sequence[tuple[float, str]]
+    ) -> None:
+        """Add the figures of other scores."""
+        self.count += count
+        self.total += total
+        self.values.extend(values)
+        if self.count > MAX_MEDIAN_SCORES:
+            del self.values[:]
+        every = sorted([*self.worst, *worst], key=lambda each: each[0], reverse=self.lower)
+        self.worst = every[:NAMED_SCORES]
+
+    def __str__(self) -> str:
+        middle = f", median {number(median(self.values))}" if self.values else ""
+        named = ", ".join(f"{number(score)} {image}" for score, image in self.worst)
+        return (
+            f"mean {number(self.total / self.count)}{middle}; {'highest' if self.lower else 'lowest'} {named}"
+        )
+
+
+def figure_lines(figures: Mapping[str, ScoreFigures]) -> list[str]:
+    """Return a line for each metric with several scores: mean, median, and the worst ones."""
+    return [f"{shown(name)}: {each}" for name, each in figures.items() if each.count > 1]
+
+
+def pace(pictures: int, seconds: float) -> str:
+    """Return how long the scoring took, and pictures per second."""
+    rate = pictures / seconds if seconds > 0 else 0.0
+    per_second = f", {rate:,.{1 if rate < 100 else 0}f} per second" if rate else ""
+    return f"{pictures} picture{'s' * (pictures != 1)} in {seconds:.1f} s{per_second}"
+
+
+@dataclass
+class Summary:
+    """
+    The number of rows, and of those without all scores, by code; why the first ones cannot be read; warnings;
+    the number of rows of each decision of a policy; figures of each metric.
+    """
+
+    rows: int = 0
+    incomplete: int = 0
+    unread: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    details: list[str] = field(default_factory=list)
+    warnings: list[WarningKind] = field(default_factory=list)
+    decisions: Counter[str] = field(default_factory=Counter)
+    figures: dict[str, ScoreFigures] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> "Summary":
+        """Return the summary of *lines*."""
+        summary = cls()
+        summary.warnings = kinds_of(summary.counted(lines))
+        return summary
+
+    @classmethod
+    def merged(cls, parts: Iterable["Summary"]) -> "Summary":
+        """Return the summary of the lines of all *parts*."""
+        whole = cls()
+        for part in parts:
+            whole.add(part)
+        return whole
+
+    def add(self, part: "Summary") -> None:
+        """Add the summary of other lines."""
+        self.rows += part.rows
+        self.incomplete += part.incomplete
+        self.unread += part.unread
+        self.codes += part.codes
+        self.details = [*islice(chain(self.details, part.details), MAX_REASONS)]
+        self.warnings = merged_kinds([*self.warnings, *part.warnings])
+        self.decisions += part.decisions
+        for name, each in part.figures.items():
+            own = self.figures.setdefault(name, ScoreFigures(each.lower))
+            own.extend(each.count, each.total, each.values, each.worst)
+
+    def counted(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """Yield *lines*, which may be many, and count them."""
+        for line in lines:
+            errors = line["errors"].values()
+            self.rows += 1
+            self.incomplete += bool(errors)
+            self.codes.update({error["code"] for error in errors})
+            self.decisions.update([line["decision"]] if "decision" in line else ())
+            for name, score in line["scores"].items():
+                if name not in self.figures:
+                    self.figures[name] = ScoreFigures(name in line.get("lower_is_better", ()))
+                self.figures[name].add(score, line["image"] or f"row {line['row']}")
+            why = {error["detail"] for error in errors if error["code"] == UNREADABLE}
+            self.unread += len(why)
+            self.details += why if len(self.details) < MAX_REASONS else ()
+            yield line
+
+    @property
+    def text(self) -> str:
+        return f"{self.rows - self.incomplete} of {self.rows} rows have all scores"
+
+    @property
+    def without(self) -> str:
+        """The codes of the errors, for the end of a sentence."""
+        codes = ", ".join(f"{number} {shown(code)}" for code, number in self.codes.most_common())
+        return f"; without a score: {codes}" if codes else ""
+
+
+def say_summary(
+    summary: Summary, requested: int, out: Path, left_over: int = 0, seconds: float | None = None
+) -> None:
+    """
+    Print *summary* to stderr.
+
+    Args:
+        requested: rows that were sent.
+        out: of the results.
+        left_over: their lines of no row of the data set.
+        seconds: that scoring took; with it the figures of the scores are printed.
+    """
+    texts = [f"cannot read {detail}" for detail in summary.details[:MAX_REASONS]]
+    if summary.unread > MAX_REASONS:
+        texts.append(f"and {summary.unread - MAX_REASONS} more rows, see {UNREADABLE} in the results")
+    complain(*texts)
+    say(*(f"warning: {each}" + f" (first: {each.image})" * bool(each.image) for each in summary.warnings))
+    say(*(figure_lines(summary.figures) if seconds is not None else ()))
+    rows = f"{summary.text}; {requested} were requested in this run{summary.without}"
+    (complain if summary.incomplete else say)(rows)
+    if seconds is not None and requested:
+        say(pace(requested, seconds))
+    if summary.decisions:
+        say(", ".join(f"{count} {shown(name)}" for name, count in summary.decisions.most_common()))
+    say(str(out))
+    if left_over:
+        say(f"{left_over} lines are of no row of the data set; they are kept")
