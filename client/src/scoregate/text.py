@@ -154,7 +154,7 @@ class Verbosity:
     quiet: bool = False
 
 
-VERBOSITY = Verbosity()  # of the process, whose threads print, too
+VERBOSITY = Verbosity()  # one for the process, whose threads print, too
 
 
 @contextmanager

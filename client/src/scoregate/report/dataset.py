@@ -19,7 +19,7 @@ from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
 from scoregate.report.sheet import bytes_of
 from scoregate.results import is_number, notices_in
-from scoregate.runs.batch import BatchOutcome, Scored, scored, session
+from scoregate.runs.batch import BatchOutcome, ScoredRows, scored, session
 from scoregate.runs.manifest import runs_of
 from scoregate.runs.results import Results, existing
 from scoregate.runs.settings import ANY_MODELS, Run, check_output, dataset_of
@@ -103,11 +103,11 @@ def write_page(settings: PageSettings, service: Service) -> BatchOutcome:
 
 
 @contextmanager
-def offline(settings: PageSettings, dataset: Dataset) -> Iterator[Scored]:
+def offline(settings: PageSettings, dataset: Dataset) -> Iterator[ScoredRows]:
     """Yield the results there are."""
     metrics = settings.names if settings.metrics else None
     with existing(dataset, settings.file, metrics, any_models=settings.any_models) as results:
-        yield Scored(results, dataset)
+        yield ScoredRows(results, dataset)
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,7 @@ def into_folder(batch: Batch, dataset: Dataset, service: Service, opened: Opened
     return BatchOutcome(batch.out, dataset, files, requested, summary, seconds=seconds)
 
 
-class Scored(NamedTuple):
+class ScoredRows(NamedTuple):
     """Results of a data set; *requested* rows were sent in this run, which took *seconds*."""
 
     results: Results
@@ -208,13 +208,13 @@ class Scored(NamedTuple):
 
 
 @contextmanager
-def scored(opened: Opened, file: Path) -> Iterator[Scored]:
+def scored(opened: Opened, file: Path) -> Iterator[ScoredRows]:
     """Score the rows without results; yield the results in *file*."""
     with opened() as here, ResultsFile(file, here.plan) as results:
         begun_s = monotonic()
         with here.part(here.dataset, results) as part:
             requested = here.score([nullcontext(part)], here.dataset.count())
-        yield Scored(results, here.dataset, requested, monotonic() - begun_s)
+        yield ScoredRows(results, here.dataset, requested, monotonic() - begun_s)
 
 
 @dataclass

@@ -102,11 +102,11 @@ def figure_lines(figures: Mapping[str, ScoreFigures]) -> list[str]:
     return [f"{shown(name)}: {each}" for name, each in figures.items() if each.count > 1]
 
 
-def pace(pictures: int, seconds: float) -> str:
+def pace(images: int, seconds: float) -> str:
     """Return how long the scoring took, and pictures per second."""
-    rate = pictures / seconds if seconds > 0 else 0.0
+    rate = images / seconds if seconds > 0 else 0.0
     per_second = f", {rate:,.{1 if rate < 100 else 0}f} per second" if rate else ""
-    return f"{pictures} picture{'s' * (pictures != 1)} in {seconds:.1f} s{per_second}"
+    return f"{images} picture{'s' * (images != 1)} in {seconds:.1f} s{per_second}"
 
 
 @dataclass
