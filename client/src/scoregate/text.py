@@ -75,7 +75,7 @@ def meant_file(path: str | os.PathLike[str]) -> str:
     """Return a question about the file or folder that is most like *path*, which is missing."""
     path = Path(path)
     with suppress(OSError, ValueError):
-        first = next(each for each in (*reversed(path.parents), path) if not each.exists())
+        first = next((each for each in (*reversed(path.parents), path) if not each.exists()), path)
         names = [each.name for each in islice(first.parent.iterdir(), MAX_NAMES)]
         if close := get_close_matches(first.name, names, 1):
             found = first.parent / close[0]

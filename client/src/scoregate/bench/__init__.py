@@ -43,6 +43,13 @@ class Declaration:
     help: str
     of_generators: bool
 
+    @property
+    def example(self) -> str:
+        """The words of a call of the command, after the benchmark's name."""
+        return EXAMPLES.get(
+            self.name, "data sd3=pictures/sd3" if self.of_generators else "data --scores scores.jsonl"
+        )
+
     @cached_property
     def benchmark(self) -> Benchmark[Any] | MetricBenchmark[Any]:
         """The benchmark, whose file is imported at the first use."""
@@ -50,6 +57,11 @@ class Declaration:
         found = getattr(import_module(f"{__name__}.{self.name}"), self.name.upper())
         return found
 
+
+EXAMPLES = {  # these benchmarks have other arguments
+    "geneval": "sd3=results.jsonl --human human",
+    "oneig": "OneIG-Bench.csv sd3=pictures/sd3 --questions Q_D",
+}
 
 METRICS = {
     "ts2": "T2IscoreScore: rank, separation and delta of metrics, by subset",

@@ -6,7 +6,8 @@ from dataclasses import MISSING, replace
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from textwrap import fill
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 import scoregate
 from scoregate import settings
@@ -36,6 +37,7 @@ LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer
 COLUMN_OPTIONS = "column_options"  # the name of the arguments' field with the options that name columns
 PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
+HELP_WIDTH = 78  # columns of a description
 
 S = TypeVar("S")
 
@@ -124,10 +126,17 @@ class CommandParser(argparse.ArgumentParser):
         super().error(shown(message))
 
 
+class CommandText(NamedTuple):
+    """What a command does, and the words of a call of it after its name, for its help."""
+
+    help: str
+    example: str
+
+
 def add_commands(
     parser: argparse.ArgumentParser,
     dest: str,
-    commands: Mapping[str, str],
+    commands: Mapping[str, CommandText],
     declare: Callable[[str, argparse.ArgumentParser], None],
     metavar: str = "NAME",
 ) -> None:
@@ -135,13 +144,24 @@ def add_commands(
     Declare commands of a `CommandParser`.
 
     Args:
-        commands: the description of each.
+        commands: the description of each, and its example.
         declare: declares the arguments of a command when that is called.
     """
     names = parser.add_subparsers(dest=dest, required=True, metavar=metavar)
-    for name, what in commands.items():
-        description = f"{what[0].upper()}{what[1:]}."
-        names.add_parser(name, help=what, description=description, declare=partial(declare, name))
+    for name, (what, example) in commands.items():
+        names.add_parser(
+            name,
+            help=what,
+            description=fill(f"{what[0].upper()}{what[1:]}.", HELP_WIDTH),
+            epilog=example_of(f"{parser.prog} {name}", example),
+            formatter_class=argparse.RawDescriptionHelpFormatter,  # an example that is broken is no command
+            declare=partial(declare, name),
+        )
+
+
+def example_of(command: str, words: str) -> str:
+    """Return the last paragraph of a command's help."""
+    return f"example:\n  {command} {words}"
 
 
 def add_service(parser: argparse.ArgumentParser) -> None:

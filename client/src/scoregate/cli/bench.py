@@ -13,6 +13,7 @@ from scoregate.bench.data import MetricBenchmark
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
+    CommandText,
     UsageFault,
     add_commands,
     add_concurrency,
@@ -27,13 +28,18 @@ from scoregate.report.formats import FORMATS, printed
 from scoregate.text import meant_file, table
 
 RUN = "run"
-SUITES = {RUN: "run a suite of benchmarks of generators: one page with all tables, LaTeX and a manifest"}
+SUITES = {
+    RUN: CommandText(
+        "run a suite of benchmarks of generators: one page with all tables, LaTeX and a manifest",
+        "sd3=pictures/sd3 --suite t2i --data benchmarks -o report",
+    )
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the benchmarks."""
-    helps = {name: each.help for name, each in BENCHMARKS.items()}
-    add_commands(parser, "benchmark", helps | SUITES, declare)
+    texts = {name: CommandText(each.help, each.example) for name, each in BENCHMARKS.items()}
+    add_commands(parser, "benchmark", texts | SUITES, declare)
 
 
 def declare(name: str, parser: argparse.ArgumentParser) -> None:

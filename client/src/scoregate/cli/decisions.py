@@ -5,7 +5,15 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_commands, add_settings, settings_of
+from scoregate.cli.arguments import (
+    NO_SCORE,
+    OK,
+    CommandText,
+    UsageFault,
+    add_commands,
+    add_settings,
+    settings_of,
+)
 from scoregate.decisions.erasure import EraseSettings, erase
 from scoregate.decisions.export import ExportSettings, export
 from scoregate.decisions.labels import LabelSettings, SampleSettings, label, sample
@@ -63,27 +71,46 @@ def run_report(settings: ReportSettings) -> int:
 
 
 class Command(NamedTuple):
-    """A command: what it does, its settings, and its function."""
+    """A command: what it does, the words of an example, its settings, and its function."""
 
     help: str
+    example: str
     settings: type
     run: Callable[[Any], int]
 
 
 COMMANDS = {
-    "export": Command("write the rows to a table", ExportSettings, run_export),
-    "erase": Command("erase the rows of a caller, a picture or a decision", EraseSettings, run_erase),
-    "label": Command("store people's labels of decisions", LabelSettings, run_label),
-    "sample": Command("draw rows for labels, as many of each decision", SampleSettings, run_sample),
+    "export": Command(
+        "write the rows to a table", "decisions.sqlite3 -o decisions.csv", ExportSettings, run_export
+    ),
+    "erase": Command(
+        "erase the rows of a caller, a picture or a decision",
+        "decisions.sqlite3 --caller user-7",
+        EraseSettings,
+        run_erase,
+    ),
+    "label": Command(
+        "store people's labels of decisions", "decisions.sqlite3 labels.csv", LabelSettings, run_label
+    ),
+    "sample": Command(
+        "draw rows for labels, as many of each decision",
+        "decisions.sqlite3 -n 100 -o labels.csv",
+        SampleSettings,
+        run_sample,
+    ),
     "report": Command(
-        "print shares, latency, error rates from labels, and drift, or draw them", ReportSettings, run_report
+        "print shares, latency, error rates from labels, and drift, or draw them",
+        "decisions.sqlite3 --html decisions.html",
+        ReportSettings,
+        run_report,
     ),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_commands(parser, "action", {name: each.help for name, each in COMMANDS.items()}, declare, "ACTION")
+    texts = {name: CommandText(each.help, each.example) for name, each in COMMANDS.items()}
+    add_commands(parser, "action", texts, declare, "ACTION")
 
 
 def declare(name: str, parser: argparse.ArgumentParser) -> None:

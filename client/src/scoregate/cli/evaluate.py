@@ -9,6 +9,7 @@ from typing import Any
 from scoregate.cli.arguments import (
     OK,
     PLOTS,
+    CommandText,
     UsageFault,
     add_commands,
     add_settings,
@@ -23,7 +24,8 @@ from scoregate.report.formats import FORMATS, as_text, rendered
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_commands(parser, "figure", {name: each.help for name, each in FIGURES.items()}, declare, "FIGURE")
+    texts = {name: CommandText(each.help, each.example) for name, each in FIGURES.items()}
+    add_commands(parser, "figure", texts, declare, "FIGURE")
 
 
 def declare(name: str, parser: argparse.ArgumentParser) -> None:

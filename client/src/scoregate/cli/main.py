@@ -18,11 +18,13 @@ from scoregate.cli.arguments import (
     OK,
     USAGE,
     CommandParser,
+    CommandText,
     UsageFault,
     add_commands,
     add_service,
     column_options,
     described,
+    example_of,
     exit_code,
 )
 from scoregate.records import BadInput, NoColumn, NoResult
@@ -30,28 +32,77 @@ from scoregate.text import complain, meant_file, quietly, say, shown
 
 # A command is a module of this folder with add_arguments(parser) and run(arguments) -> exit code.
 COMMANDS = {
-    "score": "score pictures against a prompt, or against each of several",
-    "rank": "order pictures of a prompt, the best first",
-    "decide": "accept, review or reject pictures by a policy of the service",
-    "compare": "compare pictures of a prompt in pairs, the strongest first",
-    "questions": "show the questions about prompts, and store them for scoring",
-    "batch": "score a data set; run it again to continue, and to retry rows with errors",
-    "calibrate": "choose a threshold from scores: for a pass rate, another"
-    " model's, or with labels a false-accept rate",
-    "evaluate": "compare metrics, generators and raters, from tables of scores and ratings",
-    "bench": "print a benchmark's tables, from your copy of its data and scores",
-    "replay": "compute published figures from published answers, with the code that the service scores with",
-    "decisions": "export, erase, label and sample the decisions in logs of the service",
-    "policy": "try a new policy on logged decisions, or fit one to labelled scores",
-    "versus": "compare generators on the same prompts: means, differences, wins, and a page side by side",
-    "report": "score a data set, and draw a page: means, skills,"
-    " generators, people's ratings, the worst pictures, cost",
-    "reproduce": "score a data set again as its manifest says, and show what differs",
-    "sizing": "compute how long a data set takes on some GPUs, and what it costs",
-    "health": "say whether the service is ready, and which models it has",
-    "metrics": "list the metrics, what each needs, and their options with defaults",
-    "models": "list the models, or offload, unload or load one, by a key with the right `models`",
-    "verify": "compare the scores of known pictures with shipped or published ones",
+    "score": CommandText(
+        "score pictures against a prompt, or against each of several", 'photo.png -p "a red cup" -m vqascore'
+    ),
+    "rank": CommandText(
+        "order pictures of a prompt, the best first", 'a.png b.png c.png -p "a red cup" --top-k 1'
+    ),
+    "decide": CommandText(
+        "accept, review or reject pictures by a policy of the service", 'photos -p "a red cup" --policy show'
+    ),
+    "compare": CommandText(
+        "compare pictures of a prompt in pairs, the strongest first", 'a.png b.png c.png -p "a red cup"'
+    ),
+    "questions": CommandText(
+        "show the questions about prompts, and store them for scoring", '"a red cup on a blue table"'
+    ),
+    "batch": CommandText(
+        "score a data set; run it again to continue, and to retry rows with errors",
+        'photos -p "a red cup" -o scores.jsonl',
+    ),
+    "calibrate": CommandText(
+        "choose a threshold from scores: for a pass rate, another"
+        " model's, or with labels a false-accept rate",
+        "scores.jsonl --label good --false-accept-rate 0.01",
+    ),
+    "evaluate": CommandText(
+        "compare metrics, generators and raters, from tables of scores and ratings",
+        "agreement --scores scores.jsonl -m vqascore --human rating",
+    ),
+    "bench": CommandText(
+        "print a benchmark's tables, from your copy of its data and scores",
+        "dpg dpg_bench.csv sd3=pictures/sd3",
+    ),
+    "replay": CommandText(
+        "compute published figures from published answers, with the code that the service scores with",
+        "tifa --answers result.json",
+    ),
+    "decisions": CommandText(
+        "export, erase, label and sample the decisions in logs of the service",
+        "export decisions.sqlite3 -o decisions.csv",
+    ),
+    "policy": CommandText(
+        "try a new policy on logged decisions, or fit one to labelled scores",
+        "try policies.toml decisions.sqlite3",
+    ),
+    "versus": CommandText(
+        "compare generators on the same prompts: means, differences, wins, and a page side by side",
+        "A=pictures/a B=pictures/b --prompts prompts.jsonl --html versus.html",
+    ),
+    "report": CommandText(
+        "score a data set, and draw a page: means, skills,"
+        " generators, people's ratings, the worst pictures, cost",
+        "rows.jsonl -m vqascore -o report.html",
+    ),
+    "reproduce": CommandText(
+        "score a data set again as its manifest says, and show what differs", "scores.jsonl.manifest.json"
+    ),
+    "sizing": CommandText(
+        "compute how long a data set takes on some GPUs, and what it costs",
+        "clip-flant5-xl --pictures 1e6 --cards 8 --card H100",
+    ),
+    "health": CommandText(
+        "say whether the service is ready, and which models it has", "--base-url http://127.0.0.1:8000"
+    ),
+    "metrics": CommandText("list the metrics, what each needs, and their options with defaults", "vqascore"),
+    "models": CommandText(
+        "list the models, or offload, unload or load one, by a key with the right `models`", "offload vqa"
+    ),
+    "verify": CommandText(
+        "compare the scores of known pictures with shipped or published ones",
+        "--base-url http://127.0.0.1:8000",
+    ),
 }
 
 
@@ -59,7 +110,10 @@ COMMANDS = {
 def parser() -> CommandParser:
     """Return the parser of all commands."""
     parser = CommandParser(
-        prog="scoregate", description="Scores that say how well pictures show their prompts."
+        prog="scoregate",
+        description="Scores that say how well pictures show their prompts.",
+        epilog=example_of("scoregate", f"score {COMMANDS['score'].example} --local demo"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_service(parser)
     add_commands(parser, "command", COMMANDS, declare, "COMMAND")

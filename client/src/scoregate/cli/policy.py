@@ -5,7 +5,7 @@ import json
 from collections import Counter
 
 from scoregate.calibration import noted
-from scoregate.cli.arguments import NO_SCORE, OK, add_commands, add_settings, settings_of
+from scoregate.cli.arguments import NO_SCORE, OK, CommandText, add_commands, add_settings, settings_of
 from scoregate.decisions.fit import FitSettings, fitted
 from scoregate.decisions.policies import as_toml
 from scoregate.decisions.trial import LABELS, DecisionChange, Trial, TrialSettings, tried
@@ -14,8 +14,14 @@ from scoregate.records import BadInput
 from scoregate.text import say, shown, table
 
 ACTIONS = {
-    "try": "decide again by another policy from the scores of logs, and print what would change",
-    "fit": "write the policy of one metric or two for a false-accept rate, from labelled scores",
+    "try": CommandText(
+        "decide again by another policy from the scores of logs, and print what would change",
+        "policies.toml decisions.sqlite3",
+    ),
+    "fit": CommandText(
+        "write the policy of one metric or two for a false-accept rate, from labelled scores",
+        "scores.jsonl -m vqascore --label good --false-accept-rate 0.01 -o policy.toml",
+    ),
 }
 
 

@@ -7,15 +7,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.arguments import OK, UsageFault
+from scoregate.cli.arguments import OK, CommandText, UsageFault, add_commands
 from scoregate.records import json_or_text
 
 METRICS = {
-    "dsg": "DSG's answers against people's ratings",
-    "vq2": "VQ²'s answers against people's ratings",
-    "tifa": "TIFA's sample of an evaluation",
-    "gecko": "Gecko's verdicts on the questions of its rubrics",
-    "geneval": "GenEval's checks of the objects in pictures",
+    "dsg": CommandText(
+        "DSG's answers against people's ratings", "--answers answers.csv --likert ratings.csv"
+    ),
+    "vq2": CommandText(
+        "VQ²'s answers against people's ratings", "--answers answers.csv --likert ratings.csv"
+    ),
+    "tifa": CommandText("TIFA's sample of an evaluation", "--answers result.json"),
+    "gecko": CommandText("Gecko's verdicts on the questions of its rubrics", "--answers verdicts.jsonl"),
+    "geneval": CommandText("GenEval's checks of the objects in pictures", "--cases cases.jsonl"),
+}
+
+ANSWERS = {
+    "dsg": "CSV of a VQA model's answers",
+    "vq2": "CSV of a VQA model's answers",
+    "tifa": "JSON of an evaluation's result",
+    "gecko": "JSON Lines: qas, rubric_results",
 }
 
 # Options of the metric on which its checks of detected objects depend.
@@ -31,20 +42,24 @@ OF_GENEVAL = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the files and options of each metric."""
-    metrics = parser.add_subparsers(dest="metric", required=True, metavar="METRIC")
-    dsg, vq2, tifa, gecko, geneval = (metrics.add_parser(name, help=what) for name, what in METRICS.items())
-    for against_ratings in (dsg, vq2):
-        add = against_ratings.add_argument
-        add("--answers", type=Path, required=True, help="CSV of a VQA model's answers")
+    add_commands(parser, "metric", METRICS, declare, "METRIC")
+
+
+def declare(name: str, parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of one metric."""
+    add = parser.add_argument
+    if name == "geneval":
+        add("--cases", type=Path, required=True, help="JSON Lines: metadata and detections")
+        what = "as the metric's option; default that of the released code"
+        for option in OF_GENEVAL:
+            flag = f"--{option.replace('_', '-')}"
+            add(flag, type=json_or_text, default=SUPPRESS, metavar="VALUE", help=what)
+        return
+    add("--answers", type=Path, required=True, help=ANSWERS[name])
+    if name in ("dsg", "vq2"):
         add("--likert", type=Path, required=True, help="CSV of people's ratings")
-    dsg.add_argument("--dependencies", choices=["direct", "transitive", "none"], default="direct")
-    tifa.add_argument("--answers", type=Path, required=True, help="JSON of an evaluation's result")
-    gecko.add_argument("--answers", type=Path, required=True, help="JSON Lines: qas, rubric_results")
-    add = geneval.add_argument
-    add("--cases", type=Path, required=True, help="JSON Lines: metadata and detections")
-    what = "as the metric's option; default that of the released code"
-    for option in OF_GENEVAL:
-        add(f"--{option.replace('_', '-')}", type=json_or_text, default=SUPPRESS, metavar="VALUE", help=what)
+    if name == "dsg":
+        add("--dependencies", choices=["direct", "transitive", "none"], default="direct")
 
 
 def run(arguments: argparse.Namespace) -> int:

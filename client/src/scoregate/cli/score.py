@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         warn(report, places(names, prompts))
     complain(*faults)
     if len(items) > 1:
-        say(*figure_lines(figures_of(report, places(names, prompts), lower)), pace(len(items), seconds))
+        say(*figure_lines(figures_of(report, places(names, prompts), lower)), pace(len(images), seconds))
     return NO_SCORE if report.partial or faults else OK
 
 
