@@ -25,9 +25,14 @@ from models.core.messages import in_short, listed
 EMBEDDINGS = "embed_tokens.weight"
 
 
-def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, *model_types: str) -> Any:
+def load_pretrained(
+    kind: Any, directory: Path, dtype: torch.dtype, *model_types: str, exact: bool = False
+) -> Any:
     """
     Load the network of a class of transformers with every weight.
+
+    Args:
+        exact: reject weights that the network has no place for, such as those of a head of another model.
 
     Raises:
         CheckpointError: it cannot be loaded, has another `model_type`, or weights are missing
@@ -49,6 +54,8 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, *model_types
     absent = sorted({*loaded["missing_keys"], *(name for name, *_ in loaded["mismatched_keys"])})
     if absent:
         raise CheckpointError(f"{place}: weights are missing or of another shape: {', '.join(absent[:4])}")
+    if exact and (odd := sorted(loaded["unexpected_keys"])):
+        raise CheckpointError(f"{place}: not a checkpoint of {kind.__name__}, but with {listed(odd)}")
     return network
 
 

@@ -141,7 +141,7 @@ class LabelCall(Call):
     """
     Compute how likely each of *labels* is the answer to *question* about *image*.  Returns `Choices`.
 
-    Each label must be one token of the model, and all must differ.
+    All labels must differ.  A model may require that each is one token.
 
     Attributes:
         before: texts and other images of the prompt that come before the image.

@@ -45,6 +45,15 @@ def http_address(address: str) -> str:
 HttpAddress = Annotated[str, AfterValidator(http_address)]
 
 
+QuestionTemplate = Annotated[
+    str,
+    Field(
+        pattern=r"^[^{}]*\{\}[^{}]*$",
+        description="Template of the question whether a picture shows a text, `{}`.",
+    ),
+]
+
+
 class Section(BaseModel):
     """A frozen table that rejects unknown keys."""
 

@@ -11,22 +11,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
-import PIL.Image
 import torch
-from tokenizers import AddedToken, Tokenizer
 from torch import nn
-from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 
-from models.checkpoints.files import (
-    CONFIG,
-    PREPROCESSOR,
-    PROCESSOR,
-    TOKENIZER_FILES,
-    first_weights,
-    read_json,
-)
+from models.checkpoints.files import first_weights
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import (
     ModelArguments,
@@ -36,22 +26,15 @@ from models.checkpoints.locate import (
     locate,
     model_arguments,
 )
-from models.checkpoints.pretrained import load_processor, load_state, load_tokenizer, thread_safe
+from models.checkpoints.pretrained import load_state
 from models.checkpoints.weights import DTYPES, mismatch, read_file, translated
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Family
-from models.core.messages import in_short
 from models.core.settings import TunedSettings
 from models.families.inputs import padded
-from models.images.image import Image
+from models.families.vl_inputs import BASE_FILES, Patches, PatchPixels, VlTokenizer, expanded
 
-CHAT_TEMPLATE = "chat_template.json"  # the processor has it, and the tokenizer the same one
-BASE_FILES = (CONFIG, PREPROCESSOR, PROCESSOR, CHAT_TEMPLATE, *TOKENIZER_FILES)
-PLACEHOLDER = "\ufffctext\ufffc"  # stands for the text while the chat template is rendered
 PROMPT_FIELD = "{text_prompt}"  # an instruction has it once
-
-SIDE_FACTOR = 28  # sides are multiples of it, whatever patches the network takes; from the released codes
-IMAGE_PIXELS = 256 * SIDE_FACTOR * SIDE_FACTOR  # pixels of a picture, about 448 x 448
 
 # Names in older and newer checkpoints of transformers to those of the network without its last layer.
 TENSOR_NAMES = (
@@ -107,35 +90,27 @@ class Chat:
     def __init__(
         self, directory: Path, instruction: str, rewards: Sequence[str], media: Sequence[str]
     ) -> None:
-        loaded = load_tokenizer(directory)
-        if not loaded.is_fast:
-            raise CheckpointError(f"{directory}: needs a fast tokenizer")
-        self._special, self._plain = (extended(loaded, rewards) for _ in range(2))
-        self._plain.encode_special_tokens = True  # "<|im_end|>" in a prompt is text
+        words = VlTokenizer(directory, rewards)
+        self._special, self._plain = words.special, words.plain
         self.size = self._special.get_vocab_size()
         vocabulary = self._special.get_vocab()
         self._ids = {token: vocabulary[token] for token in rewards}
-        before, after = rendered(loaded, directory, media)
         self._before, self._after = (
-            self._special.encode(text, add_special_tokens=False).ids for text in (before, after)
+            self._special.encode(text, add_special_tokens=False).ids
+            for text in words.around((*media, "text"))
         )
         pattern = "|".join(map(re.escape, rewards))
         self._parts = re.split(f"({pattern})", instruction)
 
-    def encode(self, prompt: str, counts: Sequence[int], pads: Sequence[int]) -> tuple[list[int], list[int]]:
+    def encode(self, prompt: str, counts: Sequence[int], pad: int) -> tuple[list[int], list[int]]:
         """
         Return the ids of a chat, and the places of its reward tokens in order.
 
         Args:
             counts: of tokens for each picture or video.
-            pads: for each, the id that the template has once, and the chat so often.
+            pad: id of such a token, which the template has once for each.
         """
-        ids, left = list[int](), [*zip(pads, counts, strict=True)]
-        for id in self._before:
-            if left and id == left[0][0]:
-                ids += [id] * left.pop(0)[1]
-            else:
-                ids.append(id)
+        ids = expanded(self._before, counts, pad)
         places = []
         for part in self._parts:
             if part in self._ids:
@@ -144,92 +119,6 @@ class Chat:
             else:
                 ids += self._plain.encode(part.replace(PROMPT_FIELD, prompt), add_special_tokens=False).ids
         return [*ids, *self._after], places
-
-
-def extended(loaded: Any, rewards: Sequence[str]) -> Tokenizer:
-    """Return a copy of the tokenizer's backend with the *rewards* as special tokens."""
-    tokenizer = thread_safe(loaded)
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in rewards])
-    return tokenizer
-
-
-def rendered(loaded: Any, directory: Path, media: Sequence[str]) -> tuple[str, str]:
-    """Return the chat before and after its text.  Raises `CheckpointError`."""
-    path = directory / CHAT_TEMPLATE
-    template = read_json(path).get("chat_template") if path.is_file() else None
-    content = [*({"type": kind} for kind in media), {"type": "text", "text": PLACEHOLDER}]
-    messages = [{"role": "user", "content": content}]
-    try:
-        text: str = loaded.apply_chat_template(
-            messages, chat_template=template, tokenize=False, add_generation_prompt=True
-        )
-    except Exception as exc:  # no template, or a broken one
-        raise CheckpointError(f"{directory}: its chat template cannot be used: {in_short(exc)}") from exc
-    before, found, after = text.partition(PLACEHOLDER)
-    if not found:
-        raise CheckpointError(f"{directory}: its chat template has no place for the text")
-    return before, after
-
-
-# --- pictures -----------------------------------------------------------------------------------
-
-
-class Patches(NamedTuple):
-    """
-    A picture or video for the vision tower.
-
-    Attributes:
-        pixels: of each patch: (patches, numbers), float32.
-        grid: the number of patches in time, in height and in width.
-    """
-
-    pixels: torch.Tensor
-    grid: tuple[int, int, int]
-
-
-class PatchPixels:
-    """
-    Pictures as patches: Pillow's bicubic resize to about *pixels*, then the image processor of transformers.
-
-    Args:
-        directory: of the base model.
-        kind: class of the image processor.
-
-    Raises:
-        CheckpointError: the processor cannot be loaded.
-    """
-
-    def __init__(self, directory: Path, kind: Any, pixels: int = IMAGE_PIXELS) -> None:
-        self._processor, self._pixels = load_processor(kind, directory), pixels
-
-    def of(self, image: Image) -> Patches:
-        """Return the patches of *image*, computed once.  Raises `ModelError` for a strip."""
-        patches: Patches = image.once(self, self._made)
-        return patches
-
-    def _made(self, rgb: PIL.Image.Image) -> Patches:
-        made = self._processor(images=self._resized(rgb))
-        [(t, h, w)] = [[*map(int, grid)] for grid in made["image_grid_thw"]]
-        return Patches(torch.as_tensor(made["pixel_values"]), (t, h, w))
-
-    def _resized(self, rgb: PIL.Image.Image) -> PIL.Image.Image:
-        height, width = sides(rgb.size, self._pixels, self._pixels)
-        return rgb.resize((width, height), PIL.Image.Resampling.BICUBIC)
-
-
-def sides(size: tuple[int, int], least: int, most: int) -> tuple[int, int]:
-    """
-    Return the height and width to resize a picture to: multiples of `SIDE_FACTOR`, *least* to *most* pixels.
-
-    Raises:
-        ModelError: one side is more than 200 times the other.
-    """
-    width, height = size
-    try:
-        rows, columns = smart_resize(height, width, SIDE_FACTOR, least, most)
-    except ValueError:
-        raise ModelError("one side of the picture is more than 200 times the other") from None
-    return int(rows), int(columns)
 
 
 # --- the network --------------------------------------------------------------------------------
@@ -311,7 +200,7 @@ class VlNetwork:
         """Return a chat about *media*.  Raises `ModelError` if it is longer than the model's context."""
         counts = [len(each.pixels) // self._merged for each in media]
         pad = self._film if self._video else self._image
-        ids, places = chat.encode(prompt, counts, [pad] * len(media))
+        ids, places = chat.encode(prompt, counts, pad)
         if len(ids) > self._context:
             raise ModelError(
                 f"the prompt is too long: {len(ids)} tokens, and the model takes {self._context}"

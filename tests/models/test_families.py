@@ -102,6 +102,7 @@ MADE = {
     "open_clip": lambda folder: shutil.copytree(DEMOS / "clip", folder, dirs_exist_ok=True),
     "owlv2": detector_checkpoints.owlv2,
     "pal4vst": lambda folder: artifact_checkpoints.save(artifact_checkpoints.network(), folder / "pal.pth"),
+    "qwen_vl": vl_checkpoints.qwen_vl,
     "sentence_transformer": nli_checkpoints.sentences,
     "transformers": lambda folder: shutil.copytree(DEMOS / "question_llm", folder, dirs_exist_ok=True),
     "transformers_clip": lambda folder: transformers_clips.save("siglip", folder),

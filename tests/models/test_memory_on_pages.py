@@ -26,7 +26,7 @@ def test_every_profile_is_valid(path):
     assert list(settings.models) == [line.split()[0] for line in rows.splitlines()[1:]]
 
 
-@pytest.mark.parametrize("profile", ["gpu-24gb", "gpu-80gb", "gpu-8x80gb", "vqascore-24gb"])
+@pytest.mark.parametrize("profile", ["gpu-24gb", "gpu-80gb", "gpu-8x80gb", "vqascore-24gb", "qwen3-vl-24gb"])
 def test_a_profile_adds_up_what_is_counted(profile):
     """The comment's lines of the service's own models, and the sum of all lines but that of activations."""
     text, settings = (
@@ -35,7 +35,7 @@ def test_a_profile_adds_up_what_is_counted(profile):
     )
     lines = dict(re.findall(r"^#   (\S.*?)  .* (\d+\.\d)(?:  .*)?$", text, re.MULTILINE))
     total = re.search(r"^# +sum +(\d+\.\d)$", text, re.MULTILINE)
-    own = sum(float(size) for line, size in lines.items() if line.startswith("CLIP"))
+    own = sum(float(size) for line, size in lines.items() if line.startswith(("CLIP", "Qwen3-VL")))
     counted = weights_of(settings, plans(settings))["cuda:0"] / 1e9
 
     assert counted <= own < 1.02 * counted + 0.1  # heads of CLIP-FlanT5 are float32

@@ -117,6 +117,12 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
         "editreward": made("editreward", vl_checkpoints.editreward, [EditCall(PHOTO, PROMPT, PICTURE)]),
         "videoalign": made("videoalign", vl_checkpoints.videoalign, [VideoCall((PHOTO, PHOTO), PROMPT)]),
         "instructblip": made("instructblip", blip_checkpoints.instructblip, [LikelihoodCall(PICTURE, DOG)]),
+        **{
+            f"qwen_vl {kind}": made(
+                "qwen_vl", lambda folder, kind=kind: vl_checkpoints.qwen_vl(folder, kind), VLM_CALLS
+            )
+            for kind in vl_checkpoints.VQA_KINDS
+        },
         "mask2former": family("mask2former", [DetectCall(SQUARES, (), 0.3)], checkpoint="demo:detector"),
         "owlv2": made("owlv2", detector_checkpoints.owlv2, [DetectCall(PICTURE, ("dog", "red cat"), 0.1)]),
         "transformers_nli": family("transformers_nli", NLI_CALLS, checkpoint="demo:nli"),

@@ -1,6 +1,7 @@
 """Small reward models on a vision-language model, in the published layouts, with computed weights."""
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,11 @@ from zlib import crc32
 import numpy as np
 import torch
 from safetensors.torch import save_file
+from transformers import (
+    AutoTokenizer,
+    Qwen2_5_VLForConditionalGeneration,
+    Qwen3VLForConditionalGeneration,
+)
 
 from models.core.calls import Call, RewardCall
 from models.images.image import Image
@@ -87,6 +93,34 @@ def qwen2_5_vl(directory: Path) -> Path:
     """The files of a Qwen2.5-VL, with the tokenizer of the Qwen2-VL."""
     shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
     shutil.copytree(QWEN2_5_VL, directory, dirs_exist_ok=True)
+    return directory
+
+
+VQA_KINDS = {
+    "qwen2_5_vl": (qwen2_5_vl, Qwen2_5_VLForConditionalGeneration),
+    "qwen3_vl": (qwen3_vl, Qwen3VLForConditionalGeneration),
+}
+WORDS = ("Yes", "No", "yes", "no", "excellent", "bad", "very")  # each is one token
+
+
+def qwen_vl(directory: Path, kind: str = "qwen3_vl", **replaced: torch.Tensor | None) -> Path:
+    """A VLM with the language model's head, by the names of its published files; None removes a tensor."""
+    make, network = VQA_KINDS[kind]
+    make(directory)
+    tokenizer = AutoTokenizer.from_pretrained(directory)
+    tokenizer.add_tokens([*WORDS])
+    tokenizer.save_pretrained(directory)
+    with torch.device("meta"):
+        shapes = network(network.config_class.from_pretrained(directory)).state_dict()
+    held = {name: tensor(name, [*each.shape]) for name, each in shapes.items()}
+    if kind == "qwen2_5_vl":
+        held = {
+            re.sub(r"^model\.language_model", "model", re.sub(r"^model\.visual", "visual", name)): each
+            for name, each in held.items()
+        }
+    held["lm_head.weight"] *= 3  # likelihoods differ by more than rounding
+    kept = {name: each for name, each in {**held, **replaced}.items() if each is not None}
+    save_file(kept, directory / "model.safetensors", {"format": "pt"})
     return directory
 
 

@@ -9,13 +9,10 @@ kept exactly, since published scores depend on them.
 """
 
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from time import perf_counter
-from typing import Any
 
 import torch
 
@@ -31,14 +28,12 @@ from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaC
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.layout import EOS, FILES, SplitText, read_layout
 from models.families.clip_flant5.network import load_network
+from models.families.features import FeatureCache
+from models.families.groups import Size, alike
 from models.families.inputs import upload
 from models.images.pixels import Preprocessor
 
 log = logging.getLogger("scoregate.models")
-
-MAX_PADDING_RATIO = 1.25  # tokens with padding for each token of a group
-
-unbind_copy: Any = torch.unbind_copy  # wrongly typed: no return value
 
 
 class ClipFlanT5:
@@ -129,57 +124,6 @@ def from_settings(settings: ClipFlanT5Settings) -> ClipFlanT5:
     )
 
 
-class FeatureCache:
-    """
-    Rows of features by the image's digest, up to *max_bytes*; the least recently used are evicted.
-
-    Thread-safe.  Two concurrent batches with a new image both compute it.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max = max_bytes
-        self._rows: OrderedDict[str, torch.Tensor] = OrderedDict()
-        self._lock = Lock()
-        self.bytes = 0
-
-    def of(
-        self, images: Mapping[str, torch.Tensor], see: Callable[[Sequence[torch.Tensor]], torch.Tensor]
-    ) -> dict[str, torch.Tensor]:
-        """
-        Return the features of each image; those not cached are computed by *see* in one pass.
-
-        Args:
-            images: pixels (channels, size, size) by digest.
-            see: pixels of n images to features (n, patches, width).
-        """
-        with self._lock:
-            found = {digest: self._rows[digest] for digest in images if digest in self._rows}
-            for digest in found:
-                self._rows.move_to_end(digest)
-        fresh = [digest for digest in images if digest not in found]
-        if fresh:
-            seen = see([images[digest] for digest in fresh])
-            rows = unbind_copy(seen)  # a view would keep its whole batch in memory
-            found |= dict(zip(fresh, rows, strict=True))
-            with self._lock:
-                self._keep({digest: found[digest] for digest in fresh})
-        return found
-
-    def forget(self) -> None:
-        """Drop all rows."""
-        with self._lock:
-            self._rows.clear()
-            self.bytes = 0
-
-    def _keep(self, rows: Mapping[str, torch.Tensor]) -> None:
-        for digest, row in rows.items():
-            if row.nbytes <= self._max and digest not in self._rows:
-                self._rows[digest] = row
-                self.bytes += row.nbytes
-        while self.bytes > self._max:
-            self.bytes -= self._rows.popitem(last=False)[1].nbytes
-
-
 @dataclass(frozen=True, slots=True)
 class ImageQuestion:
     """
@@ -193,20 +137,6 @@ class ImageQuestion:
     pixels: torch.Tensor
     text: tuple[tuple[int, ...], tuple[int, ...]]
     query: AnswerQuery
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """The size of one question: tokens with its image, number of answers, tokens of the longest."""
-
-    length: int
-    answers: int
-    longest: int
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the question and all its answers, padded to the longest."""
-        return self.length + self.answers * self.longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,30 +199,3 @@ class Scorer:
         logits = self._forward.logits(states, padding, [question.answers for question in group])
         queries = {number: query for question in group for number, query in question.pairs.items()}
         return dict(zip(queries, outcomes_of(logits, list(queries.values())), strict=True))
-
-
-def alike(sizes: Sequence[Size]) -> list[list[int]]:
-    """
-    Group the indices of questions of similar size.
-
-    A group is padded to its longest question.  Without groups one long question would pad its whole
-    batch: one of 24 took the memory of 80.
-    """
-    groups: list[list[int]] = []
-    for number in sorted(range(len(sizes)), key=lambda number: -sizes[number].tokens):
-        longer = [*groups[-1], number] if groups else []
-        if longer and padded([sizes[one] for one in longer]) <= MAX_PADDING_RATIO:
-            groups[-1] = longer
-        else:
-            groups.append([number])
-    return groups
-
-
-def padded(group: Sequence[Size]) -> float:
-    """Return the ratio of a group's tokens with padding to those without."""
-    widest = Size(
-        max(size.length for size in group),
-        max(size.answers for size in group),
-        max(size.longest for size in group),
-    )
-    return len(group) * widest.tokens / sum(size.tokens for size in group)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from models.core.contract import QUESTION
 from models.core.family import Family
-from models.core.settings import RemoteSettings
+from models.core.settings import QuestionTemplate, RemoteSettings
 
 Body = Literal["openai", "sglang", "systemone"]
 
@@ -18,11 +18,7 @@ class DecisionsSettings(RemoteSettings):
     max_questions: int = Field(
         64, ge=1, le=400, description="Most questions of a request; more about a picture take several."
     )
-    question: str = Field(
-        QUESTION,
-        pattern=r"^[^{}]*\{\}[^{}]*$",
-        description="Template of the question whether a picture shows a text, `{}`.",
-    )
+    question: QuestionTemplate = QUESTION
 
 
 FAMILY = Family(

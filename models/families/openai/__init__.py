@@ -7,7 +7,7 @@ from pydantic import Field
 
 from models.core.contract import QUESTION, ModelInfo, RemoteModel
 from models.core.family import Family, Plan
-from models.core.settings import RemoteSettings
+from models.core.settings import QuestionTemplate, RemoteSettings
 
 Structured = Literal["response_format", "structured_outputs", "guided_json", "none"]
 
@@ -25,11 +25,7 @@ class LlmSettings(RemoteSettings):
 class VlmSettings(RemoteSettings):
     """A vision-language model."""
 
-    question: str = Field(
-        QUESTION,
-        pattern=r"^[^{}]*\{\}[^{}]*$",
-        description="Template of the question whether a picture shows a text, `{}`.",
-    )
+    question: QuestionTemplate = QUESTION
     structured_output: Structured = Field(
         "response_format",
         description="The field of a request that takes a JSON schema; `none` for a server without one.",

@@ -9,24 +9,23 @@ images of a call, with their texts, are before both.
 vLLM returns the log-probabilities of requested tokens (`logprob_token_ids`); of a server without that, the
 twenty likeliest tokens must include every label.
 
-Choices are listed below the question as "A. red", and the letters are their labels.  An `AnswerCall` is
-answered by the text that the model writes, without a likelihood.
+An answer must be one token.  An `AnswerCall` is answered by the text that the model writes, without a
+likelihood.
 """
 
 import base64
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from string import ascii_uppercase
 from typing import Any
 
 import PIL.Image
 
-from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.calls import AnswerCall, LabelCall, LikelihoodCall
 from models.core.contract import QUESTION, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_questions
-from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood, Text
+from models.core.outcomes import CallResult, Text
 from models.families.openai import (
     VLM,
     ServedModel,
@@ -36,10 +35,10 @@ from models.families.openai import (
     with_schema,
 )
 from models.families.openai.llm import first_choice, written
+from models.families.vlm_answers import Answers, VlmCall, answers_of, visible
 from models.images.image import Image
 
 CACHED_TEXTS = 10_000  # texts in the cache
-SPACE_CHARACTERS = " \n\t▁ĠĊ"  # characters of a token that is only space
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,84 +99,7 @@ class ServerTokens:
             raise UpstreamError("returned no tokens")
         if not isinstance(texts, list) or len(texts) != len(ids):
             texts = ids  # an older server without texts: no token counts as a space
-        visible = [id for id, text in zip(ids, texts, strict=True) if str(text).strip(SPACE_CHARACTERS)]
-        return Tokens(tuple(ids), next(iter(visible), None))
-
-
-VlmCall = LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
-
-LETTER_INSTRUCTION = "Answer with the option's letter from the given choices directly."
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """
-    The answers to one question.
-
-    Attributes:
-        question: the text of the prompt.
-        labels: texts whose log-probabilities as the first token are needed.
-        whole: each label must be one token; if False, its first one represents it.
-        outcome: makes the result of the labels' log-probabilities and tokens.
-    """
-
-    question: str
-    labels: tuple[str, ...]
-    whole: bool
-    outcome: Callable[[Sequence[float], Sequence[int | None]], CallResult]
-
-
-def answers_of(call: VlmCall) -> Answers:
-    """Translate *call*.  Raises `ModelError` for an empty answer, or more choices than letters."""
-    match call:
-        case LikelihoodCall(_, question, answer):
-            filled([answer])
-            return Answers(question, (answer, "Yes", "No"), True, likelihood)
-        case ChoiceCall(_, question, choices):
-            filled(choices)
-            if len(choices) > len(ascii_uppercase):
-                raise ModelError(f"{len(choices)} choices; there are {len(ascii_uppercase)} letters")
-            return Answers(
-                lettered(question, choices), tuple(ascii_uppercase[: len(choices)]), True, one_token_each
-            )
-        case FirstTokenCall(_, question, answers):
-            filled(answers)
-            return Answers(question, answers, False, first_token)
-        case LabelCall(_, question, labels):
-            filled(labels)
-            return Answers(question, labels, True, one_token_each)
-
-
-def filled(answers: Sequence[str]) -> None:
-    """Raise `ModelError` if one of *answers* is empty."""
-    if not answers or not all(answer.strip() for answer in answers):
-        raise ModelError("the answer is empty")
-
-
-def lettered(question: str, choices: Sequence[str]) -> str:
-    """Return a question with a line for each choice, and an instruction to answer by letter."""
-    options = zip(ascii_uppercase, choices, strict=False)
-    lines = [f"{letter}. {' '.join(choice.split())}" for letter, choice in options]
-    return "\n".join([question, *lines, LETTER_INSTRUCTION])
-
-
-def likelihood(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Likelihood:
-    """Build a result from the answer, "Yes" and "No"."""
-    answer, yes, no = log_probs
-    return Likelihood((answer,), yes, no)
-
-
-def one_token_each(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Choices:
-    """Build a result from letters or labels.  Raises `ModelError` if two are the same token."""
-    known = [token for token in tokens if token is not None]
-    if len(set(known)) < len(known):
-        raise ModelError("two labels are the same token of this model")
-    return Choices(tuple((log_prob,) for log_prob in log_probs))
-
-
-def first_token(log_probs: Sequence[float], tokens: Sequence[int | None]) -> FirstToken:
-    """Build a result from the first token of each answer."""
-    return FirstToken(tuple(log_probs), tuple(token for token in tokens if token is not None))
+        return Tokens(tuple(ids), visible(ids, texts))
 
 
 MAX_TOP_LOGPROBS = 20  # limit of an OpenAI-compatible server
@@ -262,8 +184,10 @@ class OpenAiVlm(ServedModel):
         labels, whole = message.answers.labels, message.answers.whole
         tokens = [await self._tokens.of(label, whole, post) for label in labels]
         found = logprobs(await post("chat/completions", self._body(message, tokens)))
-        picked = [pick(found, label, token, whole) for label, token in zip(labels, tokens, strict=True)]
-        return message.answers.outcome(picked, tokens)
+        picked = [[pick(found, label, token, whole)] for label, token in zip(labels, tokens, strict=True)]
+        ids = [None if token is None else (token,) for token in tokens]
+        message.answers.check(ids)
+        return message.answers.outcome(picked, ids)
 
     def _message(self, message: Message) -> dict[str, Any]:
         return self.body(messages=[{"role": "user", "content": [*message.parts]}], temperature=0)

@@ -26,7 +26,8 @@ from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.families.videoalign import BASE, FAMILY
-from models.families.vl_reward import SIDE_FACTOR, Chatted, Patches, PatchPixels, VlReward, sides
+from models.families.vl_inputs import SIDE_FACTOR, Patches, PatchPixels, sides
+from models.families.vl_reward import Chatted, VlReward
 from models.images.image import Image
 
 # --- the published layout: `model_config.json`, and a checkpoint whose LoRA is not merged -------
@@ -166,7 +167,8 @@ class FramePixels(PatchPixels):
     """
 
     def __init__(self, directory: Path, kind: Any, most: int) -> None:
-        super().__init__(directory, kind, most)
+        super().__init__(directory, kind)
+        self._most = most
         self._together: int = self._processor.temporal_patch_size
 
     def of_all(self, frames: Sequence[Image]) -> Patches:
@@ -188,7 +190,7 @@ class FramePixels(PatchPixels):
     def _resized(self, rgb: PIL.Image.Image) -> PIL.Image.Image:
         """Return *rgb* resized like a tensor, which rounds once."""
         pixels = torch.from_numpy(np.array(rgb)).movedim(-1, 0)[None].float()
-        wanted = sides(rgb.size, MIN_FRAME_PIXELS, self._pixels)
+        wanted = sides(rgb.size, MIN_FRAME_PIXELS, self._most)
         found = interpolate(pixels, wanted, mode="bicubic", align_corners=False, antialias=True)
         return PIL.Image.fromarray(found[0].clamp(0, 255).round().byte().movedim(0, -1).numpy())
 

@@ -152,7 +152,7 @@ class Labels:
     @classmethod
     def of(cls, output: Output, symbols: Mapping[str, str], outcome: Choices) -> Self:
         """Return the probabilities in an outcome.  Raises `Unanswered`."""
-        log_probs = {symbol: log for symbol, (log,) in zip(symbols, outcome.log_probs, strict=True)}
+        log_probs = {symbol: fsum(tokens) for symbol, tokens in zip(symbols, outcome.log_probs, strict=True)}
         probabilities = {symbol: exp(log) for symbol, log in log_probs.items()}
         mass = min(1.0, fsum(probabilities.values()))
         if not mass:

@@ -9,7 +9,7 @@ import pytest
 
 from demo.samples import FOLDER
 from models.families.decisions import DecisionsSettings
-from models.families.openai.vlm import LETTER_INSTRUCTION
+from models.families.vlm_answers import LETTER_INSTRUCTION
 from service.metrics.rubrics.options import RUBRICS
 from service.process.doctor import WRONG, check_upstream
 from tests.external.vllm.services import LISTED, PICTURE, scored, server, service

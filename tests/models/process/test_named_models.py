@@ -37,6 +37,7 @@ def profile(*names, devices=ON_CPU, dtype=""):
         ("Junjun2333/HPSv3-PlusPlus", "hpsv3pp", "hpsv3pp"),
         ("yuvalkirstain/PickScore_v1", "clip", "open_clip"),
         ("xswu/HPSv2", "clip", "open_clip"),
+        ("Qwen/Qwen3-VL-8B-Instruct", "vqa", "qwen_vl"),
         ("demo:clip_flant5", "vqa", "clip_flant5"),
         ("demo:clip", "clip", "open_clip"),
         ("demo:question_llm", "questions", "transformers"),
@@ -61,6 +62,19 @@ def test_a_directory_is_recognised_by_its_configuration(tmp_path):
     assert {"role": "clip", "family": "transformers_clip", "checkpoint": str(tmp_path)} == table_of(
         str(tmp_path)
     )
+
+
+@pytest.mark.parametrize("kind", ["qwen2_5_vl", "qwen3_vl"])
+def test_a_vlm_of_qwen_runs_here_unless_its_name_has_a_server(kind, tmp_path):
+    """A quantised one is refused before its weights are downloaded."""
+    path, config = tmp_path / "config.json", {"model_type": kind}
+    path.write_text(json.dumps(config), "utf-8")
+
+    assert {"role": "vqa", "family": "qwen_vl", "checkpoint": str(tmp_path)} == table_of(str(tmp_path))
+    assert "openai_vlm" == table_of(f"vqa=openai:{tmp_path}@http://127.0.0.1:8001")["family"]
+    path.write_text(json.dumps({**config, "quantization_config": {"quant_method": "fp8"}}), "utf-8")
+    with pytest.raises(CheckpointError, match="its weights are quantised; vLLM serves such a checkpoint"):
+        table_of(str(tmp_path))
 
 
 def test_an_architecture_of_open_clip_needs_a_tag():

@@ -15,7 +15,8 @@ from models.families.editreward.model import EditReward
 from models.families.hpsv3.model import Hpsv3
 from models.families.hpsv3pp.model import Hpsv3pp
 from models.families.videoalign.model import VideoAlign
-from models.families.vl_reward import Patches, VlReward
+from models.families.vl_inputs import Patches
+from models.families.vl_reward import VlReward
 from tests.support.vl_checkpoints import (
     PICTURES,
     calls,

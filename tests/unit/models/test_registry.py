@@ -63,6 +63,7 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "blip_itm": "itm",
         "instructblip": "vqa",
         "blip_vqa": "vqa",
+        "qwen_vl": "vqa",
         "imagereward": "imagereward",
         "hpsv3": "hpsv3",
         "hpsv3pp": "hpsv3pp",
