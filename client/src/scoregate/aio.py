@@ -92,6 +92,7 @@ class AsyncClient:
         priority: str = "interactive",
         allow_urls: bool = False,
         strict: bool = False,
+        outage: Callable[[str], object] | None = None,
         transport: Any = None,
     ) -> None:
         self.timeout_s, self.priority, self.allow_urls = timeout_s, priority, allow_urls
@@ -99,7 +100,7 @@ class AsyncClient:
         urls, key = addresses_of(base_url), api_key_of(api_key)
         if not isinstance(transport, Transport):
             transport = HttpTransport(urls, key, max_connections, transport)
-        self._connection = Connection(urls, retries, transport)
+        self._connection = Connection(urls, retries, transport, outage)
         self._breaker = Breaker()
 
     @property

@@ -80,6 +80,8 @@ class Client:
         priority: `interactive`, or `bulk` for background work.
         allow_urls: send URLs (http:// or https://), which the service fetches; otherwise they are errors.
         strict: raise `WarnedError` for a score with a warning, instead of returning its `warnings`.
+        outage: called with a line when a service that has answered is away for longer than *retries*; its
+            calls are then retried until their *timeout_s*.  By default they fail.
         transport: of httpx2: `AsyncHTTPTransport` with a proxy or certificates, or `MockTransport` for tests.
 
     Raises:
@@ -98,6 +100,7 @@ class Client:
         priority: str = "interactive",
         allow_urls: bool = False,
         strict: bool = False,
+        outage: Callable[[str], object] | None = None,
         transport: Any = None,
     ) -> None:
         inner = AsyncClient(
@@ -109,6 +112,7 @@ class Client:
             priority=priority,
             allow_urls=allow_urls,
             strict=strict,
+            outage=outage,
             transport=transport,
         )
         self.__setstate__(inner)

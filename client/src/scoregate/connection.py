@@ -30,7 +30,7 @@ from scoregate.replies import ENCODING, Reply, failure, pieces_of, problem_of, r
 T = TypeVar("T")
 MAX_TIMEOUT_MS = 600_000  # maximum that the service accepts
 
-FIRST_RETRY_S = 0.1  # the wait before the first retry; each further one doubles it
+FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0  # the wait before the first retry; each further one doubles it
 BUSY_STATUSES = (429, 503)
 SUCCESS_STATUSES = (200, 202)
 
@@ -45,11 +45,19 @@ class Connection:
         urls: the services' addresses.
         retries: maximum attempts after the first.  A move to another address is no further attempt.
         transport: sends a request to an address.
+        outage: see `Client`.
     """
 
-    def __init__(self, urls: Sequence[str], retries: int, transport: Transport) -> None:
+    def __init__(
+        self,
+        urls: Sequence[str],
+        retries: int,
+        transport: Transport,
+        outage: Callable[[str], object] | None = None,
+    ) -> None:
         self.urls = tuple(urls)
-        self._retries, self._transport = retries, transport
+        self._retries, self._transport, self._outage = retries, transport, outage
+        self._has_answered = self._is_away = False
         self._pools: dict[asyncio.AbstractEventLoop, list[Address]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,7 +144,7 @@ class Connection:
         while True:
             address = choice(left, clock())
             try:
-                return await attempt(address, deadline - clock())
+                found = await attempt(address, deadline - clock())
             except ScoregateError as exc:
                 if not worth_a_retry(exc):
                     raise
@@ -146,10 +154,24 @@ class Connection:
                     continue
                 retries += 1
                 wait = max(backoff_s(retries), min(each.busy_until for each in addresses) - now)
-                if retries > self._retries or now + wait >= deadline:
+                if now + wait >= deadline or (
+                    retries > self._retries and not self._outlasts(exc, deadline - now)
+                ):
                     raise
+            else:
+                self._has_answered, self._is_away = True, False
+                return found
             await asyncio.sleep(wait)
             left = [*addresses]
+
+    def _outlasts(self, error: ScoregateError, left_s: float) -> bool:
+        """Return True if calls are retried in an outage, which is reported once."""
+        if self._outage is None or not self._has_answered:
+            return False
+        if not self._is_away:
+            self._is_away = True
+            self._outage(f"{error.code}: {error.detail}; requests are retried for up to {left_s:.0f} s")
+        return True
 
     async def probe(self, path: str, timeout_s: float) -> tuple[bool, Any]:
         """
@@ -225,12 +247,12 @@ def worth_a_retry(error: ScoregateError) -> bool:
 
 def backoff_s(retry: int) -> float:
     """
-    Return the least seconds before a retry: doubled each time.
+    Return the least seconds before a retry: doubled each time, up to `MAX_RETRY_S`.
 
     Randomized, so that callers that were rejected together do not retry together.
     """
-    backoff: float = FIRST_RETRY_S * 2 ** (retry - 1) * random.uniform(0.5, 1.5)
-    return backoff
+    backoff = min(MAX_RETRY_S, FIRST_RETRY_S * 2.0 ** min(retry - 1, 16))
+    return backoff * random.uniform(0.5, 1.5)
 
 
 def form(request: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[str, bytes]:

@@ -180,6 +180,11 @@ def complain(*texts: str) -> None:
         write(shown(text), file=sys.stderr)
 
 
+def say_outage(line: str) -> None:
+    """Print that the service is away, which a run outlasts."""
+    say(f"scoregate: {line}")
+
+
 def say_unused(what: str, names: Sequence[str]) -> None:
     """Print the number of files that are not used, and the first five, to stderr; nothing without any."""
     if names:

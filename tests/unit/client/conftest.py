@@ -1,5 +1,6 @@
 """A client whose service is a function, and tables as files."""
 
+import asyncio
 import csv
 import gzip
 import json
@@ -29,6 +30,19 @@ def answered() -> Iterator[Callable[..., Client]]:
     yield make
     for client in made:
         client.close()
+
+
+@pytest.fixture
+def waited(monkeypatch):
+    """The waits between attempts, which set the clock of event loops forward."""
+    found, now = [], asyncio.BaseEventLoop.time
+
+    async def sleep(seconds):
+        found.append(seconds)
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "time", lambda loop: now(loop) + sum(found))
+    monkeypatch.setattr("scoregate.connection.asyncio.sleep", sleep)
+    return found
 
 
 @pytest.fixture

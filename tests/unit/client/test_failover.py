@@ -1,6 +1,7 @@
 """A client of several addresses: each a function, on a clock that the waits set forward."""
 
 import asyncio
+import re
 from collections import Counter
 
 import httpx2 as httpx
@@ -14,21 +15,6 @@ from tests.support.pictures import png
 from tests.unit.client.test_stream import DONE, answer, line
 
 REFUSED = httpx.ConnectError("refused")
-
-
-@pytest.fixture
-def waited(monkeypatch):
-    """The waits between attempts, which set the clock of the event loop forward."""
-    found = []
-
-    async def sleep(seconds):
-        found.append(seconds)
-        loop = asyncio.get_running_loop()
-        now = loop.time
-        loop.time = lambda: now() + seconds
-
-    monkeypatch.setattr("scoregate.connection.asyncio.sleep", sleep)
-    return found
 
 
 @pytest.fixture
@@ -244,3 +230,42 @@ def test_a_stream_that_ends_well_clears_the_failures(several):
     first = next(each for [*each] in client._inner._connection._pools.values())[0]
     assert 5 == calls.count("a")
     assert 0 == first._failures
+
+
+def test_an_outage_is_outlasted_where_a_line_about_it_is_taken(several, waited):
+    """Whether connections are refused or reset, or the service is there again and still loads."""
+    answers, said = {"a": scored}, []
+    client, _ = several(answers, outage=said.append, timeout_s=600)
+    client.score(png(), "x")
+    for wrong in (REFUSED, httpx.ReadError("reset"), problem(503, "not_ready")):
+        until = sum(waited) + 300
+        answers["a"] = lambda _, wrong=wrong, until=until: wrong if sum(waited) < until else scored(_)
+        assert 0.5 == client.score(png(), "x").value
+
+    assert max(waited) <= 7.5
+    assert 3 == len(said)
+    assert re.fullmatch(r"connection_failed: .*refused; requests are retried for up to 59\d s", said[0])
+    assert said[2].startswith("not_ready: ")
+
+
+def test_an_outage_is_outlasted_until_the_deadline(several, waited):
+    """The last attempt is before it."""
+    answers, said = {"a": scored}, []
+    client, _ = several(answers, outage=said.append, timeout_s=600)
+    client.score(png(), "x")
+    answers["a"] = REFUSED
+    with pytest.raises(ServiceConnectionError):
+        client.score(png(), "x")
+
+    assert 590 <= sum(waited) < 600
+    assert 1 == len(said)
+
+
+def test_a_service_that_never_answered_is_given_up_after_the_retries(several, waited):
+    """Its address may be wrong, which nobody wants to learn ten minutes later."""
+    said = []
+    client, calls = several({"a": REFUSED}, outage=said.append, timeout_s=600, retries=2)
+    with pytest.raises(ServiceConnectionError):
+        client.score(png(), "x")
+
+    assert ([], 3) == (said, len(calls))

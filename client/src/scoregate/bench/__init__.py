@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import scoregate
 from scoregate.records import BadInput
 from scoregate.settings import settings_in
+from scoregate.text import say_outage
 
 if TYPE_CHECKING:
     from scoregate.bench.benchmark import Benchmark
@@ -115,6 +116,8 @@ def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -
     own = settings_in(benchmark.settings, settings)
 
     def connect(*, strict: bool) -> AbstractContextManager[scoregate.Client]:
-        return nullcontext(client) if client else scoregate.Client(timeout_s=TIMEOUT_S, strict=strict)
+        if client:
+            return nullcontext(client)
+        return scoregate.Client(timeout_s=TIMEOUT_S, strict=strict, outage=say_outage)
 
     return {"benchmark": name} | benchmark.tables(own, connect)

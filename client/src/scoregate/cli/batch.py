@@ -45,7 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
     batch = settings_of(BatchCommand, arguments, options=options_of(arguments))
     outcome = score_batch(batch, service_of(arguments, TIMEOUT_S), page=batch.html)
-    say_summary(outcome.summary, outcome.requested, outcome.out, outcome.left_over, outcome.seconds)
+    again = "" if outcome.out in outcome.files or batch.retry else " with --retry"  # for finished shards
+    say_summary(
+        outcome.summary, outcome.requested, outcome.out, outcome.left_over, outcome.seconds, again=again
+    )
     if batch.html and outcome.files:
         from scoregate.report.sheet import write_sheet
 

@@ -25,7 +25,7 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.report.formats import FORMATS, printed
-from scoregate.text import meant_file, table
+from scoregate.text import meant_file, say_outage, table
 
 RUN = "run"
 SUITES = {
@@ -87,7 +87,9 @@ def own_settings(benchmark: Benchmark[Any] | MetricBenchmark[Any], arguments: ar
 def run(arguments: argparse.Namespace) -> int:
     """Print the tables.  Raises `BadInput` if the data or a column has no information."""
     benchmark = BENCHMARKS[arguments.benchmark].benchmark
-    tables = benchmark.tables(own_settings(benchmark, arguments), partial(connected, arguments, TIMEOUT_S))
+    tables = benchmark.tables(
+        own_settings(benchmark, arguments), partial(connected, arguments, TIMEOUT_S, outage=say_outage)
+    )
     content = {"benchmark": benchmark.name} | tables
     if arguments.json:
         print(json.dumps(content, allow_nan=False))
@@ -123,7 +125,7 @@ def run_of_suite(arguments: argparse.Namespace) -> int:
 
     more = {"generators": once_each(arguments.generators), "concurrency": arguments.concurrency}
     settings = settings_of(SuiteSettings, arguments, **more)
-    report = run_suite(settings, partial(connected, arguments, TIMEOUT_S))
+    report = run_suite(settings, partial(connected, arguments, TIMEOUT_S, outage=say_outage))
     differ = report.differences
     if differ:
         for head, rows in (("PROVENANCE", differ.facts), ("FIGURE", differ.figures)):

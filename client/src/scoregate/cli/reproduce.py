@@ -7,7 +7,7 @@ from scoregate.cli.arguments import NO_SCORE, OK, add_settings, connected, setti
 from scoregate.records import NoResult
 from scoregate.runs.batch import TIMEOUT_S
 from scoregate.runs.reproduction import Differences, Reproduction, reproduce
-from scoregate.text import say, shown, table
+from scoregate.text import say, say_outage, shown, table
 
 MAX_SHOWN_ROWS = 10  # rows that differ
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0 if every score is reproduced, otherwise 1."""
     settings = settings_of(Reproduction, arguments)
-    with connected(arguments, TIMEOUT_S) as client:
+    with connected(arguments, TIMEOUT_S, outage=say_outage) as client:
         found = reproduce(settings, client)
     (print_json if arguments.json else print_text)(found)
     if not found.compared:

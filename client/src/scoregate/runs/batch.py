@@ -33,7 +33,7 @@ from scoregate.runs.results import (
 from scoregate.runs.settings import KEPT_FILE, Batch, Run, check_output, dataset_of
 from scoregate.runs.summary import Summary
 from scoregate.settings import settings_in
-from scoregate.text import Progress, say
+from scoregate.text import Progress, say, say_outage
 
 TIMEOUT_S = 600.0  # seconds for a request
 ITEMS_PER_REQUEST = 16  # items of a request; the pictures of several requests are in memory
@@ -238,21 +238,11 @@ class Session:
     def part(self, dataset: Dataset, results: ResultsFile) -> Iterator[Part]:
         """
         Yield the rows of *dataset* as a part of a run, which the manifest of the results describes.
-
-        Ctrl-C prints how many rows are kept.
         """
-        try:
-            with Manifest(dataset, self.settings, results, self.served) as run:
-                yield Part(dataset, results, run.answered)
-                run.begun_s = max(run.begun_s, self.ended_s)  # rows are sent before the last part ends
-            self.ended_s = monotonic()
-        except KeyboardInterrupt:
-            kept = len(results.order) + len(results.left_over)
-            place = results.journal if results.whole else results.out
-            where = f"{kept} rows are kept in {place}, and the same command goes on from there"
-            if kept or not results.whole:
-                say(f"scoregate: interrupted: {where if kept else 'no row was scored yet'}")
-            raise
+        with Manifest(dataset, self.settings, results, self.served) as run:
+            yield Part(dataset, results, run.answered)
+            run.begun_s = max(run.begun_s, self.ended_s)  # rows are sent before the last part ends
+        self.ended_s = monotonic()
 
     @contextmanager
     def shard(self, shard: Path, file: Path, name: str) -> Iterator[Part]:
@@ -300,7 +290,7 @@ def session(
     """Yield the session of a client, by default one of *service* that is closed at the end."""
     if not policy:  # its service has the metrics of a policy
         service = replace(service, metrics=settings.names, options=settings.options)
-    with nullcontext(client) if client else service.client() as here:
+    with nullcontext(client) if client else service.client(outage=say_outage) as here:
         yield session_of(here, settings, dataset, policy)
 
 

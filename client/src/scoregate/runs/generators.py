@@ -26,7 +26,7 @@ from scoregate.runs.settings import (
 )
 from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import metric_names
-from scoregate.text import say, shown
+from scoregate.text import say, say_outage, shown
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def scored_generators(
         for name, file in files.items():
             check_output(datasets[name][1], file, page)
         service = replace(service, metrics=settings.names, options=settings.options)
-        with nullcontext(client) if client else service.client() as here:
+        with nullcontext(client) if client else service.client(outage=say_outage) as here:
             sessions = {name: session_of(here, *each) for name, each in datasets.items()}
             counts, requested = scored_files(sessions, files)
         found |= {name: {file: counts[file]} for name, file in files.items()}

@@ -18,11 +18,12 @@ from uuid import uuid4
 import scoregate
 from scoregate.local import Service, server
 from scoregate.records import BadInput, NoResult
+from scoregate.runs.results import GOES_ON
 from scoregate.runs.settings import Batch
-from scoregate.text import say
+from scoregate.text import complain
 
 SHARD_ATTEMPTS = 4  # attempts for a shard in a run
-KEPT_NOTE = "what is finished is kept, and the same command goes on from there"
+KEPT_NOTE = f"what is finished is kept, and {GOES_ON}"
 STORE = "SCOREGATE_CACHE__QUESTIONS"
 MISSING_EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
 
@@ -172,8 +173,9 @@ class Pool:
             done = parts.map_batches(of, batch_size=batch, fn_args=given)
         try:
             yield from map(checked, done.iter_rows())
-        except KeyboardInterrupt:
-            say(f"scoregate: interrupted: {KEPT_NOTE}")
+        except (KeyboardInterrupt, NoResult, scoregate.ScoregateError, OSError) as exc:
+            why = "interrupted" if isinstance(exc, KeyboardInterrupt) else "stopped"
+            complain(f"scoregate: {why}: {KEPT_NOTE}")
             raise
         except self._errors.RayActorError as exc:
             why = str(exc).strip().partition("\n")[0]

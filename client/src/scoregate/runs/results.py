@@ -31,6 +31,7 @@ from scoregate.runs.plan import (
 )
 from scoregate.runs.settings import KINDS
 from scoregate.store import Store, dumped, opened
+from scoregate.text import complain
 
 
 def check_kind(file: Path) -> None:
@@ -125,6 +126,7 @@ class ResultsFile(Results):
     A file of results, as a context manager; its exit sorts the file.
 
     During a run lines are appended to a JSON Lines file: OUT itself, or for a table a journal next to it.
+    An exception that ends the run prints how many rows are kept.
 
     Args:
         whole: write a table only if no exception ends the run, so that the file has every row or is absent.
@@ -155,6 +157,7 @@ class ResultsFile(Results):
         in_order = len(starts) == self.count and starts == sorted(starts)
         if self.whole and kind and starts:
             self.close()
+            say_kept(error, len(starts), self.journal)
             return
         try:
             if self.write_table and starts:
@@ -168,8 +171,20 @@ class ResultsFile(Results):
             os.replace(self._written, self.out)
         if self.write_table or not starts:
             self.journal.unlink()
+        if error is not None and not self.whole:
+            say_kept(error, len(starts), self.out)
 
 
+def say_kept(error: BaseException, kept: int, place: Path) -> None:
+    """Print how many rows are kept in *place*, when *error* ends a run."""
+    interrupted = isinstance(error, KeyboardInterrupt)
+    more = "" if isinstance(error, BadInput) else f", and {GOES_ON}"  # else it would fail again
+    what = f"{kept} rows are kept in {place}{more}" if kept else "no row was scored yet"
+    if kept or interrupted:
+        complain(f"scoregate: {'interrupted' if interrupted else 'stopped'}: {what}")
+
+
+GOES_ON = "the same command goes on from there"
 NOT_SCORED, CHANGED = "not_scored", "picture_changed"
 
 

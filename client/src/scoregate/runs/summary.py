@@ -182,7 +182,13 @@ class Summary:
 
 
 def say_summary(
-    summary: Summary, requested: int, out: Path, left_over: int = 0, seconds: float | None = None
+    summary: Summary,
+    requested: int,
+    out: Path,
+    left_over: int = 0,
+    seconds: float | None = None,
+    *,
+    again: str = "",
 ) -> None:
     """
     Print *summary* to stderr.
@@ -192,6 +198,7 @@ def say_summary(
         out: of the results.
         left_over: their lines of no row of the data set.
         seconds: that scoring took; with it the figures of the scores are printed.
+        again: what the command needs to request rows with errors again.
     """
     texts = [f"cannot read {detail}" for detail in summary.details[:MAX_REASONS]]
     if summary.unread > MAX_REASONS:
@@ -201,6 +208,8 @@ def say_summary(
     say(*(figure_lines(summary.figures) if seconds is not None else ()))
     rows = f"{summary.text}; {requested} were requested in this run{summary.without}"
     (complain if summary.incomplete else say)(rows)
+    if summary.incomplete:
+        complain(f"the same command{again} tries rows with errors again")
     if seconds is not None and requested:
         say(pace(requested, seconds))
     if summary.decisions:
