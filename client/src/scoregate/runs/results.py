@@ -155,7 +155,7 @@ class ResultsFile(Results):
     ) -> None:
         starts = [*(self.order[number] for number in sorted(self.order)), *self.left_over]
         in_order = len(starts) == self.count and starts == sorted(starts)
-        if self.whole and kind and starts:
+        if self.whole and error is not None and starts:
             self.close()
             say_kept(error, len(starts), self.journal)
             return
@@ -178,7 +178,7 @@ class ResultsFile(Results):
 def say_kept(error: BaseException, kept: int, place: Path) -> None:
     """Print how many rows are kept in *place*, when *error* ends a run."""
     interrupted = isinstance(error, KeyboardInterrupt)
-    more = "" if isinstance(error, BadInput) else f", and {GOES_ON}"  # else it would fail again
+    more = "" if isinstance(error, BadInput) else f", and {GOES_ON}"  # it would fail again otherwise
     what = f"{kept} rows are kept in {place}{more}" if kept else "no row was scored yet"
     if kept or interrupted:
         complain(f"scoregate: {'interrupted' if interrupted else 'stopped'}: {what}")
