@@ -209,7 +209,7 @@ def say_summary(
     rows = f"{summary.text}; {requested} were requested in this run{summary.without}"
     (complain if summary.incomplete else say)(rows)
     if summary.incomplete:
-        complain(f"the same command{again} tries rows with errors again")
+        say(f"the same command{again} tries rows with errors again")
     if seconds is not None and requested:
         say(pace(requested, seconds))
     if summary.decisions:
