@@ -46,7 +46,7 @@ def test_there_are_few_pages_with_few_words():
     assert sum(len(text.split()) for text in WRITTEN.values()) <= MOST_WORDS
 
 
-@pytest.mark.parametrize("name", WRITTEN.keys() - NO_COMMAND - LATER - REFERENCE)
+@pytest.mark.parametrize("name", sorted(WRITTEN.keys() - NO_COMMAND - LATER - REFERENCE))
 def test_a_page_has_its_first_command_and_result_on_one_screen(name):
     """What to run or to paste, and something after it that is no heading."""
     text = page(name)
@@ -57,7 +57,7 @@ def test_a_page_has_its_first_command_and_result_on_one_screen(name):
     assert not after[0].startswith("#")
 
 
-@pytest.mark.parametrize("name", WRITTEN.keys() - REFERENCE)
+@pytest.mark.parametrize("name", sorted(WRITTEN.keys() - REFERENCE))
 def test_a_page_calls_a_picture_by_one_word(name):
     """Picture or image, outside of code and of names."""
     prose = NAMES.sub(" ", CODE.sub(" ", page(name)))
