@@ -313,6 +313,8 @@ class Misread(StrEnum):
     NOT_JSON = "not_json"
     SEVERAL_OBJECTS = "several_objects"
     TRAILING_TEXT = "trailing_text"
+    MISSING_MARK = "missing_mark"
+    REPEATED_MARK = "repeated_mark"
     MISSING_OUTPUT = "missing_output"
     UNKNOWN_OUTPUT = "unknown_output"
     REPEATED_OUTPUT = "repeated_output"

@@ -27,7 +27,7 @@ from service.metrics.rubrics.answer import Answer
 from service.metrics.rubrics.grading import MAX_FILLED, Grades, grades_of, texts_of
 from service.metrics.rubrics.options import RUBRICS, JudgeOptions, options_with
 from service.metrics.rubrics.output import Output
-from service.metrics.rubrics.rubric import rubrics_in
+from service.metrics.rubrics.rubric import released_rubrics, rubrics_in
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
 
@@ -242,26 +242,32 @@ def configured(settings: Settings) -> Sequence[Metric]:
     """
     Return the metric with the rubrics of the settings, and one for each output of theirs if it has several.
 
+    Rubrics of released models are among them if the folder of prompts has their instructions.
+
     Raises:
-        SettingsError: a folder cannot be read, or a file in it is no rubric.
+        SettingsError: a folder cannot be read, or a file in it is no rubric, or no instructions of one.
     """
     given = settings.judge
-    if not given.rubrics and not given.allow_inline:
-        return [metric]
     try:
-        rubrics = rubrics_in(given.rubrics, RUBRICS)
+        released, absent = released_rubrics(given.prompts)
+    except ValueError as exc:
+        raise SettingsError(f"judge.prompts: {reason_of(exc)}") from exc
+    try:
+        rubrics = rubrics_in(given.rubrics, RUBRICS | released, given.prompts)
     except (OSError, ValueError) as exc:
         raise SettingsError(f"judge.rubrics: {reason_of(exc)}") from exc
     outputs: dict[str, str] = {}
-    own = {name: rubric for name, rubric in rubrics.items() if name not in RUBRICS}
-    for rubric_name, rubric in own.items():
-        for name in rubric.numbers if len(rubric.numbers) > 1 else ():
+    own = {name: rubric for name, rubric in rubrics.items() if name not in {*RUBRICS, *released}}
+    for rubric_name, rubric in (own | released).items():
+        several = len(rubric.numbers) > 1 and not rubric.compares  # a pair has no score of its own
+        for name in rubric.numbers if several else ():
             outputs.setdefault(name, rubric_name)
-    whole = replace(metric, options=options_with(rubrics, given.allow_inline, JudgeOptions().name))
-    parts = [
-        output_metric(name, options_with(rubrics, given.allow_inline, default))
-        for name, default in outputs.items()
-    ]
+
+    def options(default: str) -> type[JudgeOptions]:
+        return options_with(rubrics, given.allow_inline, default, absent)
+
+    whole = replace(metric, options=options(JudgeOptions().name))
+    parts = [output_metric(name, options(default)) for name, default in outputs.items()]
     return [whole, *parts]
 
 

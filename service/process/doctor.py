@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import cast
 
 import orjson
@@ -25,6 +26,7 @@ from service.core.redis import TOO_OLD, RedisClient, shown
 from service.core.settings import NotYet, SettingsError
 from service.core.settings.environment import read_secret
 from service.core.settings.tree import Settings
+from service.metrics.rubrics.prompt_files import RELEASED_RUBRICS, PromptFile, PromptMissing, named_in
 from service.process.check import as_bytes, plans, weights_of
 from service.process.needs import is_pending, pending
 from service.process.ports import all_bound
@@ -140,6 +142,23 @@ def check_ports(settings: Settings) -> Finding:
         return Finding("ports", str(exc), "stop the other process, or set another address or port", LATER)
     except SettingsError as exc:
         return Finding("ports", str(exc), "set another address or port", WRONG)
+
+
+def check_prompts(folder: Path) -> Iterator[Finding]:
+    """Yield the hash of each file of instructions for released models, and where others are expected."""
+    absent = []
+    for name in dict.fromkeys(chain.from_iterable(map(named_in, RELEASED_RUBRICS.values()))):
+        try:
+            file = PromptFile.of(name, folder)
+        except PromptMissing as exc:
+            absent.append(str(exc.path))
+        except ValueError as exc:
+            yield Finding(f"prompt {name}", str(exc), "copy it again from the model's release", WRONG)
+        else:
+            yield Finding(f"prompt {name}", f"{file.path} was read, sha256:{file.sha256}")
+    if absent:
+        fact = f"none of these, which rubrics of released models expect: {', '.join(absent)}"
+        yield Finding("prompts", fact, checked=False)
 
 
 MAX_SKEW_S = 30.0
@@ -274,6 +293,9 @@ def local(settings: Settings) -> Iterator[Finding]:
     yield about
     yield disk_of_cache(pending)
     yield check_ports(settings)
+    remote = [table.role for table in settings.models.values() if isinstance(table, RemoteSettings)]
+    if "vqa" in remote:  # released models are served by such servers
+        yield from check_prompts(settings.prompts)
 
 
 async def remote(settings: Settings) -> list[Finding]:

@@ -184,7 +184,7 @@ class Plan:
         item = self.items[index]
         # An animation counts as its frames if the request sets how they are taken or folded, or the metric
         # takes them together; a video always.
-        whole, chosen = options.together, options.model_fields_set
+        whole, chosen = options.whole, options.model_fields_set
         every = whole or item.clip != ENTIRE or not chosen.isdisjoint(MetricOptions.model_fields)
         self.films |= dict.fromkeys(image for image in item.frames if every or image.video)
         try:

@@ -229,6 +229,9 @@ class JudgeSettings(Section):
     """Rubrics by which vision-language models grade."""
 
     rubrics: list[Path] = Field([], description="Folders of rubrics, TOML files.")
+    prompts: Path = Field(
+        Path("prompts"), description="Folder of the instructions that were copied from models' releases."
+    )
     allow_inline: bool = Field(False, description="Requests may bring rubrics of their own.")
 
 

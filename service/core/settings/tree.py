@@ -1,5 +1,6 @@
 """The root of the settings."""
 
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -153,6 +154,11 @@ class Settings(Section):
     def takes_rubrics(self) -> bool:
         """True if requests may bring rubrics of their own."""
         return self.judge.allow_inline
+
+    @property
+    def prompts(self) -> Path:
+        """The folder of instructions that were copied from models' releases."""
+        return self.judge.prompts
 
     @property
     def demo_models(self) -> list[str]:

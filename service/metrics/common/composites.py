@@ -133,7 +133,7 @@ def composites(
                     f"{place}.{part}: there is no such metric; there are {', '.join(metrics)}"
                 )
             parts[part] = part_of(f"{place}.{part}", metrics[part], table, assigned)
-        if len({part.options.together for part in parts.values()}) > 1:
+        if len({part.options.whole for part in parts.values()}) > 1:
             raise SettingsError(f"{place}: some parts score each frame, and others all frames together")
         lacks = (lack(f"{place}.{part}", parts[part], assigned) for part in parts)
         made[name] = composite(name, parts, tuple(filter(None, lacks)))
@@ -182,7 +182,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
         """Return the sum of the contributions.  Raises the error of the first part that failed."""
         return total(parts, await models.score(item, {name: part.options for name, part in parts.items()}))
 
-    together = all(part.options.together for part in parts.values())
+    together = all(part.options.whole for part in parts.values())
     return Composite(
         name,
         score,

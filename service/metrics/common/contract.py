@@ -38,7 +38,7 @@ class MetricOptions(Strict):
     Attributes:
         frames: several images of an item have the mean of their scores, or the score of one grid.
         samples: the number of frames to score; all by default.
-        together: the metric scores all frames of an item at once, as `Item.frames`.
+        together: the metric scores all frames of an item at once, as `Item.frames`, whatever the options.
     """
 
     together: ClassVar[bool] = False
@@ -46,9 +46,14 @@ class MetricOptions(Strict):
     frames: Literal["mean", "grid"] = "mean"
     samples: Annotated[int, Field(ge=1, le=MAX_FRAMES), WHOLE] | None = None
 
+    @property
+    def whole(self) -> bool:
+        """Whether the metric scores all frames of an item at once with these options."""
+        return self.together
+
     def overruled(self) -> dict[str, str]:
         """Return each option that has no effect, with the option whose value is the reason."""
-        if self.together:
+        if self.whole:
             return {"frames": "metric"}
         return {"frames": "samples"} if self.samples == 1 else {}
 

@@ -7,24 +7,29 @@ Nothing is repaired or guessed: an answer has the form of its call, or `AnswerRe
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from service.core.errors import AnswerRefused, Misread
+from service.metrics.rubrics.form import HEADING, AnswerForm, Written, form_of
 from service.metrics.rubrics.output import Output
 
 MAX_SHOWN_CHARACTERS = 80  # characters of an answer in an error
 MAX_NUMBER = sys.float_info.max  # JSON has larger integers
 FENCED_BLOCK = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 INTEGER = re.compile(r"-?[0-9]{1,15}")
-DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,3})?")
+DECIMAL = re.compile(
+    r"-?[0-9]{1,15}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?"
+)  # models write all digits of a float
+PLACE = re.compile(r"\(([0-9]{1,2})\)\s*")
 
 Answer = int | float | str
 Of = Callable[[Any, str, Output], Answer]
-Form = Literal["json", "lines", "token"]
 
 
-def parsed(text: str, form: Form, outputs: Mapping[str, Output], letters: bool = False) -> dict[str, Answer]:
+def parsed(
+    text: str, form: Written | AnswerForm, outputs: Mapping[str, Output], letters: bool = False
+) -> dict[str, Answer]:
     """
     Return the answer to each output by name, which is possible for it.
 
@@ -35,15 +40,22 @@ def parsed(text: str, form: Form, outputs: Mapping[str, Output], letters: bool =
     Raises:
         AnswerRefused: the text does not have the form, with the reason and the beginning of the text.
     """
+    form = form_of(form)
+    titles = {title: name for name, title in form.titles(outputs).items()}
     try:
-        match form:
+        answer = located(text, form)
+        match form.form:
             case "json":
-                return by_title(object_in(text), outputs, of_json)
+                found = numbers_of_lists(object_in(answer), form, titles)
+                return by_title(found, titles, outputs, of_json)
             case "lines":
-                return by_title(lines_in(text, outputs), outputs, of_text)
+                return by_title(lines_in(answer, form, titles, outputs), titles, outputs, of_text)
+            case "value":
+                [(title, name)] = titles.items()
+                return {name: value_in(answer, form, title, outputs[name])}
             case "token":
                 [(name, output)] = outputs.items()
-                return {name: of_symbol(text.strip(), output, letters)}
+                return {name: of_symbol(answer.strip(), output, letters)}
     except AnswerRefused as exc:
         raise AnswerRefused(
             f"{exc.detail}; the answer begins: {text[:MAX_SHOWN_CHARACTERS]!r}", exc.reason
@@ -55,9 +67,33 @@ def refuse(reason: Misread, detail: str) -> NoReturn:
     raise AnswerRefused(detail, reason)
 
 
-def by_title(found: Mapping[str, Any], outputs: Mapping[str, Output], of: Of) -> dict[str, Answer]:
+def located(text: str, form: AnswerForm) -> str:
+    """Return the part of a text that is the answer, by the marks that must be there once."""
+    if form.after:
+        text = text[once(text, form.after) + len(form.after) :]
+    if not form.tag:
+        return text
+    opening, closing = f"<{form.tag}>", f"</{form.tag}>"
+    start, end = once(text, opening), once(text, closing)
+    if text[:start].strip() or text[end + len(closing) :].strip():
+        refuse(Misread.TRAILING_TEXT, f"there is text outside {opening}")
+    return text[start + len(opening) : end]
+
+
+def once(text: str, mark: str) -> int:
+    """Return where *mark* begins, which must be there once."""
+    match text.count(mark):
+        case 0:
+            refuse(Misread.MISSING_MARK, f"{mark} is missing")
+        case 1:
+            return text.index(mark)
+    refuse(Misread.REPEATED_MARK, f"{mark} is there more than once")
+
+
+def by_title(
+    found: Mapping[str, Any], titles: Mapping[str, str], outputs: Mapping[str, Output], of: Of
+) -> dict[str, Answer]:
     """Return the answers by the names of their outputs, each checked by *of*."""
-    titles = {output.title or name: name for name, output in outputs.items()}
     for title in found:
         if title not in titles:
             refuse(Misread.UNKNOWN_OUTPUT, f"there is no output {title[:MAX_SHOWN_CHARACTERS]!r}")
@@ -65,6 +101,27 @@ def by_title(found: Mapping[str, Any], outputs: Mapping[str, Output], of: Of) ->
         if title not in found:
             refuse(Misread.MISSING_OUTPUT, f"the output {title} is missing")
     return {name: of(found[title], title, outputs[name]) for title, name in titles.items()}
+
+
+def numbers_of_lists(found: Mapping[str, Any], form: AnswerForm, titles: Mapping[str, str]) -> dict[str, Any]:
+    """Return the members of an object, with each number of a list by the title of its output."""
+    of_lists = {title for title, name in titles.items() if any(name in each for each in form.lists.values())}
+    members: dict[str, Any] = {}
+    for title, answer in found.items():
+        if title in of_lists:
+            refuse(Misread.UNKNOWN_OUTPUT, f"{title} is no member of the object")
+        if title not in form.lists:
+            members[title] = answer
+            continue
+        size = len(form.lists[title])
+        if not isinstance(answer, list):
+            shown = repr(answer)[:MAX_SHOWN_CHARACTERS]
+            refuse(Misread.NOT_A_NUMBER, f"{title}: {shown} is not a list of {size} numbers")
+        if len(answer) != size:
+            reason = Misread.MISSING_OUTPUT if len(answer) < size else Misread.UNKNOWN_OUTPUT
+            refuse(reason, f"{title}: the list has {len(answer)} numbers, not {size}")
+        members |= {f"{title}[{place}]": number for place, number in enumerate(answer)}
+    return members
 
 
 def object_in(text: str) -> dict[str, Any]:
@@ -99,22 +156,78 @@ def constant(name: str) -> NoReturn:
     refuse(Misread.NOT_A_NUMBER, f"{name} is not a finite number")
 
 
-def lines_in(text: str, outputs: Mapping[str, Output]) -> dict[str, str]:
+class LineRead(NamedTuple):
+    """A line of a text: its title, None if it has none; the answer behind it, None in a heading."""
+
+    line: str
+    title: str | None
+    answer: str | None
+
+
+def lines_in(
+    text: str, form: AnswerForm, titles: Mapping[str, str], outputs: Mapping[str, Output]
+) -> dict[str, str]:
     """Return the text behind each title; titles may differ in case."""
-    titles = {title.casefold(): title for title in (each.title or name for name, each in outputs.items())}
-    found: dict[str, str] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        name, colon, answer = line.partition(":")
-        title = titles.get(name.strip().casefold())
-        if title is None or not colon:
-            reason = Misread.TRAILING_TEXT if len(found) == len(titles) else Misread.UNKNOWN_OUTPUT
-            refuse(
-                reason, f"the line {line[:MAX_SHOWN_CHARACTERS]!r} is not one of {', '.join(titles.values())}"
-            )
+    lines = [*filter(None, map(str.strip, text.splitlines()))]
+    count = len(titles) + len(headings(titles)) if form.final_lines else len(lines)
+    for each in read_lines(lines[: max(0, len(lines) - count)], form, titles):
+        if each.title and each.answer is not None and possible(each.answer, outputs[titles[each.title]]):
+            refuse(Misread.REPEATED_OUTPUT, f"{each.title} is answered before the last lines")
+    found: dict[str, str | None] = {}  # None for a heading
+    for line, title, answer in read_lines(lines[max(0, len(lines) - count) :], form, titles):
+        if title is None:
+            whole = titles.keys() <= found.keys()
+            reason = Misread.TRAILING_TEXT if whole else Misread.UNKNOWN_OUTPUT
+            refuse(reason, f"the line {line[:MAX_SHOWN_CHARACTERS]!r} is not one of {', '.join(titles)}")
         if title in found:
             refuse(Misread.REPEATED_OUTPUT, f"the output {title} is there twice")
-        found[title] = answer.strip()
-    return found
+        found[title] = answer
+    return {title: answer for title, answer in found.items() if answer is not None}
+
+
+def headings(titles: Mapping[str, str]) -> dict[str, str]:
+    """Return the headings of titles such as `Style: Image 1`, by their text without case."""
+    found = [title.rpartition(HEADING)[0] for title in titles]
+    return {heading.casefold(): heading for heading in found if heading}
+
+
+def read_lines(lines: Sequence[str], form: AnswerForm, titles: Mapping[str, str]) -> Iterator[LineRead]:
+    """Yield each of *lines* with its title and the answer; a heading holds until the next one."""
+    known = {title.casefold(): (title, place) for place, title in enumerate(titles, 1)}
+    above, heading = headings(titles), ""
+    for line in lines:
+        number = PLACE.match(line) if form.numbered else None
+        name, colon, answer = line[number.end() if number else 0 :].partition(":")
+        key, answer = name.strip().casefold(), answer.strip()
+        if colon and key in above and not answer:
+            heading = key
+            yield LineRead(line, above[key], None)
+            continue
+        title, place = known.get(f"{heading}{HEADING}{key}") or known.get(key) or (None, 0)
+        if not colon or (number and int(number[1]) != place):
+            title = None
+        if form.line_ends and answer[-1:] and answer[-1] in form.line_ends:
+            answer = answer[:-1].rstrip()
+        yield LineRead(line, title, answer)
+
+
+def value_in(text: str, form: AnswerForm, title: str, output: Output) -> Answer:
+    """Return the answer that a text is, or its last line."""
+    if not form.final_lines:
+        return of_text(text.strip(), title, output)
+    *before, last = [*filter(None, map(str.strip, text.splitlines()))] or [""]
+    if any(possible(line, output) for line in before):
+        refuse(Misread.REPEATED_OUTPUT, f"{title} is answered before the last line")
+    return of_text(last, title, output)
+
+
+def possible(answer: str, output: Output) -> bool:
+    """Return whether an output can have this answer."""
+    try:
+        of_text(answer, "", output)
+    except AnswerRefused:
+        return False
+    return True
 
 
 def of_json(answer: Any, title: str, output: Output) -> Answer:

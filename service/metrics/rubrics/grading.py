@@ -14,7 +14,7 @@ from service.metrics.common.contract import Item
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.rubrics.answer import Answer, parsed
 from service.metrics.rubrics.output import Output
-from service.metrics.rubrics.rubric import BESIDE, DATA, RIVAL, SLOTS, Rubric, RubricCall, Shown
+from service.metrics.rubrics.rubric import BESIDE, DATA, FRAMES, RIVAL, SLOTS, Rubric, RubricCall, Shown
 
 MAX_FILLED = 65_536  # characters of a call's instructions with the item's texts: a text may have many slots
 
@@ -57,6 +57,7 @@ class Prompt:
         sources = () if item.source is None else (item.source,)
         given: Mapping[Shown, Sequence[Image]] = {
             "candidate": (item.image,),
+            FRAMES: item.frames or (item.image,),
             RIVAL: () if item.rival is None else (item.rival,),
             "source": sources,
             "reference*": item.references,
@@ -129,6 +130,7 @@ def texts_of(prompt: str, rating: Rating, numbers: Mapping[Shown, str]) -> dict[
         "references": numbers.get("reference*", ""),
         "source": numbers.get("source", ""),
         "candidate": numbers.get("candidate", ""),
+        "frames": numbers.get(FRAMES, ""),
         RIVAL: numbers.get(RIVAL, ""),
         **{DATA + name: text for name, text in rating.data.items()},
     }
@@ -239,7 +241,7 @@ async def answers_in(
     def read(place: int) -> dict[str, Answer] | AnswerRefused:
         call = parts[place % len(parts)]
         try:
-            return parsed(texts[place], call.answer, call.outputs, rating.letters)
+            return parsed(texts[place], call.form, call.outputs, rating.letters)
         except AnswerRefused as refusal:
             models.count_refused(calls[place], refusal.reason)
             return refusal

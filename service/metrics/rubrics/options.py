@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -18,13 +19,15 @@ from pydantic import (
 from service.core.fields import Name, Prompt, branch, few
 from service.metrics.common.contract import MetricOptions
 from service.metrics.rubrics.grading import Rating
-from service.metrics.rubrics.rubric import Rubric, rubrics_of
+from service.metrics.rubrics.rubric import FRAMES, Rubric, rubrics_of
 
 MAX_DATA = 16  # texts of an item's data
 
 RUBRICS = rubrics_of(
     file for file in (files("service.metrics") / "rubrics").iterdir() if file.name.endswith(".toml")
 )
+
+NONE_ABSENT: Mapping[str, str] = MappingProxyType({})
 
 
 def in_schema(schema: dict[str, Any], options: "type[JudgeOptions]") -> None:
@@ -44,11 +47,13 @@ class JudgeOptions(MetricOptions):
             which A is.
         data: texts of the item by name, for the slots `{data.NAME}` of a rubric.
         rubrics: those of the service, by name.
+        absent: why others are not served, by name.
         inline: a request may bring a table.
     """
 
     model_config = ConfigDict(json_schema_extra=in_schema)
     rubrics: ClassVar[Mapping[str, Rubric]] = RUBRICS
+    absent: ClassVar[Mapping[str, str]] = NONE_ABSENT
     inline: ClassVar[bool] = False
 
     rubric: str = "semantic_consistency"
@@ -68,6 +73,8 @@ class JudgeOptions(MetricOptions):
         if isinstance(rubric, Rubric):
             return rubric
         name, at, digest = rubric.partition("@")
+        if name in cls.absent:
+            raise ValueError(f"{name} is not served: {cls.absent[name]}")
         if name not in cls.rubrics:
             raise ValueError(f"must be one of {', '.join(cls.rubrics)}")
         if at and digest != cls.rubrics[name].digest:
@@ -94,6 +101,11 @@ class JudgeOptions(MetricOptions):
         return self.rubric if isinstance(self.rubric, str) else self.chosen.digest
 
     @property
+    def whole(self) -> bool:
+        """Whether a call of the rubric gets all frames."""
+        return any(FRAMES in call.images for call in self.chosen.calls)
+
+    @property
     def rating(self) -> Rating:
         """How items are graded."""
         return Rating(self.chosen, self.name, self.labels == "A-E", self.data)
@@ -101,9 +113,10 @@ class JudgeOptions(MetricOptions):
     def overruled(self) -> dict[str, str]:
         """Return the options without effect: not every rubric has grades that are answered by one token."""
         calls = self.chosen.calls
-        by_label = [call for call in calls if self.chosen.read != "written" or call.answer == "token"]
+        by_label = [call for call in calls if self.chosen.read != "written" or call.form.form == "token"]
         graded = any(output.form == "grade" for call in by_label for output in call.outputs.values())
-        return super().overruled() | ({} if graded else {"labels": "rubric"})
+        together = {"frames": "rubric"} if self.whole else super().overruled()
+        return together | ({} if graded else {"labels": "rubric"})
 
 
 def form_of(rubric: Any) -> str:
@@ -116,11 +129,13 @@ AnyRubric = Annotated[
 ]
 
 
-def options_with(rubrics: Mapping[str, Rubric], inline: bool, default: str) -> type[JudgeOptions]:
-    """Return the options where there are these rubrics."""
+def options_with(
+    rubrics: Mapping[str, Rubric], inline: bool, default: str, absent: Mapping[str, str] = NONE_ABSENT
+) -> type[JudgeOptions]:
+    """Return the options where there are these rubrics, and those *absent* for a reason."""
     kind: Any = AnyRubric if inline else str
     options: Any = create_model(
         "JudgeOptions", __base__=JudgeOptions, __doc__=JudgeOptions.__doc__, rubric=(kind, default)
     )
-    options.rubrics, options.inline = rubrics, inline
+    options.rubrics, options.absent, options.inline = rubrics, absent, inline
     return options

@@ -7,32 +7,34 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Discriminator, Field, StringConstraints, ValidationError, model_validator
 
 from service.core.expression import FUNCTIONS, MAX_CHARACTERS, Formula, NoValue
-from service.core.fields import WHOLE, Prompt, Strict, few, filled
+from service.core.fields import BRANCHES, WHOLE, Prompt, Strict, branch, few, filled
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside
+from service.metrics.rubrics.form import MAX_OUTPUTS, AnswerForm, Written, form_of
 from service.metrics.rubrics.output import Output
+from service.metrics.rubrics.prompt_files import RELEASED_RUBRICS, PromptMissing, with_instructions
 
 MAX_BYTES = 65_536  # bytes of a file, or of a rubric as JSON
 MAX_CALLS = 8
-MAX_OUTPUTS = 16  # outputs of all calls
 MAX_INSTRUCTIONS = 16_000  # characters of one call
 MAX_SAMPLES = 16
 
 NAME = re.compile("[a-z][a-z0-9_]{0,31}")
 DATA = "data."
 SLOTS = re.compile(r"\{(data\.)?([a-z][a-z0-9_]*)\}")
-PLACES = ("prompt", "candidate", "rival", "source", "references")  # slots without `data.`
+PLACES = ("prompt", "candidate", "frames", "rival", "source", "references")  # slots without `data.`
 
 RIVAL: Literal["rival"] = "rival"  # the picture that a rubric compares the candidate with
-Shown = Literal["candidate", "rival", "source", "reference*"]
+FRAMES: Literal["frame*"] = "frame*"  # all frames of the candidate, which are shown in one call
+Shown = Literal["candidate", "frame*", "rival", "source", "reference*"]
 BESIDE: Mapping[str, Beside] = {"source": SOURCE, "reference*": REFERENCES}
 
 
@@ -67,18 +69,29 @@ Outputs = Annotated[
 ]
 
 
+def form_given(answer: Any) -> str:
+    """Return the way in which a rubric gives the form of an answer: a name or a table."""
+    return "<form>" if isinstance(answer, str) else "<form table>"
+
+
+Answered = Annotated[
+    Annotated[Written, branch("<form>")] | Annotated[AnswerForm, branch("<form table>")],
+    Discriminator(form_given),
+]
+
+
 class RubricCall(Strict):
     """
     One call of the model.
 
     Attributes:
         instructions: the text after the pictures.  `{prompt}` is the item's, `{data.NAME}` a text of its
-            option `data`, and `{candidate}`, `{rival}`, `{source}` and `{references}` are the numbers of
-            these pictures.
-        images: the pictures in order: `candidate`, which is judged, `rival`, which it is compared with,
-            `source`, and `reference*` for all.
-        captions: a text before a picture; `{}` is the number of a reference.
-        answer: the form of a written answer: a JSON object, lines `Name: answer`, or the answer alone.
+            option `data`, and `{candidate}`, `{frames}`, `{rival}`, `{source}` and `{references}` are the
+            numbers of these pictures.
+        images: the pictures in order: `candidate`, which is judged, or `frame*` for all its frames, `rival`,
+            which it is compared with, `source`, and `reference*` for all.
+        captions: a text before a picture; `{}` is the number of a reference or a frame.
+        answer: the form of a written answer, by its name or as a table.
         closing: the end of the text, in place of the description of that form.
         max_tokens: most tokens of a written answer.
         outputs: by name.
@@ -87,10 +100,17 @@ class RubricCall(Strict):
     instructions: Instructions
     images: list[Shown] = Field(["candidate"], min_length=1, max_length=len(get_args(Shown)))
     captions: Annotated[dict[Shown, Prompt], few(len(get_args(Shown)))] = Field({})
-    answer: Literal["json", "lines", "token"] = "json"
+    answer: Answered = "json"
     closing: Annotated[str, StringConstraints(max_length=MAX_INSTRUCTIONS)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=8192), WHOLE] = 1024
     outputs: Outputs
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_its_text(cls, call: Any) -> Any:
+        if isinstance(call, dict) and "prompt_file" in call:
+            raise ValueError("prompt_file: is read of rubrics in the service's own folders")
+        return call
 
     @model_validator(mode="after")
     def _can_be_answered(self) -> Self:
@@ -101,19 +121,20 @@ class RubricCall(Strict):
         slots = {name for of_data, name in SLOTS.findall(self.instructions) if not of_data}
         if missing := slots - {"prompt", *(name.replace("*", "s") for name in self.images)}:
             raise ValueError(f"instructions: {{{min(missing)}}} is not among the images")
-        titles = [title.casefold() for title in self.titles.values()]
-        if len(set(titles)) < len(titles):
-            raise ValueError("outputs: two have the same title")
-        if self.answer == "token" and (
-            len(self.outputs) > 1 or not all(each.symbols() for each in self.outputs.values())
-        ):
-            raise ValueError("answer: one token is for a single output of at most 26 possible answers")
+        if {"candidate", FRAMES} <= {*self.images}:
+            raise ValueError(f"images: {FRAMES} has the candidate")
+        self.form.check(self.outputs)
         return self
 
+    @cached_property
+    def form(self) -> AnswerForm:
+        """The form of a written answer."""
+        return form_of(self.answer)
+
     @property
-    def titles(self) -> dict[str, str]:
-        """The name of each output in an answer."""
-        return {name: output.title or name for name, output in self.outputs.items()}
+    def json_form(self) -> dict[str, Any] | None:
+        """The JSON schema of the answer; None for another form."""
+        return self.form.json_schema(self.outputs)
 
     @property
     def numbers(self) -> dict[str, Output]:
@@ -139,44 +160,16 @@ class RubricCall(Strict):
         """Return the text for a written answer: the *filled* instructions and the form of the answer."""
         if self.closing is not None:
             return "\n".join(filter(None, (filled, self.closing)))
-        return "\n".join((filled, *self._form(letters)))
+        return "\n".join((filled, *self.form.described(self.outputs, letters)))
 
     def label_text(self, filled: str, name: str, letters: bool = False) -> str:
         """Return the text for one output alone, by the probabilities of its symbols."""
-        if self.answer == "token":
+        if self.form.form == "token":
             return self.text(filled, letters)
         output = self.outputs[name]
         meaning = f" ({output.meaning})" if output.meaning else ""
-        alone = f"Answer for {self.titles[name]} alone{meaning}."
+        alone = f"Answer for {output.title or name} alone{meaning}."
         return "\n".join((filled, alone, *output.symbol_lines(letters)))
-
-    def _form(self, letters: bool) -> Iterator[str]:
-        """Yield the lines that describe the form of the answer."""
-        if self.answer == "token":
-            yield from next(iter(self.outputs.values())).symbol_lines(letters)
-            return
-        is_json = self.answer == "json"
-        yield (
-            "Answer with one JSON object only, which has these keys:"
-            if is_json
-            else "Answer with these lines only, each a name, a colon and the answer:"
-        )
-        for name, title in self.titles.items():
-            output = self.outputs[name]
-            meaning = f" - {output.meaning}" if output.meaning else ""
-            yield f"{json.dumps(title, ensure_ascii=False) if is_json else title}: {output.wanted}{meaning}"
-
-    @property
-    def json_form(self) -> dict[str, Any] | None:
-        """The JSON schema of the answer; None for another form."""
-        if self.answer != "json":
-            return None
-        return {
-            "type": "object",
-            "properties": {self.titles[name]: dict(each.json_form) for name, each in self.outputs.items()},
-            "required": [*self.titles.values()],
-            "additionalProperties": False,
-        }
 
 
 class Rubric(Strict):
@@ -278,27 +271,44 @@ class Rubric(Strict):
         return float(self.samples > 1) if self.temperature is None else self.temperature
 
 
-def rubric_of(name: str, text: str) -> Rubric:
-    """Parse a rubric file.  Raises `ValueError` with its *name* and the field or the line, as one line."""
+def rubric_of(name: str, text: str, prompts: Path | None = None) -> Rubric:
+    """
+    Parse a rubric file.
+
+    Args:
+        prompts: the folder of prompt files; by default it may name none.
+
+    Raises:
+        PromptMissing: a prompt file is not there.
+        ValueError: with the *name* of the rubric and the field or the line, as one line.
+    """
     try:
         if len(text.encode()) > MAX_BYTES:
             raise ValueError(f"a rubric has at most {MAX_BYTES} bytes")
-        return Rubric.model_validate(tomllib.loads(text))
+        table = tomllib.loads(text)
+        return Rubric.model_validate(with_instructions(table, prompts) if prompts else table)
+    except PromptMissing:
+        raise
     except ValidationError as exc:
         first = exc.errors()[0]
-        place = ".".join(map(str, first["loc"]))
+        place = ".".join(str(part) for part in first["loc"] if part not in BRANCHES)
         said = first["msg"].removeprefix("Value error, ")
         raise ValueError(": ".join(filter(None, (f"the rubric {name}", place, said)))) from exc
     except (ValueError, RecursionError) as exc:  # the message of a TOML error has the line
         raise ValueError(f"the rubric {name}: {exc}") from exc
 
 
-def rubrics_of(files: Iterable[Any], taken: Collection[str] = ()) -> dict[str, Rubric]:
+def rubrics_of(
+    files: Iterable[Any], taken: Collection[str] = (), prompts: Path | None = None
+) -> dict[str, Rubric]:
     """
     Return the rubrics of TOML files, by the names of the files.
 
+    Args:
+        prompts: as of `rubric_of`.
+
     Raises:
-        ValueError: a file is no rubric, or its name is not valid or *taken*.
+        ValueError: a file is no rubric, or its name is not valid or *taken*, or a prompt file is not there.
     """
     found: dict[str, Rubric] = {}
     for file in sorted(files, key=lambda file: str(file.name)):
@@ -307,15 +317,35 @@ def rubrics_of(files: Iterable[Any], taken: Collection[str] = ()) -> dict[str, R
             raise ValueError(f"the rubric {file.name}: a name must match {NAME.pattern}")
         if name in taken:
             raise ValueError(f"the rubric {name}: there is another one of that name")
-        found[name] = rubric_of(name, file.read_text(encoding="utf-8"))
+        try:
+            found[name] = rubric_of(name, file.read_text(encoding="utf-8"), prompts)
+        except PromptMissing as exc:
+            raise ValueError(f"the rubric {name}: {exc}") from exc
     return found
 
 
-def rubrics_in(folders: Iterable[Path], known: Mapping[str, Rubric]) -> dict[str, Rubric]:
+def released_rubrics(prompts: Path) -> tuple[dict[str, Rubric], dict[str, str]]:
+    """
+    Return the rubrics of released models whose prompt files are there, and the reasons why others are not.
+
+    Raises `ValueError` for a prompt file that cannot be used.
+    """
+    found, absent = dict[str, Rubric](), dict[str, str]()
+    for name, text in RELEASED_RUBRICS.items():
+        try:
+            found[name] = rubric_of(name, text, prompts)
+        except PromptMissing as exc:
+            absent[name] = str(exc)
+    return found, absent
+
+
+def rubrics_in(
+    folders: Iterable[Path], known: Mapping[str, Rubric], prompts: Path | None = None
+) -> dict[str, Rubric]:
     """Return the *known* rubrics and those of folders.  Raises `ValueError` or `OSError`."""
     found = dict(known)
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder}: there is no such folder")
-        found |= rubrics_of(folder.glob("*.toml"), found)
+        found |= rubrics_of(folder.glob("*.toml"), {*found, *RELEASED_RUBRICS}, prompts)
     return found

@@ -45,10 +45,11 @@ def by_check(out):
 
 
 def test_a_sound_machine_gets_a_line_per_check_and_status_0(doctor, upstream):
-    """The server's known calls are sent with a priority."""
+    """The server's known calls are sent with a priority; released models' instructions are only named."""
     status, lines = doctor(upstream.base_url)
 
     assert 0 == status, lines
+    assert "expect: prompts/editscore_edit.txt, " in lines.pop("prompts")
     assert ["✓"] * len(lines) == [line[0] for line in lines.values()]
     assert {"packages", "driver", "hub", "disk", "ports", "models.vqa", "clock"} <= lines.keys()
     assert "log-probabilities of named tokens" in lines["models.vqa"]

@@ -1,0 +1,106 @@
+"""
+Rubrics of released reward models, whose instructions an operator copies from the release: none is shipped.
+
+A call of such a rubric names a `prompt_file` in place of `instructions`.  The text in it that stands for the
+prompt of an item is its `prompt_slot`; without one the instructions are the same for all items.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 65_536  # bytes of a file
+FILE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\.txt")
+FIELDS = ("prompt_file", "prompt_slot")
+PROMPT = "{prompt}"  # slot of a rubric's instructions
+
+RELEASED_RUBRICS = {
+    file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
+    for file in sorted((files(__package__) / "released").iterdir(), key=lambda file: file.name)
+    if file.name.endswith(".toml")
+}
+
+
+class PromptMissing(ValueError):
+    """A file of instructions is not there; *path* is where it is expected."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(f"its instructions are expected in {path}, a copy from the model's release")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """A file of instructions, with the hash of its bytes."""
+
+    path: Path
+    text: str
+    sha256: str
+
+    @classmethod
+    def of(cls, name: Any, folder: Path) -> "PromptFile":
+        """
+        Read the file *name* of *folder*.
+
+        Raises:
+            PromptMissing: it is not there.
+            ValueError: it cannot be read, or is no text.
+        """
+        if not isinstance(name, str) or not FILE_NAME.fullmatch(name):
+            raise ValueError(f"prompt_file: a name must match {FILE_NAME.pattern}")
+        path = folder / name
+        try:
+            with path.open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
+            text = content.decode("utf-8-sig")
+        except (FileNotFoundError, NotADirectoryError):
+            raise PromptMissing(path) from None
+        except OSError as exc:
+            raise ValueError(f"{path}: {exc.strerror or exc}") from exc
+        except UnicodeDecodeError as exc:
+            raise ValueError(f"{path} is not UTF-8") from exc
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"{path} has more than {MAX_BYTES} bytes")
+        return cls(path, text.replace("\r\n", "\n").strip(), sha256(content).hexdigest())
+
+    def instructions(self, slot: Any) -> str:
+        """Return the text with the slot of a rubric in place of *slot*.  Raises `ValueError`."""
+        if not isinstance(slot, str):
+            raise ValueError("prompt_slot: must be a text")
+        if slot and slot not in self.text:
+            raise ValueError(f"{self.path} has no {slot} for the prompt of an item")
+        return self.text.replace(slot, PROMPT) if slot else self.text
+
+
+def with_instructions(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """
+    Return the table of a rubric with the instructions of its prompt files, without a closing by default.
+
+    Raises `PromptMissing`, or `ValueError` for a file that cannot be used.
+    """
+    calls = table.get("calls")
+    if not isinstance(calls, list):
+        return dict(table)
+    return {**table, "calls": [call_of(call, folder) for call in calls]}
+
+
+def call_of(call: Any, folder: Path) -> Any:
+    """Return a call with the text of its prompt file, or itself.  Raises as `with_instructions`."""
+    if not isinstance(call, dict) or "prompt_file" not in call:
+        return call
+    if "instructions" in call:
+        raise ValueError("prompt_file: takes the place of instructions")
+    file = PromptFile.of(call["prompt_file"], folder)
+    rest = {name: each for name, each in call.items() if name not in FIELDS}
+    return {"closing": "", **rest, "instructions": file.instructions(call.get("prompt_slot", PROMPT))}
+
+
+def named_in(text: str) -> list[str]:
+    """Return the names of the prompt files in a rubric's text."""
+    calls = tomllib.loads(text).get("calls", [])
+    return [call["prompt_file"] for call in calls if "prompt_file" in call]
