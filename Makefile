@@ -82,7 +82,10 @@ demo: $(VENV)/server ## Score the sample pictures, print a table, write build/de
 serve: $(VENV)/server ## Serve the demo models, or CONFIG=NAME or a file, on 127.0.0.1, PORT=8000
 	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)") $(addprefix --port ,$(or $(PORT),$(SCOREGATE_SERVER__PORT)))
 
-docs: $(VENV)/dev ## Build the pages as a site with search, in build/site
+reference: $(VENV)/dev ## Write the reference pages, docs/reference, from the code
+	$(BIN)/python -m docs.render
+
+docs: reference ## Build the pages as a site with search, in build/site
 	$(BIN)/python -m tests.process.docs.site
 
 quick: $(VENV)/dev ## Pure tests and the app in process, in a minute: they start nothing and load no checkpoint

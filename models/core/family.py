@@ -66,6 +66,7 @@ class Family:
     Attributes:
         name: `family` in a table under `models`.
         role: of its models; empty if the table has it (`fake`).
+        loads: what it loads or calls, in words.
         settings: type of its tables.
         loader: "package.module:function", imported when the first model is loaded.  The function takes
             a table and returns the model.
@@ -84,6 +85,7 @@ class Family:
     role: str
     settings: type[ModelSettings]
     loader: str
+    loads: str = ""
     weights: str = ""
     planner: str = ""
     required: bool = True

@@ -1,7 +1,7 @@
 """
 Settings of models: those of every table under `models`, and of placed, local and remote models.
 
-A family declares the class of its tables.  A table with a setting of another family is rejected.
+A family declares the class of its tables. A table with a setting of another family is rejected.
 """
 
 import re
@@ -63,31 +63,40 @@ class Section(BaseModel):
 class Batch(Section):
     """Limits of one batch."""
 
-    max_items: int = Field(32, ge=1, description="Most calls in a batch.")
-    max_cost_tokens: int = Field(16_384, ge=1, description="Most tokens in a batch.")
+    max_items: int = Field(32, ge=1, description="Most calls in a batch. Question LLMs ignore it.")
+    max_cost_tokens: int = Field(
+        16_384, ge=1, description="Most tokens in a batch. A call with more runs in a batch of its own."
+    )
     max_batch_ms: float = Field(
         250,
         gt=0,
-        description="Longest batch by the measured cost; one call may take longer.",
+        description="Longest predicted time of a batch, for which an interactive call may wait. If a single "
+        "call takes longer, twice its time.",
     )
     linger_ms: float = Field(
-        0, ge=0, description="How long a batch that is not full waits for more calls, on an idle device."
+        0, ge=0, description="Milliseconds that an idle device waits to fill a batch. Rarely useful."
     )
 
 
 class ModelSettings(Section):
     """Settings of every family."""
 
-    role: str = Field(description="What it is for; the table's name where it names a role.")
-    family: str = Field(description="Which loader reads it, or which API serves it.")
+    role: str = Field(
+        description="Its role; by default the name of its table. It must be that of its family."
+    )
+    family: str = Field(description="How the model is loaded or reached.")
     id: Annotated[str, NOT_IN_RECIPE] = Field(
-        "", description="The name that scores carry; the checkpoint's by default."
+        "", description="The model's name in responses. Empty: the directory's name, or the hub id."
     )
     revision: Annotated[str, NOT_IN_RECIPE] = Field(
-        "", description="Revision; for a directory a hash of its weights."
+        "",
+        description="Of a hub id: a branch, tag or commit, or the first digits of the newest commit. "
+        "Of others: a label. Empty: a hash of the files, or open_clip's tag.",
     )
     required: Annotated[bool | None, NOT_IN_RECIPE] = Field(
-        None, description="Not ready without it; default: true, but false for families of question LLMs."
+        None,
+        description="Whether `/readyz` is 503 while it does not serve. Not set: true, but false for "
+        "`transformers` and `openai`.",
     )
 
     @property
@@ -99,10 +108,13 @@ class ModelSettings(Section):
 class Autoscaling(Section):
     """Limits of Ray Serve's autoscaling."""
 
-    min_replicas: int = Field(1, ge=1, description="Fewest copies.")
-    max_replicas: int = Field(ge=1, description="Most copies.")
+    min_replicas: int = Field(1, ge=1, description="Fewest replicas, in place of `replicas`.")
+    max_replicas: int = Field(ge=1, description="Most replicas.")
     target_groups: float = Field(
-        1.2, gt=0, description="Groups of calls under way that each copy should have; a busy one has 2."
+        1.2,
+        gt=0,
+        description="Groups of calls per replica. A busy one has 2: less than 2 adds replicas under full "
+        "load.",
     )
 
     @model_validator(mode="after")
@@ -115,14 +127,12 @@ class Autoscaling(Section):
 class PlacedSettings(ModelSettings):
     """A model that this process loads, or that Ray places."""
 
-    replicas: Annotated[int, NOT_IN_RECIPE] = Field(
-        1, ge=1, description="Under Ray: how many copies serve it."
-    )
+    replicas: Annotated[int, NOT_IN_RECIPE] = Field(1, ge=1, description="Each in a process of its own.")
     num_gpus: Annotated[float | None, NOT_IN_RECIPE] = Field(
-        None, ge=0, description="Under Ray: GPUs of each copy, also a part of one; by default 1 on a GPU."
+        None, ge=0, description="Per replica: `0.5`, or whole ones. Not set: 1 if `device` is a GPU."
     )
     num_cpus: Annotated[float, NOT_IN_RECIPE] = Field(
-        1, ge=0, description="Under Ray: CPU cores that each copy reserves."
+        1, ge=0, description="Cores per replica, and on a CPU the threads of the model."
     )
     autoscaling: Annotated[Autoscaling | None, NOT_IN_RECIPE] = Field(
         None, description="Under Ray: as many copies as the load needs."
@@ -166,9 +176,13 @@ def numbered(device: str) -> str:
 class DeviceSettings(PlacedSettings):
     """A model on one device of this process, or with a copy on each of several."""
 
-    device: Annotated[str, NOT_IN_RECIPE] = Field("cpu", description="torch device.")
+    device: Annotated[str, NOT_IN_RECIPE] = Field(
+        "cpu", description="A PyTorch device, such as `cuda:0`. Models on one device take turns."
+    )
     devices: Annotated[tuple[str, ...] | None, BeforeValidator(as_names), NOT_IN_RECIPE] = Field(
-        None, description='Several torch devices in place of one; "all" for every visible GPU.'
+        None,
+        description='A copy on each, and one queue: `["cuda:0", "cuda:1"]`, or `"all"` for every visible GPU '
+        "(`CUDA_VISIBLE_DEVICES`). Not under Ray.",
     )
 
     @model_validator(mode="after")
@@ -193,9 +207,11 @@ class LocalSettings(DeviceSettings):
     """A model that is loaded from a checkpoint."""
 
     checkpoint: str = Field(
-        "", description="Directory, `demo:NAME` for a shipped one, or a hub id `owner/name`."
+        "",
+        description="A directory, `demo:NAME` for a shipped model, or a hub id `owner/name`, unless there is "
+        "such a directory.",
     )
-    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Weights and arithmetic.")
+    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Of weights and arithmetic.")
     batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
 
     @property
@@ -205,36 +221,77 @@ class LocalSettings(DeviceSettings):
 
 
 class TunedSettings(LocalSettings):
-    """A head on a vision-language model; its checkpoint lacks files of the model that it was trained from."""
+    """
+    A head on a vision-language model; its checkpoint lacks files of the model that it was trained from.
+
+    The language model reads picture and instruction once, and a head in float32 has several outputs.
+
+    * **Files.** A checkpoint has weights alone. For one of the hub, the base model's configuration,
+      tokenizer and image processor are downloaded from `Qwen/Qwen2-VL-7B-Instruct`,
+      `Qwen/Qwen2.5-VL-7B-Instruct`, `Qwen/Qwen3-VL-8B-Instruct` or (VideoAlign)
+      `Qwen/Qwen2-VL-2B-Instruct`. Copy them into a directory of your own, or name their place as `base`.
+    * **Parity.** On small random checkpoints, tokens equal those of the released code to the bit, and
+      outputs within 1e-5 in float32 (`videoalign`: 1e-4), also in a batch with other prompts and pictures.
+      Published weights have not been run here.
+    * **LoRA.** VideoAlign's checkpoint has a LoRA apart from its weights. Both are added in float32 when it
+      is loaded. The layout of a training that saved only `adapter_model.safetensors` and
+      `non_lora_state_dict.pth` is not read; nor is another instruction than `detailed_special`.
+    * **Positions.** The released code of HPSv3, EditReward and VideoAlign numbers the tokens of a picture
+      like those of a text. With the positions in three dimensions that transformers has for the base model,
+      outputs of HPSv3's small checkpoint differ by up to 0.64.
+    * **Precision.** On the small checkpoints on a CPU, outputs of -1.6 to 1.7 differ from those in float32
+      by at most 0.024 in `bfloat16` and 0.0024 in `float16`, which is for cards without bfloat16 (V100,
+      T4); of `videoalign`, whose small checkpoint has a large LoRA, by 0.14 and 0.039. Published weights
+      were not measured. An output that overflows is an error.
+    * **Pictures** are resized to about 200,704 pixels, as in training; frames of a video to between 100,352
+      pixels and the checkpoint's `max_frame_pixels`. All frames of an item must have one size then. One
+      side may be at most 200 times the other.
+    * **Prompts.** Special tokens such as `<|im_end|>` in a prompt are text.
+    * **Or vLLM?** It serves a model with one linear layer over the last token as `reward_model`.
+    """
 
     dtype: Literal["float32", "bfloat16", "float16"] = Field(  # type: ignore[assignment]  # one more
-        "float32", description="Weights and arithmetic; the head is float32."
+        "float32", description="Of weights and arithmetic; `float16` is for cards without bfloat16."
     )
     base: str = Field(
         "",
-        description="Directory or hub id of the base model; by default the published one.",
+        description="A directory or hub id with the base model's configuration, tokenizer and image "
+        "processor. Empty: the published one; for a directory as `checkpoint`, that directory.",
     )
 
 
 class RemoteSettings(ModelSettings):
     """A model behind another server's API."""
 
-    base_url: Annotated[HttpAddress, NOT_IN_RECIPE] = Field("", description="The API's address, to `/v1`.")
-    model: str = Field("", description="Name of the model on the server.")
+    base_url: Annotated[HttpAddress, NOT_IN_RECIPE] = Field(
+        "",
+        description="Required. The API's address, including `/v1`, without a user, a query or spaces. No "
+        "redirects or proxies.",
+    )
+    model: str = Field("", description="Required. The model's name on that server.")
     api_key_env: Annotated[str, NOT_IN_RECIPE] = Field(
         "",
         pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$",  # a key in its place must not be quoted
-        description="The variable that holds the server's key.",
+        description="The environment variable with the server's key.",
     )
     timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
-        60, gt=0, description="Time for one request, all its tries included."
+        60,
+        gt=0,
+        description="For one request, with retries; for a question LLM also for one set, with the wait.",
     )
-    max_in_flight: Annotated[int, NOT_IN_RECIPE] = Field(64, ge=1, description="Most concurrent requests.")
+    max_in_flight: Annotated[int, NOT_IN_RECIPE] = Field(
+        64,
+        ge=1,
+        description="Most concurrent requests to the server. Other calls wait here, in two lanes. Checks of "
+        "the server have connections of their own.",
+    )
     server_memory_gb: Annotated[dict[str, Annotated[float, Field(gt=0)]], NOT_IN_RECIPE] = Field(
-        {}, description='What its server takes on devices of this machine, for `check`: `{"cuda:0" = 10.9}`.'
+        {}, description='What the server takes on the GPUs here, for `check`: `{ "cuda:0" = 10.9 }`.'
     )
     extra_body: dict[str, Any] = Field(
-        {"chat_template_kwargs": {"enable_thinking": False}}, description="Fields added to every request."
+        {"chat_template_kwargs": {"enable_thinking": False}},
+        description='Fields added to every request. The default turns off "thinking" (`decisions` sends it '
+        "only if set); servers that reject unknown fields need `{}`.",
     )
 
     @model_validator(mode="after")

@@ -2,7 +2,7 @@
 Everything that can go wrong, as one tree of classes.  Each carries its HTTP status and a stable code.
 
 Raise the most specific class.  Only an error of a whole request becomes the response's status; the
-error of an item or metric stands in a response with status 200.  `docs/errors.md` says what a caller does.
+error of an item or metric stands in a response with status 200.  docs/reference/errors.md lists them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,12 +40,20 @@ class Fault:
 
 
 class ScoregateError(Exception):
-    """Base of all errors; raised by itself, it is an internal error of the service."""
+    """
+    A bug in the service.
+
+    Report it; the log has the traceback.
+    """
+
+    # The base of all errors.  The first paragraph of each docstring says when it is raised, the second what a
+    # caller does.
 
     status = 500
     code = "internal"
     title = "Internal error"
     detail = "internal error; the log of the service has more under this request id"
+    where = "both"  # "request", "entry" of a response with status 200, or both
     exact_wait = False  # True if `retry_after_s` is exact and specific to the caller
 
     def __init__(
@@ -87,222 +95,380 @@ def bare(error: ScoregateError) -> ScoregateError:
 
 
 class Malformed(ScoregateError):
-    """The body cannot be parsed."""
+    """
+    The body is not valid JSON or multipart, a form has neither `request` nor a file `image`, or the request
+    is not valid HTTP/1.1.
+    """
 
     status, code, title = 400, "malformed", "Malformed request"
+    where = "request"
 
 
 class Unauthorized(ScoregateError):
-    """Keys are configured, and the request has no valid one."""
+    """
+    The key is missing or unknown.
+
+    If it is new, the file may have a mistake: see the log.
+    """
 
     status, code, title = 401, "unauthorized", "Key missing or unknown"
     detail = "no valid key; send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
+    where = "request"
 
 
 class Forbidden(ScoregateError):
-    """The key is valid but does not allow this."""
+    """
+    The key may not use the lane or the path, or not change models.
+
+    Set the `priority` that the detail names; get the right `models`.
+    """
 
     status, code, title = 403, "forbidden", "Forbidden"
+    where = "request"
 
 
 class NotFound(ScoregateError):
-    """The path does not exist."""
+    """There is no such path or model."""
 
     status, code, title = 404, "not_found", "Not found"
     detail = "there is no such path; GET /openapi.json lists all paths"
+    where = "request"
 
 
 class UnknownQuestionSet(NotFound):
-    """No question set is stored under that id."""
+    """
+    No question set has this id.
+
+    Write it with `POST /questions`, or send the questions.
+    """
 
     code, title = "unknown_question_set", "Unknown question set"
+    where = "both"
 
 
 class MethodNotAllowed(ScoregateError):
-    """The path exists but does not allow the method."""
+    """The path does not support this method; see the header `Allow`."""
 
     status, code, title = 405, "method_not_allowed", "Method not allowed"
     detail = "this path does not allow that method; the header Allow lists those that it does"
+    where = "request"
 
 
 class RequestTimeout(ScoregateError):
-    """Headers or body arrived too slowly, or stopped arriving."""
+    """
+    Headers or body did not arrive, or too slowly.
+
+    For a slow network raise `server.body_timeout_s`.
+    """
 
     status, code, title = 408, "request_timeout", "Request too slow"
+    where = "request"
 
 
 class Conflict(ScoregateError):
-    """Another change of the same model is under way, or its state does not allow this one."""
+    """
+    Another change of this model is under way.
+
+    Wait.
+    """
 
     status, code, title = 409, "conflict", "Conflict"
+    where = "request"
 
 
 class TooLarge(ScoregateError):
-    """The body, or its work for a model, is over the limit.  It has no Retry-After, since it never fits."""
+    """
+    The body is over `server.body_limit_mb`, has more than 600,000 JSON values, or needs more of a model than
+    one request may use.
+
+    Send fewer items or frames, or multipart.
+    """
 
     status, code, title = 413, "too_large", "Request too large"
+    where = "request"
 
 
 class LargerThanQuota(TooLarge):
-    """The request has more pairs of item and metric than the key's quota ever holds."""
+    """
+    More pairs than the key's quota for a minute.
+
+    Send fewer, or get a larger quota.
+    """
 
     code, title = "larger_than_quota", "Larger than the key's quota"
 
 
 class UnsupportedMediaType(ScoregateError):
-    """The body is neither JSON nor multipart."""
+    """
+    The body is neither `application/json` nor `multipart/form-data`, or compressed.
+
+    Set `Content-Type`, no `Content-Encoding`.
+    """
 
     status, code, title = 415, "unsupported_media_type", "Unsupported media type"
     detail = "send application/json or multipart/form-data"
+    where = "request"
 
 
 class Invalid(ScoregateError):
-    """The body was parsed, but its content is not valid."""
+    """
+    See `errors`. As an entry: the pinned question set belongs to another prompt, or the item lacks a text
+    that its rubric needs.
+    """
 
     status, code, title = 422, "invalid", "Invalid request"
 
 
 class UnknownMetric(Invalid):
-    """This server does not serve the metric."""
+    """
+    This server does not serve the metric.
+
+    `GET /models` lists those served; the detail has the models that a known one needs.
+    """
 
     code, title = "unknown_metric", "Unknown metric"
+    where = "request"
 
 
 class UnknownPolicy(Invalid):
-    """The settings of this server have no policy of that name."""
+    """
+    The settings have no policy of this name.
+
+    `GET /policies` lists them.
+    """
 
     code, title = "unknown_policy", "Unknown policy"
+    where = "request"
 
 
 class ImageFailed(Invalid):
-    """An image of a ranking has no score, and the request is to be refused in that case."""
+    """
+    A picture of `/rank` has no score; `errors` has its code.
+
+    Leave it out, or set `on_error`.
+    """
 
     code, title = "image_failed", "Image without a score"
+    where = "request"
 
 
 class BadImage(Invalid):
-    """The item's image is not valid."""
+    """The image is invalid, in another way than those of the next codes."""
 
     code, title = "bad_image", "Bad image"
+    where = "entry"
 
 
 class NotBase64(BadImage):
-    """The image's text is not base64."""
+    """
+    Not base64 as required.
+
+    Encode the file's bytes, or send file parts.
+    """
 
     code, title = "not_base64", "Not base64"
+    where = "entry"
 
 
 class ImageUndecodable(BadImage):
-    """The bytes are empty, no image, or a broken one."""
+    """The file is empty, broken, not of `images.formats`, or costs more to decode than its header says."""
 
     code, title = "image_undecodable", "Image cannot be decoded"
+    where = "entry"
 
 
 class ImageTooLarge(BadImage):
-    """The image has more pixels or bytes than the limit, according to its header."""
+    """
+    The image has more pixels or bytes than `images` allows, a longer side, or takes more memory to decode.
+
+    Scale the image down.
+    """
 
     code, title = "image_too_large", "Image too large"
+    where = "entry"
 
 
 class NoFrames(BadImage):
-    """No frame of the item's video is between `start` and `end`."""
+    """
+    No frame of the video is between `start` and `end`.
+
+    The detail has the length.
+    """
 
     code, title = "no_frames", "No frames"
+    where = "entry"
 
 
 class UrlNotAllowed(BadImage):
-    """The operator does not allow this image URL."""
+    """
+    The service fetches no images, or none from that host.
+
+    Send the bytes.
+    """
 
     code, title = "url_not_allowed", "URLs are not allowed"
+    where = "entry"
 
 
 class UrlFailed(BadImage):
-    """The image could not be fetched."""
+    """
+    The host does not answer in time, or answers with an error.
+
+    Check the host, or send the bytes.
+    """
 
     code, title = "url_failed", "URL could not be fetched"
+    where = "entry"
 
 
 class NoQuestions(Invalid):
-    """The prompt led to no questions, so there is nothing to score."""
+    """
+    The question LLM wrote no question about the prompt, or none that follows from it.
+
+    Use another metric, or send questions.
+    """
 
     code, title = "no_questions", "No questions"
 
 
 class Unanswered(Invalid):
-    """None of the answers to a prompt's questions is usable."""
+    """
+    The model was unsure about all questions, wrote neither yes nor no, or gave no label any probability.
+
+    Use another metric or VQA model.
+    """
 
     code, title = "unanswered", "No answer"
+    where = "entry"
 
 
 class NoText(Invalid):
-    """The item does not say which text its image should show."""
+    """
+    The prompt has no text in double quotes, and `ocr.text` is not set.
+
+    Quote the text, or set the option.
+    """
 
     code, title = "no_text", "No text asked for"
+    where = "entry"
 
 
 class NoTask(Invalid):
-    """The item does not say which objects its image should show."""
+    """
+    The prompt fits none of GenEval's templates, and `options.geneval` is missing or incomplete.
+
+    Send `tag` and `include`.
+    """
 
     code, title = "no_task", "No objects asked for"
+    where = "entry"
 
 
 class UnknownClass(Invalid):
-    """The detector does not support a class of objects."""
+    """
+    The detector was not trained for an object of the prompt.
+
+    Use another detector, or another word.
+    """
 
     code, title = "unknown_class", "Unknown class of objects"
+    where = "entry"
 
 
 class NoMasks(Invalid):
-    """The item requires colours, and the detector does not return masks of objects."""
+    """
+    The prompt has a colour, and the detector returns boxes only.
+
+    Use one with masks, such as Mask2Former.
+    """
 
     code, title = "no_masks", "Detector without masks"
+    where = "entry"
 
 
 class MissingImage(Invalid):
-    """The metric needs reference or source images, and the item has none."""
+    """
+    The metric, with its options, needs references or a source that the item lacks, or several frames.
+
+    Send the picture, or a video, or choose another rubric.
+    """
 
     code, title = "missing_picture", "Missing picture"
+    where = "entry"
 
 
 class CallRefused(Invalid):
-    """A model cannot process this call, whatever its load."""
+    """
+    A model cannot process the call: a label of several tokens, several images for a model that takes one, a
+    too thin image, or a prompt that is too long for the question LLM or refused by it.
+
+    Change the item.
+    """
 
     code, title = "call_refused", "Call refused by the model"
+    where = "entry"
 
 
 class LaneFull(ScoregateError):
-    """The interactive lane is full, or would not be served before the deadline."""
+    """
+    The interactive lane is full, or the request would miss its deadline.
+
+    Wait `retry_after_s`; without it, send fewer items or a longer timeout. Send offline work as `bulk`.
+    """
 
     status, code, title = 429, "lane_full", "Lane full"
 
 
 class QuotaExceeded(ScoregateError):
-    """The key's quota is used up for now; the wait is exact."""
+    """
+    The key's quota is used up.
+
+    Wait: `retry_after_s` is exact.
+    """
 
     status, code, title = 429, "quota_exceeded", "Quota exceeded"
     exact_wait = True
+    where = "request"
 
 
 class MemoryFull(ScoregateError):
-    """The bodies and images of all requests have reached their memory limit."""
+    """
+    Bodies, images by URL and unread lines of streams use all of `server.requests_mb`.
+
+    Wait `retry_after_s`; send smaller images, or raise the setting.
+    """
 
     status, code, title = 429, "memory_full", "Memory full"
 
 
 class Overloaded(ScoregateError):
-    """The bulk lane is full."""
+    """
+    The bulk lane is full, a question set was still queued at its deadline, or there are too many connections
+    or unfinished bodies.
+
+    Wait `retry_after_s`; send fewer in parallel.
+    """
 
     status, code, title = 503, "overloaded", "Overloaded"
 
 
 class ModelFault(ScoregateError):
-    """A model broke its contract: wrong length, an exception, a number that is not finite."""
+    """
+    A model failed on this call, or its output was not finite. As a status: a model loaded again has other
+    numbers.
+
+    Retry once, then report it.
+    """
 
     status, code, title = 500, "model_fault", "Model fault"
 
 
 class UpstreamFailed(ScoregateError):
-    """A model in another process failed or returned an invalid response."""
+    """
+    The model's server could not be reached, or returned an error (see the detail) or something unusable.
+
+    Try again; see `/readyz`.
+    """
 
     status, code, title = 502, "upstream_failed", "Upstream failed"
 
@@ -324,7 +490,12 @@ class Misread(StrEnum):
 
 
 class AnswerRefused(UpstreamFailed):
-    """The text that a model wrote does not have the form of its rubric."""
+    """
+    What a model wrote does not have the form of its rubric. The detail has the reason, and the beginning of
+    the text.
+
+    Allow a repetition (`retries`), or make the rubric's instructions clearer.
+    """
 
     code, title = "answer_refused", "Answer refused"
 
@@ -334,26 +505,44 @@ class AnswerRefused(UpstreamFailed):
 
 
 class QuestionLLMFailed(ScoregateError):
-    """The question LLM failed or returned an invalid response."""
+    """
+    The question LLM did not answer in time, or its answer is no question set.
+
+    Try again, or send questions. See `/health` and the LLM's log.
+    """
 
     status, code, title = 502, "question_llm_failed", "Question LLM failed"
 
 
 class NotReady(ScoregateError):
-    """A required model is not serving, or the store of question sets failed."""
+    """
+    A required model does not serve, the question store failed, or decoding processes were killed. `/livez`:
+    the process hangs.
+
+    Wait; see `/readyz`.
+    """
 
     status, code, title = 503, "not_ready", "Not ready"
 
 
 class ModelChanged(NotReady):
-    """A model has another identity than when the request first used it, also after one repetition."""
+    """
+    A model was replaced during the request, and again during its repetition.
+
+    Retry.
+    """
 
     code, title = "model_changed", "Model changed"
     detail = "the model was replaced by another one meanwhile"
+    where = "request"
 
 
 class Draining(NotReady):
-    """The service is shutting down and accepts no new requests."""
+    """
+    The service is shutting down.
+
+    Use another replica.
+    """
 
     code, title = "draining", "Shutting down"
     detail = "the service is shutting down"
@@ -363,7 +552,11 @@ REFUSALS = (LaneFull, MemoryFull, Overloaded, NotReady)  # these requests are va
 
 
 class DeadlineExceeded(ScoregateError):
-    """The request's timeout passed before this was scored."""
+    """
+    The time ran out in the stage that the detail names. As a status: no score was ready.
+
+    Set a longer timeout, or send fewer items.
+    """
 
     status, code, title = 504, "deadline_exceeded", "Deadline exceeded"
     detail = "the request's timeout passed before this was scored"

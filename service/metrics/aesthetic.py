@@ -1,4 +1,14 @@
-"""LAION's aesthetic predictors (Schuhmann et al. 2022): the beauty of an image, without a prompt."""
+"""
+LAION's aesthetic predictors (Schuhmann et al. 2022): the beauty of an image, without a prompt.
+
+The beauty of a picture, fitted to ratings from 1 to 10, without bounds: the output of LAION's head for the
+embedding of OpenAI's CLIP ViT-L/14. **The prompt is not used**: never use this metric alone as a reward or
+a filter for alignment.
+
+Version 2 is `sac+logos+ava1-l14-linearMSE.pth` of christophschuhmann/improved-aesthetic-predictor, version
+1 `sa_0_4_vit_l_14_linear.pth` of LAION-AI/aesthetic-predictor, on another scale. Heads with activations
+between the layers (`reluMSE`) are rejected.
+"""
 
 from math import inf
 

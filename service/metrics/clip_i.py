@@ -1,4 +1,14 @@
-"""CLIP-I (Ruiz et al. 2023, "DreamBooth"): the likeness of an image to references, without a prompt."""
+"""
+CLIP-I (Ruiz et al. 2023, "DreamBooth"): the likeness of an image to references, without a prompt.
+
+The likeness of a picture to the item's `references`, such as photos of the subject that it should show:
+
+    score = mean over the references r of cos(E_image, E_r)
+
+That is CLIP-I of the DreamBooth paper (section 4.1) for one generated picture; the paper's number is the
+mean over all of them. The prompt is not used. `of_references: "closest"` is the largest cosine instead of
+the mean. An item without references is `missing_picture`.
+"""
 
 from statistics import fmean
 from typing import Literal

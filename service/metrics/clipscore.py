@@ -1,4 +1,8 @@
-"""CLIPScore (Hessel et al. 2021) as text-to-image papers use it."""
+"""
+CLIPScore (Hessel et al. 2021) as text-to-image papers use it.
+
+The cosine of the image's and the prompt's embedding, as in t2v_metrics.
+"""
 
 from typing import Literal
 
@@ -17,7 +21,10 @@ class ClipScoreOptions(MetricOptions):
     Options of `clipscore`.
 
     Attributes:
-        prefix: before the prompt, followed by a space.
+        scale: `"hessel"`: 2.5 · max(cos, 0), as in the CLIPScore paper, whose `prefix` is `"A photo
+            depicts"`; `"geneval"`: 100 · max(cos, 0), as in the GenEval paper, appendix C.3, with OpenCLIP's
+            ViT-H/14.
+        prefix: a text before the prompt, followed by a space.
     """
 
     scale: Literal["cosine", "hessel", "geneval"] = "cosine"

@@ -1,4 +1,14 @@
-"""DSG (Cho et al. 2024, "Davidsonian Scene Graph")."""
+"""
+DSG (Cho et al. 2024, "Davidsonian Scene Graph").
+
+The question LLM writes yes/no questions about single facts of the prompt; a question may depend on others,
+its parents. The `vqa` model answers "yes" if P(Yes) is larger than P(No) for the first token.
+
+    score = (1/n) Σ yes(q) · [no deciding parent of q was answered "no"]
+
+The instructions to the LLM and their examples are our own. The released code generates
+answers, and scores invalid sets.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -25,7 +35,21 @@ from service.questions.styles.dsg import DSG, DSG_IN_THREE_CALLS
 
 
 class DsgOptions(MetricOptions):
-    """Options of `dsg`."""
+    """
+    Options of `dsg`.
+
+    Attributes:
+        dependencies: `"direct"` (default): a direct parent's own answer is "no", the authors' released code;
+            `"transitive"`: a direct parent's answer is "no", or the parent counts 0 for that reason, the
+            paper's pseudo-code; `"none"`: never, the ablation without dependencies
+        answers: `"soft"`: A question counts P(Yes) among Yes and No. A parent is a "no" if P(No) is larger;
+            `"generated"`: A VLM behind a server writes an answer, which must begin with yes or no, else the
+            error is `unanswered`.
+        generation: `"three_calls"`: Tuples, questions and dependencies by one call of the LLM each, as in the
+            paper.
+        question: the template of each question.
+        question_set: fixes the questions, in place of those that the question LLM writes.
+    """
 
     dependencies: Dependencies = "direct"
     answers: Literal["hard", "soft", "generated"] = "hard"

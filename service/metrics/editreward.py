@@ -1,4 +1,13 @@
-"""EditReward (Wu et al. 2026): people's preference for an edit of a source picture by an instruction."""
+"""
+EditReward (Wu et al. 2026): people's preference for an edit of a source picture by an instruction.
+
+How well a picture is the edit of the item's `source` that the prompt describes, by EditReward. Two heads
+read both pictures, with an instruction each, in one batch; the score is the mean of their μ, as in the
+released code.
+
+EditScore's models write grades as text, and have no head: serve them behind vLLM, and use `judge` with the
+rubric `editscore`.
+"""
 
 from math import inf
 

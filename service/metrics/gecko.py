@@ -1,4 +1,22 @@
-"""Gecko (Wiles et al. 2024, "Revisiting Text-to-Image Evaluation with Gecko")."""
+"""
+Gecko (Wiles et al. 2024, "Revisiting Text-to-Image Evaluation with Gecko").
+
+It differs from `tifa` in three ways:
+
+* **Coverage.** The question LLM first lists the keywords that an image can show, then writes a question
+  with choices for each. A keyword without a question is a warning.
+* **No invented questions.** A question is dropped if the prompt entails it with the expected answer, by an
+  NLI model, with a probability below `nli_threshold` (0.005 as in the paper). Without an NLI model all
+  count, with a warning.
+* **Uncertainty.** A question counts the share of the expected answer among all choices (equation 2):
+
+      score = (1/n) Σ s(expected choice) / Σ s(choice)
+
+Choices are in lower case. Options:
+
+The paper has the negative log likelihood for s, and a T5 of 11 billion parameters (TRUE) as NLI model; with
+another, check which questions the threshold drops.
+"""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -35,7 +53,17 @@ CUT_FOR_NLI = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at the NLI model's
 
 
 class GeckoOptions(MetricOptions):
-    """Options of `gecko`."""
+    """
+    Options of `gecko`.
+
+    Attributes:
+        answers: `"hard"`: A question counts 1 if the likeliest choice is the expected one, else 0: equation
+            1.
+        choices: `"sum"`: s is the probability of the whole choice, small for long ones. By default (`"mean"`)
+            it is exp of the mean log-probability of its tokens.
+        question: for questions with choices. Yes/no questions use that of `dsg`.
+        question_set: fixes the questions, in place of those that the question LLM writes.
+    """
 
     answers: Literal["soft", "hard"] = "soft"
     choices: Pooling = "mean"

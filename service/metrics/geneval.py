@@ -1,4 +1,47 @@
-"""GenEval (Ghosh et al. 2023): the objects of a prompt, found by a detector."""
+"""
+GenEval (Ghosh et al. 2023): the objects of a prompt, found by a detector.
+
+A detector finds the objects, and `clip` names their colours. The score is 1 if they are those of the
+prompt, else 0:
+
+* `single_object`, `two_object`: there is one, or more; there are both
+* `counting`: there are exactly as many, two to four
+* `colors`: the object with the highest confidence has the colour
+* `position`: of both classes the objects with the highest confidence stand so
+* `color_attr`: both have their colours
+
+The objects are the 80 classes of COCO. All 553 prompts of GenEval are parsed into their metadata. Any other
+prompt needs a line of metadata as the option of its item (`exclude` is optional):
+
+```json
+{"prompt": "a dog, and a cat to its left", "image": "…",
+ "options": {"geneval": {
+   "tag": "position",
+   "include": [{"class": "dog", "count": 1}, {"class": "cat", "count": 1, "position": ["left of", 0]}]}}}
+```
+
+**The checks** are those of the released code, with its constants; on 299 sets of detections all verdicts
+and reasons are equal.
+
+* An object counts if its confidence is above 0.3 (`threshold`), in `counting` above 0.9
+  (`counting_threshold`); for each class the 16 (`max_objects`) with the highest confidence. Overlapping
+  boxes all count, unless `max_overlap` sets the intersection over union from which a second one does not.
+* `include` needs at least its number of objects. `exclude` fails at its number or more, which makes a count
+  exact.
+* Only the objects with the highest confidence are checked for colour and position, as many as the clause
+  has.
+* The centres of two boxes must differ by more than a tenth (`position_threshold`) of the sum of their
+  widths (or heights). By the released `position_rule`, not the paper's, the rest beyond that margin must
+  also be more than half of the distance.
+* An object's colour is the one of ten that is nearest by CLIP to its cut-out (by its mask, on grey).
+  `bgcolor` is another background, or `"original"`; without `crop` it is the whole picture.
+
+With `explain`, `details` has `correct`, `reason` (a line for each clause that fails), the clauses, the size
+of the image, `boxes` (class, score, box and colour of each object), and `strict` and `reward` for trainers.
+
+The released code has OpenAI's ViT-L/14 (`model = "ViT-L-14-quickgelu"`, `pretrained = "openai"`), and a
+Mask2Former with Swin-S from MMDetection, trained apart from the checkpoints of transformers.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -62,9 +105,14 @@ class GenEvalOptions(MetricOptions):
         tag, include: the objects that the image should show; taken from the prompt by default.
         exclude: objects that it should not show; only with `include`.
         prompt: of the metadata.  The score has a warning if the item's prompt differs.
-        threshold, counting_threshold, max_objects, max_overlap: see `Limits`.
+        position_rule: of the released code, or of the paper.
+        threshold: least confidence of an object.
+        counting_threshold: likewise in the task `counting`.
+        max_objects: most objects of a class, those with the highest confidence.
+        max_overlap: the intersection over union from which a second box of a class does not count.
         position_threshold: least distance of two centers, as a share of both sizes.
-        crop, bgcolor: of the cut-outs whose colours are named, see `Cutout`.
+        crop: name the colour of the object's cut-out, not of the whole picture.
+        bgcolor: what surrounds the object in its cut-out: a colour, or `original`.
     """
 
     tag: Tag | None = None

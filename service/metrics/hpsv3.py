@@ -1,4 +1,9 @@
-"""HPSv3 (Ma et al. 2025): people's preference for an image of a prompt, with its uncertainty."""
+"""
+HPSv3 (Ma et al. 2025): people's preference for an image of a prompt, with its uncertainty.
+
+μ, the first output of HPSv3's head for picture and prompt, as the released code returns it. Its outputs are
+metrics of their own, from the same call:
+"""
 
 from math import exp, inf
 
@@ -42,7 +47,10 @@ def preference(mu: float, sigma: float) -> Score:
     return Score(mu, details)
 
 
-OUTPUTS = {"mu": "the head's first output", "sigma": "the head's second output"}
+OUTPUTS = {
+    "mu": "μ, the head's first output",
+    "sigma": "the head's second output, which the released code calls sigma",
+}
 
 metric = with_outputs(
     Metric(

@@ -1,4 +1,11 @@
-"""HPSv3++ (Liu et al. 2026): people's preference for an image of a prompt, for generators in training."""
+"""
+HPSv3++ (Liu et al. 2026): people's preference for an image of a prompt, for generators in training.
+
+μ of HPSv3++, for pictures of generators of any capability. `progress`, from 0 (default) to 1, is the
+progress of the generator's own training by rewards; its authors raise it linearly from 0.3 to 1 in a
+training. A picture's score does not depend on the others: the released code infers one capability for all
+pictures of a batch.
+"""
 
 from math import exp, inf
 from typing import Annotated
@@ -50,9 +57,9 @@ async def hpsv3pp(item: Item, models: ModelCalls, options: Hpsv3ppOptions) -> Sc
 
 
 OUTPUTS = {
-    "mu": "the head's first output",
+    "mu": "μ, the head's first output",
     "sigma": "the head's second output",
-    "capability": "of the generator, as the model infers it",
+    "capability": "the capability of the image's generator, 0 to 1, as the model infers it",
 }
 
 metric = with_outputs(

@@ -1,4 +1,12 @@
-"""ImageReward (Xu et al. 2023): people's preference for an image of a prompt."""
+"""
+ImageReward (Xu et al. 2023): people's preference for an image of a prompt.
+
+The number r of a head on BLIP, standardised as in the authors' package:
+
+    score = (r - 0.16717362830052426) / 1.0333394966054072
+
+The prompt is in lower case, with at most 35 tokens. The picture is cropped to its centre square.
+"""
 
 from math import inf
 

@@ -1,4 +1,10 @@
-"""ITMScore: the probability that a prompt describes an image, by image-text matching (Li et al. 2023)."""
+"""
+ITMScore: the probability that a prompt describes an image, by image-text matching (Li et al. 2023).
+
+P(match), the softmax of the two logits of a head on BLIP (Li et al. 2022, arXiv 2201.12086) or BLIP-2, as
+in LAVIS and t2v_metrics. BLIP-2's logits are the mean over its queries, BLIP's those of the first token,
+`[ENC]` (transformers has `[CLS]`, and another number). The prompt has at most 35 tokens.
+"""
 
 from math import inf, tanh
 from typing import Literal
@@ -19,8 +25,11 @@ class ItmScoreOptions(MetricOptions):
     Options of `itmscore`.
 
     Attributes:
-        output: of matching (ITM) the probability or the logit; the cosine of the embeddings (ITC); or the
-            head's output for a match plus that cosine.
+        output: `"probability"` (default): P(match), 0 to 1; `"logit"`: log P(match) - log P(no match),
+            without bounds; `"itc"`: the contrastive score, the cosine of the embeddings of picture and
+            prompt; of BLIP-2 with the closest of its queries, -1 to 1; `"itm_itc"`: the head's output for a
+            match plus that cosine, by which the released code of both papers ranks for retrieval, without
+            bounds
     """
 
     output: Literal["probability", "logit", "itc", "itm_itc"] = "probability"

@@ -1,8 +1,59 @@
 """
 Grades by a vision-language model, after VIEScore (Ku et al. 2023) and skill-aligned annotation (2026).
 
-A rubric has the calls, their named outputs, and the formula of the score.  It is a TOML file of the folder
-`rubrics`, a file of a folder that the settings name, or, where they allow it, a table of the request.
+A vision-language model grades by a rubric: one of your own, with written answers and a formula, or one of
+those below, by a label. Their score is the expected grade:
+
+    score = Σ p(label) · value(label) / Σ p(label)
+
+Of the `labels` `"1-5"` (default) 5 is the best; of `"A-E"` A is, and counts 5. The option `rubric` names
+one of these, in our own words (`service/metrics/rubrics/`). As in VIEScore:
+
+* `semantic_consistency` (default): how much of the prompt the picture shows.
+* `perceptual_quality`: how natural the picture is, and how free of artifacts; the worse of the two.
+* `editing`: whether the edit in the prompt was done, and nothing else; the worse of the two. The item needs
+  a `source`.
+
+As in the paper of `skills`; all but the first need `references`:
+
+* `aesthetics`: how pleasing the picture is.
+* `anchored_likeness`: how alike the picture is to the references, in what the prompt names.
+* `anchored_landmark`, `anchored_style`, `anchored_entity`: whether it shows their place, is in their style,
+  or shows their person, character or thing.
+
+For pairs of pictures, from -1 to 1:
+
+* `preference`: which of two pictures of a prompt is better.
+* `edit_preference`: which of two edits of a `source` is better.
+
+With written answers, for benchmarks of generators; their outputs are in the details:
+
+* `gedit`: two grades of an edit and two of the picture alone, from 0 to 10. The item needs a `source`.
+* `imgedit`: three grades of an edit, from 1 to 5. The item needs a `source`, and texts in its `data`.
+* `kris_edit`, `kris_knowledge`, `kris_view`, `kris_series`: three grades of an edit from 1 to 5, with
+  knowledge four. They need a `source`, a `source` and the text `explanation`, a `source` and the right
+  result as `references`, or the given pictures as `references`.
+* `wise`, `wise_verified`: whether a picture shows what a prompt stands for, which the text `explanation` of
+  its `data` says; three grades from 0 to 2, or one, 0 or 1.
+
+Of released reward models, once their instructions are copied: `unifiedreward`, `unifiedreward_2`,
+`editscore`, `visualquality_r1`, `visualquality_r1_direct` and `videoscore2`, and for pairs
+`unifiedreward_pair`, `unifiedreward_2_pair` and `unifiedreward_think`.
+
+A decoder VLM, here (`qwen_vl`) or behind a server, takes the image with its references or source; only a
+server's writes answers. CLIP-FlanT5 takes one picture, and writes no answers: a rubric with more is
+`call_refused`.
+
+**Each label must be one token**, except for `qwen_vl`, otherwise the error is `call_refused`: try the other
+`labels`. If no labels are tokens, as with the demo models, `judge` is not served. If the sum of p(label),
+`label_mass`, is below 0.5, there is a warning.
+
+Each output of a rubric with several is the metric `judge.OUTPUT`, from the calls of `judge`, with its
+options unless the request has some for `judge.OUTPUT`. Their names are those in the rubrics of the service:
+outputs of a request's own rubric are details.
+
+VIEScore grades from 0 to 10, and has √(semantic consistency · perceptual quality) over all: request both
+rubrics, or write one with two calls.
 """
 
 from collections.abc import Mapping, Sequence

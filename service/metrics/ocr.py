@@ -1,4 +1,25 @@
-"""Text in images as trainers reward it (the OCR reward of Flow-GRPO, Liu et al. 2025)."""
+"""
+Text in images as trainers reward it (the OCR reward of Flow-GRPO, Liu et al. 2025).
+
+The text in the image is compared with the text in double quotes in the prompt, both in lower case and
+without whitespace, by the rule of Flow-GRPO and DiffusionNFT:
+
+    score = 1 - min(d, n) / n
+
+n is the length of the wanted text. d is 0 if the text of the image contains it, otherwise the Levenshtein
+distance.
+
+Quotes are straight (`"…"`) or typographic (`“…”`, `„…“`, `«…»`), not single ones. The option `text`
+replaces the quoted texts; without either the error is `no_text`.
+
+Both sides are normalised: Unicode's NFC, ordinary width, and ASCII for typographic apostrophes, quotes,
+dashes and ellipses. Of several quoted texts, those that the image contains are removed from both sides, the
+longest first; d is the distance of the others to the rest. With `explain`, `details` has both texts, the
+distance, and each line with its box and confidence.
+
+The trainers' code takes only the first text in straight quotes, keeps typography, and scores 0 if OCR
+fails.
+"""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,17 @@
-"""RefCLIPScore (Hessel et al. 2021): CLIPScore, and the likeness of the prompt to reference texts."""
+"""
+RefCLIPScore (Hessel et al. 2021): CLIPScore, and the likeness of the prompt to reference texts.
+
+CLIPScore for captions of which others are known: the harmonic mean of a, the picture's score, and b, the
+likeness of the prompt to the closest of the `reference_texts`, 1 to 64 of them, usually an item's own:
+
+    score = 2ab / (a + b)
+    a     = 2.5 · max(cos(E_image, E_prompt), 0)
+    b     = max(max over the texts t of cos(E_prompt, E_t), 0)
+
+The largest score is 10/7. If a and b are 0, so is the score, where the released code has NaN; it does not
+bound b either. Without texts the error is `invalid`. `prefix`: before the prompt and each text; `null` for
+none.
+"""
 
 from collections.abc import Iterator
 from typing import Annotated

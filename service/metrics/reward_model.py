@@ -1,4 +1,9 @@
-"""The score of a reward model that is served elsewhere, such as one of the HPSv3 family (Ma et al. 2025)."""
+"""
+The score of a reward model that is served elsewhere, such as one of the HPSv3 family (Ma et al. 2025).
+
+One raw output of the head of a reward model that vLLM serves: the first (of HPSv3 the mean μ of people's
+preference), or that of the model's setting `output`.
+"""
 
 from math import inf
 

@@ -1,4 +1,31 @@
-"""Skill-aligned questions (Eldesokey et al. 2026, "Skill-Aligned Annotation")."""
+"""
+Skill-aligned questions (Eldesokey et al. 2026, "Skill-Aligned Annotation").
+
+One call of the question LLM lists the skills that an image generator needs for the prompt, and writes
+yes/no questions for each: `entities`, `attributes`, `relative_comparison`, `action`, `spatial_arrangement`,
+`environment_scene`, `style`, `lighting`, `weather`, `view`, `text_rendering`, `mood_feeling`,
+`named_entities`, `language_complexity`, `time`, `camera`.
+
+The `vqa` model answers yes, no or unsure, the likeliest of the three. Unsure questions do not count:
+
+    score(skill) = (1/n) Σ yes(q)
+    score        = (1/skills) Σ score(skill)
+
+**Text.** A question of `text_rendering` counts max(0, right words - wrong gaps) / words of its phrase. A
+gap before, between or after its words is wrong if it has words that are in no other text of the prompt.
+Case, punctuation and typography do not matter. The `vqa` model answers questions about a text's style or
+position, and without an OCR model all, with a warning.
+
+Unlike here, the paper
+
+* has all questions in one call, in which a VLM labels each word and gap of a text (here OCR, or with `text:
+  "vlm"` the `vqa` model);
+* has the skills artifacts and aesthetic quality (`artifact` and `judge` here);
+* compares styles, landmarks and named entities with retrieved images (here yes/no questions, or `judge`
+  with references).
+
+The instructions to the LLM are our own.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +64,18 @@ Reader = Literal["ocr", "vlm"]
 
 
 class SkillsOptions(MetricOptions):
-    """Options of `skills`."""
+    """
+    Options of `skills`.
+
+    Attributes:
+        mean: `"questions"`: The mean over all questions. The default is over skills, as in the paper.
+        dependencies: `"none"` (default) as in the released code; `"direct"` or `"transitive"` as for `dsg`:
+            the children of a "no" count 0, even if they are unsure.
+        singular: `"one_question"`: "a dog" gets only the question "Is there exactly one dog?" By default it
+            also gets "Is there a dog?", on which the others depend.
+        question_set: each `kind` begins with the skill: `attributes/color/property`.
+        question: the template of each question.
+    """
 
     mean: Mean = "skills"
     dependencies: Dependencies = "none"

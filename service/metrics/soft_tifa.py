@@ -1,4 +1,17 @@
-"""Soft-TIFA (Kamath et al. 2025, "GenEval 2: Addressing Benchmark Drift in Text-to-Image Evaluation")."""
+"""
+Soft-TIFA (Kamath et al. 2025, "GenEval 2: Addressing Benchmark Drift in Text-to-Image Evaluation").
+
+With the question sets of `tifa`:
+
+    score = (1/n) Σ P(the answer to q begins as the expected one)
+
+P is the sum of the first token's probability over all tokens with which the expected answer can begin:
+unchanged, in lower case and capitalised, each also after a space; a count also in digits ("four", "4"). A
+served VLM needs `/tokenize`; if it returns only its twenty likeliest tokens, a missing one is an error.
+
+`mean: "geometric"` (values are at least 1e-12) is close to 0 if one element is missing. The paper uses it
+for whole prompts, with Qwen3-VL-8B-Instruct.
+"""
 
 from collections.abc import Sequence
 from math import exp, log
@@ -36,7 +49,13 @@ Mean = Literal["arithmetic", "geometric"]
 
 
 class SoftTifaOptions(MetricOptions):
-    """Options of `soft_tifa`."""
+    """
+    Options of `soft_tifa`.
+
+    Attributes:
+        question: the template of each question.
+        question_set: fixes the questions, in place of those that the question LLM writes.
+    """
 
     mean: Mean = "arithmetic"
     question: Template = "{} Answer in one word."

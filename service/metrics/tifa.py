@@ -1,4 +1,16 @@
-"""TIFA (Hu et al. 2023, "TIFA: Accurate and Interpretable Text-to-Image Faithfulness Evaluation with QA")."""
+"""
+TIFA (Hu et al. 2023, "TIFA: Accurate and Interpretable Text-to-Image Faithfulness Evaluation with QA").
+
+The question LLM lists the visible elements of the prompt. For each it writes a question with choices and a
+yes/no question.
+
+    score = (1/n) Σ [the likeliest choice of q is the expected one]
+
+A choice is ranked by the mean log-probability of its tokens, in lower case.
+
+The released code generates answers, and filters questions by UnifiedQA. The authors' published questions
+can be imported: `--format tifa`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +42,18 @@ from service.questions.styles.tifa import TIFA, TIFA_VERIFIED
 
 
 class TifaOptions(MetricOptions):
-    """Options of `tifa`."""
+    """
+    Options of `tifa`.
+
+    Attributes:
+        answers: `"free_form"`: A VLM behind a server writes an answer. If it is none of the choices (apart
+            from case and a full stop), the choice with the nearest embedding counts.
+        question: for questions with choices. By default `{} Answer the question using a single word or
+            phrase.` for CLIP-FlanT5 and free-form answers; a served VLM gets the choices as letters.
+        verify: `true`: The question LLM also answers each question from the prompt alone; one with another
+            answer is dropped.
+        question_set: fixes the questions, in place of those that the question LLM writes.
+    """
 
     answers: Literal["choices", "free_form"] = "choices"
     question: Template | None = None

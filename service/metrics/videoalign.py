@@ -1,4 +1,13 @@
-"""VideoAlign (Liu et al. 2025): visual quality, motion quality and text alignment of a video."""
+"""
+VideoAlign (Liu et al. 2025): visual quality, motion quality and text alignment of a video.
+
+Quality and alignment of a video, by VideoAlign, which the released code also calls VideoReward. It reads
+all frames and the prompt in one pass, and has a token for each of three outputs; the score is their sum.
+Each has been normalised as the checkpoint's `model_config.json` says, as in the released code.
+
+An item with one frame, such as a still picture, is `missing_picture`. Frames are scored together: the
+option `frames` has no effect.
+"""
 
 from math import inf
 

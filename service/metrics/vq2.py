@@ -1,4 +1,12 @@
-"""VQ² (Yarom et al. 2023, "What You See is What You Read? Improving Text-Image Alignment Evaluation")."""
+"""
+VQ² (Yarom et al. 2023, "What You See is What You Read? Improving Text-Image Alignment Evaluation").
+
+The question LLM chooses spans of the prompt as answers, and writes a question for each:
+
+    score = (1/n) Σ P("Yes" to `is "ANSWER" true for "QUESTION" in this image?`)
+
+The released code has other spans and questions, and generates answers.
+"""
 
 import re
 from collections.abc import Mapping
@@ -48,7 +56,16 @@ PairTemplate = Annotated[
 
 
 class Vq2Options(MetricOptions):
-    """Options of `vq2`."""
+    """
+    Options of `vq2`.
+
+    Attributes:
+        normalization: `"yes_no"`: P(Yes) / (P(Yes) + P(No)), for models that put much probability on other
+            words. The default is P(Yes), as in the paper.
+        answers: `"generated"`: As for `dsg`; yes counts 1 and no 0.
+        question_set: `text` is the question, `expected` the answer. Two pairs may have one question.
+        question: the template of each question.
+    """
 
     answers: Literal["likelihood", "generated"] = "likelihood"
     normalization: Normalization = "vocabulary"

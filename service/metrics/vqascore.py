@@ -1,4 +1,11 @@
-"""VQAScore (Lin et al. 2024, "Evaluating Text-to-Visual Generation with Image-to-Text Generation")."""
+"""
+VQAScore (Lin et al. 2024, "Evaluating Text-to-Visual Generation with Image-to-Text Generation").
+
+The question is `Does this figure show "PROMPT"? Please answer yes or no.` The score is the likelihood of
+the answer's two tokens: `Yes` with probability p₁, and then the end token `</s>` with probability p₂.
+
+A VLM behind a server has p₁ alone, in all forms.
+"""
 
 from math import exp, inf
 from typing import Literal
@@ -17,7 +24,19 @@ CUT = Note(Code.QUESTION_TRUNCATED, "the question was cut at the model's length"
 
 
 class VqaScoreOptions(MetricOptions):
-    """Options of `vqascore`.  A question without `{}` needs an answer with it."""
+    """
+    Options of `vqascore`.  A question without `{}` needs an answer with it.
+
+    Attributes:
+        normalization: `"reference"` (default): exp((log p₁ + log p₂) / 2) = √(p₁ p₂), the authors' released
+            code, t2v_metrics; `"product"`: p₁ p₂, the paper's equation 3; `"first_token"`: p₁, P(Yes) alone
+        question: other templates; one of both must have `{}`, for the prompt. The answer `{}` gives
+            VisualGPTScore (arXiv 2306.01879), for comparing pictures of one prompt.
+        answer: other templates; one of both must have `{}`, for the prompt. The answer `{}` gives
+            VisualGPTScore (arXiv 2306.01879), for comparing pictures of one prompt.
+        output: `"logit"`: log P(Yes) - log P(No) of the first token, without bounds; `"negative_no"`: -P(No)
+            of the first token. Neither output depends on `answer` or `normalization`.
+    """
 
     answer: TextOrTemplate = "Yes"
     question: TextOrTemplate | None = None

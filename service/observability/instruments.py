@@ -1,5 +1,5 @@
 """
-All Prometheus metrics, declared once; the wire contract (`docs/prometheus-metrics.md`) fixes their names.
+All Prometheus metrics, declared once; the wire contract fixes their names.
 
 Label values are closed sets and exist from the start, so that the rate of a series that has not
 changed yet is 0, not absent.  Labels never contain a prompt, a key, a request id or an image.
@@ -99,145 +99,166 @@ class Instruments:
         models = tuple(models)
         self.requests = counter(
             "scoregate_requests_total",
-            "Requests answered; 499 is a caller who disconnected first.",
+            "Requests by status; 499: the caller disconnected first, or did not read a stream.",
             ("route", "code"),
         )
         self.request_duration = histogram(
             "scoregate_request_duration_seconds",
-            "From the first byte of a request to the last of its answer.",
+            "From the first byte of the request to the last of the response. The lane is `none` if the "
+            "route calls no model, or the request was rejected before its lane was known.",
             ("route", "lane"),
             buckets=SECONDS,
         )
         self.stage_duration = histogram(
             "scoregate_stage_duration_seconds",
-            "Time an item or call spent in a stage; total is per request.",
+            "Time of one image or call in a stage; `total` is per `/score` request.",
             ("stage", "lane"),
             buckets=STAGE_SECONDS,
         )
         self.scores = counter(
             "scoregate_scores_total",
-            "Requested scores by result: one for each metric of an item.",
+            "Metrics of items by result: `ok`; `invalid`, the input cannot be scored; `refused`, by a "
+            "full lane or a model that does not serve; `late`, after the deadline; `error`, a fault. "
+            "Requests that were rejected as a whole do not count.",
             ("metric", "result"),
         )
         self.warnings = counter(
             "scoregate_warnings_total",
-            "Warnings that came with scores, those of dialects that have no place for them included.",
+            "Warnings, also in dialects.",
             ("code",),
         )
         self.decisions = counter(
             "scoregate_decisions_total",
-            "Decisions about items, and whether an expression decided, or what did in its place.",
+            "Decisions of `/decide`; the reason is `expression`, or what decided in its place: "
+            "`unreadable`, `group`, `no_value`, or the code of the first error.",
             ("policy", "decision", "reason"),
         )
         self.decision_duration = histogram(
             "scoregate_decision_seconds",
-            "From the first byte of a request to the last score of an item.",
+            "From the first byte of the request to the last score of an item.",
             ("policy",),
             buckets=STAGE_SECONDS,
         )
-        self.score = ScoreHistograms("scoregate_score", "The scores themselves.", metrics)
+        self.score = ScoreHistograms(
+            "scoregate_score",
+            "Scores, in 40 equal buckets over the default range, or -20 to 20 without bounds.",
+            metrics,
+        )
         self.calls = counter(
             "scoregate_calls_total",
-            "Calls that a model answered or lost; hits and coalesced calls are not among them.",
+            "Calls, without those from a cache. `cancelled`: the caller disconnected.",
             ("model", "lane", "result"),
         )
-        self.queue_depth = gauge("scoregate_queue_depth", "Calls waiting for the device.", ("model", "lane"))
+        self.queue_depth = gauge(
+            "scoregate_queue_depth",
+            "Waiting calls. High in `bulk` is normal; always high in `interactive`: add a device.",
+            ("model", "lane"),
+        )
         self.queue_wait = histogram(
             "scoregate_queue_wait_seconds",
-            "From joining the queue to the start of the batch.",
+            "From joining the queue to the start of the batch, or of the request to a server.",
             ("model", "lane"),
             buckets=WAIT_SECONDS,
         )
         self.batch_size = histogram(
-            "scoregate_batch_size", "Calls in a batch.", ("model",), buckets=(1, 2, 4, 8, 16, 32, 64, 128)
+            "scoregate_batch_size",
+            "Calls in a successful batch.",
+            ("model",),
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128),
         )
         self.batch_duration = histogram(
             "scoregate_batch_duration_seconds",
-            "Time of a batch on the device.",
+            "Time of a batch. On a CPU several may run concurrently.",
             ("model",),
             buckets=BATCH_SECONDS,
         )
         self.out_of_memory = counter(
             "scoregate_out_of_memory_total",
-            "Batches that ran out of memory, halves of them too.",
+            "Batches, and halves, that ran out of memory; callers only see a delay.",
             ("model", "device"),
         )
         self.stalled = gauge(
             "scoregate_stalled_seconds",
-            "Time since a device last answered calls while work waits or runs; 0 when it is idle.",
+            "Time since the device last answered calls, while work waits or runs; behind an API 0.",
             ("model",),
         )
         self.device_batches = counter(
             "scoregate_device_batches_total", "Batches that ran on a device.", ("model", "device")
         )
         self.device_calls = counter(
-            "scoregate_device_calls_total", "Calls in the batches that ran on a device.", ("model", "device")
+            "scoregate_device_calls_total", "Calls in the batches of a device.", ("model", "device")
         )
         self.device_busy = counter(
-            "scoregate_device_busy_seconds_total", "Time of the batches on a device.", ("model", "device")
+            "scoregate_device_busy_seconds_total",
+            "Time of the batches of a device. A rate near 1 on all devices, summed over models: they "
+            "are full; a "
+            "CPU is at the number of its cores, at most 8.",
+            ("model", "device"),
         )
         self.device_stalled = gauge(
             "scoregate_device_stalled_seconds",
-            "Time since the device's running batch began or was answered in part; 0 without one.",
+            "Time since the running batch began or was answered in part. Above a minute: the device hangs.",
             ("model", "device"),
         )
         self.device_up = gauge(
             "scoregate_device_up",
-            "1 while the device serves the model; 0 once it is taken out.",
+            "0 if the device failed permanently; `/health` has the fault.",
             ("model", "device"),
         )
         self.cache_requests = counter(
             "scoregate_cache_requests_total",
-            "Look-ups by result; coalesced ones joined a running computation.",
+            "Look-ups of question sets and model outputs. `coalesced`: joined one in progress.",
             ("cache", "result"),
         )
         self.cache_errors = counter(
             "scoregate_cache_errors_total",
-            "Times that a cache's Redis could not be read or written, and values in it that cannot be right.",
+            "Failed reads and writes of a Redis, and invalid values in it.",
             ("cache",),
         )
         self.question_llm_calls = counter(
             "scoregate_question_llm_calls_total",
-            "Calls of the question LLM; invalid ones answered with something that is not a question set.",
+            "LLM calls for question sets; `invalid` ones returned something that is no question set.",
             ("result",),
         )
         self.refused_answers = counter(
-            "scoregate_refused_answers_total", "Written grades without the form of their rubric.", ("reason",)
+            "scoregate_refused_answers_total",
+            "Written grades that do not have the form of their rubric, also if a repetition had it.",
+            ("reason",),
         )
         self.rejections = counter(
-            "scoregate_rejections_total", "Requests, or metrics of one, that were refused.", ("reason",)
+            "scoregate_rejections_total",
+            "Rejected requests, and rejected metrics of requests, by code.",
+            ("reason",),
         )
         self.decisions_unlogged = counter(
             "scoregate_decisions_unlogged_total", "Decisions that could not be written to the log."
         )
         self.audits = counter(
             "scoregate_audits_total",
-            "Audited items by result; dropped ones did not fit into the memory, or ended with the service.",
+            "Audited items: `complete`; `failed`, without some score; `dropped`, for which there was no "
+            "memory, or no time before the shut-down.",
             ("result",),
         )
-        self.model_ready = gauge(
-            "scoregate_model_ready", "1 when the model is loaded, warm and serving.", ("model",)
-        )
+        self.model_ready = gauge("scoregate_model_ready", "1 while the model serves.", ("model",))
         self.replicas = gauge(
             "scoregate_replicas",
-            "Replicas of the model that this gateway calls on Ray; 1 without Ray.",
+            "Replicas on Ray; 1 without Ray.",
             ("model",),
         )
-        self.pixel_budget = gauge(
-            "scoregate_pixel_budget_bytes", "Most bytes of decoded pixels that are held at a time."
-        )
+        self.pixel_budget = gauge("scoregate_pixel_budget_bytes", "`images.decoded_budget_mb`, in bytes.")
         self.pixels_held = gauge(
-            "scoregate_pixels_held_bytes", "Bytes of decoded pixels that are accounted for now."
+            "scoregate_pixels_held_bytes", "Decoded pixels of all requests. Near the budget: images wait."
         )
-        self.request_budget = gauge(
-            "scoregate_request_budget_bytes", "Most bytes of bodies and fetched images that requests hold."
-        )
+        self.request_budget = gauge("scoregate_request_budget_bytes", "`server.requests_mb`, in bytes.")
         self.requests_held = gauge(
-            "scoregate_requests_held_bytes", "Bytes of bodies and fetched images that requests hold now."
+            "scoregate_requests_held_bytes",
+            "Bodies and images by URL of all requests. At the budget: `memory_full`.",
         )
         gauge("scoregate_build_info", "Always 1.", ("version",)).labels(__version__).set(1)
         self.gpu_memory = GpuMemory(
-            "scoregate_gpu_memory_bytes", "Memory of the GPUs that this process and its replicas use."
+            "scoregate_gpu_memory_bytes",
+            "Memory of each GPU: `allocated` by tensors, `reserved` by PyTorch for tensors, and "
+            "`total`. `reserved` near `total`: lower `batch.max_cost_tokens`.",
         )
         for collector in (self.score, self.gpu_memory):
             self.registry.register(collector)

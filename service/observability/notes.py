@@ -5,7 +5,33 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """The stable code of a warning (`docs/api.md`)."""
+    """
+    The stable code of a warning: what the score that it comes with rests on.
+
+    Attributes:
+        image_rotated_by_exif: is of a picture as stored, which viewers rotate or mirror.
+        frames_ignored: is of the first frame of an animation, or the first page of a TIFF.
+        alpha_ignored: is of the colours behind transparency, often black. A channel of alpha that is opaque
+            everywhere has no warning.
+        grey16_clipped: is of a grey picture of more than 8 bits, with values above 255 white.
+        profile_ignored: is of colours that the ICC profile in the file shows otherwise, by its primaries or
+            its description.
+        prompt_truncated: is of a prompt cut at a model's maximum length, or at an end token in it.
+        question_truncated: rests on a question cut at a model's maximum length.
+        unknown_words: may rest on words that a model was not trained on, as most with demo models.
+        unknown_tokens: rests on text that the tokenizer cannot represent (`share` of the tokens), as FlanT5
+            with Chinese, Cyrillic, emoji or braces.
+        demo_model: rests on a demo model, and means nothing for real pictures.
+        no_nli_model: counts questions that the prompt does not entail, too.
+        no_ocr_model: has text read by the VQA model.
+        keywords_without_question: does not cover all words of the prompt.
+        low_label_mass: is from labels to which the model gave little probability.
+        quotes_unbalanced: is of a prompt with a single double quote (`ocr`).
+        option_unused: does not depend on an option, because of another one.
+        metadata_of_another_prompt: uses GenEval metadata of another prompt.
+        decided_by_cascade: is the cascade's, because the time ran out.
+        of_the_metric: has a warning of a plug-in.
+    """
 
     IMAGE_ROTATED_BY_EXIF = "image_rotated_by_exif"
     FRAMES_IGNORED = "frames_ignored"
@@ -25,7 +51,7 @@ class Code(StrEnum):
     OPTION_UNUSED = "option_unused"
     METADATA_OF_ANOTHER_PROMPT = "metadata_of_another_prompt"
     DECIDED_BY_CASCADE = "decided_by_cascade"
-    OF_THE_METRIC = "of_the_metric"  # a plug-in wrote the text
+    OF_THE_METRIC = "of_the_metric"
 
 
 @dataclass(frozen=True, slots=True)

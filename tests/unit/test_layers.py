@@ -207,9 +207,32 @@ def test_a_metric_is_named_in_its_own_file_alone():
 
 
 def says(path: Path, name: str) -> bool:
-    """Whether a file has *name* as a word, but for imports of that question style: metrics share them."""
-    text = path.read_text("utf-8").replace(f"from service.questions.styles.{name} import", "")
+    """
+    Whether the code of a file has *name* as a word.
+
+    Imports of that question style do not count, since metrics share them; nor do docstrings, which compare
+    metrics, nor descriptions of options and settings.
+    """
+    tree, text = (
+        parsed(path),
+        path.read_text("utf-8").replace(f"from service.questions.styles.{name} import", ""),
+    )
+    said = [docstring_of(node) for node in ast.walk(tree)]
+    said += [
+        ast.get_source_segment(text, word.value) or ""
+        for word in ast.walk(tree)
+        if isinstance(word, ast.keyword) and word.arg == "description"
+    ]
+    for each in filter(None, said):
+        text = text.replace(each, "")
     return re.search(rf"\b{name}\b", text) is not None
+
+
+def docstring_of(node: ast.AST) -> str:
+    """The docstring of a module, a class or a function as it stands in the file."""
+    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return ""
+    return ast.get_docstring(node, clean=False) or ""
 
 
 def test_no_name_of_a_module_is_defined_twice():

@@ -157,6 +157,7 @@ def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
 
 
 def json_lines(path: Path) -> Iterator[Record]:
+    """Yield a row for each line, a JSON object; empty lines are left out."""
     with opened(path, text=True) as file:
         for number, line in enumerate(lines_of(path, file), 1):
             if line.strip():
@@ -174,6 +175,7 @@ def json_record(number: int, line: bytes) -> Record:
 
 
 def separated(path: Path) -> Iterator[Record]:
+    """Yield a row for each line after that of the columns' names; CSV has commas, semicolons or tabs."""
     csv.field_size_limit(MAX_LINE)
     with io.TextIOWrapper(opened(path, text=True), "utf-8-sig", errors="surrogateescape", newline="") as file:
         lines = lines_of(path, file)
@@ -204,6 +206,7 @@ def separated(path: Path) -> Iterator[Record]:
 
 
 def parquet(path: Path) -> Iterator[Record]:
+    """Yield a row for each row of Parquet, which needs the extra `parquet`."""
     return of_batches(parquet_batches(path))
 
 
@@ -329,6 +332,7 @@ def arrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
+# The reader of each suffix; its docstring is about the format.
 READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,

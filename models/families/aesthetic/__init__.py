@@ -1,7 +1,20 @@
 """
 LAION's aesthetic predictors, in the role `aesthetic`: how beautiful an image is, whatever it shows.
 
-A head on the image embeddings of OpenAI's CLIP ViT-L/14.
+```toml
+[models.aesthetic]
+family = "aesthetic"
+model = "ViT-L-14-quickgelu"
+pretrained = "openai"
+head = "/srv/models/sac+logos+ava1-l14-linearMSE.pth"
+device = "cuda:0"
+
+[metrics]
+aesthetic = { model = "aesthetic" }
+```
+
+**An aesthetic predictor** is a CLIP with all settings of `open_clip`, and a file `head`. Both published
+heads need OpenAI's ViT-L/14, which the service cannot check.
 """
 
 from pydantic import Field
@@ -17,14 +30,14 @@ class AestheticSettings(ClipSettings):
 
     head: str = Field(
         "",
-        description="The file of the head, of version 2 (five layers) or 1 (one), `.pth` or `.safetensors`;"
-        " also `hf-hub:OWNER/NAME@COMMIT/FILE`.",
+        description="The file of the predictor's head, also `hf-hub:OWNER/NAME@COMMIT/FILE`. Required.",
     )
 
 
 FAMILY = Family(
     "aesthetic",
     role="aesthetic",
+    loads="a CLIP, as `open_clip` loads it, and the head of an aesthetic predictor of LAION",
     settings=AestheticSettings,
     loader="models.families.aesthetic.model:from_settings",
     planner="models.families.aesthetic.model:plan",

@@ -1,4 +1,36 @@
-"""CLIP (Radford et al. 2021) through open_clip, in the role `clip`."""
+"""
+CLIP (Radford et al. 2021) through open_clip, in the role `clip`.
+
+The model is loaded from the first of these that fits:
+
+* a directory with `open_clip_config.json`: open_clip's own format; requests: none
+* a directory with `config.json` of `model_type` `clip`: the format of transformers; CLIP's tokenizer and
+  processor if there is none; requests: none
+* an architecture of open_clip, with `pretrained`: a tag, or a file of weights (a tokenizer, if needed, from
+  the hub's local cache); requests: with a tag
+* a hub id, `owner/name` or `hf-hub:owner/name`: configuration, tokenizer and one file of weights of the
+  repository at `revision`, in either format; requests: yes
+
+```toml
+[models.clip]
+family = "open_clip"
+model = "ViT-L-14-quickgelu"
+pretrained = "openai"
+```
+
+This is the CLIP of t2v_metrics' CLIPScore. OpenAI's weights need QuickGELU: `ViT-L-14` with `openai` is
+rejected. A file of weights cannot be checked.
+
+A `size` with height and width squashes a picture, one with `shortest_edge` crops it. A picture whose longer
+side is more than 64 times the shorter is cropped to its centre first.
+
+**PickScore and HPS v2**
+
+Both are ViT-H/14 (tables, formulas). `yuvalkirstain/PickScore_v1` is in the format of transformers. HPS v2
+is a file of weights for `ViT-H-14`, `HPS_v2_compressed.pt` or `HPS_v2.1_compressed.pt` of `xswu/HPSv2`: a
+path, or `hf-hub:xswu/HPSv2@COMMIT/HPS_v2.1_compressed.pt`. Without `@COMMIT` the newest one is loaded, with
+a warning.
+"""
 
 from typing import Literal
 
@@ -16,13 +48,17 @@ class ClipSettings(LocalSettings):
     """A CLIP by open_clip's name, in a directory, or on the hub."""
 
     model: str = Field(
-        "", description="A name of open_clip, a directory or a hub id; overrides `checkpoint`."
+        "", description="The name of an architecture, a directory, or a hub id; overrides `checkpoint`."
     )
     pretrained: str | None = Field(
-        None, description="With such a name: the weights' tag, a file, or `hf-hub:OWNER/NAME@COMMIT/FILE`."
+        None,
+        description="For an architecture: open_clip's tag, or a file of weights, also "
+        "`hf-hub:OWNER/NAME@COMMIT/FILE`.",
     )
     resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
-        None, description="How a picture becomes a square; the checkpoint's way by default."
+        None,
+        description="`shortest`: scale the shorter side and crop. `longest`: scale the longer side and pad. "
+        "`squash`: change the aspect ratio. Not set: the checkpoint's.",
     )
 
     @property
@@ -34,6 +70,7 @@ class ClipSettings(LocalSettings):
 FAMILY = Family(
     "open_clip",
     role="clip",
+    loads="a model of open_clip by name, a hub id, or a directory in the format of open_clip or transformers",
     settings=ClipSettings,
     loader="models.families.clip.model:from_settings",
     planner="models.families.clip.source:plan",

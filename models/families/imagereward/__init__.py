@@ -1,4 +1,21 @@
-"""ImageReward (Xu et al. 2023): how much people like an image for a prompt, in the role `imagereward`."""
+"""
+ImageReward (Xu et al. 2023): how much people like an image for a prompt, in the role `imagereward`.
+
+```toml
+[models.imagereward]
+family = "imagereward"
+checkpoint = "THUDM/ImageReward"
+device = "cuda:0"
+
+[metrics]
+imagereward = { model = "imagereward" }
+```
+
+**ImageReward** is `THUDM/ImageReward`, whose tokenizer is downloaded from `google-bert/bert-base-uncased`,
+or a directory with `ImageReward.pt` (or its tensors as `ImageReward.safetensors`), `med_config.json`, and
+`tokenizer.json` or `vocab.txt`. Its 447 million parameters take 1.8 GB in float32, 0.9 GB in bfloat16 (with
+the head in float32).
+"""
 
 from models.core.family import Family
 from models.core.settings import LocalSettings
@@ -9,6 +26,7 @@ TOKENIZER_REPOSITORY = "google-bert/bert-base-uncased"
 FAMILY = Family(
     "imagereward",
     role="imagereward",
+    loads="ImageReward in its published layout",
     settings=LocalSettings,
     loader="models.families.imagereward.model:from_settings",
     weights="models.families.imagereward.model:weights_files",

@@ -1,4 +1,18 @@
-"""InstructBLIP (Dai et al. 2023) and BLIP-2 (Li et al. 2023) with a FlanT5, in the role `vqa`."""
+"""
+InstructBLIP (Dai et al. 2023) and BLIP-2 (Li et al. 2023) with a FlanT5, in the role `vqa`.
+
+```toml
+[models.vqa]
+family = "instructblip"
+checkpoint = "Salesforce/instructblip-flan-t5-xl"
+device = "cuda:0"
+dtype = "bfloat16"
+```
+
+Takes one picture a call. The question is LAVIS's, `Question: Does this figure show "{}"? Please answer yes
+or no.`, cut at 128 tokens, with a warning. `"options": {"vqascore": {"answer": "yes"}}`, in lower case,
+gives t2v_metrics' score, except that pictures are cropped there, and squashed here.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +31,7 @@ def refusal(config: Mapping[str, Any]) -> str:
 FAMILY = Family(
     "instructblip",
     role="vqa",
+    loads="an InstructBLIP, or a BLIP-2 with a FlanT5",
     settings=LocalSettings,
     loader="models.families.instructblip.model:from_settings",
     weights="models.families.instructblip.model:weights",

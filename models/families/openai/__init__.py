@@ -1,4 +1,33 @@
-"""Models behind an OpenAI-compatible HTTP API, such as vLLM's, a family for each role."""
+"""
+Models behind an OpenAI-compatible HTTP API, such as vLLM's, a family for each role.
+
+For `reward_model`, vLLM serves a model with a head of one or a few numbers as a classifier:
+
+```
+vllm serve /srv/models/my-reward-model --port 8002 --runner pooling --convert classify
+```
+
+```toml
+[models.hps]
+role = "reward"
+family = "openai_reward"
+base_url = "http://127.0.0.1:8002/v1"
+model = "/srv/models/my-reward-model"
+revision = "1"
+template = "Rate this picture of {}."
+
+[metrics.reward_model]
+model = "hps"
+```
+
+* **The request** is `POST /classify`: a message with the image and then `template`, without sigmoid or
+  softmax. Put settings of the training into `extra_body`, such as `add_generation_prompt = true` or limits
+  of pixels in `mm_processor_kwargs`.
+* **The head** must be one linear layer over the last token's state, in tensors with the names that your
+  version of vLLM expects (0.32: of a LLaVA `language_model.score.weight`).
+* **HPSv3** is better served in this process: vLLM needs a plug-in for its head of three layers.
+* **Normalisation** is vLLM's: `--pooler-config '{"logit_mean": 1.5, "logit_sigma": 2.0}'`.
+"""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypedDict
@@ -18,7 +47,8 @@ class LlmSettings(RemoteSettings):
     max_tokens: int = Field(
         1024,
         ge=64,
-        description="Most tokens of an answer; the server's context holds the prompt as well.",
+        description="Most tokens of an answer, enough for about 18 questions with choices; a longer one is "
+        "`question_llm_failed`.",
     )
 
 
@@ -28,7 +58,9 @@ class VlmSettings(RemoteSettings):
     question: QuestionTemplate = QUESTION
     structured_output: Structured = Field(
         "response_format",
-        description="The field of a request that takes a JSON schema; `none` for a server without one.",
+        description="The field of a request that takes a JSON schema: `response_format` (OpenAI, vLLM), "
+        "vLLM's `structured_outputs`, `guided_json` of older vLLMs, or `none`. Answers are parsed "
+        "strictly in any case.",
     )
 
 
@@ -38,16 +70,15 @@ class RewardSettings(RemoteSettings):
     template: str = Field(
         "{}",
         pattern=r"^[^{}]*\{\}[^{}]*$",
-        description="The text that follows the image; `{}` is the prompt.",
+        description="The text after the image, with `{}` for the prompt.",
     )
-    output: int = Field(
-        0, ge=0, description="Which of the model's outputs is the score, from 0; HPSv3's are mu and sigma."
-    )
+    output: int = Field(0, ge=0, description="Index of the output that is the score. HPSv3's are μ and σ.")
 
 
 LLM = Family(
     "openai",
     role="questions",
+    loads="calls a chat model behind an OpenAI-compatible API",
     settings=LlmSettings,
     loader="models.families.openai.llm:from_settings",
     planner="models.families.openai:plan",
@@ -57,6 +88,7 @@ LLM = Family(
 VLM = Family(
     "openai_vlm",
     role="vqa",
+    loads="calls a decoder VLM that vLLM serves",
     settings=VlmSettings,
     loader="models.families.openai.vlm:from_settings",
     planner="models.families.openai:plan",
@@ -65,6 +97,7 @@ VLM = Family(
 REWARD = Family(
     "openai_reward",
     role="reward",
+    loads="calls a reward model that vLLM serves",
     settings=RewardSettings,
     loader="models.families.openai.reward:from_settings",
     planner="models.families.openai:plan",
@@ -73,6 +106,7 @@ REWARD = Family(
 EMBEDDING = Family(
     "openai_embedding",
     role="embedding",
+    loads="calls a model for sentences behind an OpenAI-compatible API",
     settings=RemoteSettings,
     loader="models.families.openai.embedding:from_settings",
     planner="models.families.openai:plan",

@@ -1,4 +1,9 @@
-"""A causal language model run through transformers, in the role `questions`."""
+"""
+A causal language model run through transformers, in the role `questions`.
+
+The family `transformers` writes greedily, one prompt after the other, with a fast tokenizer and
+safetensors. For a model of a useful size take vLLM.
+"""
 
 from typing import Annotated
 
@@ -19,6 +24,7 @@ class QuestionLLMSettings(LocalSettings):
 FAMILY = Family(
     "transformers",
     role="questions",
+    loads="a causal language model with a fast tokenizer and a chat template",
     settings=QuestionLLMSettings,
     loader="models.families.question_llm.model:from_settings",
     weights="models.checkpoints.files:safetensors_files",

@@ -39,4 +39,4 @@ def unseen(encoded: bytes) -> Unseen:
     return Unseen(alpha=bits == 32 and compression == MASKS_KIND and mask > 0)
 
 
-BMP = Format("BMP", (b"BM",), header_of, unseen=unseen)
+BMP = Format("BMP", (b"BM",), header_of, unseen=unseen, about="Not run-length encoded.")

@@ -113,6 +113,7 @@ class Format:
             animations of this format are not supported.
         unseen: returns what the first frame does not show.
         begins: returns True for the first bytes of this format; None if its signatures suffice.
+        about: what of the format is read, in a sentence for people; empty if there is nothing to say.
     """
 
     name: str
@@ -122,6 +123,7 @@ class Format:
     film: Callable[[bytes], Header] | None = None
     unseen: Callable[[bytes], Unseen] = lambda encoded: Unseen()
     begins: Callable[[bytes], bool] | None = None
+    about: str = ""
 
 
 def header(

@@ -153,7 +153,9 @@ def coding_of(encoded: bytes) -> bytes:
     return next(codings, named[0]) if named[0] in GENERAL_BRANDS else named[0]
 
 
-AVIF = Format("AVIF", ANY, avif_header, unseen=avif_unseen, begins=is_avif)
+AVIF = Format(
+    "AVIF", ANY, avif_header, unseen=avif_unseen, begins=is_avif, about="Decoded in a separate process."
+)
 
 
 # --- MP4
@@ -231,4 +233,4 @@ def is_mp4(encoded: bytes) -> bool:
     return encoded[4:8] == b"ftyp" and encoded[8:12] in MP4_BRANDS
 
 
-MP4 = Format("MP4", ANY, mp4_header, film=mp4_header, begins=is_mp4)
+MP4 = Format("MP4", ANY, mp4_header, film=mp4_header, begins=is_mp4, about="Needs the package `av`.")

@@ -100,4 +100,10 @@ def unseen(encoded: bytes) -> Unseen:
     return Unseen(of_directory(first), not first.last, first.tags.get(EXTRA) in ALPHA_KINDS, grey16, profile)
 
 
-TIFF = Format("TIFF", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), header_of, unseen=unseen)
+TIFF = Format(
+    "TIFF",
+    (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+    header_of,
+    unseen=unseen,
+    about="Off by default. Of several pages the first is used.",
+)

@@ -19,32 +19,33 @@ class Timeouts(Section):
     """
 
     flow_factory: float = Field(
-        55, gt=0, le=MAX_TIMEOUT_S, description="Of `/compute`; its client waits 60 s."
+        55, gt=0, le=MAX_TIMEOUT_S, description="For `/compute`; its client waits 60 seconds by default."
     )
     unirl: float = Field(
-        115, gt=0, le=MAX_TIMEOUT_S, description="Of `/unirl/score`; its trainer waits 300 s."
+        115,
+        gt=0,
+        le=MAX_TIMEOUT_S,
+        description="For `/unirl/score`; its trainer waits 300, its Python client 60.",
     )
     cosmos_rl: float = Field(
         300,
         gt=0,
         le=MAX_TIMEOUT_S,
-        description="From `/api/reward/enqueue` until what has no score is an error.",
+        description="From `/api/reward/enqueue` until a missing score is an error.",
     )
     openrlhf: float = Field(
-        170, gt=0, le=MAX_TIMEOUT_S, description="Of `/get_reward`; its trainer waits 180 s."
+        170, gt=0, le=MAX_TIMEOUT_S, description="For `/get_reward`; its trainer waits 180."
     )
-    slime: float = Field(115, gt=0, le=MAX_TIMEOUT_S, description="Of `/remote_rm`; its trainer waits 120 s.")
-    rerank: float = Field(
-        30, gt=0, le=MAX_TIMEOUT_S, description="Of rerankers' paths, such as `/v1/rerank`."
-    )
+    slime: float = Field(115, gt=0, le=MAX_TIMEOUT_S, description="For `/remote_rm`; its trainer waits 120.")
+    rerank: float = Field(30, gt=0, le=MAX_TIMEOUT_S, description="For rerankers.")
     decisions: float = Field(
-        30, gt=0, le=MAX_TIMEOUT_S, description="Of `/v1/decisions` and `/v1/systemone`."
+        30, gt=0, le=MAX_TIMEOUT_S, description="For `/v1/decisions` and `/v1/systemone`."
     )
     chat_judge: float = Field(
-        115, gt=0, le=MAX_TIMEOUT_S, description="Of `/v1/chat/completions`; most clients wait 120 s."
+        115, gt=0, le=MAX_TIMEOUT_S, description="For `/v1/chat/completions`; verl-omni's judge waits 120."
     )
     pickle: float = Field(
-        110, gt=0, le=MAX_TIMEOUT_S, description="On `pickle_port`; most clients wait 120 s."
+        110, gt=0, le=MAX_TIMEOUT_S, description="On `pickle_port`; deepgen_rl waits 600, the others 120."
     )
 
 
@@ -62,25 +63,24 @@ class Dialects(Section):
     """Which dialects are served, and on which ports."""
 
     enabled: list[Annotated[str, AfterValidator(over_http)]] = Field(
-        [], description="Dialects over HTTP that are served on the main port."
+        [],
+        description=f"Dialects on the main port, of {', '.join(OVER_HTTP)}.",
     )
-    host: Given[str] = Field("127.0.0.1", description="Address of the two ports below.")
-    port: int | None = Field(
-        None, ge=1, le=65535, description="Serve the dialects listed above on this port too, without keys."
-    )
+    host: Given[str] = Field("127.0.0.1", description="Address of the two ports below, which need no key.")
+    port: int | None = Field(None, ge=1, le=65535, description="Serve `dialects.enabled` here too.")
     pickle_port: int | None = Field(
         None,
         ge=1,
         le=65535,
-        description="Serve the dialects whose bodies are pickles here, without keys.",
+        description="Serve the pickle dialects here.",
     )
-    metric: str = Field("", description="The metric of requests that name none; by default that of `/score`.")
-    options: dict[str, dict[str, Any]] = Field({}, description="Options by metric, as `/score` takes them.")
+    metric: str = Field("", description="The metric of requests without one. Empty: that of `POST /score`.")
+    options: dict[str, dict[str, Any]] = Field({}, description="Options by metric, for all dialects.")
     max_pictures: int = Field(
         1024,
         ge=1,
         le=MAX_IMAGES,
-        description="Most pictures in a trainer's request, worked on `server.max_items` at a time.",
+        description="Most pictures in a trainer's request.",
     )
     timeouts_s: Timeouts = Timeouts()
 

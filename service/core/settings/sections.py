@@ -77,42 +77,55 @@ class Server(Section):
     """Addresses, limits and timeouts of the HTTP server."""
 
     host: Given[str] = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    port: int = Field(8000, ge=0, le=65535, description="Port; 0 picks a free one.")
     uds: Given[Path | None] = Field(
-        None, description="Unix socket to listen on, in place of `host` and `port`: an absolute path."
+        None, description="A Unix socket to listen on, in place of `host` and `port`: an absolute path."
     )
     metrics_port: int | None = Field(
-        None, ge=1, le=65535, description="Serve `/metrics` on this port instead, without keys."
+        None,
+        ge=1,
+        le=65535,
+        description="The operator's port, without keys: `/metrics` (then only there) and changes of models.",
     )
     operator_hosts: list[str] = Field(
-        [], description="Hosts, besides loopback, by which `metrics_port` takes changes of models."
+        [],
+        description="Hosts besides loopback by which `metrics_port` takes changes of models, without ports.",
     )
     api_keys_file: Given[Path | None] = Field(
-        None, description="TOML file of the hashes and rights of API keys; without it no key is required."
+        None, description="File of API keys and their rights. Without it, every caller is served."
     )
     cors_origins: list[str] = Field(
-        [], description="Origins whose pages may call the service: `https://HOST`, or `*` for all."
+        [], description="Origins whose web pages may call: `https://HOST`, `https://HOST:PORT`, or `*`."
     )
-    body_limit_mb: int = Field(64, ge=1, description="Largest request body, in MiB.")
-    max_items: int = Field(128, ge=1, description="Most items in one request.")
+    body_limit_mb: int = Field(
+        64, ge=1, description="Largest request body. Base64 makes a file a third larger."
+    )
+    max_items: int = Field(128, ge=1, description="Most items of `/score`, and prompts of `/questions`.")
     default_timeout_ms: int = Field(
-        30_000, ge=1, le=MAX_TIMEOUT_MS, description="Time for a request that names none."
+        30_000,
+        ge=1,
+        le=MAX_TIMEOUT_MS,
+        description="For requests without a timeout of their own.",
     )
-    keep_alive_s: int = Field(75, ge=1, description="Time that a connection may be idle, in seconds.")
-    body_timeout_s: float = Field(
-        30, gt=0, description="Seconds without progress until headers, bodies or responses are given up."
+    keep_alive_s: int = Field(
+        75, ge=1, description="Time until an idle connection is closed: more than in the proxy or client."
     )
+    body_timeout_s: float = Field(30, gt=0, description="Time without progress of a slow caller.")
     unfinished_bodies_mb: int = Field(
-        512, ge=1, description="Memory for bodies that are still coming, of all requests together, in MiB."
+        512,
+        ge=1,
+        description="Memory for bodies that are still arriving; one of `body_limit_mb` always fits.",
     )
     requests_mb: int = Field(
         default_factory=a_quarter_of_the_memory,
         ge=1,
-        description="Memory for the bodies and the images by URL of all requests together, in MiB.",
+        description="Memory for bodies and images by URL; at most 1024 by default. Two bodies of "
+        "`body_limit_mb` "
+        "always fit.",
     )
-    grace_s: int = Field(30, ge=0, description="Time to finish requests after SIGTERM, in seconds.")
+    grace_s: int = Field(30, ge=0, description="Time for requests in progress after SIGTERM.")
     stall_s: float = Field(
-        120, gt=0, description="Work waiting and no batch finished for this long: not alive."
+        120, gt=0, description="Time without a finished batch, while work waits, until `/livez` is 503."
     )
 
     @property
@@ -165,35 +178,49 @@ class Images(Section):
     formats: list[str] = Field(
         default_factory=usual_formats,
         min_length=1,
-        description=f"What is read, of {', '.join(FORMATS)}.",
+        description=f"Of {', '.join(FORMATS)}. By default all but TIFF, and MP4 only with the package `av`.",
     )
     orient: Orient = Field(
-        "as_stored", description="Pixels of requests that do not say: as stored, or turned by `exif`."
+        "as_stored",
+        description="The default of a request's `orient`: pixels as stored, or rotated by `exif`.",
     )
     max_pixels: int = Field(
-        50_000_000, ge=1, description="Most pixels of an image or of one frame, by the header."
+        50_000_000,
+        ge=1,
+        description="Most pixels of an image, a frame or a grid, and of an animation's frames "
+        "together up to the last "
+        "scored one.",
     )
     max_frame_pixels: int = Field(
-        960 * 540, ge=1, description="Pixels of a scored frame; larger frames of a file are scaled down."
+        960 * 540,
+        ge=1,
+        description="Pixels of a scored frame of a video or an animation: larger ones are scaled down.",
     )
     max_video_pixels: int = Field(
-        4_000_000_000, ge=1, description="Most pixels of a video's frames up to the last one that is scored."
+        4_000_000_000, ge=1, description="Most pixels of an MP4's frames together up to the last scored one."
     )
-    max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
+    max_side: int = Field(16_384, ge=1, description="Longest side in pixels.")
     max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
     decode_workers: int = Field(
         default_factory=half_of_the_cores,
         ge=1,
-        description="Threads of each lane that decode and resize; 2 at least by default.",
+        description="Threads of each lane for decoding, preparing calls, and metrics without models; "
+        "at least 2 "
+        "by default.",
     )
     decoded_budget_mb: int = Field(
-        512, ge=1, description="Decoded pixels held by all requests together, in MiB."
+        512,
+        ge=1,
+        description="Memory for decoded pixels of all requests; at least 8 bytes for each of `max_pixels`.",
     )
-    allow_urls: bool = Field(False, description="Fetch images by URL from the hosts that are listed.")
+    allow_urls: bool = Field(False, description="Fetch images by URL.")
     allowed_url_hosts: list[str] = Field(
-        [], description="Hosts that images are fetched from: `HOST`, or `HOST:PORT`."
+        [],
+        description="Their hosts: `HOST`, or `HOST:PORT` if the port is not the scheme's default; at "
+        "least one for "
+        "`allow_urls`.",
     )
-    url_timeout_s: float = Field(10, gt=0, description="Time for fetching one image, in seconds.")
+    url_timeout_s: float = Field(10, gt=0, description="Time for one image, with redirects, without queues.")
 
     @field_validator("formats")
     @classmethod
@@ -228,25 +255,36 @@ class Images(Section):
 class JudgeSettings(Section):
     """Rubrics by which vision-language models grade."""
 
-    rubrics: list[Path] = Field([], description="Folders of rubrics, TOML files.")
+    rubrics: list[Path] = Field(
+        [], description="Folders of rubrics: each file NAME.toml is one, read at the start."
+    )
     prompts: Path = Field(
         Path("prompts"), description="Folder of the instructions that were copied from models' releases."
     )
-    allow_inline: bool = Field(False, description="Requests may bring rubrics of their own.")
+    allow_inline: bool = Field(
+        False,
+        description="Requests may bring a rubric of their own, of at most 64 KiB, 8 calls and 16 outputs. Of "
+        "any rubric, the instructions of a call have at most 65,536 characters with the item's "
+        "texts in their slots.",
+    )
 
 
 class RuntimeSettings(Section):
     """Where the models run."""
 
-    kind: Literal["local", "ray"] = Field("local", description="In this process, or where Ray places copies.")
+    kind: Literal["local", "ray"] = Field(
+        "local",
+        description="Where models are loaded. `local`: in this process. `ray`: as replicas on Ray; "
+        "needs `pip "
+        'install ".[ray]"`.',
+    )
     address: str = Field(
         "local",
         pattern=r"^(local|auto|(ray://)?[^\s/@:]+:\d{1,5})$",
-        description="Under Ray: `local` starts it on this machine; `auto` or `HOST:PORT` is a cluster.",
+        description="`local` starts Ray here. `auto`, or `HOST:PORT` of its head, joins a cluster with this "
+        "node.",
     )
-    start_timeout_s: float = Field(
-        900, gt=0, description="Under Ray: time for all models to be loaded, in seconds."
-    )
+    start_timeout_s: float = Field(900, gt=0, description="With `ray`: time until all models must be loaded.")
 
     @field_validator("address")
     @classmethod
@@ -261,7 +299,7 @@ class Telemetry(Section):
     """Export of traces."""
 
     otlp_endpoint: HttpAddress = Field(
-        "", description="Send traces to this OpenTelemetry collector; OTLP over HTTP."
+        "", description="OpenTelemetry collector for traces, such as `http://otel-collector:4318`."
     )
 
     @field_validator("otlp_endpoint")
@@ -275,18 +313,26 @@ class Telemetry(Section):
 class Weights(Section):
     """The lanes' shares of a device while calls of both wait."""
 
-    interactive: float = Field(9, gt=0, description="Share of interactive calls.")
-    bulk: float = Field(1, gt=0, description="Share of bulk calls: this much is theirs in any case.")
+    interactive: float = Field(9, gt=0, description="Share of interactive calls while both lanes wait.")
+    bulk: float = Field(1, gt=0, description="Share of bulk calls.")
 
 
 class QueueSettings(Section):
     """Limits on waiting calls, and the lanes' shares of a device."""
 
-    max_cost: int = Field(4_000_000, ge=1, description="Tokens that may wait in one lane of one model.")
+    max_cost: int = Field(
+        4_000_000,
+        ge=1,
+        description="Most tokens of admitted requests in a lane of a model; above it, new ones get 429 "
+        "(interactive) or 503 (bulk). One request may use half of it, and always one batch; more "
+        "is 413.",
+    )
     weights: Weights = Weights()
-    ageing_s: float = Field(10, gt=0, description="A bulk call that waited so long doubles bulk's share.")
+    ageing_s: float = Field(
+        10, gt=0, description="Wait of the oldest bulk call that doubles bulk's share (at most 50 %)."
+    )
     wait_for_models: bool = Field(
-        False, description="Calls of a model that an operator took away wait for it, and are not rejected."
+        False, description="Calls of a model that an operator took away wait for it."
     )
 
 
@@ -297,22 +343,27 @@ class CacheSettings(Section):
         "sqlite:///~/.cache/scoregate/questions.sqlite3",
         pattern=rf"^(sqlite:///.|{REDIS})",
         repr=False,  # a Redis' address may hold a password
-        description="Question sets: `sqlite:///PATH`, or a Redis that several processes share.",
+        description="Store of question sets: `sqlite:///PATH` (four slashes before an absolute path), or a "
+        "Redis.",
     )
-    questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
+    questions_in_memory: int = Field(4096, ge=1, description="Entries in memory; a set takes two.")
     questions_ttl_s: int | None = Field(
-        None, ge=60, description="Seconds that a Redis keeps a question set; without it, forever."
+        None,
+        ge=60,
+        description="Time until a question set expires in Redis and is written anew, which may change "
+        "scores. Not set: never.",
     )
     scores: str = Field(
         "memory",
         pattern=rf"^(memory$|off$|{REDIS})",
         repr=False,
-        description="Models' answers: kept in memory, in a Redis too, or not at all.",
+        description="Model outputs: `memory`, a Redis with memory in front of it, or `off`, to measure a "
+        "model.",
     )
-    scores_mb: int = Field(64, ge=1, description="Memory for models' answers, in MiB.")
-    scores_ttl_s: int = Field(7 * 86_400, ge=1, description="Seconds that a Redis keeps a model's answer.")
+    scores_mb: int = Field(64, ge=1, description="Memory for model outputs.")
+    scores_ttl_s: int = Field(7 * 86_400, ge=1, description="Time until a model output expires in Redis.")
     redis_ca_file: Given[Path | None] = Field(
-        None, description="PEM file of an authority that signed the certificate of a `rediss://` server."
+        None, description="Another CA to trust for `rediss://`, as PEM."
     )
 
     @field_validator("questions", "scores")
@@ -359,11 +410,46 @@ StyleName = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]{0,63}$")]
 
 
 class StyleSettings(Section):
-    """A question style from files; a parser with several calls needs a table of files, by the call's name."""
+    """
+    A question style with your instructions, or a paper's, for a metric's option `style` and for `POST
+    /questions`.
+
+    ```text
+    [questions.styles.tifa_released]
+    parser = "tifa_lines"
+    instructions = "/etc/scoregate/tifa.txt"
+    ```
+
+    A request names it as `{"tifa": {"style": "tifa_released"}}`. A parser with several calls needs a table
+    of files, by the call's name:
+
+    * `dsg`, `tifa` (also for `soft_tifa`), `vq2`, `skills`, each for the metric of that name: one call; the
+      files are the system message, and the answer is JSON, as for the service's own instructions.
+    * `gecko`: the calls `keywords` and `questions`, likewise.
+    * `dsg_lines` for `dsg`: the calls `tuples`, `questions` and `dependencies`. A user message has the
+      files, `input: PROMPT`, the tuples and `output: `; the answer has a number, a bar and a text in each
+      line.
+    * `tifa_lines` for `tifa` and `soft_tifa`: one call. A user message has the files, `Description: PROMPT`
+      and `Entities`; the answer has `About …:`, `Q:`, `Choices:` and `A:`.
+    * `gecko_lines` for `gecko`: the calls `keywords` and `questions`. A user message has the files,
+      `Description:`, the prompt and the labelled prompt; the answers are `{1}[word, type, 0.8]`, and then
+      as for `tifa_lines`.
+    * `skills_uids` for `skills`: one call; the files are the system message, and the answer is the released
+      code's JSON.
+
+    NAME is as for composites. After a change of the files, the parser or NAME, sets are written anew. A
+    style cannot be combined with options that change the instructions: `dsg.generation`, `tifa.verify`,
+    `skills.singular`. `tifa_lines` and `gecko_lines` drop repeated questions, and those without choices or
+    whose answer is no choice.
+    """
 
     parser: str = Field(description="The form of the messages and of the LLM's answers.")
-    instructions: Files = Field(description="File of the text before the prompt.")
-    examples: Files | None = Field(None, description="File of in-context examples, after the instructions.")
+    instructions: Files = Field(
+        description="The file with the text before the prompt; for several calls a table of files."
+    )
+    examples: Files | None = Field(
+        None, description="Likewise files with in-context examples, which follow the instructions."
+    )
 
 
 class QuestionSettings(Section):
@@ -384,12 +470,20 @@ class DecisionSettings(Section):
     """Where decisions are logged, and what of them."""
 
     log: Given[str | None] = Field(
-        None, pattern="^sqlite:///.", description="A file, as `sqlite:///PATH`; without it nothing is logged."
+        None,
+        pattern="^sqlite:///.",
+        description="A SQLite file of this process alone, `sqlite:///PATH` (four slashes before an absolute "
+        "path). Not set: nothing is logged.",
     )
-    prompts: Prompts = Field("text", description="What is logged of prompts: the text, a digest, or nothing.")
-    keep_days: int = Field(90, ge=1, le=36_500, description="Days until a row is deleted.")
+    prompts: Prompts = Field(
+        "text", description="Of prompts: the `text`, the SHA-256 of it (`digest`), or nothing (`off`)."
+    )
+    keep_days: int = Field(90, ge=1, le=36_500, description="Until a row is deleted.")
     audit: float = Field(
-        0.0, ge=0, le=1, description="Share of the items that get every metric of their policies."
+        0.0,
+        ge=0,
+        le=1,
+        description="The share of the items that get every metric of their policies after the answer.",
     )
 
     @model_validator(mode="after")
@@ -411,18 +505,31 @@ PolicyName = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]{0,63}$")]
 
 
 class PolicySettings(Section):
-    """The conditions of one policy; each is an expression over metrics."""
+    """
+    The conditions of one policy, by which `POST /decide` accepts, reviews or rejects.
+
+    NAME is as for composites. The expressions have names of metrics and of outputs such as `judge.quality`,
+    numbers, `+ - * /`, `min`, `max`, `mean`, `sqrt`, comparisons, `and`, `or`, `not`.
+
+    The service does not start with an unknown metric, one without a model, or a comparison that is never true
+    by the metric's range. It warns of a metric that is compared the wrong way round.
+    """
 
     accept: str = Field(description="Condition of items that are accepted.")
     review: str | None = Field(None, description="Condition of those of the others that people review.")
     without_score: Literal["accept", "review", "reject"] = Field(
-        "reject", description="The decision where the known scores do not decide."
+        "reject",
+        description="The decision where the known scores do not decide: `accept`, `review` or `reject`.",
     )
     unreadable: Literal["review", "reject"] = Field(
-        "reject", description="The decision about a picture that cannot be read."
+        "reject", description="The decision about a picture that cannot be read: `review` or `reject`."
     )
-    rank_by: str | None = Field(None, description="Formula that orders the accepted items of a group.")
+    rank_by: str | None = Field(
+        None, description="Formula that orders the accepted items of a group, the largest first."
+    )
     timeout_ms: int = Field(
         1000, ge=1, le=MAX_TIMEOUT_MS, description="Time for a decision; a request may name a shorter one."
     )
-    options: dict[str, dict[str, Any]] = Field({}, description="Options by metric, as `/score` takes them.")
+    options: dict[str, dict[str, Any]] = Field(
+        {}, description="Options by metric: `[policies.NAME.options.METRIC]`."
+    )

@@ -67,13 +67,41 @@ Factor = Annotated[float, Field(allow_inf_nan=False), AfterValidator(not_zero)]
 
 
 class PartSettings(Section):
-    """One metric of a composite; all other keys are options of that metric."""
+    """
+    The parts of a composite: a weighted sum of metrics, served like a metric under NAME.
+
+    NAME has lower case letters, digits and `_`, and is no metric's name.
+
+    ```toml
+    [models.vqa]
+    family = "clip_flant5"
+    checkpoint = "/srv/models/clip-flant5-xl"
+
+    [models.clip]
+    family = "open_clip"
+    checkpoint = "demo:clip"
+
+    [composites.reward]
+    vqascore = { weight = 0.5 }
+    clipscore = { weight = 0.2, scale = "hessel", divide_by = 2.5 }
+    judge = { weight = 0.3, rubric = "aesthetics", subtract = 1, divide_by = 4 }
+    ```
+
+    The score is the sum of `weight` · (score - `subtract`) / `divide_by`. If a part has no score, the
+    composite has none; its error names the part.
+
+    * `videoalign` and its outputs, which score all frames together, are combined only with each other.
+    * A part like `dsg` needs a question LLM or a `question_set` in the profile. A composite cannot be a
+      part.
+    * `direction` is "lower is better" if it is for all parts and no weight is negative. Otherwise give a
+      part whose lower scores are better a negative weight.
+    """
 
     model_config = ConfigDict(extra="allow")
 
-    weight: Factor = Field(description="What its score counts; may be negative.")
-    subtract: float = Field(0, allow_inf_nan=False, description="What is subtracted from its score first.")
-    divide_by: Factor = Field(1, description="What the difference is divided by.")
+    weight: Factor = Field(description="The weight of this part; may be negative.")
+    subtract: float = Field(0, allow_inf_nan=False, description="Subtracted from the part's score first.")
+    divide_by: Factor = Field(1, description="Divides the difference.")
 
     @property
     def options(self) -> dict[str, Any]:

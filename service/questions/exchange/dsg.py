@@ -1,4 +1,9 @@
-"""The CSV files of questions that j-min/DSG publishes (`dsg/data/*-anns.csv`)."""
+"""
+The CSV files of questions that j-min/DSG publishes (`dsg/data/*-anns.csv`).
+
+A set is all rows of one item. `--only NAME` takes items named `NAME_…`. Known faults are repaired, with a
+message.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
 """
 The JSON Lines of GenEval 2 (arXiv 2512.16853): a prompt with `[question, answer]` pairs per line.
 
-Questions have no choices, so the score is the probability of the answer itself.
+They are sets of `soft_tifa`. Questions have no choices, so the score is the probability of the answer
+itself.
 """
 
 from collections.abc import Iterator

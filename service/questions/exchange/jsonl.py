@@ -1,4 +1,8 @@
-"""Scoregate's format: JSON Lines, one set per line, with its id."""
+"""
+Scoregate's format: JSON Lines, one set per line, as from `GET /questions/{id}`; the default.
+
+A wrong `id` is rejected, a missing one is computed.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,9 @@
 """
 The JSON files of questions that Yushi-Hu/tifa publishes (`tifa_v1.0_question_answers.json`).
 
-One list holds the questions of all captions, and the `id` of a question is that of its caption.
+One list holds the questions of all captions, and the `id` of a question is that of its caption. They are
+sets of `tifa` and `soft_tifa`. `--only coco` takes the ids `coco_…`. A repeated question or choice is
+dropped, with a message.
 """
 
 from collections.abc import Iterator

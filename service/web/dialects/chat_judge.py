@@ -1,12 +1,29 @@
 """
-`POST /v1/chat/completions` for judges and reward clients: one picture is judged in a request.
+Judges and reward clients in OpenAI's chat format: one picture is judged in a request.
 
-The user's text decides what is answered:
+The message of the user has one picture and a text, which decides what the answer is:
 
-* a rubric: the probability of yes for each question, as JSON (verl-omni's agentic rewards),
-* with a JSON schema as `response_format` any instructions: an object that the model writes, parsed strictly,
-* with `logprobs` a question: yes or no, with both log-probabilities (Flow-Factory's `vllm_evaluate`),
-* a prompt alone: its score by a metric, as JSON.
+* **A prompt** alone: `{"score": 0.93, "metric": "vqascore"}`, by the metric `model`, or that of the
+  settings.
+* **A question**, with `logprobs`: `Yes` or `No`; `top_logprobs` has both, exactly: P("Yes") and P("No") of
+  the VQA model `model`, for the question as sent.
+* **Instructions**, with `response_format` a JSON schema, if `judge.allow_inline` is set: the object, such
+  as `{"fit": 4, "why": "…"}`, which the VQA model `model` writes at temperature 0, parsed strictly.
+* **A rubric**, lines `- NAME: QUESTION` below a line `CORRECTNESS QUESTIONS:` and after the line `User
+  request: …`: `{"correctness": 0.8, "correctness_scores": {"NAME": 0.9, …}, "findings": "…", …}`, P("Yes")
+  of each question by the VQA model `model`.
+
+The second is for Flow-Factory's `vllm_evaluate`, the last for verl-omni's agentic judge
+(`AGENTIC_VLLM_URL=http://127.0.0.1:8001`).
+
+Other instructions to a judge ("Rate this image from 0 to 10", "Respond in JSON") and questions without
+`logprobs` are 400: use `POST /score`. Sampling parameters have no effect, and system messages only with a
+schema. Streaming, `n` above 1, further turns and a second picture are rejected.
+
+A schema is an object whose properties are all required: integers with `minimum` and `maximum` (or an `enum`
+of all integers between two), numbers, and strings with an `enum` or without. Another one is 400. An answer
+that does not follow it is 502 `answer_refused`. Limits: 16 messages, 256 parts, a prompt of 4,000
+characters, another text of 16,000, and 64 questions of a rubric.
 """
 
 import json
@@ -275,7 +292,7 @@ class Instructions:
 
 
 router = APIRouter(include_in_schema=False)
-dialect = Dialect("chat_judge", router)
+dialect = Dialect("chat_judge", router, clients="judges and reward clients in OpenAI's chat format")
 
 IMPOSSIBLE = -9999.0  # OpenAI's log-probability of what is too unlikely for a number
 NO_TOKENS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}  # no tokens are counted

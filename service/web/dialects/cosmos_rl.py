@@ -1,7 +1,31 @@
 """
 cosmos-rl's reward service: `POST /api/reward/enqueue`, then `/api/reward/pull` for each reward.
 
-Errors are 200 with `"scores": null`, as in its own service: after others clients retry, or take zeros.
+```sh
+export REMOTE_REWARD_ENQUEUE_URL=http://127.0.0.1:8001/api/reward/enqueue
+export REMOTE_REWARD_FETCH_URL=http://127.0.0.1:8001/api/reward/pull
+export REMOTE_REWARD_TOKEN=   # on the main port: the key
+```
+
+The `name` of an entry in the trainer's `remote_reward.reward_fns` is a metric, and so is the name of its
+scores: `{"scores": {"vqascore": [0.93]}, "type": "vqascore", "duration": "0.35"}`. Weights and clipping are
+the trainer's; a reward whose weight is not above 0 is left out. After the line of JSON come
+
+* `"media_type": "image"`: a NumPy file of uint8 with the shape (pictures, height, width, 3), as the trainer
+  sends it.
+* `"media_type": "video"`: one of (videos, 3, frames, height, width), of which 16 frames spread over each
+  video are scored, or one MP4 file, as elsewhere. An MP4 is an extension of ours.
+
+The trainer itself sends videos as latents (`"latent"`), which only its VAE decodes: they are rejected.
+
+**A pull is 400 until the scores are there.** A reward that has none, for one picture of it, is 200 with
+`"scores": null` and an `error`: so its trainer stops, and other clients raise. After any other status the
+trainer sends the same again for most of an hour, and some clients take zeros. That holds for wrong content of
+the enqueued request and for unknown ids, too.
+
+Scores stay for 15 minutes, for the key that enqueued them. Above 16 MiB of a key's scores, its oldest are
+dropped. A key may have 256 requests running, and their pictures count towards `server.requests_mb`, twice.
+Enqueue and pull go to the same process: behind a load balancer, give each rank one address.
 """
 
 from collections.abc import Sequence
@@ -27,7 +51,7 @@ from service.web.problems import errors_in
 from service.web.server.body import Raw, parse, parsed, whole
 
 router = APIRouter(prefix="/api/reward", include_in_schema=False)
-dialect = Dialect("cosmos_rl", router)
+dialect = Dialect("cosmos_rl", router, clients="cosmos-rl")
 EVERY_REWARD = ""  # the part that every reward has, if the request is wrong as a whole
 
 

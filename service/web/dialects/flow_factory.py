@@ -1,8 +1,21 @@
 """
 Flow-Factory's reward server: `POST /compute`; `GET /health` is the public API's.
 
-The format has no errors of single pictures: a request is scored completely or fails.  Its client retries
-immediately after every status but 200, and raises the text of an `error` in a 200.
+```yaml
+rewards:
+  - name: vqascore
+    reward_model: flow_factory.rewards.my_reward_remote.RemotePointwiseRewardModel
+    server_url: http://127.0.0.1:8001
+    batch_size: 16
+    async_reward: true
+    num_workers: 4
+```
+
+`server_url: http://127.0.0.1:8001/clipscore` selects another metric than that of the settings. Training does
+not start if no model serves it.
+
+A permanent error is 200 with `{"error": "image 3: …"}`, which the client raises. After 503 and 500 it tries
+three times. Videos and pictures to edit are rejected. The adapter is faster, and detects NaNs.
 """
 
 from collections.abc import Sequence
@@ -21,7 +34,7 @@ from service.web.problems import errors_in
 from service.web.wire.requests import Text
 
 router = APIRouter(include_in_schema=False)
-dialect = Dialect("flow_factory", router)
+dialect = Dialect("flow_factory", router, clients="Flow-Factory")
 
 
 class ComputeRequest(Loose):

@@ -1,8 +1,26 @@
 """
 OpenRLHF's remote reward model: `POST /get_reward`.
 
-The format has no errors of single samples: a request is scored completely or fails.  Its trainer sends a
-request five times whatever the error is, and logs it.
+```sh
+--reward.remote_url http://127.0.0.1:8001/get_reward              # OpenRLHF
+--rm-type remote_rm --rm-url http://127.0.0.1:8001/remote_rm      # slime
+```
+
+A path selects another metric: `http://127.0.0.1:8001/clipscore/get_reward`. Both trainers send a prompt, a
+response and a label. The picture is in one of them, as a `data:` URI, as `{"image": …}`, or in a part of a
+message; a label may be an allowed URL:
+
+| picture | scored with |
+|---|---|
+| in the label or the prompt | the response, such as a caption |
+| the response | the label if it is a text, else the last text of the prompt |
+
+OpenRLHF sends no response of its own: it is what follows the prompt in the query, without the tokens that end
+it. A VLM's repeated placeholders of a picture count as one.
+
+A sample without a score fails the request, also if its response is empty. OpenRLHF then tries five times and
+logs `Failed to fetch reward`, and its training ends at the missing reward. slime tries ten times, and the
+rollout fails.
 """
 
 from typing import Annotated, Any
@@ -20,7 +38,7 @@ from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 router = APIRouter(include_in_schema=False)
-dialect = Dialect("openrlhf", router)
+dialect = Dialect("openrlhf", router, clients="OpenRLHF")
 
 Labels = Annotated[list[Any], Field(max_length=MAX_IMAGES)]
 

@@ -20,12 +20,14 @@ class Dialect:
     Attributes:
         name: in the setting `dialects.enabled`, and of its timeout in `dialects.timeouts_s`.
         router: its routes.
+        clients: what sends it requests, in words.
         on_own_port: routes for the dialects' own port alone, whose paths the public API has on the main one.
     """
 
     name: str
     router: APIRouter
     on_own_port: APIRouter | None = None
+    clients: str = ""
 
     @property
     def takes_any_path(self) -> bool:

@@ -1,9 +1,34 @@
 """
 Rerankers' endpoints: pictures in the order of their scores, and scores of pairs.
 
-`POST /rerank`, `/v1/rerank` and `/v2/rerank`: the query is the prompt.  Clients of Jina, Cohere, vLLM and
-Infinity send `documents`.  Those of text-embeddings-inference (TEI) send `texts`, and read a bare list.
-`POST /v1/score`, and `POST /score` on the dialects' own port: pairs as vLLM scores them.
+```json
+{
+  "model": "vqascore",
+  "query": "a red circle left of a blue square",
+  "documents": ["<base64>", {"image": "data:image/png;base64,…"}],
+  "top_n": 2
+}
+```
+
+`query` is the prompt, and `documents` are the pictures: base64, a `data:` URI, an allowed URL, `{"image":
+…}`, or `{"content": [{"type": "image_url", "image_url": {"url": …}}]}`. `model` is the metric, optional; `GET
+/v1/models` lists them.
+
+* `POST /v1/rerank` is for Jina, Cohere's first client (`cohere.Client`), Infinity, and litellm's `cohere/`,
+  `jina_ai/` and `infinity/` (with `return_documents=False`).
+* `POST /v2/rerank` is for `cohere.ClientV2`, and what uses it: `langchain-cohere`, llama-index.
+* `POST /rerank` is for vLLM, litellm's `hosted_vllm/`, text-embeddings-inference (TEI) and litellm's
+  `huggingface/`.
+
+`results` are best first, each with `index` and `relevance_score`. Pictures without a score are under
+`errors`, with their index; in TEI's format (`{"query", "texts"}`), such a picture fails the request.
+
+`POST /v1/score`, and on the dialects' own port `POST /score`, has two sides as in vLLM: `text_1` with
+`text_2`, `data_1` with `data_2`, or `queries` with `documents` or `items`. One side has texts, the other
+pictures; both have the same length, or one has a single entry. `data` keeps the order. A pair without a score
+has `"score": null` and an `error`.
+
+`raw_scores` is rejected; set `dialects.options` instead. In all dialects `usage` is 0.
 """
 
 import time
@@ -26,7 +51,7 @@ from service.web.problems import entry, errors_in, headers_of
 
 router = APIRouter(include_in_schema=False)
 on_own_port = APIRouter(include_in_schema=False)  # the public API on the main port has the same path
-dialect = Dialect("rerank", router, on_own_port)
+dialect = Dialect("rerank", router, on_own_port, clients="clients of Jina, Cohere, vLLM, Infinity and TEI")
 
 NO_TOKENS = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no tokens are counted
 

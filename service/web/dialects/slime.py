@@ -16,7 +16,7 @@ from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 router = APIRouter(include_in_schema=False)
-dialect = Dialect("slime", router)
+dialect = Dialect("slime", router, clients="slime")
 
 
 class SlimeRequest(Loose):

@@ -1,4 +1,21 @@
-"""UniRL's reward service below `/unirl`, with an error for each missing score."""
+"""
+UniRL's reward service below `/unirl`, with an error for each missing score.
+
+```yaml
+base_url: http://127.0.0.1:8001/unirl
+required_rewards: [vqascore, clipscore]
+```
+
+Rewards are metrics: `{"results": [{"vqascore": {"vqascore": 0.93}}]}`. The trainer does not start if a
+required one is not ready in `/unirl/health`.
+
+A reward without a score, also of a video or a metric that is not served, has an entry in `errors`, at the
+same position: `{"vqascore": "image_undecodable: …"}`. The trainer then exits. The response is 503 only if
+there is no score at all, for a temporary reason. `scorer_version` is null.
+
+Each picture is scored by its own `required_rewards` alone, and only these are charged: a trainer that routes
+by domain sends the rewards of a picture's domain.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -19,7 +36,7 @@ from service.web.routes.health import health
 from service.web.wire.requests import Text
 
 router = APIRouter(prefix="/unirl", include_in_schema=False)
-dialect = Dialect("unirl", router)
+dialect = Dialect("unirl", router, clients="UniRL")
 
 MAX_TURNS = 64  # turns that are read; one is scored
 PROMPT: TypeAdapter[str] = TypeAdapter(Prompt)

@@ -34,8 +34,10 @@ class WireSchedule(Strict):
     """
     A part of all pairs: `pairs_per_image` times as many as there are pictures.
 
-    `swiss` compares in rounds, each picture with one of similar results, and `anchor` the first pictures with
-    all others.
+    Attributes:
+        kind: `swiss` compares in rounds, each picture with one of similar results, and `anchor` the first
+            pictures with all others.
+        pairs_per_image: pairs of each picture.
     """
 
     kind: Literal["swiss", "anchor"]
@@ -67,17 +69,22 @@ class CompareRequest(Clipped):
     Body of `POST /compare`: 2 to 32 pictures of one prompt, as `images` or as `items`.
 
     They are compared by `metric`: by its scores, or, if it is one that sees two pictures, in both orders.
-    `rubric` is one for pairs, in place of the option of the metric that grades by rubrics.
-
-    `noise` is the largest difference of two scores that is a tie, for metrics that see one picture.
 
     Attributes:
-        default: the metric of a request that names none.
-        pairwise: the metric of `rubric`.
+        images: pictures of the prompt.
+        items: pictures with an `id` each.
+        source: the picture before the edits, for a metric or a rubric that uses it.
+        metric: its scores are compared; by default that of `POST /score`.
+        rubric: one for pairs, in place of `metric`.
+        noise: the largest difference of two scores that is a tie, for metrics that see one picture.
+        schedule: all pairs, or a part of them.
+        options: of the metrics.
+        orient: the pixels of pictures as stored, or rotated as their EXIF data says.
+        explain: whether to return `details`.
     """
 
-    default: ClassVar[str] = ""
-    pairwise: ClassVar[str] = ""
+    default: ClassVar[str] = ""  # the metric of a request that names none
+    pairwise: ClassVar[str] = ""  # the metric of `rubric`
 
     options: Options = Options()
     prompt: Prompt | None = None

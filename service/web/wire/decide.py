@@ -70,7 +70,12 @@ class DecideItem(Clipped):
     """
     One image with its prompt, as in `POST /score`; the policy has the metrics and their options.
 
-    `options` may hold a `question_set` alone. Of the items of one `group` at most `keep` are accepted.
+    Attributes:
+        id: returned with the decision.
+        group: at most `keep` items of a group are accepted: the best by the policy's `rank_by`, and of equals
+            the first.
+        options: they may hold a `question_set` alone.
+        prompt, image, orient, references, source: as in `POST /score`.
     """
 
     id: OwnId | None = None
@@ -93,7 +98,14 @@ class DecideRequest(Clipped):
     Body of `POST /decide`: `items`, or an `image` or many `images`, with one `prompt`.
 
     An `image` with its `prompt` is one item, and may have an item's `id`, `references` and `source`.
-    Several names in `policy` decide from the same scores.
+
+    Attributes:
+        policy: the name of a policy, or several names, which decide from the same scores, as for a trial.
+        items: pictures with their prompts, in place of the fields of a single one.
+        images: many pictures of one prompt.
+        id, prompt, image, references, source, orient: as in `POST /score`.
+        keep: of the items of a group, see `group`.
+        explain: whether to return `details`.
     """
 
     policy: Policies

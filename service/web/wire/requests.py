@@ -174,11 +174,11 @@ Rate = Annotated[float, Field(gt=0, le=MAX_FPS)]  # frames a second
 
 
 class Clipped(Strict):
-    """`start` and `end` are seconds in videos and animations, and `fps` frames taken from each second."""
+    """The part of videos and animations that is scored; by default 16 frames of the whole video."""
 
-    start: Seconds | None = None
-    end: Annotated[Seconds, Field(gt=0)] | None = None
-    fps: Rate | None = None
+    start: Seconds | None = Field(None, description="Where the scored part of a video begins, in seconds.")
+    end: Annotated[Seconds, Field(gt=0)] | None = Field(None, description="Where it ends, in seconds.")
+    fps: Rate | None = Field(None, description="Frames that are taken from each second.")
 
     @field_validator("end")
     @classmethod
@@ -205,9 +205,16 @@ def different(names: list[str]) -> list[str]:
 Id = Annotated[
     str, StringConstraints(max_length=256), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
 ]
-Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE]
+TIMEOUT = (
+    "Time for the request; by default the header `X-Request-Timeout-Ms`, else `server.default_timeout_ms`."
+)
+Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS, description=TIMEOUT), WHOLE]
 # The default is `interactive`, unless the key may not use it.
-Priority = Annotated[Literal["interactive", "bulk"] | None, schema_keywords(default="interactive")]
+Priority = Annotated[
+    Literal["interactive", "bulk"] | None,
+    Field(description="The lane; the default of a key for bulk alone is `bulk`."),
+    schema_keywords(default="interactive"),
+]
 Count = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
 
 
@@ -217,8 +224,16 @@ class WireItem(Clipped):
 
     Its options, `metrics`, `required`, `orient`, `start`, `end` and `fps` override those of the request.
 
-    References are pictures that it is compared with, and the source is the picture before an edit. Both are
-    for metrics that use them: see `uses` in `GET /models`.
+    Attributes:
+        id: returned with the result.
+        prompt: used exactly as sent; white space alone, NUL and lone surrogates are rejected.
+        image: one picture or video, or a list of pictures, which are frames of one scene.
+        metrics: in place of those of the request: only these are computed, cached and charged.
+        required: without a score by these metrics the result is not `usable`.
+        options: over those of the request, option by option.
+        orient: the pixels of pictures as stored, or rotated as their EXIF data says.
+        references: pictures that it is compared with, for metrics that use them: see `uses` in `GET /models`.
+        source: the picture before an edit, likewise.
     """
 
     id: Id | None = None
@@ -247,6 +262,18 @@ class ScoreRequest(Clipped):
     Body of `POST /score`: `items`, or an `image` or many `images`, with one `prompt`.
 
     An `image` with its `prompt` is one item, and may have an item's `id`, `references` and `source`.
+
+    Attributes:
+        items: pictures with their prompts, in place of the fields of a single one.
+        images: many pictures of one prompt.
+        id, image, references, source: as of an item.
+        prompt: of the picture or of all pictures.
+        options: of the metrics, for all items; an item's own override them.
+        metrics: which scores to compute.
+        required: the metrics without which an item is of no use.
+        orient: the pixels of pictures as stored, or rotated as their EXIF data says; by default
+            `images.orient`.
+        explain: whether to return `details`.
     """
 
     options: Options = Options()  # the items' own options override these, so they are read later
@@ -280,7 +307,13 @@ class ScoreRequest(Clipped):
 
 
 class WireCascade(Strict):
-    """A cheap metric that orders all pictures, and how many of the best go on."""
+    """
+    A cheap metric that orders all pictures, and how many of the best go on.
+
+    Attributes:
+        metric: the cheap one.
+        keep: pictures that the metric of the ranking scores.
+    """
 
     metric: Name
     keep: Count
@@ -292,6 +325,17 @@ class RankRequest(Clipped):
 
     Metrics that read no prompt need none.
     `on_deadline: "cheap"` needs a cascade, whose metric is not the ranking's.
+
+    Attributes:
+        metric: orders the pictures, and decides which are accepted.
+        top_k: most pictures that are accepted; by default all.
+        threshold: the score that an accepted picture has at least, or at most if lower is better.
+        cascade: orders all pictures first, so that only the best of them are scored by `metric`.
+        on_error: of a picture without a score: reject the request, accept the picture, or do not.
+        on_deadline: what decides when the time is over: an error, or the metric of the cascade.
+        options: of the metrics.
+        orient: the pixels of pictures as stored, or rotated as their EXIF data says.
+        explain: whether to return `details`.
     """
 
     options: Options = Options()
@@ -343,7 +387,14 @@ class RankRequest(Clipped):
 
 
 class QuestionsRequest(Strict):
-    """Body of `POST /questions`; the options say in which way a metric has its sets written."""
+    """
+    Body of `POST /questions`.
+
+    Attributes:
+        style: the name of a metric, or a style of the profile; `soft_tifa` uses the sets of `tifa`.
+        options: those of the metrics that affect how a set is written: `dsg.generation`, `tifa.verify` and
+            `skills.singular`.
+    """
 
     prompts: list[Prompt]
     style: str

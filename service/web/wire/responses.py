@@ -19,7 +19,13 @@ class ServiceBuild(TypedDict):
 
 
 class UsedModel(TypedDict):
-    """A model of a request; `hardware` is the name of its GPU."""
+    """
+    A model of a request.
+
+    Attributes:
+        recipe: a digest of everything that affects its outputs; with an equal one they differ by rounding.
+        hardware: the name of its GPU.
+    """
 
     recipe: str
     dtype: str
@@ -28,7 +34,13 @@ class UsedModel(TypedDict):
 
 
 class Preprocessing(TypedDict):
-    """How pictures become pixels: the version of our own arithmetic, and the orientation by default."""
+    """
+    How pictures become pixels.
+
+    Attributes:
+        arithmetic: the version of preprocessing and forward passes.
+        orient: of pictures that have no orientation of their own in the request.
+    """
 
     arithmetic: int
     orient: Orient
@@ -63,7 +75,14 @@ class Provenance(TypedDict):
 
 
 class ErrorEntry(TypedDict):
-    """Why a score or a question set is missing; `retry_after_s` is there if a wait was predicted."""
+    """
+    Why a score or a question set is missing.
+
+    Attributes:
+        code: a stable code.
+        detail: a sentence for people.
+        retry_after_s: the predicted wait, if one was predicted.
+    """
 
     code: str
     detail: str
@@ -75,6 +94,13 @@ class Result(TypedDict):
     Scores of one item.
 
     Attributes:
+        index: of the item in the request.
+        scores: a finite number for each metric that has one.
+        errors: by metric, for each one without a score.
+        cache: by metric with a score: `hit` if all its calls were cached, else `miss`.  With questions:
+            whether the set was stored (`hit`), written for this request (`miss`) or for another one at the
+            time (`coalesced`).  No entry: `cache.scores` is off, or the model has no revision.
+        details: with `explain`.
         usable: each `required` metric has a score; absent if none is required.
         options: as in `provenance`, if the item has options of its own.
         orient: of its pictures, if it differs from that in `provenance`.
@@ -119,7 +145,14 @@ class Line(Result, Warnings):
 
 
 class ScoreWhole(Warnings):
-    """What concerns all items of `POST /score`."""
+    """
+    What concerns all items of `POST /score`.
+
+    Attributes:
+        partial: whether a score is missing.  The status is 200 even if every image is broken.
+        models: `id@revision` of each model, by its configured name.
+        timings_ms: the longest time of one image or call in each stage, and the total.
+    """
 
     request_id: str
     partial: bool
@@ -129,7 +162,16 @@ class ScoreWhole(Warnings):
 
 
 class ScoreAnswer(ScoreWhole):
-    """Response of `POST /score`; `warnings` and `warning_codes` have the same length and order."""
+    """
+    Response of `POST /score`; `warnings` and `warning_codes` have the same length and order.
+
+    Attributes:
+        results: one for each item, in the order of the request.
+        partial: whether a score is missing.  The status is 200 even if every image is broken.
+        warnings: sentences for people.
+        models: `id@revision` of each model, by its configured name.
+        timings_ms: the longest time of one image or call in each stage, and the total.
+    """
 
     results: list[Result]
 
@@ -320,7 +362,15 @@ class LabelAnswer(TypedDict):
 
 
 class QuestionEntry(TypedDict):
-    """One question of a set."""
+    """
+    One question of a set.
+
+    Attributes:
+        kind: what it tests.
+        depends_on: the ids of its parents.
+        expected: the right answer.
+        phrase: the words of the prompt that it is about.
+    """
 
     id: int
     kind: str
@@ -332,7 +382,15 @@ class QuestionEntry(TypedDict):
 
 
 class SetEntry(TypedDict):
-    """The question set of one prompt, or the error."""
+    """
+    The question set of one prompt, or the error.
+
+    Attributes:
+        id: a digest of the questions, for the option `question_set`.
+        cached: whether it was stored already.
+        provenance: what wrote it.
+        unasked: keywords of the prompt without a question.
+    """
 
     prompt: str
     style: str
@@ -345,7 +403,13 @@ class SetEntry(TypedDict):
 
 
 class QuestionsAnswer(TypedDict):
-    """Response of `POST /questions`."""
+    """
+    Response of `POST /questions`.
+
+    Attributes:
+        sets: one for each prompt, in order.
+        models: the label of the question LLM, by its configured name.
+    """
 
     request_id: str
     sets: list[SetEntry]
@@ -359,6 +423,9 @@ class ModelEntry(TypedDict):
     Attributes:
         hardware: the name of the GPU.
         devices: the state of each device that has a copy, if there are several.
+        id: of the checkpoint.
+        recipe: as in a score's provenance.
+        ready: whether it serves.
         demo: one of the repository's own, whose scores mean nothing for real pictures.
     """
 
@@ -382,6 +449,9 @@ class MetricEntry(TypedDict):
 
     Attributes:
         range: the smallest and the largest score; null where there is no bound.
+        roles: of the models that all requests need.
+        may_use: roles that only some requests need.
+        uses: other inputs, at least with some options: `references`, `source`.
         reads_prompt: whether it needs a prompt.
         options: with their defaults.
         models: the configured names of the models that it may use.
@@ -419,7 +489,14 @@ class AbsentMetricEntry(TypedDict):
 
 
 class ModelsAnswer(TypedDict):
-    """Response of `GET /models`; `preprocessing` and `libraries` are as in a score's provenance."""
+    """
+    Response of `GET /models`; `preprocessing` and `libraries` are as in a score's provenance.
+
+    Attributes:
+        metrics: those that are served, by name.
+        absent: those that are not served, by name.
+        limits: every limit of a request, and the default of `orient`.
+    """
 
     service: ServiceBuild
     preprocessing: Preprocessing
@@ -441,6 +518,7 @@ class HealthAnswer(TypedDict):
     Response of `GET /health`: the metrics that are ready, and why others are not.
 
     Attributes:
+        rewards: the metrics whose models all work, with the word that trainers read.
         degraded: metrics that are tried although a model of theirs failed, each with the reason.
         not_ready: metrics that cannot be scored now, each with the reasons.
         devices: by model, devices that were taken out while others serve it, each with its fault; with one
@@ -455,7 +533,14 @@ class HealthAnswer(TypedDict):
 
 
 class ReadyAnswer(TypedDict):
-    """Response of `GET /readyz`: whether the service is ready, and the state of each model and cache."""
+    """
+    Response of `GET /readyz`.
+
+    Attributes:
+        reasons: why it is not ready.
+        models: `ready` or a reason, by configured name.
+        caches: `ready` or a reason of each cache in a Redis, which does not change the status.
+    """
 
     ready: bool
     reasons: list[str]
@@ -464,7 +549,15 @@ class ReadyAnswer(TypedDict):
 
 
 class FaultEntry(TypedDict):
-    """One error of a request, and its place as a JSON pointer."""
+    """
+    One error of a request.
+
+    Attributes:
+        pointer: its place in the request, as a JSON pointer.
+        code: such as `missing`, `extra_forbidden` or `too_many_items`.
+        valid: allowed names or values, for an unknown one.
+        did_you_mean: the one of them that is most alike.
+    """
 
     pointer: str
     code: str
@@ -474,7 +567,16 @@ class FaultEntry(TypedDict):
 
 
 class Problem(TypedDict):
-    """`application/problem+json` (RFC 9457)."""
+    """
+    A failed request, as `application/problem+json` (RFC 9457).
+
+    Attributes:
+        code: a stable code.
+        detail: a sentence for people.
+        errors: at most twenty wrong places of the request.
+        docs: the path of the page about the API, on this server.
+        retry_after_s: the predicted wait, if one was predicted.
+    """
 
     type: str
     title: str

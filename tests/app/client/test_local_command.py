@@ -88,7 +88,7 @@ def test_models_that_cannot_be_loaded_are_a_wrong_call(run):
     assert ["no/such.toml" in line for line in done.stderr.splitlines()] == [True]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/cli.md"])
 def test_the_command_of_the_page_scores_a_folder(run, tmp_path, page):
     """Each picture has a row, and there is a page of them; with fake models in place of the demo's."""
     shutil.copytree(FOLDER, tmp_path / "demo" / "samples")

@@ -1,4 +1,4 @@
-"""docs/dialects.md: the profile and the request that it shows, and the paths that it names."""
+"""docs/reference/dialects.md: the request that it shows."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from tests.support.pages import fences
 from tests.support.pictures import b64, png
 
-PAGE = "dialects.md"
+PAGE = "reference/dialects.md"
 
 
 @pytest.mark.anyio

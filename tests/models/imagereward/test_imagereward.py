@@ -192,6 +192,6 @@ def test_the_size_that_the_documents_tell_is_counted(tmp_path):
     family, settings = table(published(tmp_path / "whole"))
     count = family.plan("ours", settings).num_parameters
 
-    told = section("models.md", "## ImageReward and aesthetic predictors")
+    told = section("reference/models.md", "## imagereward")
     assert f"{count / 1e6:.0f} million parameters" in told
     assert [f"{4 * count / 1e9:.1f}", f"{2 * count / 1e9:.1f}"] == re.findall(r"([\d.]+) GB", told)

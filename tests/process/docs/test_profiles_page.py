@@ -11,7 +11,7 @@ def test_the_page_has_what_the_demo_serves(demo_service):
     """Without `judge`, for whose grades the demo's VQA model has no single tokens."""
     [metrics] = [
         cells[1]
-        for cells in rows(section("profiles.md", "## Which metric runs where"))
+        for cells in rows(section("reference/profiles.md", "## Which metric runs where"))
         if cells[0] == "`demo`"
     ]
     answer = httpx.get(f"{demo_service.url}/models", trust_env=False).json()

@@ -1,33 +1,13 @@
-"""docs/api.md: every endpoint and option, and examples that are answered as stated."""
+"""docs/api.md: examples that are answered as stated, and what the page says of calls and keys."""
 
 import json
 import re
 
-from service.metrics.common.contract import MetricOptions
-from service.metrics.common.registry import metrics
 from service.serving.handle import BULK_KEPT_S
 from service.web.keys import Keys
-from tests.support.pages import PAGES, fences, named_rows, page, section
+from tests.support.pages import PAGES, fences, page
 
 PAGE = "api.md"
-
-
-def test_every_option_of_a_metric_is_documented_with_its_default():
-    """The option table of docs/api.md has the fields of the metrics' declarations, the default first."""
-    documented = {cells[0].strip("`"): cells[1] for cells in named_rows(section(PAGE, "### Options"))}
-    shared = MetricOptions.model_fields
-    assert all(documented.pop(f"{option}` of each metric") for option in shared)
-    expected = {
-        f"{name}.{option}": default
-        for name, metric in metrics().items()
-        for option, default in metric.options().model_dump().items()
-        if option not in shared
-    }
-
-    assert expected.keys() == documented.keys()
-    for option, default in expected.items():
-        shown = json.dumps(default) if isinstance(default, bool) else str(default)
-        assert default is None or documented[option].lstrip('`"').startswith(shown)
 
 
 def test_the_page_says_what_becomes_of_calls_without_callers():
@@ -44,7 +24,7 @@ def test_the_answers_shown_are_json():
     """Blocks that are no requests can be read as JSON too."""
     answers = [
         text
-        for name in (PAGE, "errors.md", "filtering.md", "comparing.md")
+        for name in (PAGE, "filtering.md", "comparing.md")
         for info, text in fences(name, "json")
         if not info
     ]

@@ -11,7 +11,7 @@ PACKAGES = [
     path
     for top in ("service", "models", "client/src/scoregate")
     for path in (ROOT / top).glob("*/**/__init__.py")
-    if path.parents[1].name != "families"  # docs/models.md lists those
+    if path.parents[1].name != "families"  # docs/reference/models.md lists those
 ]
 
 

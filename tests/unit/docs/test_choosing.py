@@ -7,8 +7,9 @@ import pytest
 
 from scoregate.cli.main import main
 from scoregate.evaluation.figures import FIGURES
+from service.metrics.common.registry import own
 from tests.support.packages import files_of
-from tests.support.pages import fences, page, rows, section
+from tests.support.pages import fences, rows, section
 from tests.unit.client.evaluation.conftest import RELEASED
 
 PAGE = "choosing.md"
@@ -17,8 +18,8 @@ CODE = re.compile(r"`(\w+)`")
 
 
 def metrics() -> set[str]:
-    """The sections of docs/metrics.md."""
-    return set(re.findall(r"^## ([a-z_0-9]+)$", page("metrics.md"), re.MULTILINE))
+    """The metrics of the service."""
+    return set(own())
 
 
 @pytest.mark.parametrize("heading", ["## Which one to take", "## What a metric costs"])

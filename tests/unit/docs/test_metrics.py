@@ -1,35 +1,9 @@
-"""docs/metrics.md: its table is what the metrics declare."""
+"""Metrics on the pages: in the README, in the comparison, and in docs/reference/metrics.md."""
 
 import re
 
 from service.metrics.common.registry import own
 from tests.support.pages import DOCS, ROOT, named_rows, page, rows, section
-
-
-def test_the_table_of_metrics_is_what_they_declare():
-    """Name, range, roles and paper of every metric, and no other."""
-    documented = {
-        cells[0].strip("`"): cells[1:] for cells in named_rows(page("metrics.md").split("\n## ", 1)[0])
-    }
-    declared = {
-        name: [
-            "{:.3g} to {:.3g}".format(*metric.range_of()).replace("-", "−"),
-            ", ".join(f"`{role}`" for role in metric.roles),
-            ", ".join(f"`{role}`" for role in metric.may_use),
-            "yes" if metric.own_model else "",
-            metric.paper,
-        ]
-        for name, metric in own().items()
-    }
-
-    assert declared == documented
-
-
-def test_every_metric_has_a_section_of_its_own():
-    """Beside those about all of them."""
-    headings = re.findall(r"^## (.*)$", page("metrics.md"), re.MULTILINE)
-
-    assert own().keys() <= set(headings)
 
 
 def test_the_readme_names_every_metric():
@@ -56,5 +30,7 @@ def test_the_roadmap_has_nothing_to_come_that_has_a_page():
 
 def test_no_metric_claims_the_instructions_of_a_paper():
     """What the question LLM is told is our own; the page says so of each style that has a paper's name."""
-    assert "written as in the paper" not in page("metrics.md")
-    assert "The instructions to the LLM and their examples are our own" in section("metrics.md", "## dsg")
+    assert "written as in the paper" not in page("reference/metrics.md")
+    assert "The instructions to the LLM and their examples are our own" in section(
+        "reference/metrics.md", "## dsg"
+    )

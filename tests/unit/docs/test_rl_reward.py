@@ -29,14 +29,14 @@ def test_every_trainer_has_a_row():
     pages = {path.stem for path in (Path(__file__).parents[3] / "docs/trainers").glob("*.md")} - NO_TRAINERS
 
     assert all(f"../trainers/{name}.md" in linked for name in pages)
-    assert all(f"../dialects.md#{name}" in linked for name in ("unirl", "cosmos-rl", "openrlhf-and-slime"))
+    assert all(f"../reference/dialects.md#{name}" in linked for name in ("unirl", "cosmos_rl", "openrlhf"))
 
 
 @pytest.mark.parametrize("cells", TABLE, ids=lambda cells: cells[0])
 def test_the_profile_of_a_row_is_one_for_such_a_card(cells):
     """It is shipped, and its memory is less than the card's."""
     size, profile = re.search(r"one of (\d+) GB: `([\w-]+)`", cells[1]).groups()
-    memory = {each[0].strip("`"): each[2] for each in rows(page("profiles.md")) if len(each) == 4}
+    memory = {each[0].strip("`"): each[1] for each in rows(page("reference/profiles.md")) if len(each) == 4}
 
     assert load_settings(Path(profile), {}).models
     assert float(memory[profile]) < int(size)

@@ -1,6 +1,9 @@
 """What commands share: exit codes and the errors that lead to them, arguments, and the client."""
 
 import argparse
+import inspect
+import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, replace
 from functools import partial
@@ -88,6 +91,19 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+def with_notes(epilog: str, text: str | None) -> str:
+    """Return *epilog* with the notes in the docstring of a command, which begin after its first line."""
+    _, _, rest = inspect.cleandoc(text or "").partition("\n")
+    fenced = re.compile(r"^```\w* ?(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+    notes = fenced.sub(lambda block: (f"{block[1]}:\n" if block[1] else "") + indented(block[2]), rest)
+    return f"{epilog}\n\n{notes.strip()}".strip()
+
+
+def indented(text: str) -> str:
+    """Return the lines of a block with an indent."""
+    return textwrap.indent(text, "  ").rstrip()
+
+
 class CommandParser(argparse.ArgumentParser):
     """
     A parser whose messages cannot steer a terminal, and that takes no single value twice.
@@ -117,10 +133,14 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, with no argument given yet."""
         self.given.clear()
+        self.declare()
+        return super().parse_known_args(args, namespace)
+
+    def declare(self) -> None:
+        """Declare the arguments, unless they are declared."""
         if self._declare:
             self._declare(self)
             self._declare = None
-        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         super().error(shown(message))

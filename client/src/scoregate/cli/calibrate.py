@@ -1,4 +1,41 @@
-"""`scoregate calibrate`: which threshold, from scores with labels or without."""
+"""
+`scoregate calibrate`: which threshold, from scores with labels or without.
+
+Computes a threshold from a result of `batch`, or any `.jsonl`, `.csv` or `.parquet` with a column of
+numbers. A picture with this score or a better one passes.
+
+Without labels, set the share of pictures that should pass (default 0.9):
+
+```console
+$ scoregate calibrate scores.jsonl --pass-rate 0.5 | tail -n 2
+threshold 0.9998955781146981: a picture passes where its score is at least this
+  pass rate 0.5000, 2 of 4 (95 % interval 0.1500 to 0.8500)
+```
+
+With labels (1 or true for a good picture, 0 or false for a bad one), set the share of bad pictures that may
+pass (default 0.01):
+
+```console
+$ scoregate calibrate scores.jsonl --label good --false-accept-rate 0.5 | tail -n 5
+ROC AUC 1.0000, from 2 good and 2 bad pictures
+threshold 0.013752911312224865: a picture passes where its score is at least this
+  pass rate 0.7500, 3 of 4 (95 % interval 0.3006 to 0.9544)
+  true accept rate 1.0000, 2 of 2 (95 % interval 0.3424 to 1.0000)
+  false accept rate 0.5000, 1 of 2 (95 % interval 0.0945 to 0.9055)
+```
+
+With `--like OLD`, the same pictures' scores by another model or revision, it prints the threshold that
+keeps the pass rate of `--threshold`, or of each percentile:
+
+```sh
+scoregate calibrate new.jsonl --like old.jsonl --threshold 0.6
+```
+
+* **Check the intervals** (Wilson), and the threshold on other samples.
+* **Lower is better** for some metrics: marked in a result of `batch`, else by the service or
+  `--lower-is-better`.
+* `--plot FILE` draws the scores, the threshold, and with labels the ROC curve.
+"""
 
 import argparse
 import json

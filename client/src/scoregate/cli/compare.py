@@ -1,4 +1,21 @@
-"""`scoregate compare`: pictures of one prompt in pairs, the strongest first."""
+"""
+`scoregate compare`: pictures of one prompt in pairs, the strongest first.
+
+Compares pictures for one prompt in pairs, the strongest first:
+
+```console
+$ scoregate compare count.png negation.png binding.png -p "three yellow stars"
+PLACE  PICTURE       WIN RATE  STRENGTH  STDERR
+    1  count.png       1.0000    0.5911  0.6430
+    2  binding.png     0.5000    0.0000  0.6284
+    3  negation.png    0.0000   -0.5911  0.6430
+```
+
+`-m METRIC` names the metric whose scores are compared, `--rubric preference` a judge that sees both
+pictures, `--source` the picture before the edits. `--schedule swiss:4` compares four pairs for each
+picture, `--noise` is the largest difference that is a tie. Pairs without a verdict are on stderr, and the
+status is 1.
+"""
 
 import argparse
 import json

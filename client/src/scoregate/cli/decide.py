@@ -1,4 +1,20 @@
-"""`scoregate decide`: pictures of a prompt, accepted or not by a policy of the service."""
+"""
+`scoregate decide`: pictures of a prompt, accepted or not by a policy of the service.
+
+Accepts, reviews or rejects pictures by a policy of the service; that of the demo is `show`. The status is 0
+if all are accepted, else 1:
+
+```console
+$ scoregate decide binding.png count.png -p "a green circle and a red square" --policy show
+PICTURE      DECISION  BECAUSE
+binding.png  accept    vqascore 0.999896 >= 0.5
+count.png    reject    vqascore 0.0131889 < 0.5
+```
+
+With `--local` the policies are in the profile, or in `--policy-file FILE`. `--keep N` accepts the best N at
+most, by the policy's `rank_by`. `--policy` may be given several times: the first decides, and the table
+shows all. `-o FILE` writes JSON. A file that is no picture is decided by the policy's `unreadable`.
+"""
 
 import argparse
 import json

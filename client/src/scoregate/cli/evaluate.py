@@ -1,4 +1,8 @@
-"""`scoregate evaluate`: how far to trust scores, by figures from tables of scores and ratings."""
+"""
+`scoregate evaluate`: how far to trust scores, by figures from tables of scores and ratings.
+
+Tables of scores and ratings are read without a service.
+"""
 
 import argparse
 import json

@@ -1,4 +1,8 @@
-"""`scoregate health`: the readiness and the models of the service."""
+"""
+`scoregate health`: the readiness and the models of the service.
+
+Prints `ready`, or why not, the models, the metrics, and those that are degraded.
+"""
 
 import argparse
 import json

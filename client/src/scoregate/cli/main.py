@@ -1,4 +1,41 @@
-"""Entry point of the command `scoregate`."""
+"""
+Entry point of the command `scoregate`.
+
+The command is part of the Python client. Its extras are `parquet`, `plot`, `ray-data` for a cluster, and
+`evaluate`, which the commands evaluate, bench, replay, versus and report need.
+
+The address of the service is `--base-url`, else `SCOREGATE_BASE_URL`, else `http://127.0.0.1:8000`; several
+have commas between them, and `unix:/PATH` is a Unix socket. The key is `SCOREGATE_API_KEY`, or `--api-key`,
+which other users of the machine can see. `--timeout SECONDS` is for one request with its retries: 60 s, for
+`batch` 600 s, for `health` 10 s. `--json` prints JSON.
+
+`--local NAME` loads models into the command's own process, in place of a service: `demo`, a profile, or
+models as `scoregate-server serve --model` takes them, one `--local` for each. `SCOREGATE_LOCAL` names them
+for all commands, with spaces between. It needs the server's package in the same environment. The models of
+the call's metrics alone are loaded, after their names and options are checked; a terminal shows which.
+`--option judge.rubric=@FILE.toml` needs no setting here.
+
+```sh
+scoregate batch demo/samples -p "a red circle" -o build/scores.jsonl --html build/scores.html --local demo
+```
+
+In all commands, `-m METRIC` (`--metric`) is a metric, or in tables the column of its scores, and
+`--model COLUMN` the column of the generators. `-m a,b` is `-m a -m b`, except for columns. Options of metrics
+are given one by one (`--option vqascore.output=logit`, of an output `--option judge.faithful.rubric=poster`,
+the table of a file `--option judge.rubric=@poster.toml`), or as JSON with `--options`. Warnings are lines on
+stderr; with `--strict` each is an error instead of the score. Results go to stdout, and everything else to
+stderr; with `--quiet` that is errors alone.
+
+Exit status:
+
+* 0: success.
+* 1: a requested score is missing, or no threshold meets the target. `health`: not ready. `verify`: a score or
+  an order does not hold, or nothing was checked. `reproduce`: a score differs, or its row is gone.
+* 2: the command or its input is wrong. Also: a wrong key, an unknown metric, scores that are all equal, a
+  replaced model.
+* 3: the service cannot be reached, or has no room now. Try again later.
+* 130: Ctrl-C. `batch` and `report` keep the scores so far.
+"""
 
 import argparse
 import errno
@@ -26,6 +63,7 @@ from scoregate.cli.arguments import (
     described,
     example_of,
     exit_code,
+    with_notes,
 )
 from scoregate.records import BadInput, NoColumn, NoResult
 from scoregate.text import complain, meant_file, quietly, say, shown
@@ -112,7 +150,9 @@ def parser() -> CommandParser:
     parser = CommandParser(
         prog="scoregate",
         description="Scores that say how well pictures show their prompts.",
-        epilog=example_of("scoregate", f"score {COMMANDS['score'].example} --local demo"),
+        epilog=with_notes(
+            example_of("scoregate", f"score {COMMANDS['score'].example} --local demo"), __doc__
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_service(parser)
@@ -128,6 +168,7 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
         raise UsageFault(
             f"{name} needs {exc.name}: pip install './client[evaluate]' in a checkout of Scoregate"
         ) from exc
+    parser.epilog = with_notes(parser.epilog or "", module.__doc__)
     module.add_arguments(parser)
     add_service(parser)
     parser.set_defaults(run=module.run)

@@ -1,4 +1,18 @@
-"""`scoregate metrics`: the metrics of the service, with their models and options."""
+"""
+`scoregate metrics`: the metrics of the service, with their models and options.
+
+With names it prints the options with their defaults:
+
+```console
+$ scoregate metrics clipscore
+clipscore: by clip
+OPTION   DEFAULT
+frames   "mean"
+samples  null
+scale    "cosine"
+prefix   null
+```
+"""
 
 import argparse
 import json

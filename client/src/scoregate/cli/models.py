@@ -1,4 +1,8 @@
-"""`scoregate models`: list them, take them away from the service, bring them back, load other revisions."""
+"""
+`scoregate models`: list them, take them away from the service, bring them back, load other revisions.
+
+The key needs the right `models`.
+"""
 
 import argparse
 import json

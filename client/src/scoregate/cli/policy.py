@@ -1,4 +1,37 @@
-"""`scoregate policy`: a new policy, tried on logged decisions or fitted to labelled scores."""
+"""
+`scoregate policy`: a new policy, tried on logged decisions or fitted to labelled scores.
+
+Changes of a policy, before users see them.
+
+```sh
+scoregate policy try new.toml decisions-*.sqlite3
+scoregate policy fit labelled.jsonl --false-accept-rate 0.05 -o policy.toml
+```
+
+`try` decides again from the scores in logs, and prints for each logged policy how many decisions change,
+from what to what, and by label. The file is a profile, or has `[policies.NAME]` alone; `--name` chooses one
+of several. `--policy` and `--since` choose rows, and `--json` prints JSON.
+
+* A row without a metric on which the new policy depends is open, and the metric is named. A metric that
+  failed fails again. With no row decided the status is 1.
+* Skipping metrics selects rows. So only audited rows give the share of all decisions that change, with its
+  interval (Wilson).
+* The scores are those of the log, with the options and models of its policies. Rows that their group
+  decided are left out.
+
+`fit` reads labelled scores: a result of `batch`, of `decisions export`, or any `.jsonl`, `.csv` or
+`.parquet`. It writes a policy with the options of the scores, for a profile or `--policy-file`. The columns
+are `good` and `prompt`, or those of `--label` and `--prompt`; `--metric` chooses one metric or two.
+
+* **One metric**: the threshold of calibrate, with the figures of the same rows.
+* **Two**, as `a >= x and b >= y`: the prompts are drawn into halves (`--seed`). On the first half it is the
+  pair that accepts the most good rows, among pairs whose interval of the false-accept rate (Wilson, 95 %)
+  ends at the wanted share at most. The figures are of the other half.
+* Without such thresholds the status is 1, and the line says why. For 5 % the first half needs 73 bad rows
+  at least.
+* Label rows that were drawn without regard to their decision. Rows of `decisions sample` are not: rare
+  decisions are in them more often.
+"""
 
 import argparse
 import json

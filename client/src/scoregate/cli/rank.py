@@ -1,4 +1,19 @@
-"""`scoregate rank`: pictures of one prompt, the best first."""
+"""
+`scoregate rank`: pictures of one prompt, the best first.
+
+Orders pictures for one prompt, best first:
+
+```console
+$ scoregate rank count.png negation.png binding.png -p "three yellow stars" --top-k 1 --cascade clipscore:2
+PLACE  PICTURE         SCORE  ACCEPTED  DECIDED BY
+    1  count.png      0.9965  yes       vqascore
+    2  negation.png   0.0165  no        vqascore
+    3  binding.png   -0.2651  no        clipscore
+```
+
+`--cascade`, `--threshold` and `--on-error` are fields of `/rank`. By default a broken picture ends the
+command.
+"""
 
 import argparse
 import json

@@ -1,4 +1,8 @@
-"""`scoregate report`: scores a data set, and draws one page of what the scores say."""
+"""
+`scoregate report`: scores a data set, and draws one page of what the scores say.
+
+Scores a data set like `batch`, and writes one HTML page about the scores.
+"""
 
 import argparse
 

@@ -1,4 +1,17 @@
-"""`scoregate reproduce`: score a data set again, and compare with what a manifest belongs to."""
+"""
+`scoregate reproduce`: score a data set again, and compare with what a manifest belongs to.
+
+Scores the data set of a manifest again, with the same options and question sets, and compares:
+
+```console
+$ scoregate reproduce scores.jsonl.manifest.json
+METRIC    SCORES  DIFFERENT  LARGEST DIFFERENCE
+vqascore       4          0            0.000000
+```
+
+It sends question sets that the service lacks, and lists other versions, models, defaults or data, and rows
+whose scores differ by more than `--tolerance` (0.0001).
+"""
 
 import argparse
 import json

@@ -1,4 +1,56 @@
-"""`scoregate score`: pictures, which are files, folders or URLs, and prompts."""
+"""
+`scoregate score`: pictures, which are files, folders or URLs, and prompts.
+
+```console
+$ scoregate score binding.png presence.jpg -p "a green circle and a red square" -m vqascore -m clipscore
+PICTURE       vqascore  clipscore
+binding.png     0.9999     0.5950
+presence.jpg    0.0118    -0.2966
+vqascore: mean 0.5059, median 0.5059; lowest 0.0118 presence.jpg, 0.9999 binding.png
+clipscore: mean 0.1492, median 0.1492; lowest -0.2966 presence.jpg, 0.5950 binding.png
+```
+
+With several prompts each picture is scored against each:
+
+```console
+$ scoregate score binding.png count.png -p "a green circle and a red square" -p "three yellow stars"
+PICTURE      a green circle and a red square  three yellow stars
+binding.png                           0.9999              0.0209
+count.png                             0.0132              0.9965
+vqascore: mean 0.5076, median 0.5087; lowest 0.0132 count.png, "a green circle and a red square", 0.0209 binding.png, "three yellow stars", 0.9965 count.png, "three yellow stars"
+```
+
+`--explain` shows the parts of a score: P is the probability of "yes", or of the answer among choices; AFTER
+lists parents:
+
+```console
+$ scoregate score binding.png -p "a green circle and a red square" -m dsg --explain
+PICTURE         dsg
+binding.png  1.0000
+
+binding.png, dsg 1.0000
+  ID  QUESTION              AFTER  EXPECTED  ANSWER       P   SCORE
+   1  Is there a circle?           yes       yes     0.9999  1.0000
+   2  Is the circle green?  1      yes       yes     0.9999  1.0000
+   3  Is there a square?           yes       yes     0.9999  1.0000
+   4  Is the square red?    3      yes       yes     0.9999  1.0000
+  question_set: sha256:d4d32b7aa9f43478b437ad532048695381898d8e647377fa0bdfc796d9b34134
+  no question about: and
+```
+
+Of a `judge` it shows the instructions, the written answers, and for each output the value and the labels'
+probabilities.
+
+Pictures are files, folders, or URLs, which the command downloads. HEIC, also with the brand `mif1`, needs
+`pillow-heif`. All are one request: for many use batch. `--grid 2x2` scores each tile of sheets.
+
+In all commands, `-m METRIC` (`--metric`) is a metric, or in tables the column of its scores, and `--model
+COLUMN` the column of the generators. `-m a,b` is `-m a -m b`, except for columns. Give options of metrics
+one by one (`--option vqascore.output=logit`, of an output `--option judge.faithful.rubric=poster`, the
+table of a file `--option judge.rubric=@poster.toml`), or as JSON with `--options`. `--orient exif` rotates
+pictures. Warnings are lines on stderr; with `--strict` each is an error instead of the score, in `score`,
+`rank`, `batch` (whose next run retries it) and `report`.
+"""  # noqa: E501
 
 import argparse
 import json

@@ -1,4 +1,18 @@
-"""`scoregate sizing`: how long a data set takes on some GPUs, by the formula of docs/operations/sizing.md."""
+"""
+`scoregate sizing`: how long a data set takes on some GPUs, by the formula of docs/operations/sizing.md.
+
+How long a data set takes on some GPUs, and what it costs, by the formula:
+
+```console
+$ scoregate sizing clip-flant5-xl --pictures 1e9 --cards 64 --card A100 --price 1.5
+MODEL                PICTURES  CARDS  PICTURES/S      TIME  CARD HOURS  CORES  READ MB/S  PRICE
+clip-flant5-xl  1,000,000,000     64       5,300  2.2 days       3,400     10        530  5,100
+```
+
+`--card` is `H100` (default), `A100`, `RTX-4090` or `L4`. `--rate` takes the place of the formula: the
+pictures per second that a card of yours scores. `--kb` is the size of a picture's file. The price is for an
+hour of a card, in any currency.
+"""
 
 import argparse
 import json

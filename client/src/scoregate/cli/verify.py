@@ -1,4 +1,13 @@
-"""`scoregate verify`: compare the service's scores with known ones."""
+"""
+`scoregate verify`: compare the service's scores with known ones.
+
+Scores known pictures and compares the scores, and their order where the known ones of a picture or prompt
+differ by more than 0.005.
+
+* Without an argument it checks the demo models, `vqascore` and `clipscore` within 0.001.
+* `--t2v-metrics DIR` checks published scores in a checkout of t2v_metrics (commit `10d549b`): `vqascore` by
+  CLIP-FlanT5-XXL within 0.05, `clipscore` by CLIP ViT-L/14-336 within 0.02. It has not been run yet.
+"""
 
 import argparse
 import json

@@ -1,4 +1,25 @@
-"""Data sets: folders of captions, metadata or GenEval, tables, shards."""
+"""
+Data sets: folders of captions, metadata or GenEval, tables, shards.
+
+* **A folder**: each picture and video has a text file of the same name (`cat.png`, `cat.txt`); or its
+  prompt is in the file `--prompts`; or in its name, by the regular expression `--prompt-from-name`; or all
+  have the prompt `--prompt`, or none by `--no-prompt`. Subfolders are included; hidden files and folders,
+  such as `.ipynb_checkpoints`, and `__MACOSX` are not. A picture is recognised by its suffix or its
+  content; other files, except texts, are counted in a line on stderr.
+* **A folder with metadata**, Hugging Face's `imagefolder`: a table with the column `file_name`, and the
+  prompt.
+* **A folder of GenEval**: `00000/metadata.jsonl`, `00000/samples/0000.png`, …: the metadata has the prompt
+  and the options of `geneval`.
+* **A table**: the columns `image`, a path relative to the file or a picture in base64, and `prompt`. In
+  Parquet, `image` may also be bytes, or Hugging Face's struct of `bytes` and `path`. CSV has commas,
+  semicolons or tabs.
+* **A tar of WebDataset**: neighbouring files with the same key are a row: a picture or video, and its
+  prompt in a `.txt`, or in a `.json` as `prompt` or `caption`. Other fields of the JSON are columns. Of
+  `KEY.left.png` and `KEY.right.png`, `--image-part left` takes the first.
+* **Shards**: a folder of tars or Parquet, or of Arrow by `datasets.save_to_disk`, one with a folder `data`
+  of these, or a pattern in quotes, `"shard-{000..999}.tar"`: their rows one after the other. Of a
+  `DatasetDict` name a split.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

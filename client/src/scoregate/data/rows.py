@@ -1,4 +1,18 @@
-"""A row of a data set: its pictures, its prompt, its options and its other columns."""
+"""
+A row of a data set: its pictures, its prompt, its options and its other columns.
+
+`--image-column` and `--prompt-column` set other columns than `image` and `prompt`, `--frames-column` one
+with lists of frames or views. Further columns:
+
+* `references`, `source`: up to three pictures, and one, written like `image`; sent if a metric uses them.
+  In CSV, `references` is one path.
+* that of `--metrics-column`: the metrics of a row, a list or names with commas, of those that `-m` names.
+  Without any, all of them.
+* `METRIC.OPTION`, such as `ocr.text`: one option. In CSV it is JSON, else a text; always a text if the
+  option takes one. `--option-column ocr.text=wanted` sets another column.
+* `METRIC`, such as `geneval`, or `options`: an object of options, or one by metric. In CSV it is JSON.
+* `question_set`: the id of a set of questions, for each metric that has questions.
+"""
 
 import json
 import os

@@ -27,7 +27,7 @@ class Reproduction:
     """Settings of a difference."""
 
     manifest: Path = setting(
-        "beside the results of batch and report: *.manifest.json",
+        "written next to the results of batch and report: *.manifest.json",
         positional=True,
         metavar="MANIFEST",
         parse=Path,

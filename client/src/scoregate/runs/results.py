@@ -1,4 +1,14 @@
-"""The results file of `scoregate batch`: appended during a run, sorted at its end; read also offline."""
+"""
+The results file of `scoregate batch`: appended during a run, sorted at its end; read also offline.
+
+It has a line for each row of the data set, in order: `row` (from 1), `image`, `prompt`, `sha256` (of its
+pictures), `scores`, `errors` (a code and a detail by metric), `models`, `warnings`, and if there are any
+`lower_is_better`, `orient`, `options` (of the run), `own_options` (of the row), `question_sets`, `details`,
+and further `columns` of the data set. In CSV each metric and each column of the data set is a column, an
+empty cell is no score, and other fields are JSON. A column with the name of one of these fields becomes
+`columns.NAME`. Texts are written as they are, also those that begin with `=`, since the next run reads the
+file: import them as text where a spreadsheet would run them as formulas.
+"""
 
 import csv
 import json

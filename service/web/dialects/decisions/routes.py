@@ -23,7 +23,7 @@ from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
 
 router = APIRouter(include_in_schema=False)
-dialect = Dialect("decisions", router)
+dialect = Dialect("decisions", router, clients="clients of OpenAI's, SGLang's and vLLM's decision endpoints")
 
 AnyRequest = OpenAiRequest | SglangRequest | SystemOneRequest
 

@@ -94,4 +94,4 @@ def test_the_tables_of_the_page_have_all_fields():
     cells = " ".join(cells[0] for cells in named_rows(page(PAGE)))
 
     assert {*Rubric.model_fields, *RubricCall.model_fields} - {"calls"} <= set(re.findall(r"`(\w+)`", cells))
-    assert f"{MAX_CALLS} calls and {MAX_OUTPUTS} outputs" in page("configuration.md")
+    assert f"{MAX_CALLS} calls and {MAX_OUTPUTS} outputs" in page("reference/configuration.md")

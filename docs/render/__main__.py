@@ -1,0 +1,5 @@
+"""`make reference`."""
+
+from docs.render import write
+
+write()

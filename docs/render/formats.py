@@ -1,0 +1,127 @@
+"""`formats.md`: the formats that are read, from the tables of the readers."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from docs.render.markdown import code, first_line, join, prose, table
+from models.images.formats.registry import FORMATS
+from scoregate.bench import BENCHMARKS, GENERATORS, METRICS
+from scoregate.data import datasets, rows
+from scoregate.data.folders import METADATA, TEXTS
+from scoregate.data.rows import IMAGES, VIDEOS
+from scoregate.data.shards import KINDS
+from scoregate.records import READERS
+from scoregate.runs import results
+from scoregate.runs.settings import KINDS as RESULTS
+from service.questions.exchange.files import formats
+
+INTRO = """
+# Formats that are read
+
+What [`scoregate batch`](cli.md#batch), `versus`, `report` and the other commands read, and what the service
+decodes.
+"""
+TABLES = """
+## Tables
+
+Data sets, metadata, prompts, results, ratings and answers are tables. A name may end in `.gz`. Text is
+UTF-8.
+"""
+PICTURES = """
+## Pictures and videos
+
+What [`images.formats`](configuration.md#images) may list. The pixels are those of Pillow's
+`convert("RGB")`, as sRGB: an embedded ICC profile is not applied ([warnings](api.md#warnings)). HEIC is
+converted by the client, with the package `pillow-heif`.
+"""
+SETS = """
+## Question sets
+
+`scoregate-server questions import FILE --format NAME`; a name may end in `.gz`:
+"""
+ANSWERS = """
+## Benchmarks
+
+Your copy of the authors' data, and scores or answers. Of generators these are folders of pictures, which
+are scored, or tables of answers about them.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    return join(
+        INTRO,
+        "## Data sets",
+        body(datasets),
+        files(),
+        "## Columns of a data set",
+        body(rows),
+        "## Result files",
+        f"`-o OUT` is {code(*RESULTS)}, or of shards a folder.",
+        body(results),
+        TABLES,
+        table(("suffix", "rows"), readers()),
+        PICTURES,
+        table(("format", "about"), images()),
+        SETS,
+        table(("format", "about"), sets()),
+        ANSWERS,
+        *(
+            part
+            for heading, names in (("metrics", METRICS), ("generators", GENERATORS))
+            for part in answers(heading, names)
+        ),
+    )
+
+
+def body(module: Any) -> str:
+    """Return the docstring of a module after its first paragraph."""
+    return prose(module.__doc__).partition("\n")[2]
+
+
+def files() -> str:
+    """Return the table of the suffixes of files in data sets."""
+    return table(
+        ("files", "names"),
+        [
+            ["pictures", code(*sorted(IMAGES))],
+            ["videos", code(*sorted(VIDEOS))],
+            ["shards", code(*KINDS)],
+            ["metadata of a folder", code(*METADATA)],
+            ["texts, which are no pictures", code(*sorted(TEXTS))],
+        ],
+    )
+
+
+def readers() -> Iterator[list[str]]:
+    """Yield a row for each reader of tables, with its suffixes."""
+    suffixes: dict[Any, list[str]] = {}
+    for suffix, reader in READERS.items():
+        suffixes.setdefault(reader, []).append(suffix)
+    for reader, names in suffixes.items():
+        yield [code(*names), first_line(reader.__doc__).removeprefix("Yield ")]
+
+
+def images() -> Iterator[list[str]]:
+    """Yield a row for each format of pictures."""
+    for name, format in FORMATS.items():
+        frames = "Of an animation or a video all frames can be scored." if format.film else ""
+        yield [code(name), f"{format.about} {frames}".strip()]
+
+
+def sets() -> Iterator[list[str]]:
+    """Yield a row for each format of question sets."""
+    for name, format in formats().items():
+        module = inspect.getmodule(format.parse)
+        yield [code(name), " ".join(prose(module.__doc__ if module else "").split())]
+
+
+def answers(heading: str, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the table of some benchmarks."""
+    yield f"### Benchmarks of {heading}"
+    found = ((name, what, BENCHMARKS[name].benchmark) for name, what in names.items())
+    yield table(
+        ("benchmark", "about", "data", "answers"),
+        [[code(name), what, each.data, each.answers] for name, what, each in found],
+    )
