@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from loadtest.gpu import drift, encoders, forward, limits, memory, peers, service, sweep, vllm
+from loadtest.gpu import decoders, drift, encoders, forward, limits, memory, peers, service, sweep, vllm
 from loadtest.gpu.bench import Bench, release
 from loadtest.gpu.bundle import HAVE, bundle
 from loadtest.gpu.geometry import REAL, TINY
@@ -32,6 +32,7 @@ PARTS: dict[str, Callable[[Bench], Iterator[Step]]] = {
     "limits": limits.steps,
     "forward": forward.steps,
     "encoders": encoders.steps,
+    "decoders": decoders.steps,
     "memory": memory.steps,
     "drift": drift.steps,
     "service": service.steps,

@@ -51,6 +51,7 @@ from models.images.pixels import Pixels
 
 TOKENS = 16  # of a prompt
 Own = Callable[[torch.Tensor], object]
+Score = Callable[[Sequence[Prepared]], Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Encoder:
         own: the forward pass of a library by the library's name, for pixels on the device.
     """
 
-    score: Callable[[Sequence[Prepared]], Sequence[Any]]
+    score: Score
     ready: Callable[[int], Prepared]
     own: Mapping[str, Own]
     side: int
@@ -89,7 +90,7 @@ def measure(bench: Bench, name: str, made: Callable[[], Encoder], pictures: int)
         for library, own in encoder.own.items()
     }
     operations = counted([*runs.values()][-1])  # open_clip's attention is fused with more, and not counted
-    yield rate(bench, what, pictures, operations, lambda: scored(encoder, batch))
+    yield rate(bench, what, pictures, operations, lambda: scored(encoder.score, batch))
     for each, run in runs.items():
         yield rate(bench, each, pictures, operations, run)
 
@@ -101,11 +102,13 @@ def counted(run: Callable[[], object]) -> int:
     return int(counter.get_total_flops())
 
 
-def scored(encoder: Encoder, batch: Sequence[Prepared]) -> None:
-    """Score a batch.  Raises the error of a call."""
-    for result in encoder.score(batch):
+def scored(score: Score, batch: Sequence[Prepared]) -> list[Any]:
+    """Return the results of a batch.  Raises the error of a call."""
+    results = [*score(batch)]
+    for result in results:
         if isinstance(result, Exception):
             raise result
+    return results
 
 
 def rate(bench: Bench, what: str, pictures: int, operations: int, run: Callable[[], object]) -> Row:

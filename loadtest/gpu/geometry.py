@@ -23,6 +23,7 @@ class Geometry:
     Attributes:
         flant5: configurations of T5 and the vision tower, by the size's name; the first is the one that is
             served.
+        decoders: configuration of each decoder VLM by name, and the side of its pictures.
         encoders: configuration of each CLIP and reward model by name, as transformers' classes take it.
         served: likewise, of each model that vLLM serves.
         matrix, copy_mb: of the limits.
@@ -38,6 +39,7 @@ class Geometry:
 
     flant5: Mapping[str, tuple[Config, Config]]
     encoders: Mapping[str, Config]
+    decoders: Mapping[str, Config]
     served: Mapping[str, Config]
     matrix: int
     copy_mb: int
@@ -64,7 +66,8 @@ def layers(hidden: int, inner: int, number: int, heads: int) -> Config:
 
 CLIP_L, CLIP_H, SIGLIP = "CLIP L/14-336", "CLIP H/14 (HPSv2, PickScore)", "SigLIP 2 so400m"
 IMAGEREWARD, ITM, DETECTOR = "ImageReward", "BLIP-2 ITM", "Mask2Former"
-QUESTION_LLM, VLM = "Qwen2.5 7B", "LLaVA 1.5 7B"
+QUESTION_LLM, VLM, DECODER = "Qwen2.5 7B", "LLaVA 1.5 7B", "Qwen3-VL 8B"
+MROPE = {"rope_type": "default", "rope_theta": 5_000_000.0, "mrope_interleaved": True}
 BERT = {"vocab_size": 30_524, "max_position_embeddings": 512}
 
 REAL = Geometry(
@@ -96,6 +99,23 @@ REAL = Geometry(
         DETECTOR: {
             "backbone_config": {"embed_dim": 96, "depths": [2, 2, 18, 2], "num_heads": [3, 6, 12, 24]},
             "side": 800,  # of the pictures
+        },
+    },
+    decoders={
+        DECODER: {
+            "text_config": layers(4096, 12_288, 36, 32)
+            | {"num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151_936}
+            | {"rope_parameters": MROPE | {"mrope_section": [24, 20, 20]}},
+            "vision_config": {
+                "depth": 27,
+                "hidden_size": 1152,
+                "intermediate_size": 4304,
+                "num_heads": 16,
+                "patch_size": 16,
+                "out_hidden_size": 4096,
+                "deepstack_visual_indexes": [8, 16, 24],
+            },
+            "side": 1024,
         },
     },
     served={
@@ -155,6 +175,23 @@ TINY = Geometry(
             "decoder_layers": 2,
             "encoder_feedforward_dim": 32,
             "dim_feedforward": 32,
+        },
+    },
+    decoders={
+        DECODER: {
+            "text_config": TINY_TEXT
+            | {"head_dim": 16, "rope_parameters": MROPE | {"mrope_section": [2, 3, 3]}},
+            "vision_config": {
+                "depth": 2,
+                "hidden_size": 32,
+                "intermediate_size": 32,
+                "num_heads": 2,
+                "patch_size": 16,
+                "out_hidden_size": 64,
+                "deepstack_visual_indexes": [0],
+                "num_position_embeddings": 16,
+            },
+            "side": 64,
         },
     },
     served={

@@ -143,23 +143,17 @@ class Chats:
 
 class QwenNetwork:
     """
-    The network of a checkpoint.
+    A network of transformers on its device.
 
     Attributes:
-        module: the class of transformers with the language model's head.
+        module: with the language model's head.
         pad: id of a token of an image.
         merged: patches that are one token, in height and in width.
         context: number of tokens that it takes.
-
-    Raises:
-        CheckpointError: it cannot be loaded.
     """
 
-    def __init__(self, directory: Path, dtype: torch.dtype, device: torch.device) -> None:
-        self.module = (
-            load_pretrained(NETWORKS[check_kind(directory)], directory, dtype, exact=True).to(device).eval()
-        )
-        self._device, self._dtype = device, dtype
+    def __init__(self, module: Any, device: torch.device) -> None:
+        self.module, self._device, self._dtype = module, device, module.dtype
         config = self.module.config
         self.pad: int = config.image_token_id
         self.merged: int = config.vision_config.spatial_merge_size
@@ -257,7 +251,8 @@ class QwenVl:
         max_pixels: int | None = None,
         features_mb: int = 0,
     ) -> None:
-        self.network = QwenNetwork(directory, DTYPES[dtype], torch.device(device))
+        module = load_pretrained(NETWORKS[check_kind(directory)], directory, DTYPES[dtype], exact=True)
+        self.network = QwenNetwork(module.to(device).eval(), torch.device(device))
         self._chats = Chats(directory, self.network.pad)
         check_words(directory, self._chats.size, self.network.words)
         self._pixels = PatchPixels(directory, Qwen2VLImageProcessor, pixels=None, most=max_pixels)

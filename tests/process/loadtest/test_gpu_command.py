@@ -18,7 +18,7 @@ from loadtest.gpu.table import HEAD
 from tests.process.loadtest.environment import offline_environment, with_dependencies
 from tests.support.paths import ROOT
 
-PARTS = ("limits", "forward", "encoders", "memory", "drift", "service")
+PARTS = ("limits", "forward", "encoders", "decoders", "memory", "drift", "service")
 VLLM = "vllm"  # which is not there
 UNITS = {
     "",

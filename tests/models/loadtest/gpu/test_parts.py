@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+from transformers import Qwen3VLModel, Qwen3VLTextModel
 
 from loadtest import work
 from loadtest.gpu import __main__ as command
-from loadtest.gpu import checkpoints, encoders, forward, vllm
+from loadtest.gpu import checkpoints, decoders, encoders, forward, vllm
 from loadtest.gpu.bench import Bench
 from loadtest.gpu.geometry import DETECTOR, REAL
 from loadtest.gpu.results import Results
@@ -23,6 +25,7 @@ SHALLOW = replace(
     REAL,
     flant5={"XL": (shallow(T5), shallow(TOWER))},
     encoders={name: shallow(config) for name, config in REAL.encoders.items()} | {DETECTOR: FEW},
+    decoders={name: shallow(config) for name, config in REAL.decoders.items()},
     pairs=(2,),
     questions=(2,),
     batches=(2,),
@@ -62,6 +65,30 @@ def test_the_encoders_run_at_the_real_geometry(bench, monkeypatch):
 
     assert not [row for row in rows if row.failed]
     assert 14 == len(rows)
+
+
+def test_a_decoder_runs_at_the_real_geometry(bench, monkeypatch):
+    """But for the tower and its sums with deeper features, which read grids and masks as numbers."""
+
+    def features(module, pixels, grids):
+        width, depth = module.config.text_config.hidden_size, len(module.visual.deepstack_visual_indexes)
+        shape = (len(pixels) // len(grids) // 4, width)
+        made = [tuple(pixels.new_empty(shape) for _ in grids) for _ in range(1 + depth)]
+        return SimpleNamespace(pooler_output=made[0], deepstack_features=made[1:])
+
+    monkeypatch.setattr(Qwen3VLModel, "get_image_features", features)
+    monkeypatch.setattr(Qwen3VLTextModel, "_deepstack_process", lambda module, states, *_: states)
+    monkeypatch.setattr(decoders, "WAYS", {"ours": decoders.WAYS["ours"]})
+    monkeypatch.setattr(decoders, "counted", lambda run: run() or 1)
+    monkeypatch.setattr(decoders.Decoder, "theirs", lambda decoder, batch: [0.0])
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 0)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 0)
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda device: None)
+    run({"decoders": lambda: decoders.steps(bench)}, bench.results, lambda: None)
+    rows = [*bench.results.of("decoders")]
+
+    assert not [row for row in rows if row.failed]
+    assert 4 == len(rows)
 
 
 def test_vllms_checkpoints_have_the_published_sizes_and_no_weights(bench):
