@@ -76,7 +76,7 @@ def section(metric: Metric) -> Iterator[str]:
     yield said
     if metric.formula and "    score" not in said:
         yield f"    score = {metric.formula}"
-    yield " ".join(facts(metric))
+    yield " ".join(each for each in facts(metric) if each not in said)
     yield options_table(metric.options, MetricOptions.model_fields)
     outputs = [[code(each.name), each.formula] for each in outputs_of(metric)]
     yield table(("metric of one output", "score"), outputs)
@@ -86,7 +86,7 @@ def section(metric: Metric) -> Iterator[str]:
 def facts(metric: Metric) -> Iterator[str]:
     """Yield sentences about what a metric needs."""
     if not metric.reads_prompt:
-        yield "**The prompt is not used.**"
+        yield "The prompt is not used."
     if metric.needs:
         yield f"An item needs {metric.needs}."
     uses = metric.uses_of()

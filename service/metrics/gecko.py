@@ -63,6 +63,7 @@ class GeckoOptions(MetricOptions):
             it is exp of the mean log-probability of its tokens.
         question: for questions with choices. Yes/no questions use that of `dsg`.
         question_set: fixes the questions, in place of those that the question LLM writes.
+        nli_threshold: the probability of entailment below which a question is dropped; 0.005 as in the paper.
     """
 
     answers: Literal["soft", "hard"] = "soft"

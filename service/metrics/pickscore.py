@@ -16,7 +16,12 @@ MAX_SCALE = 100  # CLIP's training clips exp(logit_scale) there (Radford et al. 
 
 
 class PickScoreOptions(MetricOptions):
-    """Options of `pickscore`."""
+    """
+    Options of `pickscore`.
+
+    Attributes:
+        scale: `"cosine"`, or `"logit"`: exp(`logit_scale` of the checkpoint) · cos.
+    """
 
     scale: Literal["cosine", "logit"] = "cosine"
 

@@ -75,6 +75,7 @@ class SkillsOptions(MetricOptions):
             also gets "Is there a dog?", on which the others depend.
         question_set: each `kind` begins with the skill: `attributes/color/property`.
         question: the template of each question.
+        text: who reads a text in the image: `"ocr"`, the OCR model, or `"vlm"`, the `vqa` model.
     """
 
     mean: Mean = "skills"

@@ -55,6 +55,8 @@ class SoftTifaOptions(MetricOptions):
     Attributes:
         question: the template of each question.
         question_set: fixes the questions, in place of those that the question LLM writes.
+        mean: of the questions' values. `"geometric"` (values are at least 1e-12) is close to 0 if one element
+            is missing; the paper uses it for whole prompts.
     """
 
     mean: Mean = "arithmetic"

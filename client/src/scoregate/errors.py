@@ -1,5 +1,5 @@
 """
-The errors: one class for each code of the service, as listed in `docs/errors.md`, and the client's own.
+The errors: one class for each code of the service, as in `docs/reference/errors.md`, and the client's own.
 
 Both whole requests and single metrics of an item fail with one of these.
 """

@@ -71,7 +71,13 @@ MAX_TOKENS = 1024  # tokens of an answer by a schema
 
 
 class Message(Loose):
-    """One message; only that of the user is read."""
+    """
+    One message; only that of the user is read.
+
+    Attributes:
+        role: whose message it is.
+        content: a text, or parts: texts and one picture.
+    """
 
     role: Literal["system", "developer", "user"]
     content: Any = None
@@ -101,6 +107,9 @@ class ChatRequest(Loose):
         model: a metric for one score, a VQA model for questions; None and `default` are the first.
         logprobs: the text is a question, whose answer has the log-probabilities of yes and no.
         response_format: with a JSON schema the texts are instructions.
+        messages: system messages, and one of the user.
+        n: 1, or left out.
+        stream: false, or left out.
     """
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]

@@ -56,7 +56,14 @@ EVERY_REWARD = ""  # the part that every reward has, if the request is wrong as 
 
 
 class CosmosTask(Loose):
-    """The line of JSON: rewards are metrics, and their weights are applied by the trainer."""
+    """
+    The line of JSON: rewards are metrics, and their weights are applied by the trainer.
+
+    Attributes:
+        prompts: of each picture or video.
+        reward_fn: weights by metric; those that are not above 0 are left out.
+        media_type: `image` or `video`: what follows the line; `latent` is rejected.
+    """
 
     prompts: Prompts
     reward_fn: Annotated[dict[Name, float], Field(min_length=1, max_length=64), few(64)]

@@ -38,7 +38,14 @@ dialect = Dialect("flow_factory", router, clients="Flow-Factory")
 
 
 class ComputeRequest(Loose):
-    """Body of `POST /compute`: one picture for each prompt."""
+    """
+    Body of `POST /compute`: one picture for each prompt.
+
+    Attributes:
+        prompt: of each picture.
+        image: in base64, one for each prompt.
+        video, condition_images, condition_videos: rejected.
+    """
 
     prompt: Prompts
     image: Annotated[list[Text], Field(max_length=MAX_IMAGES, fail_fast=True)] | None = None

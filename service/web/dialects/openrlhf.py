@@ -44,7 +44,14 @@ Labels = Annotated[list[Any], Field(max_length=MAX_IMAGES)]
 
 
 class OpenRlhfRequest(Loose):
-    """The body: each query is a prompt with the response, as the tokenizer decodes both."""
+    """
+    The body: each query is a prompt with the response, as the tokenizer decodes both.
+
+    Attributes:
+        query: the prompt with the response, of each sample.
+        prompts: the prompt alone.
+        labels: a text or a picture of each sample.
+    """
 
     query: Annotated[list[str], IMAGE_LIST]
     prompts: Annotated[list[str], IMAGE_LIST]

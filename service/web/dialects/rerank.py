@@ -93,7 +93,19 @@ async def models(request: Request) -> Response:
 
 
 class RerankRequest(Loose):
-    """A query with either documents or texts."""
+    """
+    A query with either documents or texts.
+
+    Attributes:
+        model: a metric; by default that of the settings.
+        query: the prompt.
+        documents: the pictures.
+        texts: the pictures, from clients of TEI.
+        top_n: most results; by default all.
+        return_documents: whether results have their `document`.
+        return_text: whether results of `texts` have their `text`.
+        raw_scores: rejected if true.
+    """
 
     model: str | None = None
     query: Any
@@ -189,7 +201,14 @@ Side = list[Any]
 
 
 class PairsRequest(Loose):
-    """Two sides, under any of the names that they go by."""
+    """
+    Two sides, under any of the names that they go by.
+
+    Attributes:
+        model: a metric; by default that of the settings.
+        text_1, data_1, queries: the first side.
+        text_2, data_2, documents, items: the second side.
+    """
 
     model: str | None = None
     text_1: Any = None

@@ -20,7 +20,14 @@ dialect = Dialect("slime", router, clients="slime")
 
 
 class SlimeRequest(Loose):
-    """The body."""
+    """
+    The body.
+
+    Attributes:
+        prompt: a text, or messages.
+        response: what the model wrote, or the picture.
+        label: a text or a picture.
+    """
 
     prompt: Any = None
     response: Any = None

@@ -49,7 +49,14 @@ Identity = (  # fields that its trainer may expect back, as far as JSON can hold
 
 
 class Turn(Loose):
-    """One turn of a history: a text, and the picture generated from it."""
+    """
+    One turn of a history: a text, and the picture generated from it.
+
+    Attributes:
+        text: the prompt.
+        image_b64: the picture in base64.
+        video_b64, video_path: rejected.
+    """
 
     text: str = ""
     image_b64: Text | None = None
@@ -58,7 +65,15 @@ class Turn(Loose):
 
 
 class Sample(Loose):
-    """One picture with its rewards."""
+    """
+    One picture with its rewards.
+
+    Attributes:
+        history: one turn; several are rejected.
+        required_rewards: metrics.
+        request_id, sample_id, group_id, source_rank, policy_version, idempotency_key: returned in
+            `identities`.
+    """
 
     history: Annotated[list[Turn], Field(min_length=1, max_length=MAX_TURNS, fail_fast=True)]
     required_rewards: Annotated[list[Name], Field(min_length=1, max_length=64, fail_fast=True)]
@@ -90,7 +105,13 @@ NAMING = {name for name, field in Sample.model_fields.items() if field.annotatio
 
 
 class UniRLRequest(Loose):
-    """Body of `POST /unirl/score`."""
+    """
+    Body of `POST /unirl/score`.
+
+    Attributes:
+        protocol_version: of the trainer.
+        requests: one for each picture.
+    """
 
     protocol_version: Literal["1"] | None = None
     requests: Annotated[list[Sample], IMAGE_LIST]

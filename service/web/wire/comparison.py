@@ -56,7 +56,15 @@ AnySchedule = Annotated[
 
 
 class ComparedItem(Clipped):
-    """One picture of a comparison; a prompt of its own must be that of the others."""
+    """
+    One picture of a comparison; a prompt of its own must be that of the others.
+
+    Attributes:
+        id: returned in `ids`.
+        prompt: that of the others.
+        image: as in `POST /score`.
+        orient: the pixels as stored, or rotated as the EXIF data says.
+    """
 
     id: Id | None = None
     prompt: Prompt | None = None
@@ -81,6 +89,7 @@ class CompareRequest(Clipped):
         options: of the metrics.
         orient: the pixels of pictures as stored, or rotated as their EXIF data says.
         explain: whether to return `details`.
+        prompt: of all pictures.
     """
 
     default: ClassVar[str] = ""  # the metric of a request that names none

@@ -97,19 +97,34 @@ def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOpti
 
 
 class ImageData(Strict):
-    """An image as base64, or as a `data:` URI that holds base64."""
+    """
+    An image as base64, or as a `data:` URI that holds base64.
+
+    Attributes:
+        data: base64 in the standard alphabet, with padding and without line breaks, or a `data:` URI.
+    """
 
     data: Text
 
 
 class ImagePart(Strict):
-    """An image in a file part of the same multipart body."""
+    """
+    An image in a file part of the same multipart body.
+
+    Attributes:
+        part: the name of the file part.
+    """
 
     part: Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
 class ImageUrl(Strict):
-    """An image that the server downloads, if the operator allows it."""
+    """
+    An image that the server downloads, if the operator allows it.
+
+    Attributes:
+        url: `http` or `https`, of a host that the operator lists.
+    """
 
     url: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 
@@ -336,6 +351,8 @@ class RankRequest(Clipped):
         options: of the metrics.
         orient: the pixels of pictures as stored, or rotated as their EXIF data says.
         explain: whether to return `details`.
+        prompt: of all pictures.
+        images: the pictures to order.
     """
 
     options: Options = Options()
@@ -394,6 +411,7 @@ class QuestionsRequest(Strict):
         style: the name of a metric, or a style of the profile; `soft_tifa` uses the sets of `tifa`.
         options: those of the metrics that affect how a set is written: `dsg.generation`, `tifa.verify` and
             `skills.singular`.
+        prompts: those that need a set.
     """
 
     prompts: list[Prompt]

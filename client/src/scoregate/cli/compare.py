@@ -37,7 +37,7 @@ ALL = "all"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="a file, a folder or a URL; 2 to 32")
-    parser.add_argument("-p", "--prompt", required=True)
+    parser.add_argument("-p", "--prompt", required=True, help="of all pictures")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("-m", "--metric", metavar="METRIC", help="compare its scores; default vqascore")
     how.add_argument("--rubric", metavar="NAME", help="have a judge see both pictures: preference, …")

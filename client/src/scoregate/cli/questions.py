@@ -19,7 +19,7 @@ GRADE_HEADS = ("OUTPUT", "VALUE", "ANSWERS", "SPREAD", "PROBABILITIES")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("prompts", nargs="+", metavar="PROMPT")
+    parser.add_argument("prompts", nargs="+", metavar="PROMPT", help="those that need a set")
     parser.add_argument("--style", default="dsg", help="the metric that uses them (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the sets as JSON")
 

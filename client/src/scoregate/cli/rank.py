@@ -35,7 +35,7 @@ IMAGE_POINTER = re.compile(r"/images/(\d+)")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="a file, a folder or a URL")
-    parser.add_argument("-p", "--prompt", required=True)
+    parser.add_argument("-p", "--prompt", required=True, help="of all pictures")
     parser.add_argument("-m", "--metric", default=METRIC, metavar="METRIC", help="default %(default)s")
     parser.add_argument("--top-k", type=whole, metavar="N", help="accept the best N only")
     parser.add_argument("--threshold", type=finite, metavar="SCORE", help="accept scores as good as this one")

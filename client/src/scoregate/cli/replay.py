@@ -80,7 +80,12 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
     if name in ("dsg", "vq2"):
         add("--likert", type=Path, required=True, help="CSV of people's ratings")
     if name == "dsg":
-        add("--dependencies", choices=["direct", "transitive", "none"], default="direct")
+        add(
+            "--dependencies",
+            choices=["direct", "transitive", "none"],
+            default="direct",
+            help="as the metric's option",
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -32,21 +32,40 @@ NO_TOKENS = {  # typed clients need the fields; no tokens are counted
 
 
 class Choice(Loose):
-    """One choice; a model reads a boolean as its text."""
+    """
+    One choice; a model reads a boolean as its text.
+
+    Attributes:
+        value: the text that is answered.
+        description: what it means.
+    """
 
     value: str | bool
     description: str | None = None
 
 
 class Level(Loose):
-    """One level of a score."""
+    """
+    One level of a score.
+
+    Attributes:
+        label: the text that is answered.
+        description: what it means.
+    """
 
     label: str
     description: str | None = None
 
 
 class OpenAiQuestion(Loose):
-    """The fields of all questions."""
+    """
+    The fields of all questions.
+
+    Attributes:
+        name: returned with the answer.
+        instructions: the question, or a list of texts and pictures.
+        type: `predicate`, `choice` or `score`.
+    """
 
     name: str | None = None
     instructions: Any
@@ -59,14 +78,24 @@ class Predicate(OpenAiQuestion):
 
 
 class OpenAiChoiceQuestion(OpenAiQuestion):
-    """Which choice?"""
+    """
+    Which choice?
+
+    Attributes:
+        choices: those that can be answered.
+    """
 
     type: Literal["choice"]
     choices: Annotated[list[Choice], Field(min_length=2, max_length=MAX_CHOICES, fail_fast=True)]
 
 
 class OpenAiScoreQuestion(OpenAiQuestion):
-    """Which level?"""
+    """
+    Which level?
+
+    Attributes:
+        levels: the lowest first; the score is the mean level, from 0.
+    """
 
     type: Literal["score"]
     levels: Annotated[list[Level], Field(min_length=2, max_length=MAX_LEVELS, fail_fast=True)]
@@ -92,7 +121,14 @@ AnyQuestion = Annotated[
 
 
 class OpenAiRequest(Loose):
-    """The body."""
+    """
+    The body.
+
+    Attributes:
+        model: a VQA model of the settings; by default the first.
+        input: texts, and the picture.
+        questions: each is answered.
+    """
 
     model: str | None = None
     input: Any

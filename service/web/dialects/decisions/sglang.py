@@ -26,21 +26,39 @@ UNSUPPORTED_FIELDS = ("chat_template_kwargs", "prompt_format_version", "return_p
 
 
 class NamedOption(Loose):
-    """One option of a choice."""
+    """
+    One option of a choice.
+
+    Attributes:
+        name: the text that is answered.
+        description: what it means.
+    """
 
     name: str
     description: Described | None = None
 
 
 class SglangQuestion(Loose):
-    """The fields of all questions."""
+    """
+    The fields of all questions.
+
+    Attributes:
+        id: returned with the answer.
+        question: its text.
+        type: `yes_no`, `choice` or `score`.
+    """
 
     id: Annotated[str, Field(min_length=1)]
     question: Described
 
 
 class SglangYesNoQuestion(SglangQuestion):
-    """Yes or no?"""
+    """
+    Yes or no?
+
+    Attributes:
+        yes, no: what these answers mean.
+    """
 
     type: Literal["yes_no"]
     yes: Described | None = None
@@ -53,7 +71,12 @@ class SglangYesNoQuestion(SglangQuestion):
 
 
 class SglangChoiceQuestion(SglangQuestion):
-    """Which option?"""
+    """
+    Which option?
+
+    Attributes:
+        options: those that can be answered.
+    """
 
     type: Literal["choice"]
     options: Annotated[list[NamedOption], Field(min_length=2, max_length=MAX_OPTIONS, fail_fast=True)]
@@ -65,7 +88,12 @@ class SglangChoiceQuestion(SglangQuestion):
 
 
 class SglangScoreQuestion(SglangQuestion):
-    """Which level?"""
+    """
+    Which level?
+
+    Attributes:
+        levels: the lowest first; the score is the mean level, from 0.
+    """
 
     type: Literal["score"]
     levels: Annotated[list[Described], Field(min_length=2, max_length=MAX_LEVELS, fail_fast=True)]
@@ -94,13 +122,28 @@ AnyQuestion = Annotated[
 
 
 class SglangImage(Loose):
-    """A picture of the body."""
+    """
+    A picture of the body.
+
+    Attributes:
+        url: a `data:` URI, or an address if allowed.
+    """
 
     url: str
 
 
 class SglangRequest(Loose):
-    """The body."""
+    """
+    The body.
+
+    Attributes:
+        model: a VQA model of the settings; by default the first.
+        input: the text before each question.
+        images: exactly one picture.
+        questions: each is answered.
+        temperature: 1, or left out.
+        chat_template_kwargs, prompt_format_version, return_prompt_token_ids: rejected if set.
+    """
 
     model: str | None = None
     input: Described

@@ -24,7 +24,14 @@ MAX_OPTIONS = 26
 
 
 class SystemOneQuestion(Strict):
-    """One question; its type decides the form of `criteria`, and a misspelt field is an error."""
+    """
+    One question; its type decides the form of `criteria`, and a misspelt field is an error.
+
+    Attributes:
+        type: the kind of the answer.
+        instructions: its text.
+        criteria: the options or levels, by type.
+    """
 
     type: Literal["noul", "choice", "score"]
     instructions: Any = ""
@@ -52,7 +59,17 @@ CRITERIA = {
 
 
 class SystemOneRequest(Loose):
-    """The body."""
+    """
+    The body.
+
+    Attributes:
+        model: a VQA model of the settings; by default the first.
+        state: the text before each question, after the instructions.
+        instructions: the text before the state.
+        questions: by name.
+        images: exactly one picture.
+        audio, videos: rejected.
+    """
 
     model: str | None = None
     state: Any
