@@ -32,7 +32,8 @@ MODELS = """
 ## models.NAME
 
 Each model has a table, with a lower-case name of your choice, the settings of all models and those of its
-[family](models.md). A setting of another family ends the start.
+[family](models.md). A setting of another family ends the start, and so does a model that cannot be loaded,
+even if it is not `required`.
 """
 METRICS = """
 ## metrics.METRIC

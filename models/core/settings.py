@@ -125,7 +125,11 @@ class Autoscaling(Section):
 
 
 class PlacedSettings(ModelSettings):
-    """A model that this process loads, or that Ray places."""
+    """
+    A model that this process loads, or that Ray places.
+
+    Ray places it with `kind = "ray"` in `[runtime]`. Set `device = "cuda"` then: Ray chooses the GPU.
+    """
 
     replicas: Annotated[int, NOT_IN_RECIPE] = Field(1, ge=1, description="Each in a process of its own.")
     num_gpus: Annotated[float | None, NOT_IN_RECIPE] = Field(

@@ -85,7 +85,7 @@ def add_named_models(parser: argparse.ArgumentParser) -> None:
         "--dtype",
         choices=["float32", "bfloat16", "float16"],
         default="",
-        help="by default bfloat16 on a GPU, but float32 for small models",
+        help="default: bfloat16 on a GPU, but float32 for CLIPs, ImageReward and aesthetic",
     )
 
 

@@ -21,7 +21,11 @@ from models.core.settings import NOT_IN_RECIPE, Batch, PlacedSettings
 
 
 class RapidOcrSettings(PlacedSettings):
-    """The models that the package brings; there is no checkpoint to name."""
+    """
+    The models that the package brings; there is no checkpoint to name.
+
+    A token of `batch` is a tile of 32x32 pixels.
+    """
 
     device: Annotated[Literal["cpu"], NOT_IN_RECIPE] = Field(
         "cpu", description="Only `cpu`. Models on one device take turns."

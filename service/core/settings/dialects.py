@@ -60,7 +60,12 @@ def over_http(name: str) -> str:
 
 
 class Dialects(Section):
-    """Which dialects are served, and on which ports."""
+    """
+    Which dialects are served, and on which ports.
+
+    Set `timeouts_s` a little below the client's timeout, or it sends the same pictures again. The header
+    `X-Request-Timeout-Ms` overrides them.
+    """
 
     enabled: list[Annotated[str, AfterValidator(over_http)]] = Field(
         [],

@@ -318,7 +318,12 @@ class Weights(Section):
 
 
 class QueueSettings(Section):
-    """Limits on waiting calls, and the lanes' shares of a device."""
+    """
+    Limits on waiting calls, and the lanes' shares of a device.
+
+    Tokens are image patches and text tokens, estimated. A call of a VQA model behind an API counts as 1,000,
+    one of a question LLM as its longest answer.
+    """
 
     max_cost: int = Field(
         4_000_000,
@@ -478,7 +483,7 @@ class DecisionSettings(Section):
     prompts: Prompts = Field(
         "text", description="Of prompts: the `text`, the SHA-256 of it (`digest`), or nothing (`off`)."
     )
-    keep_days: int = Field(90, ge=1, le=36_500, description="Until a row is deleted.")
+    keep_days: int = Field(90, ge=1, le=36_500, description="Days until a row is deleted.")
     audit: float = Field(
         0.0,
         ge=0,

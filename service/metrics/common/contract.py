@@ -36,8 +36,11 @@ class MetricOptions(Strict):
     Options of a metric in a request; each metric adds fields of its own.
 
     Attributes:
-        frames: several images of an item have the mean of their scores, or the score of one grid.
-        samples: the number of frames to score; all by default.
+        frames: several images of an item have the mean of their scores, or the score of the smallest square
+            grid of them, which counts as one image for the limits; in the VQAScore paper (appendix F) with
+            little loss.
+        samples: score the middle frame of each of so many equal parts; by default all frames, or 16 of a
+            video.  4 frames of a video or 9 views of a 3D model are nearly as good as all.
         together: the metric scores all frames of an item at once, as `Item.frames`, whatever the options.
     """
 
