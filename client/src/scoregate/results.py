@@ -591,8 +591,15 @@ def with_demo(notices: Iterable[Notice], models: Mapping[str, str]) -> Iterator[
 def demos(models: Mapping[str, str]) -> list[Notice]:
     """Return a warning about the demo models among *models* (labels by name); empty without any."""
     names = [name for name, label in models.items() if label.startswith(DEMO_ID)]
-    if not names:
-        return []
-    verb = "is a demo model" if len(names) == 1 else "are demo models"
-    text = f"{', '.join(names)} {verb}: scores that rest on it mean nothing for real pictures"
-    return [Notice(text.replace(" it ", " them ") if names[1:] else text, DEMO)]
+    return [Notice(demo_text(names), DEMO)] if names else []
+
+
+def demo_text(names: Sequence[str]) -> str:
+    """Return the text of a warning about demo models."""
+    verb, them = ("are demo models", "them") if names[1:] else ("is a demo model", "it")
+    return f"{', '.join(names)} {verb}: scores that rest on {them} mean nothing for real pictures"
+
+
+def demo_names(text: str) -> list[str]:
+    """Return the models that a warning about demo models names."""
+    return re.split(r" (?:is a demo model|are demo models):", text)[0].split(", ")

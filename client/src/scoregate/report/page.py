@@ -11,6 +11,7 @@ from scoregate.report.means import means, skills
 from scoregate.report.parts import Missing, part
 from scoregate.report.rows import ScoredRow
 from scoregate.results import DEMO
+from scoregate.runs.summary import kinds_in
 
 HOUR_S = 3600
 
@@ -52,13 +53,11 @@ def of_demos(scored: ScoredRow) -> str:
 
 def warnings(scored: ScoredRow) -> str:
     """Return a table of the kinds of warnings, each with its first row; empty without warnings."""
-    count: Counter[str] = Counter()
-    first: dict[str, str] = {}
-    for row in scored.rows:
-        for kind, notice in {notice.kind: notice for notice in row.warnings}.items():
-            count[kind] += 1
-            first.setdefault(kind, f"row {row.number}: {notice}")
-    cells = [[safe(kind), str(n), safe(first[kind])] for kind, n in count.most_common()]
+    kinds = kinds_in((f"row {row.number}", row.warnings) for row in scored.rows)
+    cells = [
+        [safe(each.kind), str(each.rows), safe(": ".join(filter(None, [each.image, each.text])))]
+        for each in kinds
+    ]
     return table("Warnings", ["kind", "pictures", "the first"], cells) if cells else ""
 
 

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from statistics import median
 
-from scoregate.results import DEMO, Notice, notices_in
+from scoregate.results import DEMO, Notice, demo_names, demo_text, notices_in
 from scoregate.runs.plan import UNREADABLE, Line
 from scoregate.text import complain, number, say, shown
 
@@ -17,24 +17,59 @@ MAX_REASONS = 5  # why rows cannot be read
 
 @dataclass
 class WarningKind:
-    """Warnings of one kind: the number of rows, the first text, and the picture that it is about, if any."""
+    """
+    Warnings of one kind.
 
-    text: str
+    Attributes:
+        image: the first picture that they are about, if any.
+        rows: their number.
+        details: the first text about each metric, without its name; those about no metric by their place in
+            a row, and those of demo models by the model.
+    """
+
+    kind: str
     code: str
     image: str | None = None
     rows: int = 0
+    details: dict[str | int, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.rows} row{'s' * (self.rows > 1)}: {self.text}"
 
+    @property
+    def text(self) -> str:
+        """The texts, each once, after the metrics that it is about."""
+        if self.code == DEMO:
+            return demo_text([*map(str, self.details)])
+        about: dict[str, list[str]] = {}
+        for name, detail in self.details.items():
+            about.setdefault(detail, []).extend([name] if isinstance(name, str) else [])
+        return "; ".join(f"{', '.join(names)}: {text}" if names else text for text, names in about.items())
+
+    def add(self, notices: Sequence[Notice]) -> None:
+        """Add the warnings of one row."""
+        self.rows += 1
+        for place, notice in enumerate(notices):
+            for name in demo_names(notice) if self.code == DEMO else [notice.metric or place]:
+                self.details.setdefault(name, notice.detail)
+
 
 def kinds_of(lines: Iterable[Line]) -> list[WarningKind]:
     """Return the kinds of warnings of some lines, demo models first and then the most frequent ones."""
+    return kinds_in((line["image"], notices_in(line)) for line in lines)
+
+
+def kinds_in(rows: Iterable[tuple[str | None, Sequence[Notice]]]) -> list[WarningKind]:
+    """Return the kinds of warnings of rows, each with its picture, as `kinds_of`."""
     found: dict[str, WarningKind] = {}
-    for line in lines:
-        for kind, notice in {notice.kind: notice for notice in notices_in(line)}.items():
-            image = None if notice.code == DEMO else line["image"]
-            found.setdefault(kind, WarningKind(str(notice), notice.code, image)).rows += 1
+    for image, notices in rows:
+        of_row: dict[str, list[Notice]] = {}
+        for notice in notices:
+            of_row.setdefault(notice.kind, []).append(notice)
+        for kind, each in of_row.items():
+            code = each[0].code
+            first = WarningKind(kind, code, None if code == DEMO else image)
+            found.setdefault(kind, first).add(each)
     return in_order(found.values())
 
 
@@ -42,8 +77,11 @@ def merged_kinds(kinds: Iterable[WarningKind]) -> list[WarningKind]:
     """Return *kinds* of several tables as those of one."""
     found: dict[str, WarningKind] = {}
     for kind in kinds:
-        first = found.setdefault(Notice(kind.text, kind.code).kind, replace(kind, rows=0))
+        first = found.setdefault(kind.kind, replace(kind, rows=0, details={}))
         first.rows += kind.rows
+        first.details = first.details | {
+            n: text for n, text in kind.details.items() if n not in first.details
+        }
     return in_order(found.values())
 
 
