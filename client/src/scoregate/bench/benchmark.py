@@ -7,7 +7,7 @@ give.  A generator's figures are means of these, with intervals over the prompts
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -230,17 +230,19 @@ def answers_of(
     if wrong := [name for name in settings.answers if Path(name).name != name]:
         raise BadInput(f"{wrong[0]}: the name of a generator is part of the name of a file")
     found: dict[str, Found] = {}
-    with ExitStack() as stack:
-        client: scoregate.Client | None = None
-        for name, path in settings.answers.items():
-            if (own := benchmark.released(path, items)) is not None:
-                found[name] = own
-            elif placed := images_of(path, items, name):
-                client = client or stack.enter_context(connect(strict=settings.strict))
+    unscored: dict[str, Placed] = {}
+    for name, path in settings.answers.items():  # all are read before models are loaded
+        if (own := benchmark.released(path, items)) is not None:
+            found[name] = own
+        elif placed := images_of(path, items, name):
+            unscored[name] = placed
+        else:
+            found[name] = in_file(path, items, benchmark.reading)
+    if unscored:
+        with connect(strict=settings.strict) as client:
+            for name, placed in unscored.items():
                 found[name] = scored(benchmark, settings, items, name, placed, client)
-            else:
-                found[name] = in_file(path, items, benchmark.reading)
-    return found
+    return {name: found[name] for name in settings.answers}
 
 
 def scored(

@@ -15,6 +15,7 @@ whose scores differ by more than `--tolerance` (0.0001).
 
 import argparse
 import json
+from functools import partial
 
 from scoregate.cli.arguments import NO_SCORE, OK, add_settings, connected, settings_of
 from scoregate.records import NoResult
@@ -34,8 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0 if every score is reproduced, otherwise 1."""
     settings = settings_of(Reproduction, arguments)
-    with connected(arguments, TIMEOUT_S, outage=say_outage) as client:
-        found = reproduce(settings, client)
+    found = reproduce(settings, partial(connected, arguments, TIMEOUT_S, outage=say_outage))
     (print_json if arguments.json else print_text)(found)
     if not found.compared:
         raise NoResult("nothing was compared: the results have no score of a row of the data set")

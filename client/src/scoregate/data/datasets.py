@@ -204,6 +204,10 @@ class Dataset:
         for each in matrix(record, images, prompts) if self.matrix else [record]:
             yield self.row(each, file, in_csv)
 
+    def check(self) -> None:
+        """Read the first row.  Raises `BadInput` if there is none, or what all rows need is missing."""
+        next(iter(self), None)
+
     def check_samples(self) -> None:
         """Check the columns of shards, as `check_columns`."""
         self.check_columns(

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,6 +27,7 @@ from scoregate.records import BROKEN, BadInput, NoColumn, Record, check_regular,
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 TEXTS = frozenset({".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".html"})  # files that go with pictures
+NAMED_PROMPTS = 3  # names in a file of prompts that an error shows
 NUMBERED_NAME = re.compile(r"(.+)[_/][0-9]+", re.DOTALL)  # one of several pictures of a prompt
 SAMPLE = re.compile(r"\d+\.(png|jpe?g|webp)", re.IGNORECASE)
 
@@ -83,13 +85,19 @@ def prompted(
     a fault, and so is a prompt without a picture.  These are last.
 
     Raises:
-        BadInput: there is no picture; others as `prompts_in`.
+        BadInput: there is no picture, or no prompt of any; others as `prompts_in`.
     """
     prompts = prompts_in(file, image_column, prompt_column)
     files = {path.relative_to(folder).as_posix(): path for path in sorted(image_files(folder))}
     if not files:
         raise BadInput(f"{folder}: no pictures")
     keys = {name: key_in(prompts, composed(name)) for name in files}
+    if not any(key in prompts for key in keys.values()):
+        named = ", ".join(islice(prompts, NAMED_PROMPTS)) or "nothing"
+        raise BadInput(
+            f"{file} has no prompt of a picture in {folder}: it has those of {named}, and the first picture"
+            f" is {next(iter(files))}"
+        )
     alone = [name for name in prompts if name not in set(keys.values())]
     for number, name in enumerate([*files, *alone], 1):
         prompt, columns = prompts.get(keys.get(name, name), (None, {}))

@@ -1,15 +1,17 @@
 """Two generators or more on the same prompts: scored if they are not, compared in pairs, with one answer."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
+from itertools import chain, islice
 from math import nan
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import scoregate
+from scoregate.data.datasets import ROWS_SEARCHED_FOR_COLUMN, Dataset
 from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.outcome import Drawings, caution
 from scoregate.evaluation.versus import ALPHA, Versus
@@ -17,9 +19,10 @@ from scoregate.evaluation.versus import versus as compared
 from scoregate.items import names_of
 from scoregate.local import Service
 from scoregate.notebooks import row_table
-from scoregate.records import BadInput, NoResult
+from scoregate.records import BadInput, NoColumn, NoResult
 from scoregate.report.formats import FORMATS, printed
 from scoregate.report.pairs import (
+    IMAGE,
     GeneratorImage,
     check_folders,
     check_shared,
@@ -191,6 +194,8 @@ def compare_generators(
         raise BadInput(f"{settings.html}: there is no folder {folder}{meant_file(folder)}")
     datasets = {name: each for name, (_, each) in datasets_of(settings, paths).items()}
     check_folders(datasets, settings.item)
+    if len(datasets) == len(paths):
+        check_columns(datasets.values(), filter(None, (settings.by, settings.item)))
     generators = scored_generators(settings, paths, settings.out, service, client, settings.html)
     metrics = metrics_of(generators, settings.metrics)
     images = with_tags(
@@ -213,6 +218,15 @@ def compare_generators(
     if settings.html:
         outcome.write_page(settings.html)
     return outcome
+
+
+def check_columns(datasets: Iterable[Dataset], names: Iterable[str]) -> None:
+    """Raise `BadInput` if none of the first rows of the data sets has one of the columns."""
+    rows = chain.from_iterable(islice(each, ROWS_SEARCHED_FOR_COLUMN) for each in datasets)
+    offered = dict.fromkeys(chain.from_iterable(row.columns for row in rows))
+    for name in names:
+        if name not in offered and name != IMAGE:
+            raise NoColumn("the results", name, offered)
 
 
 def figures_of(

@@ -1,7 +1,7 @@
 """A data set scored again as a manifest says, and compared with the results that the manifest belongs to."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -101,9 +101,14 @@ class Differences:
             self.rows.append(row | ({"error": why} if why else {}))
 
 
-def reproduce(settings: Reproduction, client: scoregate.Client) -> Differences:
+def reproduce(
+    settings: Reproduction, connect: Callable[[], AbstractContextManager[scoregate.Client]]
+) -> Differences:
     """
     Score again, and compare.
+
+    Args:
+        connect: opens the service, when all files are read.
 
     Raises:
         BadInput: the manifest, its data set or its results cannot be read.
@@ -113,6 +118,20 @@ def reproduce(settings: Reproduction, client: scoregate.Client) -> Differences:
     file = settings.manifest.resolve().parent / content["results"]
     dataset = dataset_of(source_in(settings.manifest, content), content["metrics"])
     then = {key(line): line for line in lines_of(file)}
+    dataset.check()
+    with connect() as client:
+        return repeated(settings, client, content, dataset, file, then)
+
+
+def repeated(
+    settings: Reproduction,
+    client: scoregate.Client,
+    content: Mapping[str, Any],
+    dataset: Dataset,
+    file: Path,
+    then: Mapping[Any, Line],
+) -> Differences:
+    """Score the rows of the lines *then* of *file* again, and compare."""
     served = client.models()
     scoring = Scoring(  # a change of models is one of the differences
         metrics=content["metrics"],

@@ -298,7 +298,7 @@ def has_prompts(path: Path) -> bool:
 
 
 def check_output(dataset: Dataset, out: Path, page: Path | None) -> None:
-    """Raise `BadInput` now for faults that would otherwise show after all is scored."""
+    """Raise `BadInput` now for faults that would otherwise show when models are loaded, or all is scored."""
     files = dataset.shards or list(filter(None, [dataset.table]))
     if not files and (given := about_columns(dataset)):
         raise BadInput(f"{given[0]}: this folder has no table, but a text file for each picture")
@@ -313,6 +313,7 @@ def check_output(dataset: Dataset, out: Path, page: Path | None) -> None:
         raise BadInput(f"{page}: the page would overwrite the results")
     if dataset.image_part and {kind(shard) for shard in dataset.shards} != {".tar"}:
         raise BadInput("--image-part is for the pictures in tar files")
+    dataset.check()
     if (
         not (files or dataset.no_prompt or dataset.prompt_from_name)
         and dataset.prompt is None
