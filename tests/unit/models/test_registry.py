@@ -53,6 +53,7 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "open_clip": "clip",
         "transformers_clip": "clip",
         "clip_flant5": "vqa",
+        "demo_grader": "vqa",
         "openai_vlm": "vqa",
         "decisions": "vqa",
         "transformers": "questions",
