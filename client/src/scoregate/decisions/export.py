@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scoregate.decisions.logs import DECISIONS, OBJECTS, Selection, decoded, opened
+from scoregate.decisions.logs import DECISIONS, OBJECTS, Selection, opened, rows_of, time_of
 from scoregate.records import BadInput, arrow
 from scoregate.settings import setting
 
@@ -52,9 +52,9 @@ def export(settings: ExportSettings) -> int:
         labels = labels_of(logs)
         metrics = metrics_of(logs, where, values)
         rows = (
-            decoded(row) | labels.get(row["decision_id"], {"labels": 0, "good": None})
+            row | {"time": time_of(row["time"])} | labels.get(row["decision_id"], {"labels": 0, "good": None})
             for log in logs
-            for row in log.execute(f"SELECT * FROM decisions WHERE {where} ORDER BY time", values)
+            for row in rows_of(log, where, values)
         )
         try:
             count = write(new, rows, metrics)
@@ -78,8 +78,9 @@ def labels_of(logs: Sequence[sqlite3.Connection]) -> dict[str, Row]:
 
 
 def metrics_of(logs: Sequence[sqlite3.Connection], where: str, values: Sequence[Any]) -> list[str]:
-    """Return the metrics with a score in any of the rows."""
-    query = f"SELECT DISTINCT key FROM decisions, json_each(decisions.scores) WHERE {where}"
+    """Return the metrics with a score in any of the rows; damaged rows are found when they are written."""
+    valid = "CASE WHEN json_valid(scores) THEN scores ELSE '{}' END"
+    query = f"SELECT DISTINCT key FROM decisions, json_each({valid}) WHERE {where} AND typeof(key) = 'text'"
     return sorted({name for log in logs for (name,) in log.execute(query, values)})
 
 

@@ -1,22 +1,36 @@
 """Logs of decisions: SQLite files of one service or of several, which may be running."""
 
-import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from scoregate.records import BadInput, check_regular
+from scoregate.records import BadInput, check_regular, strict_json
+from scoregate.results import is_number
 from scoregate.settings import BadSetting, setting
 from scoregate.text import meant_file
 
 VERSION = 1  # the service writes tables of this version
 BUSY_S = 30.0  # a service that writes is done in milliseconds
 DECISIONS = ("accept", "review", "reject")
-OBJECTS = ("scores", "errors", "skipped", "models")  # these columns are JSON
+MAX_SHOWN = 80  # characters of a cell in an error
+
+
+def is_text(entry: Any) -> bool:
+    """Return True for a text."""
+    return isinstance(entry, str)
+
+
+# The columns that are JSON: each an object or a list, and what its entries are.
+OBJECTS: Mapping[str, tuple[type, Callable[[Any], bool]]] = {
+    "scores": (dict, is_number),
+    "errors": (dict, is_text),
+    "skipped": (list, is_text),
+    "models": (dict, is_text),
+}
 
 
 def moment(text: str) -> float:
@@ -107,10 +121,48 @@ def writing(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def decoded(row: sqlite3.Row) -> dict[str, Any]:
-    """Return a row of the table of decisions, with its JSON parsed and its time as text."""
+def rows_of(
+    log: sqlite3.Connection, where: str, values: Sequence[Any], columns: Collection[str] = tuple(OBJECTS)
+) -> Iterator[dict[str, Any]]:
+    """
+    Yield the rows of the table of decisions that a condition selects, the oldest first.
+
+    Args:
+        where, values: the condition in SQL, as of `Selection.where`.
+        columns: those of `OBJECTS` whose JSON is parsed; the others stay text.
+
+    Raises:
+        BadInput: a row is damaged; the message names the file and the decision.
+    """
+    file = log.execute("PRAGMA database_list").fetchone()["file"]
+    try:
+        for row in log.execute(f"SELECT * FROM decisions WHERE {where} ORDER BY time", values):
+            yield checked(row, columns, f"{file}, decision {row['decision_id']}")
+    except sqlite3.Error as exc:
+        raise BadInput(f"{file}: {exc}") from exc
+
+
+def checked(row: sqlite3.Row, columns: Collection[str], place: str) -> dict[str, Any]:
+    """Return a row with the JSON of *columns* parsed.  Raises `BadInput`, which begins with *place*."""
     values = dict(row)
-    for name in OBJECTS:
-        values[name] = json.loads(values[name])
-    at = datetime.fromtimestamp(values["time"], timezone.utc)
-    return values | {"time": at.isoformat(timespec="milliseconds")}
+    if values["decision"] not in DECISIONS:
+        raise BadInput(f"{place}: its decision is {values['decision']!r}")
+    try:
+        time_of(values["time"])
+    except (ValueError, OverflowError, OSError):
+        raise BadInput(f"{place}: its time is {values['time']!r}") from None
+    for name in columns:
+        try:
+            values[name] = strict_json(values[name])
+        except (ValueError, RecursionError):
+            raise BadInput(f"{place}: its {name} are not JSON") from None
+        kind, is_entry = OBJECTS[name]
+        entries = values[name].values() if isinstance(values[name], dict) else values[name]
+        if not isinstance(values[name], kind) or not all(map(is_entry, entries)):
+            raise BadInput(f"{place}: its {name} are {row[name][:MAX_SHOWN]}")
+    return values
+
+
+def time_of(seconds: float) -> str:
+    """Return a time as text.  Raises `ValueError`, `OverflowError` or `OSError` if it is none."""
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")

@@ -1,16 +1,14 @@
 """A new policy on the scores of logged decisions: how many it would change."""
 
-import json
-import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from scoregate.calibration import Rate
 from scoregate.decisions.export import labels_of
-from scoregate.decisions.logs import Selection, opened
+from scoregate.decisions.logs import Selection, opened, rows_of
 from scoregate.decisions.policies import NamedPolicy, PolicyFile, policy_of
 from scoregate.expression import ANY
 from scoregate.policy import UNREADABLE, Policy, Verdict
@@ -137,27 +135,12 @@ def tried(settings: TrialSettings) -> tuple[NamedPolicy, dict[str, Trial]]:
             log.execute("BEGIN")  # all queries see the same rows
         shares = {id: each["good"] for id, each in labels_of(logs).items()}
         for log in logs:
-            for row in rows_of(log, settings):
+            for row in rows_of(log, *settings.where(), ("scores", "errors")):
                 trial = trials.setdefault(row["policy"], Trial())
                 trial.add(row, label_of(shares.get(row["decision_id"])), policy.rules)
     if not trials:
         raise BadInput("no row is selected")
     return policy, dict(sorted(trials.items()))
-
-
-def rows_of(log: sqlite3.Connection, settings: Selection) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a log, with scores and errors as objects.  Raises `BadInput`."""
-    where, values = settings.where()
-    for found in log.execute(f"SELECT * FROM decisions WHERE {where}", values):
-        yield dict(found) | {name: object_of(found, name) for name in ("scores", "errors")}
-
-
-def object_of(row: sqlite3.Row, name: str) -> Any:
-    """Return the JSON in a column.  Raises `BadInput`."""
-    try:
-        return json.loads(row[name])
-    except ValueError as exc:
-        raise BadInput(f"decision {row['decision_id']}: its {name} are not JSON") from exc
 
 
 def label_of(share: float | None) -> Label:

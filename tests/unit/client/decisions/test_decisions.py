@@ -284,3 +284,40 @@ def test_an_export_that_fails_leaves_the_earlier_table(folder, logs, capsys):
 
     assert (2, "earlier") == (status, (folder / "out.jsonl").read_text())
     assert [] == [*folder.glob("*.new")]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("scores = '{'", "its scores are not JSON"),
+        ("scores = '{\"vqascore\": NaN}'", "its scores are not JSON"),
+        ("scores = '[0.5]'", "its scores are [0.5]"),
+        ('scores = \'{"vqascore": "0.5"}\'', 'its scores are {"vqascore": "0.5"}'),
+        ("errors = '{\"dsg\": 1}'", 'its errors are {"dsg": 1}'),
+        ("skipped = '{}'", "its skipped are {}"),
+        ("models = 'vqa'", "its models are not JSON"),
+        ("time = 1e300", "its time is 1e+300"),
+        ("decision = 'maybe'", "its decision is 'maybe'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["export", "report", "try"])
+def test_a_damaged_row_is_an_error_that_names_the_file_and_the_decision(
+    logs, folder, capsys, command, damage, said
+):
+    """By every command that reads rows; a policy that is tried reads scores and errors alone."""
+    with closing(sqlite3.connect(logs[0])) as connection, connection:
+        connection.execute(f"UPDATE decisions SET {damage} WHERE decision_id = 'b'")
+    (folder / "new.toml").write_text('[policies.new]\naccept = "vqascore >= 0.7"\n')
+    calls = {
+        "export": ("decisions", "export", *logs, "-o", "out.csv"),
+        "report": ("decisions", "report", *logs),
+        "try": ("policy", "try", "new.toml", *logs),
+    }
+    status = main(calls[command])
+    err = capsys.readouterr().err
+
+    if command == "try" and damage.startswith(("skipped", "models")):
+        assert 0 == status
+    else:
+        assert (2, f"scoregate: {folder}/decisions-1.sqlite3, decision b: {said}\n") == (status, err)
+    assert not (folder / "out.csv").exists()

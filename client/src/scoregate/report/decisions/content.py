@@ -1,6 +1,5 @@
 """Figures of logs of decisions: counts, shares, latency, error rates from labels, and drift."""
 
-import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timezone
@@ -11,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from scoregate.decisions.export import labels_of
-from scoregate.decisions.logs import DECISIONS, opened
+from scoregate.decisions.logs import DECISIONS, opened, rows_of
 from scoregate.decisions.trial import label_of
 from scoregate.evaluation.arrays import Floats
-from scoregate.records import BadInput
 from scoregate.report.decisions.drift import MIN_REFERENCE, Bins, drift, psi
 from scoregate.report.decisions.policy_log import DAY_S, Places, PolicyLog
 from scoregate.report.decisions.rates import DrawnRow, as_row, error_rates
@@ -22,7 +20,6 @@ from scoregate.report.decisions.settings import ReportSettings
 
 WEEK = 7  # days of a reference
 PERCENTILES = (50, 95, 99)
-OBJECTS = ("scores", "errors", "skipped")
 
 Row = dict[str, Any]
 Drawings = dict[tuple[str, str], dict[str, Any]]  # keys are ids of policies, and drawings
@@ -45,7 +42,7 @@ def content_of(settings: ReportSettings) -> dict[str, Any]:
         others = dict[tuple[str, str], Row]()
         drawn = {id for log in logs for (id,) in log.execute("SELECT DISTINCT decision_id FROM samples")}
         known = set[str]()
-        for row in merge(*(rows_of(log, settings) for log in logs), key=itemgetter("time")):
+        for row in merge(*(rows_of(log, *settings.where()) for log in logs), key=itemgetter("time")):
             policies.setdefault(row["policy"], PolicyLog(row["policy"])).add(row)
             if label := labels.get(row["decision_id"]):
                 known.add(row["decision_id"])
@@ -72,21 +69,6 @@ def content_of(settings: ReportSettings) -> dict[str, Any]:
             for row in each.nearest_rows(decision)
         ],
     }
-
-
-def rows_of(log: sqlite3.Connection, settings: ReportSettings) -> Iterator[Row]:
-    """Yield the selected rows of a log, in order.  Raises `BadInput`."""
-    where, values = settings.where()
-    for row in log.execute(f"SELECT * FROM decisions WHERE {where} ORDER BY time", values):
-        yield dict(row) | {name: parsed(row[name], row["decision_id"]) for name in OBJECTS}
-
-
-def parsed(text: str, decision_id: str) -> Any:
-    """Return the JSON in a column.  Raises `BadInput`."""
-    try:
-        return json.loads(text)
-    except ValueError as exc:
-        raise BadInput(f"decision {decision_id}: a column is not JSON") from exc
 
 
 def count_label(others: dict[tuple[str, str], Row], row: Row, label: Row, drawn: bool) -> None:
@@ -189,10 +171,9 @@ def counts(policy: PolicyLog, chosen: Any) -> Row:
 def model_rows(policy: PolicyLog) -> Iterator[Row]:
     """Yield each set of models of a policy's id, with its first and last row."""
     codes, times = np.asarray(policy.models), np.asarray(policy.times)
-    for text, code in policy.labels.items():
+    for models, code in policy.labels.items():
         rows = times[codes == code]
-        models = parsed(text, f"of {policy.id}")
-        named = ", ".join(f"{name}: {label}" for name, label in models.items())
+        named = ", ".join(f"{name}: {label}" for name, label in models)
         yield {
             "policy": policy.id,
             "models": named,

@@ -43,7 +43,7 @@ class PolicyLog:
         times: seconds since 1970.
         decisions: the index in `DECISIONS`.
         open: 1 for a row that was decided without a score, 2 for an unreadable picture, else 0.
-        models: the index in `labels`, the models of a row as JSON.
+        models: the index in `labels`, the names and labels of the models of a row.
         scored: the scores of each metric that the decisions had.
         audited: the scores of each metric in complete audits.
         readable: the number of rows with a picture that could be read.
@@ -59,7 +59,7 @@ class PolicyLog:
     open: Any = field(default_factory=lambda: array("b"))
     milliseconds: Any = field(default_factory=lambda: array("d"))
     models: Any = field(default_factory=lambda: array("l"))
-    labels: dict[str, int] = field(default_factory=dict)
+    labels: dict[tuple[tuple[str, str], ...], int] = field(default_factory=dict)
     scored: dict[str, Places] = field(default_factory=dict)
     audited: dict[str, Places] = field(default_factory=dict)
     readable: int = 0
@@ -89,7 +89,7 @@ class PolicyLog:
         self.decisions.append(DECISIONS.index(row["decision"]))
         self.open.append(2 if unreadable else row["reason"] not in BY_SCORES)
         self.milliseconds.append(row["milliseconds"])
-        self.models.append(self.labels.setdefault(row["models"], len(self.labels)))
+        self.models.append(self.labels.setdefault(tuple(row["models"].items()), len(self.labels)))
         if row["audit"]:
             self.audits[row["audit"]] += 1
         if unreadable:  # then no metric has a score, whatever the decision needed

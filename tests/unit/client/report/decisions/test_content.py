@@ -416,4 +416,4 @@ def test_a_log_whose_row_is_not_valid_is_refused(folder, capsys):
     run_sql(path, "UPDATE decisions SET scores = '{'")
 
     assert 2 == status_of("report", path)
-    assert "decision a: a column is not JSON" in capsys.readouterr().err
+    assert "decisions.sqlite3, decision a: its scores are not JSON" in capsys.readouterr().err
