@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-from scoregate.records import BadInput, NoColumn, Record, number, records, truth
+from scoregate.records import BadInput, NoColumn, Record, number, truth
 from scoregate.runs.plan import Line, is_line
-from scoregate.runs.results import line_of, nested
+from scoregate.runs.results import line_of, nested, records_in
 from scoregate.runs.summary import WarningKind, kinds_of
 from scoregate.settings import BadSetting, in_column, setting
 
@@ -57,7 +57,7 @@ class CalibrationSettings:
     """
 
     scores: Path = setting(
-        "a result of `scoregate batch`, or any .jsonl, .csv or .parquet",
+        "a result of `scoregate batch`, also a folder of them, or any .jsonl, .csv or .parquet",
         positional=True,
         metavar="SCORES",
         parse=Path,
@@ -149,7 +149,7 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
         BadInput: there is no such column, or a cell is not valid.
     """
     samples = Samples(metric or "")
-    for record in records(path):
+    for record in records_in(path):
         samples.rows += 1
         if record.fault:
             samples.leave_out("cannot be read", record.number)
@@ -278,7 +278,7 @@ def origin(path: Path, metric: str) -> Origin:
 
 def scored_lines(path: Path, metric: str) -> Iterator[Line]:
     """Yield the lines with a score of *metric*; skip invalid ones."""
-    for record in records(path):
+    for record in records_in(path):
         line = line_of(record.values)
         if is_line(line) and metric in line["scores"]:
             yield line

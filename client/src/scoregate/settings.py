@@ -160,6 +160,12 @@ def value_of(known: "Field[Any]", value: Any) -> Any:
         raise BadInput(f"{known.name}: {value!r}: {exc}") from None
 
 
+def is_named(text: str) -> bool:
+    """Return True for `NAME=PATH`, unless there is such a file."""
+    before, _, after = text.partition("=")
+    return bool(before and after) and not Path(text).exists()
+
+
 def generator_paths(texts: Sequence[str]) -> dict[str, Path]:
     """
     Return the path of each generator by its name: `NAME=PATH`, or a path that exists and names it.
@@ -169,11 +175,10 @@ def generator_paths(texts: Sequence[str]) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for text in texts:
-        before, equals, after = text.partition("=")
-        named = equals and before and after and not Path(text).exists()
-        path = Path(after if named else text)
+        before, _, after = text.partition("=")
+        path = Path(after if is_named(text) else text)
         plain = Path(path.name.removesuffix(GZIP)).stem if path.is_file() else path.resolve().name
-        name = before if named else plain
+        name = before if is_named(text) else plain
         if name in found:
             raise BadInput(f"{found[name]} and {path} are both named {shown(name)}: name one as NAME=PATH")
         found[name] = path

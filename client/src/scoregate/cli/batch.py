@@ -94,6 +94,7 @@ from pathlib import Path
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
+    UsageFault,
     add_settings,
     add_values,
     options_of,
@@ -101,6 +102,7 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.runs.batch import TIMEOUT_S, score_batch, write_filtered
+from scoregate.runs.generators import score_generators
 from scoregate.runs.settings import Batch
 from scoregate.runs.summary import say_summary
 from scoregate.settings import setting, whole
@@ -131,6 +133,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
     batch = settings_of(BatchCommand, arguments, options=options_of(arguments))
+    if batch.named:
+        if batch.html:
+            raise UsageFault("--html is for one data set; `versus` and `report` draw pages of generators")
+        generators = score_generators(batch, service_of(arguments, TIMEOUT_S))
+        return NO_SCORE if any(each.summary.incomplete for each in generators) else OK
     outcome = score_batch(batch, service_of(arguments, TIMEOUT_S), page=batch.html)
     again = "" if outcome.out in outcome.files or batch.retry else " with --retry"  # for finished shards
     say_summary(

@@ -67,6 +67,7 @@ class Dataset:
 
     Attributes:
         path: also a pattern of shards.
+        more: further shards of the data set.
         image_column: `file_name` in metadata, else `image`; for a matrix several, with commas.
         any_path: whether pictures outside its folder are read.
         frames_column: has the list of frames of each row.
@@ -106,6 +107,7 @@ class Dataset:
     image_part: str | None = None
     prompt_from_name: str | None = None
     part: bool = False
+    more: Sequence[Path] = ()
 
     def __iter__(self) -> Iterator[Row]:
         if self.shards:
@@ -127,8 +129,10 @@ class Dataset:
         """The files of a data set in shards; none of another one."""
         if self.part:
             return [self.path]
-        has_table = self.path.is_dir() and any((self.path / name).is_file() for name in METADATA)
-        found = [] if has_table else shards_of(self.path)
+        has_table = (
+            not self.more and self.path.is_dir() and any((self.path / name).is_file() for name in METADATA)
+        )
+        found = [] if has_table else shards_of(self.path, self.more)
         return [] if self.path.is_dir() and found and any(image_files(self.path)) else found
 
     @property

@@ -9,6 +9,7 @@ import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from glob import glob, has_magic
 from itertools import groupby, islice
 from math import inf
 from pathlib import Path
@@ -55,22 +56,25 @@ class BadSample(ValueError):
     """A sample cannot be scored; the rest of its shard can be read."""
 
 
-def shards_of(path: Path) -> list[Path]:
+def shards_of(path: Path, more: Sequence[Path] = ()) -> list[Path]:
     """
     Return the shards that *path* names, in order; none if it is no data set in shards.
 
     Args:
-        path: a tar or Arrow file, a folder of shards or with one, or a pattern as `shard-{000..999}.tar`.
+        path: a tar or Arrow file, a folder of shards or with one, or a pattern: `shard-{000..999}.tar`, or
+            `shards/*.tar`.
+        more: further ones, all of one data set; then a Parquet file is a shard, too.
 
     Raises:
-        BadInput: a file of the pattern is missing, or two have the same name; or pyarrow is not installed.
+        BadInput: a file of a pattern is missing, one of several paths has no shards, or two shards have the
+            same name; or pyarrow is not installed.
     """
-    if not path.exists() and RANGE.search(str(path)):
-        found = listed(path)
-    elif path.is_dir():
-        found = in_folder(path) or below(path)
-    else:
-        found = [path] if kind(path) in (".tar", ".arrow") and path.exists() else []
+    found = named_by(path)
+    if more:
+        parts = [(each, named_by(each) or parquet_alone(each)) for each in (path, *more)]
+        if others := [each for each, shards in parts if not shards]:
+            raise BadInput(f"{others[0]}: is no shard; name the data sets of several generators as NAME=PATH")
+        found = [shard for _, shards in parts for shard in shards]
     if set(map(kind, found)) - {".tar"}:
         arrow()
     if len(set(map(stem, found))) < len(found):
@@ -78,12 +82,30 @@ def shards_of(path: Path) -> list[Path]:
     return found
 
 
+def named_by(path: Path) -> list[Path]:
+    """Return the shards of one path; none if it is no data set in shards.  Raises as `shards_of`."""
+    if not path.exists() and (RANGE.search(str(path)) or has_magic(str(path))):
+        return listed(path)
+    if path.is_dir():
+        return in_folder(path) or below(path)
+    return [path] if kind(path) in (".tar", ".arrow") and path.exists() else []
+
+
+def parquet_alone(path: Path) -> list[Path]:
+    """Return a Parquet file, which is a table unless it is one of several shards."""
+    return [path] if kind(path) == ".parquet" and path.is_file() else []
+
+
 def listed(pattern: Path) -> list[Path]:
     """Return the files of a pattern.  Raises `BadInput`."""
-    files = [Path(name) for name in islice(expanded(str(pattern)), MAX_SHARDS + 1)]
+    text = str(pattern)
+    names = expanded(text) if RANGE.search(text) else iter(sorted(glob(text)))
+    files = [Path(name) for name in islice(names, MAX_SHARDS + 1)]
+    if not (files or RANGE.search(text)):
+        raise BadInput(f"{pattern}: there is no such file")
     if len(files) > MAX_SHARDS:
         raise BadInput(f"{pattern}: more than {MAX_SHARDS} files")
-    if not files or kind(files[0]) not in KINDS:
+    if not files or not all(kind(file) in KINDS for file in files):
         raise BadInput(f"{pattern}: shards have names that end in {', '.join(KINDS)}")
     if missing := [file for file in files if not file.is_file()]:
         raise BadInput(f"{pattern}: {len(missing)} of {len(files)} files are missing, first {missing[0]}")

@@ -23,8 +23,8 @@ from scoregate.calibration import (
 from scoregate.decisions.policies import NamedPolicy, policy_name
 from scoregate.expression import Condition
 from scoregate.policy import Policy
-from scoregate.records import BadInput, NoResult, Record, number, records, truth
-from scoregate.runs.results import nested
+from scoregate.records import BadInput, NoResult, Record, number, truth
+from scoregate.runs.results import nested, records_in
 from scoregate.settings import count, in_column, metric_names, setting
 
 METRICS = 2  # metrics of a policy, at most
@@ -35,7 +35,8 @@ class FitSettings:
     """Labelled scores, and the share of bad pictures that may pass."""
 
     scores: Path = setting(
-        "labelled scores: of `scoregate batch`, of `decisions export`, or any .jsonl, .csv or .parquet",
+        "labelled scores: of `scoregate batch`, also a folder of them, of `decisions export`, or any .jsonl,"
+        " .csv or .parquet",
         positional=True,
         parse=Path,
         metavar="SCORES",
@@ -265,7 +266,7 @@ def table_of(settings: FitSettings) -> LabelledTable:
     options = {name: each for name in names for each in origins[name].options if each}
     warnings = [*dict.fromkeys(chain.from_iterable(each.notes() for each in origins.values()))]
     table = LabelledTable(names, lower, options, warnings)
-    for record in records(settings.scores):
+    for record in records_in(settings.scores):
         table.read += 1
         if why := add_row(table, record, settings):
             table.left_out.setdefault(why, []).append(record.number)
@@ -282,7 +283,7 @@ def metrics_of(settings: FitSettings) -> tuple[str, ...]:
     """Return the metrics that are chosen, or all of the file.  Raises `BadInput` for none or too many."""
     names = metric_names(settings.metrics)
     if not names:
-        values = (nested(record.values) for record in records(settings.scores))
+        values = (nested(record.values) for record in records_in(settings.scores))
         names = [*dict.fromkeys(name for each in values for name in offered(each))]
     if not 1 <= len(names) <= METRICS:
         there = f"there are {', '.join(names)}" if names else "the file has no object `scores`"

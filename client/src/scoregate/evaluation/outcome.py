@@ -14,7 +14,7 @@ from scoregate.settings import scale as ends_of_scale
 
 Cells = Sequence[str | None]
 
-TABLE = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`"
+TABLE = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`, also a folder of them"
 LOWER = "of these scores; a result of `scoregate batch` says it by itself"
 DRAWINGS = 1000  # drawings of a bootstrap
 MIN_ROWS = 30  # rows, below which a figure says little

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from scoregate.evaluation.arrays import Floats
-from scoregate.records import BadInput, NoColumn, Record, json_cell, number, records, truth
-from scoregate.runs.results import results_in
+from scoregate.records import BadInput, NoColumn, Record, json_cell, number, truth
+from scoregate.runs.results import records_in
 
 NESTED_FIELDS = ("columns", "scores")  # a line that `scoregate batch` wrote has them
 GENERATOR = "generator"  # the column that names the file of a row, of several
@@ -131,7 +131,8 @@ class Table:
 
 def read_table(path: Path | str) -> Table:
     """
-    Return all rows of a file whose name ends in .csv, .jsonl, .ndjson or .parquet, with or without .gz.
+    Return all rows of a file whose name ends in .csv, .jsonl, .ndjson or .parquet, with or without .gz, or of
+    the results in a folder.
 
     A line of `scoregate batch` is a row with the columns that its `scores` and `columns` name.
 
@@ -140,9 +141,9 @@ def read_table(path: Path | str) -> Table:
         OSError: it can't be read.
     """
     path = Path(path)
-    rows = list(records(path))
+    rows = list(records_in(path))
     if fault := next((row for row in rows if row.fault), None):
-        raise BadInput(f"{path}, row {fault.number}: {fault.fault}")
+        raise BadInput(f"{fault.name or f'{path}, row {fault.number}'}: {fault.fault}")
     if not rows:
         raise BadInput(f"{path}: there is no row")
     nested = {*NESTED_FIELDS, LOWER}
@@ -162,13 +163,12 @@ def joined(paths: Mapping[str, Path]) -> Table:
         BadInput: as `read_table`, or one of several files has the column.
     """
     found: list[Record] = []
-    of_each = [(name, file) for name, path in paths.items() for file in results_in(path) or [path]]
-    for name, path in of_each:
+    for name, path in paths.items():
         for row in read_table(path).records:
             if GENERATOR in row.values and len(paths) > 1:
                 raise BadInput(f"{path} has a column {GENERATOR} of its own: give one table by --scores")
             values = {GENERATOR: name, **row.values}
-            found.append(Record(len(found) + 1, values, name=f"{path}, row {row.number}"))
+            found.append(Record(len(found) + 1, values, name=row.name or f"{path}, row {row.number}"))
     return Table(Path(", ".join(map(str, paths.values()))), found)
 
 

@@ -1,26 +1,29 @@
 """The page of a data set: its rows scored, or the results there are, with facts from its columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from scoregate.data.datasets import Dataset
+from scoregate.data.rows import Row
 from scoregate.evaluation.outcome import values
-from scoregate.evaluation.tables import Table
+from scoregate.evaluation.tables import GENERATOR, Table
 from scoregate.local import Service
-from scoregate.records import Record
+from scoregate.records import BadInput, Record
 from scoregate.report.html import data_uri
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
 from scoregate.report.sheet import bytes_of
 from scoregate.results import is_number, notices_in
 from scoregate.runs.batch import BatchOutcome, ScoredRows, scored, session
+from scoregate.runs.generators import ScoredGenerator, datasets_of, scored_generators
 from scoregate.runs.manifest import runs_of
+from scoregate.runs.plan import Line, Plan, key
 from scoregate.runs.results import Results, existing
 from scoregate.runs.settings import ANY_MODELS, Run, check_output, dataset_of
 from scoregate.runs.summary import Summary
@@ -57,7 +60,10 @@ class PageSettings(Run):
     any_models: bool = setting("scores of several models on one page", ANY_MODELS, default=False)
     explain: bool = True
     results: Path | None = setting(
-        "the scores, as of `batch` (default: next to the page)", default=None, metavar="FILE", parse=Path
+        "the scores, as of `batch`; of several generators a folder (default: next to the page)",
+        default=None,
+        metavar="PATH",
+        parse=Path,
     )
     offline: bool = setting("draw what is in --results, without a service", default=False)
     alpha: float = setting(
@@ -80,6 +86,11 @@ class PageSettings(Run):
         """The file of results."""
         return self.results or self.out.with_suffix(".results.jsonl")
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the results of several generators."""
+        return self.results or self.out.with_suffix(".results")
+
 
 def write_page(settings: PageSettings, service: Service) -> BatchOutcome:
     """
@@ -91,15 +102,55 @@ def write_page(settings: PageSettings, service: Service) -> BatchOutcome:
     """
     dataset, file = dataset_of(settings, settings.names), settings.file
     check_output(dataset, file, settings.out)
-    known = facts(dataset, settings.columns, settings.scale)
+    known = facts(dataset.path, map(record_of, dataset), settings.columns, settings.scale)
     opened = partial(session, settings, dataset, service)
     with offline(settings, dataset) if settings.offline else scored(opened, file) as found:
         results = found.results
         summary, left_over = Summary.of(results.lines()), len(results.left_over)
-        html = drawn(settings, dataset, results, known, runs_of(file))
-        settings.out.write_text(html, "utf-8", errors="backslashreplace")
+        write_drawn(settings, PageSource.of(dataset, results, runs_of(file)), known)
     files = {file: dataset.path}
     return BatchOutcome(file, dataset, files, found.requested, summary, left_over, found.seconds)
+
+
+def write_page_of_generators(settings: PageSettings, service: Service) -> list[ScoredGenerator]:
+    """
+    Write the page of several generators, whose data sets are scored first.
+
+    Raises:
+        BadInput: settings do not go together, or a column is not valid.
+        ScoregateError: a request failed as a whole; what was scored is kept.
+    """
+    paths, plain = settings.named, replace(settings, more=())
+    datasets = {name: each for name, (_, each) in datasets_of(plain, paths).items()}
+    if datasets and settings.offline:
+        raise BadInput("--offline draws results: name those of each generator, NAME=FILE")
+    columns = replace(settings.columns, model=settings.model or GENERATOR)
+    if datasets.keys() == paths.keys():  # columns of others are known when they are read
+        before = ((name, record_of(row)) for name, dataset in datasets.items() for row in dataset)
+        facts(settings.out, numbered(before), columns, settings.scale)
+    generators = scored_generators(plain, paths, settings.folder, service, page=settings.out)
+    lines = ((each.name, record_in(line)) for each in generators for line in each.lines())
+    source = PageSource.of_generators(generators)
+    known = facts(Path(source.name), numbered(lines), columns, settings.scale)
+    write_drawn(replace(settings, model=columns.model), source, known)
+    return generators
+
+
+def numbered(records: Iterable[tuple[str, Record]]) -> Iterator[Record]:
+    """Yield the records of generators, numbered throughout, each with its generator's name in a column."""
+    for number, (name, record) in enumerate(records, 1):
+        yield Record(number, {**record.values, GENERATOR: name})
+
+
+def record_of(row: Row) -> Record:
+    """Return the columns of a row, without its images."""
+    return Record(row.number, {**row.columns, "prompt": row.prompt, "image": row.image})
+
+
+def record_in(line: Line) -> Record:
+    """Return the columns of a line of results."""
+    columns = line.get("columns", {})
+    return Record(line["row"], {**columns, "prompt": line["prompt"], "image": line["image"]})
 
 
 @contextmanager
@@ -128,17 +179,20 @@ class Facts:
     out_of_scale: int
 
 
-def facts(dataset: Dataset, columns: Columns, scale: tuple[float, float] | None) -> Facts:
+def facts(
+    path: Path, records: Iterable[Record], columns: Columns, scale: tuple[float, float] | None
+) -> Facts:
     """
     Return the columns of all rows.
+
+    Args:
+        path: for errors.
 
     Raises:
         BadInput: no row has a column, or a rating is not a number.
     """
-    rows = [  # the pictures may be in the data set, and are left out
-        Record(row.number, {**row.columns, "prompt": row.prompt, "image": row.image}) for row in dataset
-    ]
-    table = Table(dataset.path, rows)
+    rows = list(records)
+    table = Table(path, rows)
     human = table.numbers(columns.human).tolist() if columns.human else [nan] * len(rows)
     texts = [
         table.texts(column) if column else [None] * len(rows)
@@ -155,42 +209,83 @@ def facts(dataset: Dataset, columns: Columns, scale: tuple[float, float] | None)
     return Facts(found, len(outside))
 
 
-def drawn(
-    settings: PageSettings,
-    dataset: Dataset,
-    results: Results,
-    facts: Facts,
-    runs: Sequence[Recorded],
-) -> str:
-    """Return the page; *runs* are those of the manifest."""
+@dataclass(frozen=True)
+class PageSource:
+    """
+    What a page is drawn from.
+
+    Attributes:
+        lines: the lines of results, each with its number as `row`.
+        rows_of: the rows of the data set with some of these numbers.
+        runs: those of the manifests.
+    """
+
+    name: str
+    plan: Plan
+    lines: Callable[[], Iterator[Line]]
+    rows_of: Callable[[set[int]], Iterator[tuple[int, Row]]]
+    runs: Sequence[Recorded]
+
+    @classmethod
+    def of(cls, dataset: Dataset, results: Results, runs: Sequence[Recorded]) -> Self:
+        """Return the results of one data set."""
+
+        def rows_of(wanted: set[int]) -> Iterator[tuple[int, Row]]:
+            return ((row.number, row) for row in dataset if row.number in wanted)
+
+        return cls(dataset.path.resolve().name, results.plan, results.lines, rows_of, runs)
+
+    @classmethod
+    def of_generators(cls, generators: Sequence[ScoredGenerator]) -> Self:
+        """Return the results of several generators, numbered throughout."""
+
+        def each_line() -> Iterator[tuple[ScoredGenerator, Line]]:
+            every = ((each, line) for each in generators for line in each.lines())
+            return ((each, {**line, "row": number}) for number, (each, line) in enumerate(every, 1))
+
+        def rows_of(wanted: set[int]) -> Iterator[tuple[int, Row]]:
+            keys = {(of.name, key(line)): line["row"] for of, line in each_line() if line["row"] in wanted}
+            every = ((each.name, row) for each in generators for row in each.rows())
+            return ((keys[name, row.key], row) for name, row in every if (name, row.key) in keys)
+
+        runs = [run for each in generators for file in each.files for run in runs_of(file)]
+        plan = generators[0].plan
+        name = ", ".join(each.name for each in generators)
+        return cls(name, plan, lambda: (line for _, line in each_line()), rows_of, runs)
+
+
+def write_drawn(settings: PageSettings, source: PageSource, facts: Facts) -> None:
+    """Write the page."""
 
     def details_of(wanted: set[int]) -> Mapping[int, Details]:
-        return {each["row"]: each.get("details", {}) for each in results.lines() if each["row"] in wanted}
+        return {each["row"]: each.get("details", {}) for each in source.lines() if each["row"] in wanted}
 
     def images_of(wanted: set[int]) -> Mapping[int, str]:
-        return {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in wanted}
+        return {number: data_uri(bytes_of(row)) for number, row in source.rows_of(wanted)}
 
+    plan, runs = source.plan, source.runs
     scored_row = ScoredRow(
-        name=dataset.path.resolve().name,
+        name=source.name,
         drawn=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        rows=list(rows(results, facts)),
-        metrics=results.plan.metrics,
+        rows=list(rows(source.lines(), facts)),
+        metrics=plan.metrics,
         details_of=details_of,
         images_of=images_of,
         columns=settings.columns,
-        models=results.plan.models,
-        options=results.plan.options,
-        lower=frozenset(results.plan.lower),
+        models=plan.models,
+        options=plan.options,
+        lower=frozenset(plan.lower),
         version=str(runs[-1].get("service", {}).get("version", "")) if runs else "",
         out_of_scale=facts.out_of_scale,
         cost=cost_of(runs, settings.price_per_hour),
     )
-    return page(scored_row, alpha=settings.alpha, images=settings.images)
+    html = page(scored_row, alpha=settings.alpha, images=settings.images)
+    settings.out.write_text(html, "utf-8", errors="backslashreplace")
 
 
-def rows(results: Results, facts: Facts) -> Iterator[ReportRow]:
+def rows(lines: Iterable[Line], facts: Facts) -> Iterator[ReportRow]:
     """Yield a row for each line, with its facts from the data set."""
-    for line in results.lines():
+    for line in lines:
         scores = line["scores"]
         details = line.get("details", {})
         yield ReportRow(

@@ -48,6 +48,7 @@ class VersusSettings(Run, Drawings):
     """Settings of a comparison of generators."""
 
     dataset: Path = Path()
+    more: Sequence[Path] = ()
     matrix: bool = False
     sweep: Sequence[str] = ()
     metrics_column: str | None = None

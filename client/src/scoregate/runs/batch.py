@@ -129,6 +129,8 @@ def score_batch(
         page: a file that will be written about the results.
     """
     check_policy(batch)
+    if batch.named:
+        raise BadInput("several generators: `score_generators` scores each into a file of its own")
     names = batch.metrics if batch.policy else batch.names  # the policy's are known by its service
     dataset, out = dataset_of(batch, names), batch.out
     check_output(dataset, out, page)
@@ -138,7 +140,7 @@ def score_batch(
     if batch.filter or batch.kept_shards:
         from scoregate.runs.filter import check_filter
 
-        check_filter(batch, dataset, names, out if in_folder else None)
+        check_filter(batch, dataset, names, in_folder=in_folder)
     if batch.ray and not in_folder:
         raise BadInput("--ray: the data set has to be in shards, and the results in a folder")
     if batch.ray and client:
@@ -162,7 +164,7 @@ def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
     """Write what passes the filter, if there is one; return False if a shard could not be copied."""
     if not batch.filter:
         return True
-    from scoregate.runs.filter import write_kept, write_shards
+    from scoregate.runs.filter import only_shard, write_kept, write_shards
 
     out, folder = outcome.out, batch.kept_shards
     write_kept(
@@ -170,7 +172,11 @@ def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
         batch.filter,
         outcome.lines(),
     )
-    return not folder or write_shards(folder, batch.filter, out, outcome.files)
+    if not folder:
+        return True
+    shard = only_shard(outcome.dataset)
+    files = {out: shard} if out.is_file() and shard else outcome.files
+    return write_shards(folder, batch.filter, out, files)
 
 
 def into_file(batch: Batch, dataset: Dataset, service: Service, opened: Opened) -> BatchOutcome:

@@ -31,13 +31,13 @@ def passes(line: Line, wanted: Condition) -> bool:
     return not line["errors"] and wanted.holds(known) is True
 
 
-def check_filter(batch: Batch, dataset: Dataset, metrics: Sequence[str], results: Path | None) -> None:
+def check_filter(batch: Batch, dataset: Dataset, metrics: Sequence[str], *, in_folder: bool) -> None:
     """
     Raise `BadInput` if the filter could not be applied.
 
     Args:
         metrics: that are scored.
-        results: the folder of results; None of one file.
+        in_folder: whether the results of each shard are a file in a folder.
     """
     wanted, folder = batch.filter, batch.kept_shards
     if wanted and (others := [name for name in names_in(wanted.tree) if name.name not in metrics]):
@@ -45,16 +45,24 @@ def check_filter(batch: Batch, dataset: Dataset, metrics: Sequence[str], results
         raise BadInput(f"--filter {wanted.text}: {unscored}")
     if not folder:
         return
-    if not (wanted and results):
-        raise BadInput("--kept-shards needs --filter, and shards with a folder as OUT")
+    if not wanted or not (in_folder or only_shard(dataset)):
+        raise BadInput("--kept-shards needs --filter, and one shard, or several with a folder as OUT")
     if dataset.matrix or dataset.sweeps or isinstance(dataset, Sheets):
         raise BadInput("--kept-shards: with --matrix, --sweep and --grid a sample has several scores")
     if not folder.parent.is_dir() or (folder.exists() and not folder.is_dir()):
         raise BadInput(f"{folder}: this cannot be a folder of shards")
-    taken = {folder.resolve(), results.resolve()}
-    if len(taken) < 2 or taken & {shard.resolve().parent for shard in dataset.shards}:
+    results = (batch.out if in_folder else batch.out.parent).resolve()
+    taken = {shard.resolve().parent for shard in dataset.shards or [dataset.path]}
+    if folder.resolve() in {*taken, results} or (in_folder and results in taken):
         raise BadInput(f"{folder}: the new shards would lie among others: name another folder")
-    check_mark(folder, mark_of(wanted, results, folder))
+    check_mark(folder, mark_of(wanted, batch.out, folder))
+
+
+def only_shard(dataset: Dataset) -> Path | None:
+    """Return the file of a data set in one shard, which may be a Parquet table; None for any other."""
+    table = None if dataset.shards else dataset.table
+    files = [table] if table and kind(table) == ".parquet" and table == dataset.path else dataset.shards
+    return files[0] if len(files) == 1 else None
 
 
 def mark_of(wanted: Condition, results: Path, folder: Path) -> str:
@@ -93,7 +101,7 @@ def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping
     is a line on stderr; return True if there is none.
 
     Args:
-        results: the folder of results.
+        results: their file or folder.
         shards: the shard of each file of results.
     """
     complete = True

@@ -18,6 +18,8 @@ from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import ResultsFile, lines_of, plan_in, results_in
 from scoregate.runs.settings import (
     ANY_MODELS,
+    KINDS,
+    Batch,
     DataSource,
     Run,
     check_output,
@@ -46,6 +48,11 @@ class ScoredGenerator:
         """The plan of the first file."""
         return plan_in(next(iter(self.files)))
 
+    @cached_property
+    def summary(self) -> Summary:
+        """The summary of all lines."""
+        return Summary.of(self.lines())
+
     def lines(self) -> Iterator[Line]:
         """Yield the line of each row."""
         return chain.from_iterable(islice(lines_of(file), count) for file, count in self.files.items())
@@ -56,6 +63,28 @@ class ScoredGenerator:
             with suppress(BadInput, OSError):
                 content = read_manifest(beside(file))
                 yield from dataset_of(source_in(beside(file), content), content["metrics"])
+
+
+def score_generators(
+    batch: Batch, service: Service, client: scoregate.Client | None = None
+) -> list[ScoredGenerator]:
+    """
+    Score the data set of each generator of a *batch* into a file of its own in the folder OUT.
+
+    Raises:
+        BadInput: a setting is about one data set; others as `scored_generators`.
+    """
+    for name in ("policy", "filter", "kept_shards", "ray"):
+        if getattr(batch, name):
+            raise BadInput(
+                f"--{name.replace('_', '-')} is for one data set, and there are several generators"
+            )
+    if batch.out.suffix.lower() in KINDS or batch.out.is_file():
+        raise BadInput(f"{batch.out}: the results of several generators are in a folder")
+    paths = batch.named
+    if scored := [name for name, path in paths.items() if results_in(path)]:
+        raise BadInput(f"{paths[scored[0]]}: these are results; batch scores data sets")
+    return scored_generators(replace(batch, more=()), paths, batch.out, service, client)
 
 
 def scored_generators(
@@ -92,7 +121,7 @@ def scored_generators(
             counts, requested = scored_files(sessions, files)
         found |= {name: {file: counts[file]} for name, file in files.items()}
     generators = [ScoredGenerator(name, found[name]) for name in paths]
-    summary = Summary.merged([Summary.of(each.lines()) for each in generators])
+    summary = Summary.merged([each.summary for each in generators])
     if datasets:
         say_summary(summary, requested, out)
     else:

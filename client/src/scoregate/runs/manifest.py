@@ -50,6 +50,7 @@ OPTIONAL = (
     "sha256",
     "grid",
 )  # texts of a data set
+LISTS = ("option_column", "sweep", "more")  # lists of texts of a data set
 BLOCK_BYTES = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # `GET /models` returns them
 OF_A_MODEL = ("recipe", "dtype", "device", "hardware")
@@ -127,6 +128,7 @@ def head_of(dataset: Dataset, source: DataSource, results: ResultsFile) -> dict[
             "path": os.path.relpath(path, folder),
             **({"sha256": digest_of(path)} if path.is_file() and not dataset.shards else {}),
             **{name: said[name] for name in (*NAMES, "orient") if said.get(name)},
+            **({"more": [os.path.relpath(each, folder) for each in source.more]} if source.more else {}),
             "sweep": [
                 f"{name}={os.path.relpath(file, folder)}" for name, _, file in map(parted, source.sweep)
             ],
@@ -203,7 +205,8 @@ def source_in(path: Path, content: Mapping[str, Any]) -> DataSource:
     if "prompts" in given:
         given["prompts"] = folder / given["prompts"]
     sweep = [f"{name}={folder / file}" for name, _, file in map(parted, said.get("sweep", ()))]
-    return DataSource(dataset=folder / said["path"], sweep=sweep, **given)
+    more = tuple(folder / each for each in said.get("more", ()))
+    return DataSource(dataset=folder / said["path"], more=more, sweep=sweep, **given)
 
 
 def is_manifest(content: Mapping[str, Any]) -> bool:
@@ -230,8 +233,8 @@ def is_dataset(content: Mapping[str, Any]) -> bool:
         is_text(content.get("path"))
         and is_text(content.get("prompt_column", ""))
         and all(is_text(content.get(name) or "") for name in OPTIONAL)
-        and all(isinstance(content.get(name, []), list) for name in ("option_column", "sweep"))
-        and all(map(is_text, [*content.get("option_column", []), *content.get("sweep", [])]))
+        and all(isinstance(content.get(name, []), list) for name in LISTS)
+        and all(is_text(each) for name in LISTS for each in content.get(name, []))
         and all(isinstance(content.get(name, False), bool) for name in ("matrix", "any_path"))
     )
 

@@ -12,6 +12,7 @@ file: import them as text where a spreadsheet would run them as formulas.
 
 import csv
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, RELATED_COLUMNS, Row, digest, is_column
 from scoregate.data.shards import stem
-from scoregate.records import BadInput, arrow, check_regular, json_or_text, records
+from scoregate.records import BadInput, Record, arrow, check_regular, json_or_text, records
 from scoregate.runs.plan import (
     DECISION_FIELDS,
     Key,
@@ -43,6 +44,10 @@ from scoregate.runs.settings import KINDS
 from scoregate.store import Store, dumped, opened
 from scoregate.text import complain
 
+log = logging.getLogger("scoregate.results")
+
+JOURNAL = ".part.jsonl"  # the end of the name of a file with the lines of a run, next to a table
+
 
 def check_kind(file: Path) -> None:
     """Raise `BadInput` for a file of another kind than results have."""
@@ -52,7 +57,7 @@ def check_kind(file: Path) -> None:
 
 def journal_of(out: Path) -> Path:
     """Return the path of the lines of a run: OUT itself, or for a table a file next to it."""
-    return out.with_name(f"{out.name}.part.jsonl") if out.suffix.lower() in WRITERS else out
+    return out.with_name(f"{out.name}{JOURNAL}") if out.suffix.lower() in WRITERS else out
 
 
 def files_of(shards: Iterable[Path], folder: Path) -> dict[Path, Path]:
@@ -280,6 +285,26 @@ def results_in(path: Path) -> list[Path]:
         return files if record and is_line(line_of(record.values)) else []
     except (BadInput, ValueError):
         return []
+
+
+def records_in(path: Path) -> Iterator[Record]:
+    """
+    Yield the rows of a table, or those of all results in a folder that `batch` wrote, numbered throughout.
+
+    Raises:
+        BadInput: there are no results in the folder; others as `records`.
+    """
+    if not path.is_dir():
+        yield from records(path)
+        return
+    files = results_in(path)
+    if not files:
+        raise BadInput(f"{path}: there are no results of `scoregate batch` in this folder")
+    if unfinished := sorted(each.name for each in path.glob(f"*{JOURNAL}")):
+        log.warning("%s: %d shards are not finished, first %s", path, len(unfinished), unfinished[0])
+    each_row = ((file, record) for file in files for record in records(file))
+    for number, (file, record) in enumerate(each_row, 1):
+        yield replace(record, number=number, name=f"{file}, row {record.number}")
 
 
 def take(results: Results, row: Row) -> None:

@@ -17,7 +17,9 @@ from scoregate.settings import (
     METRIC,
     ORIENT,
     BadSetting,
+    generator_paths,
     in_column,
+    is_named,
     metric_names,
     setting,
     whole,
@@ -47,9 +49,19 @@ class DataSource:
     """Settings of a data set: its place, its columns, and what becomes a row."""
 
     dataset: Path = setting(
-        "a folder with captions, metadata or shards, a .jsonl, .csv, .tsv, .parquet or .tar, a pattern",
+        "a folder with captions, metadata or shards, a .jsonl, .csv, .tsv, .parquet or .tar, a pattern;"
+        " NAME=PATH of a generator",
         positional=True,
         metavar="DATASET",
+        parse=Path,
+    )
+    more: Sequence[Path] = setting(
+        "further shards of it, or of the other generators NAME=PATH",
+        positional=True,
+        nargs="*",
+        several=True,
+        default=(),
+        metavar="MORE",
         parse=Path,
     )
     image_column: str | None = in_column(
@@ -100,6 +112,12 @@ class DataSource:
     )
     grid: str | None = setting(GRID_HELP, default=None, metavar="RxC")
     any_path: bool = setting("read pictures outside the data set's folder, too", default=False)
+
+    @property
+    def named(self) -> dict[str, Path]:
+        """The data set of each generator by name, if one is named so; else none, and all paths are of one."""
+        texts = [str(each) for each in (self.dataset, *self.more)]
+        return generator_paths(texts) if any(map(is_named, texts)) else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +207,9 @@ class Batch(Run):
         ray, actors, actor_gpus: of a cluster, each of whose processes loads the models.
     """
 
-    out: Path = setting(f"the results, {', '.join(KINDS)}; of shards a folder", "-o", "--out", parse=Path)
+    out: Path = setting(
+        f"the results, {', '.join(KINDS)}; of shards and of generators a folder", "-o", "--out", parse=Path
+    )
     retry: bool = setting("score rows with errors again, also in finished shards", default=False)
     policy: str | None = setting(
         "accept, review or reject each row by this policy, whose metrics are scored",
@@ -206,7 +226,7 @@ class Batch(Run):
         parse=condition,
     )
     kept_shards: Path | None = setting(
-        "write new shards of the samples that pass --filter; OUT is a folder",
+        "write new shards of the samples that pass --filter; of several shards OUT is a folder",
         default=None,
         metavar="FOLDER",
         parse=Path,
@@ -261,6 +281,7 @@ def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
         prompt=source.prompt,
         prompts=source.prompts,
         prompt_from_name=source.prompt_from_name,
+        more=source.more,
         no_prompt=source.no_prompt,
         image_part=source.image_part,
         metrics_column=source.metrics_column,

@@ -218,6 +218,11 @@ class Summary:
         codes = ", ".join(f"{number} {shown(code)}" for code, number in self.codes.most_common())
         return f"; without a score: {codes}" if codes else ""
 
+    @property
+    def decided(self) -> str:
+        """The number of rows of each decision, the most frequent first."""
+        return ", ".join(f"{count} {shown(name)}" for name, count in self.decisions.most_common())
+
 
 def say_summary(
     summary: Summary,
@@ -251,7 +256,7 @@ def say_summary(
     if seconds is not None and requested:
         say(pace(requested, seconds))
     if summary.decisions:
-        say(", ".join(f"{count} {shown(name)}" for name, count in summary.decisions.most_common()))
+        say(summary.decided)
     say(str(out))
     if left_over:
         say(f"{left_over} lines are of no row of the data set; they are kept")

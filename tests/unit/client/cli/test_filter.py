@@ -190,9 +190,9 @@ def test_a_folder_with_the_samples_of_another_filter_is_not_mixed(command, servi
     [
         (
             ("-o", "out", "--kept-shards", "kept"),
-            "--kept-shards needs --filter, and shards with a folder as OUT",
+            "--kept-shards needs --filter, and one shard, or several with a folder",
         ),
-        (("-o", "out.jsonl", *KEPT), "--kept-shards needs --filter, and shards with a folder as OUT"),
+        (("-o", "out.jsonl", *KEPT), "--kept-shards needs --filter, and one shard, or several with a folder"),
         (("-o", "out", *KEPT, "--matrix"), "with --matrix, --sweep and --grid a sample has several scores"),
         (("-o", "out", *KEPT, "--grid", "2x2"), "with --matrix, --sweep and --grid a sample has several"),
         (("-o", "out", *KEPT[:3], "."), "the new shards would lie among others"),
@@ -208,3 +208,30 @@ def test_new_shards_that_cannot_be_written_are_wrong_before_anything_is_scored(
 
     assert (2, []) == (status, service.sent)
     assert why in err
+
+
+@pytest.mark.parametrize(("out", "file"), [("out.jsonl", "one.parquet"), ("out.parquet", "s-0.tar")])
+def test_the_samples_of_one_shard_are_copied_with_a_file_of_results(command, out, file, shards):
+    """Also of a Parquet file, which is a table."""
+    service = Numbered("clip@1", metrics={"vqascore": metric()})
+    rows = [{"image": png(), "prompt": f"cat {n / 10}", "extra": n} for n in range(10)]
+    pq.write_table(pa.Table.from_pylist(rows), "one.parquet")
+    status, _, err = command(service, "batch", file, "-o", out, "-m", "vqascore", *KEPT)
+
+    assert 0 == status, err
+    assert "the samples that pass are in kept\n" in err
+    assert [file] == [path.name for path in Path("kept").glob("[!.]*")]
+    if file == "one.parquet":
+        assert [5, 6, 7, 8, 9] == pq.read_table("kept/one.parquet")["extra"].to_pylist()
+    else:
+        assert files_in("s-0.tar") == files_in("kept/s-0.tar")
+
+
+def test_new_shards_never_lie_among_results(command, service, shards):
+    """Where their files would have the names of each other."""
+    Path("scores").mkdir()
+    arguments = ("-o", "scores/s-0.parquet", "-m", "vqascore", *KEPT[:3], "scores")
+    status, _, err = command(service, "batch", "s-0.tar", *arguments)
+
+    assert (2, []) == (status, service.sent)
+    assert "the new shards would lie among others" in err

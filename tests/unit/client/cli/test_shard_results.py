@@ -1,5 +1,6 @@
 """Results of shards: one file, or a folder with a Parquet file for each."""
 
+import json
 import re
 from itertools import chain, count
 from pathlib import Path
@@ -12,7 +13,7 @@ from scoregate.runs import batch, manifest
 from scoregate.runs.results import Results, lines_of
 from tests.support.pictures import png
 from tests.support.shards import tar_of
-from tests.unit.client.cli.served import Service, lines, metric
+from tests.unit.client.cli.served import Numbered, Service, lines, metric
 
 TO_FOLDER = ("batch", "s-{0..2}.tar", "-o", "out", "-m", "vqascore")
 
@@ -276,3 +277,59 @@ def test_a_command_about_shards_that_cannot_work_is_wrong_before_anything_is_sco
 
     assert (2, []) == (status, service.sent)
     assert why in err
+
+
+def test_several_paths_and_a_quoted_pattern_are_one_data_set(command, service, shards):
+    """Which `reproduce` finds by the manifest."""
+    for out, paths in (("out.jsonl", ["s-0.tar", "s-2.tar"]), ("all.jsonl", ["s-[02].tar"])):
+        status, _, err = command(service, "batch", *paths, "-o", out, "-m", "vqascore")
+
+        assert 0 == status, err
+        assert ["s-0.tar/0001", "s-0.tar/0002", "s-2.tar/0001", "s-2.tar/0002"] == [
+            row["image"] for row in lines(Path(out))
+        ]
+        assert 0 == command(service, "reproduce", f"{out}.manifest.json")[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (("calibrate", "out", "--label", "good", "--pass-rate", "1"), "vqascore: 5 scores from"),
+        (
+            ("evaluate", "auroc", "--scores", "out", "-m", "vqascore", "--label", "good"),
+            "5 rows, fewer than 30",
+        ),
+        (("evaluate", "means", "A=out", "-m", "vqascore"), "A"),
+        (("policy", "fit", "out", "--false-accept-rate", "1", "-o", "p.toml"), "vqascore"),
+    ],
+)
+def test_figures_and_thresholds_are_of_all_results_in_a_folder(command, shards, call, said):
+    """Rows are numbered throughout, and each has the columns of its sample."""
+    service = Numbered("clip@1", metrics={"vqascore": metric()})
+    for number in range(3):
+        fields = {key: {"prompt": f"x {number}.{key}", "good": number % 2} for key in "12"}
+        parts = {f"{key}.json": json.dumps(each).encode() for key, each in fields.items()}
+        pictures = {f"{key}.png": png("red") for key in ("1", "2")[: 2 - (number == 2)]}
+        tar_of(Path(f"s-{number}.tar"), dict(sorted((parts | pictures).items())))
+    command(service, *TO_FOLDER)
+    status, out, err = command(service, *call)
+
+    assert 0 == status, err
+    assert said in out
+    if call[0] == "calibrate":
+        assert "1 of 6 rows left out, no score: row 6" in out
+
+
+def test_a_shard_that_is_not_finished_is_a_warning(command, service, shards):
+    """A folder without results is an error."""
+    command(service, *TO_FOLDER)
+    Path("out/s-2.parquet").rename("out/s-2.parquet.part.jsonl")
+    Path("empty").mkdir()
+    given = ("evaluate", "means", "-m", "vqascore", "--model", "prompt", "--scores")
+    _, _, err = command(service, *given, "out")
+
+    assert "warning: out: 1 shards are not finished, first s-2.parquet.part.jsonl\n" in err
+    assert (
+        "empty: there are no results of `scoregate batch` in this folder"
+        in command(service, *given, "empty")[2]
+    )

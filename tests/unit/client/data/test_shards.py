@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import tarfile
 
 import pyarrow as pa
@@ -413,3 +414,37 @@ def test_a_column_that_no_sample_has_is_said_at_once(tmp_path):
 
     with pytest.raises(BadInput, match="no column 'prompt'; there are text, image: --prompt-column text"):
         list(Dataset(tmp_path / "a.tar"))
+
+
+def test_shards_are_named_by_a_pattern_of_the_shell_or_by_several_paths(tmp_path):
+    """In the order of their names, or as given; then a Parquet file is a shard, too."""
+    (tmp_path / "more").mkdir()
+    for name in ("s-2.tar", "s-10.tar", "more/t.tar"):
+        tar_of(tmp_path / name, SAMPLE)
+    pq.write_table(pa.table({"image": [PICTURE], "prompt": ["a dog"]}), tmp_path / "p.parquet")
+    several = Dataset(tmp_path / "s-*.tar", more=[tmp_path / "p.parquet", tmp_path / "more"])
+
+    assert ["s-10.tar/0001", "s-2.tar/0001"] == [row.image for row in Dataset(tmp_path / "s-*.tar")]
+    assert ["a cat", "a cat", "a dog", "a cat"] == [row.prompt for row in several]
+    assert [1, 2, 3, 4] == [row.number for row in several]
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "why"),
+    [
+        ("no-*.tar", [], "no-*.tar: there is no such file"),
+        ("*", [], "shards have names that end in"),
+        ("a.tar", ["folder"], "folder: is no shard; name the data sets of several generators as NAME=PATH"),
+        ("a.tar", ["rows.jsonl"], "rows.jsonl: is no shard"),
+        ("a.tar", ["a.tar"], "two shards have the same name"),
+    ],
+)
+def test_paths_that_name_no_shards_are_refused(tmp_path, path, more, why):
+    """Before anything is read."""
+    tar_of(tmp_path / "a.tar", SAMPLE)
+    (tmp_path / "rows.jsonl").write_text('{"image": "a.png", "prompt": "a"}')
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.png").write_bytes(PICTURE)
+
+    with pytest.raises(BadInput, match=re.escape(why)):
+        list(Dataset(tmp_path / path, more=[tmp_path / each for each in more]))
