@@ -180,9 +180,9 @@ def test_the_manifest_says_what_the_policy_was(gate):
 
 
 def test_the_command_decides_by_a_policy_of_a_file(run):
-    """The summary counts the decisions, and a table has them as texts."""
+    """The summary and the page count the decisions, and a table has them as texts."""
     done = run(
-        *("batch", "rows.jsonl", "-o", "out.csv", "--local", PROFILE),
+        *("batch", "rows.jsonl", "-o", "out.csv", "--html", "page.html", "--local", PROFILE),
         *("--policy", "show", "--policy-file", "policies.toml"),
     )
     with Path("out.csv").open(encoding="utf-8") as file:
@@ -192,6 +192,10 @@ def test_the_command_decides_by_a_policy_of_a_file(run):
     assert 1 == done.returncode, done.stderr
     assert f"{counted} accept" in done.stderr
     assert ("review", "unreadable: image_undecodable") == (rows[-1]["decision"], rows[-1]["because"])
+    page = Path("page.html").read_text("utf-8")
+    assert f"Decisions of {rows[0]['policy']}: " in page
+    assert 9 == page.count("<dt>decision</dt>")
+    assert "<dt>decision</dt><dd>review: unreadable: image_undecodable</dd>" in page
 
 
 @pytest.mark.parametrize(
