@@ -20,7 +20,7 @@ from scoregate.records import BadInput, NoColumn, Record, number, truth
 from scoregate.runs.plan import Line, is_line
 from scoregate.runs.results import line_of, nested, records_in
 from scoregate.runs.summary import WarningKind, kinds_of
-from scoregate.settings import BadSetting, in_column, setting
+from scoregate.settings import BadSetting, in_column, metrics_named, setting
 
 MAX_NAMED_ROWS = 5  # rows without a score that are named
 
@@ -62,8 +62,8 @@ class CalibrationSettings:
         metavar="SCORES",
         parse=Path,
     )
-    metric: str | None = in_column(
-        "the metric, or the column that holds the scores", "-m", "--metric", default=None, metavar="METRIC"
+    metric: str | None = metrics_named(
+        "the metric, or the column that holds the scores", default=None, several=False
     )
     label: str | None = in_column(
         "the column that says 1 or true of a good picture, else 0 or false", default=None
@@ -167,7 +167,7 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
 def check_columns(path: Path, metrics: Sequence[str], label: str | None) -> None:
     """Raise `NoColumn` if no row has scores of one of *metrics*, or the column of labels."""
     names, top = dict[str, None](), set[str]()
-    for record in records(path):
+    for record in records_in(path):
         values = nested(record.values)
         fields = (values.get(name) for name in ("scores", "errors", "columns"))
         inner = [each for each in fields if isinstance(each, Mapping)]

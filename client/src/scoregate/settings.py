@@ -42,6 +42,7 @@ class Shown:
         parse: returns the value of a text; raises `BadSetting` or another `ValueError`.
         choices: of values.
         several: it may be given several times, and is a tuple.
+        commas: a text has several names, with commas between them.
         positional: it has no flag.
         nargs: of a positional argument.
         excludes: of settings with the same name here, one may be given.
@@ -62,6 +63,7 @@ class Shown:
     group: str | None = None
     option: bool = True
     column: bool = False
+    commas: bool = False
 
 
 def setting(
@@ -78,6 +80,7 @@ def setting(
     group: str | None = None,
     option: bool = True,
     column: bool = False,
+    commas: bool = False,
 ) -> Any:
     """Return a field of a settings class; arguments as of `Shown`.  A *default* that is a dict is copied."""
     shown = Shown(
@@ -93,6 +96,7 @@ def setting(
         group,
         option,
         column,
+        commas,
     )
     metadata = {"shown": shown}
     if isinstance(default, dict):
@@ -106,6 +110,28 @@ def in_column(
     """Return the field of a table's column; a default that is a name is named in its help."""
     named = f"{help} (default {default})" if isinstance(default, str) else help
     return setting(named, *flags, default=default, metavar=metavar, several=several, column=True)
+
+
+def metrics_named(
+    help: str, *flags: str, default: Any = MISSING, several: bool = True, column: bool = True
+) -> Any:
+    """Return the field of a metric, or of several: their names, which in tables are those of a *column*."""
+    return setting(
+        help,
+        "-m",
+        "--metric",
+        *flags,
+        default=default,
+        metavar="METRIC",
+        several=several,
+        column=column,
+        commas=several,
+    )
+
+
+def generator_column(help: str, default: Any = MISSING) -> Any:
+    """Return the field of the column of generators; `--model` is its name in papers."""
+    return in_column(help, "--generator", "--model", default=default)
 
 
 @cache
@@ -154,7 +180,8 @@ def value_of(known: "Field[Any]", value: Any) -> Any:
         if get_origin(known.type) is Mapping:
             return {name: one(each) if as_shown.parse else each for name, each in value.items()}
         if as_shown.several:
-            return tuple(map(one, value if isinstance(value, list | tuple) else [value]))
+            values = tuple(map(one, value if isinstance(value, list | tuple) else [value]))
+            return tuple(metric_names(values)) if as_shown.commas else values
         return one(value)
     except (ValueError, TypeError, AttributeError) as exc:
         raise BadInput(f"{known.name}: {value!r}: {exc}") from None

@@ -11,7 +11,7 @@ from scoregate.evaluation.arrays import BadColumn, Floats
 from scoregate.evaluation.tables import LOWER, Table, read_table, text
 from scoregate.records import BadInput, NoColumn, Record, kind, opened
 from scoregate.runs.plan import FIELDS, LISTS, OBJECTS
-from scoregate.settings import in_column, setting
+from scoregate.settings import metrics_named, setting
 
 Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 
@@ -30,17 +30,15 @@ class ScoreSettings:
         parse=Path,
         several=True,
     )
-    metric: Sequence[str] = in_column(
-        "a column of scores; may be given several times (default: all columns of numbers but its own)",
-        "-m",
-        "--metric",
+    metric: Sequence[str] = metrics_named(
+        "the column of its scores; may be given several times, or with commas"
+        " (default: all columns of numbers but its own)",
         default=(),
-        several=True,
     )
     lower_is_better: Sequence[str] = setting(
         "a metric whose lower scores are better; may be given several times",
         default=(),
-        metavar="COLUMN",
+        metavar="METRIC",
         several=True,
     )
 

@@ -313,9 +313,10 @@ def column_options(arguments: argparse.Namespace) -> dict[str, list[str]]:
 def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     """Return the settings of the arguments that `add_settings` declared; *more* are of other fields."""
     values: dict[str, Any] = {}
-    for each, _ in shown_fields(cast(type, kind)):
+    for each, as_shown in shown_fields(cast(type, kind)):
         value = getattr(arguments, each.name)
         if value is not None:
+            value = metric_names(value) if as_shown.commas else value
             values[each.name] = tuple(value) if isinstance(value, list) else value
     return kind(**values | more)
 

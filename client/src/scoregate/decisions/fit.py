@@ -25,7 +25,7 @@ from scoregate.expression import Condition
 from scoregate.policy import Policy
 from scoregate.records import BadInput, NoResult, Record, number, truth
 from scoregate.runs.results import nested, records_in
-from scoregate.settings import count, in_column, metric_names, setting
+from scoregate.settings import count, in_column, metric_names, metrics_named, setting
 
 METRICS = 2  # metrics of a policy, at most
 
@@ -41,13 +41,8 @@ class FitSettings:
         parse=Path,
         metavar="SCORES",
     )
-    metrics: Sequence[str] = in_column(
-        "one or two, or columns that hold their scores (default: those of the file)",
-        "-m",
-        "--metric",
-        default=(),
-        several=True,
-        metavar="METRIC",
+    metrics: Sequence[str] = metrics_named(
+        "one or two, or columns that hold their scores (default: those of the file)", default=()
     )
     false_accept_rate: Fraction = setting(
         "the share of bad pictures that may pass", parse=share, metavar="SHARE"

@@ -9,7 +9,7 @@ from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.bootstrap import Drawn, Sample, differences, drawn, interval
 from scoregate.evaluation.tables import GENERATOR, Table, joined, read_table, text
 from scoregate.records import BadInput, json_cell
-from scoregate.settings import count, generator_paths, in_column, setting
+from scoregate.settings import count, generator_paths, in_column, metrics_named, setting
 from scoregate.settings import scale as ends_of_scale
 
 Cells = Sequence[str | None]
@@ -120,8 +120,8 @@ class OfScores(FigureSettings):
 class OfMetrics(OfScores):
     """Settings of a figure of a metric; of several it is computed on the same rows."""
 
-    metrics: Sequence[str] = in_column(
-        "the scores; several are compared on the same rows", "-m", "--metric", several=True
+    metrics: Sequence[str] = metrics_named(
+        "the column of its scores; several, also with commas, are compared on the same rows"
     )
     lower_is_better: bool = setting(LOWER, default=False)
 

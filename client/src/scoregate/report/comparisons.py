@@ -75,7 +75,7 @@ def sampled(count: int, most: int) -> npt.NDArray[np.intp]:
 def matrices(scored: ScoredRow, alpha: float) -> str:
     """Return a matrix for each metric.  Raises `Missing` without a column of generators."""
     if scored.columns.model is None:
-        raise Missing("No column of generators was named (--model).")
+        raise Missing("No column of generators was named (--generator).")
     drawn = "".join(
         part(partial(matrix_of, scored, metric, alpha), metric, {"value": "scores"})
         for metric in scored.metrics

@@ -27,7 +27,7 @@ from scoregate.runs.plan import Line, Plan, key
 from scoregate.runs.results import Results, existing
 from scoregate.runs.settings import ANY_MODELS, Run, check_output, dataset_of
 from scoregate.runs.summary import Summary
-from scoregate.settings import BadSetting, finite, in_column, scale, setting, share, whole
+from scoregate.settings import BadSetting, finite, generator_column, in_column, scale, setting, share, whole
 
 ITEM = "prompt"  # the default of what generators share
 Recorded = Mapping[str, Any]  # a run in a manifest
@@ -49,7 +49,7 @@ class PageSettings(Run):
     human: str | None = in_column(
         "people's rating, a number that is larger for a better picture", default=None
     )
-    model: str | None = in_column("the generator of the picture", default=None)
+    model: str | None = generator_column("the generator of the picture", default=None)
     item: str | None = in_column(
         "what the generators' pictures have in common (default: the prompt)", default=None
     )

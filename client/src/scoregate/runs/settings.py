@@ -21,6 +21,7 @@ from scoregate.settings import (
     in_column,
     is_named,
     metric_names,
+    metrics_named,
     setting,
     whole,
 )
@@ -124,13 +125,8 @@ class DataSource:
 class Scoring:
     """Settings of the scores of a data set."""
 
-    metrics: Sequence[str] = setting(
-        f"may be given several times, or with commas (default {METRIC})",
-        "-m",
-        "--metric",
-        default=(),
-        metavar="METRIC",
-        several=True,
+    metrics: Sequence[str] = metrics_named(
+        f"may be given several times, or with commas (default {METRIC})", default=(), column=False
     )
     options: Mapping[str, Mapping[str, Any]] = setting("of the metrics, by metric", default={}, option=False)
     orient: str | None = setting(

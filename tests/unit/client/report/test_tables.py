@@ -210,5 +210,5 @@ def test_rows_without_a_generator_are_counted(scored):
 
 def test_without_a_column_of_generators_the_section_says_so(scored):
     """With the argument that names it."""
-    with pytest.raises(Missing, match="--model"):
+    with pytest.raises(Missing, match="--generator"):
         matrices(scored(row(0.5), columns=Columns()), 0.001)

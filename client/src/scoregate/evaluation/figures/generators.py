@@ -46,7 +46,7 @@ from scoregate.evaluation.sxs import sample_of as of_points
 from scoregate.evaluation.tables import GENERATOR, Table, read_table
 from scoregate.evaluation.versus import mean_of_each
 from scoregate.records import BadInput, json_cell
-from scoregate.settings import count, in_column, setting, share
+from scoregate.settings import count, generator_column, in_column, metrics_named, setting, share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +54,10 @@ class OrderingSettings(OfScores, OnScale):
     """Settings of the generators' order."""
 
     lower_is_better: bool = setting(LOWER, default=False)
-    value: str = in_column(
-        "the scores or ratings; several of an item are averaged", "-m", "--metric", "--value"
+    value: str = metrics_named(
+        "the column of its scores, or of ratings; several of an item are averaged", "--value", several=False
     )
-    model: str = in_column("the generator", default=GENERATOR)
+    model: str = generator_column("the generator", default=GENERATOR)
     item: str = in_column("what generators share", default="prompt")
     alpha: float = setting("significant below it (default 0.001)", default=0.001, metavar="A", parse=share)
     zero_method: Literal["wilcox", "pratt"] = setting(
@@ -111,7 +111,7 @@ class MeansSettings(OfMetrics, Bootstrap):
     """Settings of the generators' means."""
 
     lower_is_better: bool = False
-    model: str = in_column("the generator", default=GENERATOR)
+    model: str = generator_column("the generator", default=GENERATOR)
     bootstrap: int = setting(
         "intervals from N drawings, 0 for none (default 0)", default=0, metavar="N", parse=count
     )
@@ -151,10 +151,10 @@ class SideBySideSettings(FigureSettings, Bootstrap):
     scores: Path | None = setting(
         "scores of the pictures, with item, model and metrics", default=None, metavar="FILE", parse=Path
     )
-    judged: Sequence[str] | None = in_column(
-        "a column of scores; may be given several times", "-m", "--metric", default=None, several=True
+    judged: Sequence[str] | None = metrics_named(
+        "the column of its scores; may be given several times, or with commas", default=None
     )
-    model: str = in_column("the generator in --scores", default="model")
+    model: str = generator_column("the generator in --scores", default="model")
     lower_is_better: bool = setting("of all these metrics", default=False)
 
 

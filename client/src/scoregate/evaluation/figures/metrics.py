@@ -21,7 +21,7 @@ from scoregate.evaluation.pairs import MAX_PAIRS, pair_accuracies, pair_accuracy
 from scoregate.evaluation.tables import Table
 from scoregate.evaluation.ts2 import ts2
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of, winoground
-from scoregate.settings import in_column, setting
+from scoregate.settings import in_column, metrics_named, setting
 
 VERSIONS = ("released", "printed", "current")
 Version = Literal["released", "printed", "current"]
@@ -170,7 +170,7 @@ def of_ts2(settings: Ts2Settings, table: Table) -> FigureOutcome:
 class WinogroundSettings(OfMetrics, Bootstrap):
     """Settings of Winoground's scores."""
 
-    metrics: Sequence[str] = in_column("the scores, four for each item", "-m", "--metric", several=True)
+    metrics: Sequence[str] = metrics_named("the column of its scores, four for each item")
     item: str = in_column("the item")
     caption: str = in_column("the caption, 0 or 1", default="caption")
     image: str = in_column("the picture, 0 or 1", default="image")

@@ -27,7 +27,7 @@ from scoregate.evaluation.templates import (
     templates,
     valued,
 )
-from scoregate.settings import count, in_column, setting, share, whole
+from scoregate.settings import count, generator_column, in_column, setting, share, whole
 
 COLUMNS = {
     "template": "wl, dsg or likert",
@@ -92,7 +92,7 @@ def of_alpha(settings: AlphaSettings, table: Table) -> FigureOutcome:
 class ConvergenceSettings(RatingsSettings):
     """Settings of the number of raters that is enough."""
 
-    model: str | None = in_column(
+    model: str | None = generator_column(
         "the generator of each unit: compare the generators' order, too", default=None
     )
     level: Literal["nominal", "ordinal", "interval"] = setting(
@@ -135,7 +135,7 @@ class ReliableSettings(FigureSettings, OnScale):
 
     table: Path = setting(TABLE, "--ratings", metavar="FILE", parse=Path)
     prompt: str = in_column("the prompt, or its id")
-    model: str = in_column("the generator")
+    model: str = generator_column("the generator")
     rating: str = in_column("the rating, a number")
     template: str | None = in_column(
         "the wording of the question to raters, if there are several", default=None
@@ -174,7 +174,7 @@ class TemplatesSettings(FigureSettings):
     table: Path = setting(TABLE, "--answers", metavar="FILE", parse=Path)
     template: str = in_column(COLUMNS["template"], default="template")
     item: str = in_column(COLUMNS["item"], default="item")
-    model: str = in_column(COLUMNS["model"], default="model")
+    model: str = generator_column(COLUMNS["model"], default="model")
     rater: str = in_column(COLUMNS["rater"], default="rater")
     answer: str = in_column(COLUMNS["answer"], default="answer")
     unit: str | None = in_column(
