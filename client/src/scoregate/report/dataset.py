@@ -127,7 +127,7 @@ def write_page_of_generators(settings: PageSettings, service: Service) -> list[S
     columns = replace(settings.columns, model=settings.model or GENERATOR)
     if datasets.keys() == paths.keys():  # columns of others are known when they are read
         before = ((name, record_of(row)) for name, dataset in datasets.items() for row in dataset)
-        facts(settings.out, numbered(before), columns, settings.scale)
+        facts(Path(", ".join(paths)), numbered(before), columns, settings.scale)
     generators = scored_generators(plain, paths, settings.folder, service, page=settings.out)
     lines = ((each.name, record_in(line)) for each in generators for line in each.lines())
     source = PageSource.of_generators(generators)

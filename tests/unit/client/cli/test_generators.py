@@ -114,4 +114,4 @@ def test_a_column_that_no_generator_has_is_wrong_before_anything_is_scored(comma
     status, _, err = command(service, *REPORT, "--human", "rating")
 
     assert (2, []) == (status, service.sent)
-    assert "no column rating" in err
+    assert "ours, theirs: no column 'rating'" in err

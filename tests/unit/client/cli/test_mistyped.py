@@ -76,7 +76,7 @@ def tables(tmp_path):
         ),
         (
             ("evaluate", "means", "--scores", "rows.jsonl", "-m", "score", "--model", "modell"),
-            "no column 'modell'; there are {all}: --model NAME",
+            "no column 'modell'; there are {all}: --generator NAME",
         ),
         (
             ("evaluate", "ordering", "--scores", "rows.jsonl", "-m", "scor", "--model", "file"),

@@ -21,7 +21,7 @@ LIKERT = RELEASED / "likert.csv.gz"
 def _read_once() -> Iterator[None]:
     """Parse each released table once for all tests of this file."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "records", cache(lambda path: list(records(path))))
+        patch.setattr(tables, "records_in", cache(lambda path: list(records(path))))
         yield
 
 
