@@ -49,6 +49,8 @@ matches in the name with its folders, with underscores as spaces.
   numbers, `< <= > >= == !=`, `and`, `or`, `not`, `+ - * /`, `min`, `max`, `mean`, `sqrt` and parentheses. A
   row with an error does not pass. `--kept-shards FOLDER` also writes new shards of these samples there: of
   a tar with the same files, of Parquet and Arrow as Parquet with the same rows and columns.
+* `A=folder B=folder`, or other data sets, are those of several generators: OUT is a folder with a file of
+  each.
 * `--no-prompt` reads no prompts, of any data set, for metrics that need none: `scoregate batch photos -m
   aesthetic --no-prompt -o scores.jsonl`.
 * A manifest next to OUT, with all options and the question sets, is for reproduce.

@@ -1,8 +1,8 @@
 """
 `scoregate calibrate`: which threshold, from scores with labels or without.
 
-Computes a threshold from a result of `batch`, or any `.jsonl`, `.csv` or `.parquet` with a column of
-numbers. A picture with this score or a better one passes.
+Computes a threshold from a result of `batch`, also a folder of shards' results, or any `.jsonl`, `.csv` or
+`.parquet` with a column of numbers. A picture with this score or a better one passes.
 
 Without labels, set the share of pictures that should pass (default 0.9):
 

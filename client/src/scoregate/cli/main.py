@@ -19,9 +19,9 @@ the call's metrics alone are loaded, after their names and options are checked; 
 scoregate batch demo/samples -p "a red circle" -o build/scores.jsonl --html build/scores.html --local demo
 ```
 
-In all commands, `-m METRIC` (`--metric`) is a metric, or in tables the column of its scores, and
-`--model COLUMN` the column of the generators. `-m a,b` is `-m a -m b`, except for columns. Options of metrics
-are given one by one (`--option vqascore.output=logit`, of an output `--option judge.faithful.rubric=poster`,
+In all commands, `-m METRIC` (`--metric`) is a metric, or in tables the column of its scores, and `-m a,b` is
+`-m a -m b`. `--generator COLUMN` (`--model`) is the column of the generators. Options of metrics are given
+one by one (`--option vqascore.output=logit`, of an output `--option judge.faithful.rubric=poster`,
 the table of a file `--option judge.rubric=@poster.toml`), or as JSON with `--options`. Warnings are lines on
 stderr; with `--strict` each is an error instead of the score. Results go to stdout, and everything else to
 stderr; with `--quiet` that is errors alone.

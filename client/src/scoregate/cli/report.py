@@ -1,7 +1,8 @@
 """
 `scoregate report`: scores a data set, and draws one page of what the scores say.
 
-Scores a data set like `batch`, and writes one HTML page about the scores.
+Scores a data set like `batch`, or those of several generators, `A=folder B=folder`, and writes one HTML page
+about the scores.
 """
 
 import argparse

@@ -44,9 +44,9 @@ probabilities.
 Pictures are files, folders, or URLs, which the command downloads. HEIC, also with the brand `mif1`, needs
 `pillow-heif`. All are one request: for many use batch. `--grid 2x2` scores each tile of sheets.
 
-In all commands, `-m METRIC` (`--metric`) is a metric, or in tables the column of its scores, and `--model
-COLUMN` the column of the generators. `-m a,b` is `-m a -m b`, except for columns. Give options of metrics
-one by one (`--option vqascore.output=logit`, of an output `--option judge.faithful.rubric=poster`, the
+In all commands, `-m METRIC` (`--metric`) is a metric, or in tables the column of its scores, and `-m a,b` is
+`-m a -m b`. `--generator COLUMN` (`--model`) is the column of the generators. Give options of metrics one by
+one (`--option vqascore.output=logit`, of an output `--option judge.faithful.rubric=poster`, the
 table of a file `--option judge.rubric=@poster.toml`), or as JSON with `--options`. `--orient exif` rotates
 pictures. Warnings are lines on stderr; with `--strict` each is an error instead of the score, in `score`,
 `rank`, `batch` (whose next run retries it) and `report`.

@@ -17,8 +17,8 @@ Data sets: folders of captions, metadata or GenEval, tables, shards.
   prompt in a `.txt`, or in a `.json` as `prompt` or `caption`. Other fields of the JSON are columns. Of
   `KEY.left.png` and `KEY.right.png`, `--image-part left` takes the first.
 * **Shards**: a folder of tars or Parquet, or of Arrow by `datasets.save_to_disk`, one with a folder `data`
-  of these, or a pattern in quotes, `"shard-{000..999}.tar"`: their rows one after the other. Of a
-  `DatasetDict` name a split.
+  of these, a pattern in quotes, `"shard-{000..999}.tar"` or `"shards/*.tar"`, or several of all these:
+  their rows one after the other. Of a `DatasetDict` name a split.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
