@@ -27,6 +27,14 @@ from service.wiring.load import load_settings, settings_of
 
 log = logging.getLogger("scoregate.start")
 
+# What each command does, and the words of a call of it.
+COMMANDS = {
+    "serve": ("serve until SIGTERM (the default)", "--config gpu-24gb"),
+    "check": ("say what would be loaded, and load nothing", "--config gpu-24gb"),
+    "doctor": ("check this machine and the servers of a profile", "--config gpu-24gb"),
+    "deploy": ("start or update the models on a Ray cluster", "--config profile.toml"),
+    "questions": ("question sets as files", "export sets.jsonl.gz"),
+}
 OF_NAMED = ("devices", "dtype", "write_profile")  # arguments that only --model takes
 
 
@@ -56,20 +64,24 @@ def parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     # If it is not given after the command, the value from before the command stays.
     common.add_argument("--config", type=Path, help=about, default=argparse.SUPPRESS)
-    commands = top.add_subparsers(dest="command", metavar="COMMAND")
-    serving = commands.add_parser("serve", parents=[common], help="serve until SIGTERM (the default)")
-    add_named_models(serving)
-    serving.add_argument("--write-profile", type=Path, metavar="FILE", help="write the profile, then serve")
-    add_named_models(
-        commands.add_parser("check", parents=[common], help="say what would be loaded, and load nothing")
-    )
-    add_named_models(
-        commands.add_parser(
-            "doctor", parents=[common], help="check this machine and the servers of a profile"
+    declare = top.add_subparsers(dest="command", metavar="COMMAND").add_parser
+    found = {
+        name: declare(
+            name,
+            parents=[] if name == "questions" else [common],  # its own commands have them
+            help=what,
+            description=f"{what[0].upper()}{what[1:]}.",
+            epilog=f"example:\n  {top.prog} {name} {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        for name, (what, example) in COMMANDS.items()
+    }
+    for name in ("serve", "check", "doctor"):
+        add_named_models(found[name])
+    found["serve"].add_argument(
+        "--write-profile", type=Path, metavar="FILE", help="write the profile, then serve"
     )
-    commands.add_parser("deploy", parents=[common], help="start or update the models on a Ray cluster")
-    add_arguments(commands.add_parser("questions", help="question sets as files"), common)
+    add_arguments(found["questions"], common)
     return top
 
 

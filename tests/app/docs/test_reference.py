@@ -1,5 +1,7 @@
 """docs/reference: pages that are what the code declares, and say something of each declaration."""
 
+import re
+
 import pytest
 
 from docs.render import PAGES, path_of, rendered
@@ -41,3 +43,10 @@ def test_every_error_has_a_code_of_its_own():
     codes = [error.code for error in tree()]
 
     assert sorted(set(codes)) == sorted(codes)
+
+
+def test_every_command_has_an_example():
+    """That of its `--help`; the heading of the server's commands is none."""
+    parts = re.split(r"^#{2,3} ", path_of("cli").read_text("utf-8"), flags=re.MULTILINE)[1:]
+
+    assert ["scoregate-server"] == [part.partition("\n")[0] for part in parts if "\n```" not in part]
