@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import PIL.Image
 import torch
-from transformers import BlipImageProcessorPil
 
 from models.checkpoints.files import PREPROCESSOR, PROCESSOR, check_fixed, read_json
 from models.checkpoints.pretrained import load_processor
@@ -211,6 +210,8 @@ def blip_pixels(directory: Path, side: int) -> ProcessorPixels:
     Raises:
         CheckpointError: its image processor is missing, fails, or returns pictures of another size.
     """
+    from transformers import BlipImageProcessorPil  # takes seconds, and models of other families need none
+
     pixels = ProcessorPixels(load_processor(BlipImageProcessorPil, directory), directory)
     shape = tuple(pixels.resized(PIL.Image.new("RGB", (64, 48))).shape)
     if shape != (3, side, side):

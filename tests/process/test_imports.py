@@ -50,3 +50,23 @@ def loaded():
 def test_nobody_needs_torch_to_know_the_metrics_and_the_models(loaded, module):
     """A package of its own and whoever reads the settings start in no time."""
     assert not LIGHT[module] & {*loaded[module]}
+
+
+LOADED = """
+import json, sys
+import scoregate
+
+with scoregate.load("demo", metrics="vqascore") as gate:
+    assert gate.score("demo/samples/binding.png", "a red square").value is not None
+print(json.dumps(list(sys.modules)))
+"""
+
+
+def test_a_gate_of_a_vqascore_imports_no_network_of_transformers():
+    """Nor torch's compiler, which they import: this takes as long as all the rest."""
+    command = [sys.executable, "-c", LOADED]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True, cwd=ROOT)
+    modules = {*json.loads(ended.stdout.splitlines()[-1])}
+
+    assert {"torch", "models.families.clip_flant5.forward"} <= modules
+    assert not modules & {"torch._dynamo", "torchvision", "transformers.modeling_utils"}

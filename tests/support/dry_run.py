@@ -81,7 +81,7 @@ def without_weights(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(kind, "from_pretrained", classmethod(from_config))
     patch.setattr(open_clip, "create_model_from_pretrained", created)
     patch.setattr(transformers_layout, "converted", lambda directory, tensors: tensors)
-    patch.setattr(clip_flant5, "load_network", flant5)
+    patch.setattr(clip_flant5, "NetworkTensors", flant5)  # the forward pass takes a network, too
     patch.setattr(torch, "_check_tensor_all_with", lambda *_: None)  # it reads a number
 
 

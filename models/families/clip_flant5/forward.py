@@ -7,18 +7,20 @@ computed for real tokens of answers only.
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional as F
 from transformers import CLIPVisionConfig
-from transformers.activations import ACT2FN
 
-from models.families.clip_flant5.layout import PAD, SplitText
-from models.families.clip_flant5.network import ClipFlanT5Network
+from models.families.clip_flant5.layout import PAD, SplitText, activation
 from models.families.clip_flant5.t5 import Decoder, Encoder, Weights
+from models.families.clip_flant5.tensors import NetworkTensors
 from models.families.cuda_graphs import Graphed
 from models.families.torchscript import Traced, pays_on
+
+if TYPE_CHECKING:  # an import of transformers' networks takes seconds
+    from models.families.clip_flant5.network import ClipFlanT5Network
 
 
 class LayerNorm:
@@ -49,7 +51,7 @@ class Block:
 
     def __init__(self, weights: Weights, name: str, config: CLIPVisionConfig) -> None:
         self._heads = config.num_attention_heads
-        self._activate = ACT2FN[config.hidden_act]
+        self._activate = activation(config.hidden_act)
         self._norms = [LayerNorm(weights, f"{name}.layer_norm{number}", config) for number in (1, 2)]
         self._qkv = Linear(weights, *(f"{name}.self_attn.{part}_proj" for part in "qkv"))
         self._out = Linear(weights, f"{name}.self_attn.out_proj")
@@ -110,7 +112,7 @@ class Forward:
     The fast pass with a network's weights.
 
     Args:
-        network: on any device, in any dtype; its weights are moved.
+        network: or its tensors, on any device, in any dtype; they are moved.
         device, dtype: of the computation.
         compile: run the blocks through `torch.compile`.
         graph_rows: on a GPU, run batches of at most so many rows as CUDA graphs.
@@ -121,16 +123,21 @@ class Forward:
 
     def __init__(
         self,
-        network: ClipFlanT5Network,
+        network: "ClipFlanT5Network | NetworkTensors",
         *,
         device: torch.device,
         dtype: torch.dtype,
         compile: bool = False,
         graph_rows: int = 0,
     ) -> None:
-        t5, tower = network.t5.config, network.vision_tower.config
+        if isinstance(network, NetworkTensors):
+            t5, tower = network.t5, network.tower
+            weights = Weights(network.take(), device=device, dtype=dtype)
+        else:
+            t5, tower = network.t5.config, network.vision_tower.config
+            weights = Weights(network.state_dict(), device=device, dtype=dtype)
+            network.to("meta")
         layers = network.layer % (tower.num_hidden_layers + 1)  # they make the hidden state of that number
-        weights = Weights(network, device=device, dtype=dtype)
         self.device, self._dtype = device, dtype
         self._tower = VisionTower(weights, "vision_tower", tower, layers)
         self._project = [Linear(weights, f"mm_projector.{number}") for number in (0, 2)]

@@ -1,6 +1,6 @@
 """The layout of a published CLIP-FlanT5: configurations, tokenizer, names of weights, and its plan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 
 import sentencepiece
 import torch
+from torch.nn import functional as F
 from transformers import CLIPVisionConfig, T5Config
 
 from models.checkpoints.files import (
@@ -116,9 +117,32 @@ def read_tower(path: Path, named: str | None) -> dict[str, Any]:
         )
     check_fixed(path, given, FIXED_TOWER)
     tower: dict[str, Any] = built(path, CLIPVisionConfig, given).to_dict()
-    for name in ("hidden_size", "image_size", "patch_size", "num_hidden_layers"):
+    for name in ("hidden_size", "image_size", "patch_size", "num_hidden_layers", "num_attention_heads"):
         check_size(path, tower, name)
+    if tower["hidden_size"] % tower["num_attention_heads"]:
+        raise CheckpointError(f"{path}: hidden_size is no multiple of the number of attention heads")
+    try:
+        activation(tower["hidden_act"])
+    except KeyError:
+        raise CheckpointError(f"{path}: there is no hidden_act {tower['hidden_act']!r}") from None
     return tower
+
+
+def activation(name: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return the activation function that transformers has under *name*.  Raises `KeyError`."""
+    if name == "quick_gelu":
+        return quick_gelu
+    if name == "gelu":
+        return F.gelu
+    from transformers.activations import ACT2FN  # takes seconds, and no published tower needs it
+
+    function: Callable[[torch.Tensor], torch.Tensor] = ACT2FN[name]
+    return function
+
+
+def quick_gelu(x: torch.Tensor) -> torch.Tensor:
+    """Return x times the sigmoid of 1.702 x."""
+    return x * torch.sigmoid(1.702 * x)
 
 
 def read_pixels(directory: Path, image_size: int, pad: bool) -> Pixels:

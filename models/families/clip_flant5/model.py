@@ -27,7 +27,7 @@ from models.families.clip_flant5 import FAMILY, ClipFlanT5Settings
 from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaCall, outcomes_of
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.layout import EOS, FILES, SplitText, read_layout
-from models.families.clip_flant5.network import load_network
+from models.families.clip_flant5.tensors import NetworkTensors
 from models.families.features import FeatureCache
 from models.families.groups import Size, alike
 from models.families.inputs import upload
@@ -66,9 +66,9 @@ class ClipFlanT5:
     ) -> None:
         layout = read_layout(directory)
         self.tokenizer, self.pixels = layout.tokenizer, layout.pixels
-        network = load_network(directory, layout)
+        tensors = NetworkTensors(directory, layout)
         self.forward = Forward(
-            network,
+            tensors,
             device=torch.device(device),
             dtype=DTYPES[dtype],
             compile=compile,

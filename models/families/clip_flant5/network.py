@@ -9,15 +9,10 @@ from torch import nn
 from transformers import CLIPVisionConfig, CLIPVisionModel, T5Config, T5ForConditionalGeneration
 from transformers.modeling_outputs import BaseModelOutput
 
-from models.checkpoints.files import CONFIG
-from models.checkpoints.weights import mismatch, read_weights
-from models.core.contract import CheckpointError
-from models.core.messages import in_short
-from models.families.clip_flant5.layout import EMBEDDING, IGNORE, PAD, Layout, SplitText, renamed
+from models.families.clip_flant5.layout import IGNORE, PAD, Layout, SplitText
+from models.families.clip_flant5.tensors import read_tensors
 
-# Aliases of `shared.weight`, and the tensors with a row for each token.
-ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")
-TENSORS_BY_TOKEN = (EMBEDDING, "lm_head.weight")
+ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")  # names of `shared.weight`
 
 
 class ClipFlanT5Network(nn.Module):
@@ -109,32 +104,10 @@ def shift_right(labels: torch.Tensor) -> torch.Tensor:
 
 
 def load_network(directory: Path, layout: Layout) -> ClipFlanT5Network:
-    """
-    Build the network with the checkpoint's own tensors, every name and shape checked.
-
-    The reference cuts the embeddings to the tokenizer's length (32128 to 32100 rows), so its softmax runs
-    over that many; so does this one.
-
-    Raises:
-        CheckpointError: the configuration describes no network, or the weights don't fit it.
-    """
-    vocabulary = layout.tokenizer.size
-    try:
-        with torch.device("meta"):  # no memory and no random numbers for weights that are replaced
-            network = ClipFlanT5Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
-    except Exception as exc:  # transformers raises many kinds
-        raise CheckpointError(f"{directory}: the network cannot be built: {in_short(exc)}") from exc
-    weights = renamed(read_weights(directory))
-    empty = network.state_dict()
-    names = {name.removeprefix("t5."): name for name in empty if name not in ALIASES}
-    expected = {theirs: empty[ours] for theirs, ours in names.items()}
-    for name in TENSORS_BY_TOKEN:
-        expected[name] = expected[name].new_empty(layout.config["vocab_size"], *expected[name].shape[1:])
-    if wrong := mismatch(weights, expected):
-        raise CheckpointError(f"{directory}: the weights don't fit {CONFIG}: {wrong}")
-    for name in TENSORS_BY_TOKEN:
-        weights[name] = weights[name][:vocabulary]
-    found = {ours: weights[theirs] for theirs, ours in names.items()}
+    """Build the network with the checkpoint's own tensors.  Raises as `read_tensors`."""
+    found = read_tensors(directory, layout)
+    with torch.device("meta"):  # no memory and no random numbers for weights that are replaced
+        network = ClipFlanT5Network({**layout.config, "vocab_size": layout.tokenizer.size}, layout.vision)
     network.load_state_dict(found, strict=False, assign=True)  # the next line sets the aliases
     network.t5.set_input_embeddings(network.t5.shared)
     embeddings = network.vision_tower.embeddings

@@ -9,7 +9,6 @@ import math
 from functools import lru_cache
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 from transformers import T5Config
 
@@ -22,13 +21,12 @@ class Weights:
     or converts them.
 
     Args:
-        module: source of the tensors, which loses them.
+        tensors: by name; those that are taken are removed.
         device, dtype: of the taken tensors.
     """
 
-    def __init__(self, module: nn.Module, *, device: torch.device, dtype: torch.dtype) -> None:
-        self._tensors = module.state_dict()
-        module.to("meta")
+    def __init__(self, tensors: dict[str, torch.Tensor], *, device: torch.device, dtype: torch.dtype) -> None:
+        self._tensors = tensors
         self.device, self.dtype = device, dtype
 
     def take(self, *names: str, dtype: torch.dtype | None = None) -> torch.Tensor:
