@@ -44,6 +44,12 @@ def page(
     return in_sections(title, head, {**sections, "run": ("Run", facts(known))}, GALLERY)
 
 
+def benchmark_page(tables: Tables) -> str:
+    """Return the tables of one benchmark as HTML; they are what `bench NAME --json` prints."""
+    name, parts = str(tables["benchmark"]), "".join(parts_of(tables))
+    return in_sections(f"Benchmark {name}", "", {"tables": (safe(name), parts)}, GALLERY)
+
+
 def parts_of(tables: Tables) -> list[str]:
     """Return the tables of a benchmark as HTML, with the cautions below the first one."""
     first, *others = (drawn(name, without_caution(rows)) for name, rows in of_rows(tables).items())
@@ -67,7 +73,7 @@ def without_caution(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def cautions_of(tables: Tables) -> list[str]:
     """Return the cautions of each generator."""
-    return [f"{row['generator']}: {row[CAUTION]}" for row in tables["generators"] if row.get(CAUTION)]
+    return [f"{row['generator']}: {row[CAUTION]}" for row in tables.get("generators", ()) if row.get(CAUTION)]
 
 
 def latex_of(tables: Mapping[str, Tables]) -> str:

@@ -123,6 +123,7 @@ COMMANDS = {
         " generators, people's ratings, the worst pictures, cost",
         "rows.jsonl -m vqascore -o report.html",
     ),
+    "open": CommandText("draw the page of a result, and show it in a browser", "scores.jsonl"),
     "reproduce": CommandText(
         "score a data set again as its manifest says, and show what differs", "scores.jsonl.manifest.json"
     ),

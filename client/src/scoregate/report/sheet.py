@@ -1,10 +1,9 @@
 """The contact sheet of a data set: one page without another file, the worst pictures first."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import nsmallest
 from pathlib import Path
 
-from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
 from scoregate.report.html import bad, data_uri, document, image, note, safe
 from scoregate.runs.plan import Line, Plan
@@ -15,7 +14,7 @@ STYLE = "body { max-width: 80rem; }\n"
 
 
 def write_sheet(
-    path: Path, dataset: Dataset, plan: Plan, lines: Callable[[], Iterator[Line]], limit: int
+    path: Path, dataset: Iterable[Row], plan: Plan, lines: Callable[[], Iterator[Line]], limit: int
 ) -> None:
     """
     Write a page of the *limit* worst rows by the first metric; those without a score come first.

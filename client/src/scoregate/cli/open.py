@@ -1,0 +1,58 @@
+"""`scoregate open`: the page of a result, in a browser where there is one."""
+
+import argparse
+import os
+import sys
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+
+from scoregate.cli.arguments import OK, UsageFault, add_settings, settings_of
+from scoregate.settings import setting
+
+DISPLAYS = (
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "BROWSER",
+)  # without one, Linux has browsers for terminals alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenCommand:
+    """Settings of a page."""
+
+    result: Path = setting(
+        "results of batch, the folder of versus or of bench run, tables of bench, a log of decisions",
+        positional=True,
+        metavar="RESULT",
+        parse=Path,
+    )
+    out: Path | None = setting(
+        "the page (default: next to RESULT)", "-o", "--out", default=None, metavar="PAGE", parse=Path
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_settings(parser, OpenCommand)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the path of the page, and show it."""
+    settings = settings_of(OpenCommand, arguments)
+    try:  # most pages need the packages of an extra
+        from scoregate.report.result_page import write_result_page
+
+        page = write_result_page(settings.result, settings.out)
+    except ModuleNotFoundError as exc:
+        extra = "pip install './client[evaluate]' in a checkout of Scoregate"
+        raise UsageFault(f"open needs {exc.name}: {extra}") from exc
+    print(page)
+    if has_browser():
+        webbrowser.open(page.resolve().as_uri())
+    return OK
+
+
+def has_browser() -> bool:
+    """Return True if a page can be shown in a window."""
+    return not sys.platform.startswith("linux") or any(map(os.environ.get, DISPLAYS))

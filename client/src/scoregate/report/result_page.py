@@ -1,0 +1,193 @@
+"""The page of any result, recognized by its content: of `batch`, `versus`, `bench` and logs of decisions."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from scoregate.data.rows import Row
+from scoregate.local import Service
+from scoregate.records import BadInput
+from scoregate.report.sheet import write_sheet
+from scoregate.runs.manifest import beside, read_manifest, source_in
+from scoregate.runs.plan import Line
+from scoregate.runs.results import lines_of, plan_in, results_in
+from scoregate.runs.settings import dataset_of
+from scoregate.text import meant_file
+
+SQLITE = b"SQLite format 3\0"
+SHEET_IMAGES = 500  # pictures on the page of shards
+OF_DECISIONS = {"rows", "policies", "days", "rates", "drift"}  # fields of what `decisions report -o` writes
+OF_VERSUS = {"prompts", "pairs", "generators"}
+READ = "results of batch, the folder of versus, a report of bench run, tables of bench, or logs of decisions"
+
+Write = Callable[[Path], object]  # writes a page
+
+
+def write_result_page(result: Path, out: Path | None = None) -> Path:
+    """
+    Write the page of a result, and return its path; `bench run` has written one, which is returned.
+
+    Args:
+        out: by default a file next to the result, or in a folder for temporary files if none can be written
+            there.
+
+    Raises:
+        BadInput: it is no result, or its data set is not there any more.
+        OSError: a file cannot be read or written.
+    """
+    if not result.exists():
+        raise BadInput(f"{result}: no such file or folder{meant_file(result)}")
+    if (page := page_of(result)) and out is None:
+        return page
+    write = writer_of(result)
+    place = out or page_place(result)
+    write(place)
+    return place
+
+
+def page_of(result: Path) -> Path | None:
+    """Return the page that a result is or has."""
+    if result.suffix.lower() in (".html", ".htm"):
+        return result
+    folder = result if result.is_dir() else result.parent
+    page = folder / "index.html"
+    return page if page.is_file() and is_suite(folder / "manifest.json") else None
+
+
+def page_place(result: Path) -> Path:
+    """Return a path next to a result, or in a temporary folder."""
+    path = result.resolve()
+    name = f"{path.name}.html"
+    return path.with_name(name) if os.access(path.parent, os.W_OK) else Path(mkdtemp()) / name
+
+
+def writer_of(result: Path) -> Write:
+    """Return what writes the page of a result.  Raises `BadInput`."""
+    if result.is_dir():
+        generators = [file for file in sorted(result.glob("*.jsonl")) if results_in(file)]
+        if len(generators) > 1:
+            return lambda page: write_versus(generators, page)
+        if generators:
+            return lambda page: write_report(generators[0], page)
+    elif starts_with(result, SQLITE):
+        return lambda page: write_decisions(result, page)
+    if files := results_in(result):
+        return lambda page: write_shards(files, page) if result.is_dir() else write_report(result, page)
+    if content := object_in(result):
+        return of_object(result, content)
+    raise BadInput(f"{result}: is no result, which is one of: {READ}")
+
+
+def of_object(file: Path, content: Mapping[str, Any]) -> Write:
+    """Return what writes the page of a JSON object.  Raises `BadInput`."""
+    if "manifest" in content:
+        return writer_of(file.parent / read_manifest(file)["results"])
+    if content.keys() >= OF_DECISIONS:
+        return lambda page: write_figures(content, page)
+    if isinstance(content.get("benchmark"), str):
+        return lambda page: write_benchmark(content, page)
+    if content.keys() >= OF_VERSUS:
+        raise BadInput(f"{file}: has the figures of `versus` without pictures: name the folder of its -o")
+    raise BadInput(f"{file}: is no result, which is one of: {READ}")
+
+
+# --- the pages ---
+
+
+def write_report(file: Path, page: Path) -> None:
+    """Write the page of `report` about one file of results."""
+    from scoregate.report.dataset import PageSettings, write_page
+
+    content = manifest_of(file)
+    source = vars(source_in(beside(file), content))
+    settings = PageSettings(**source, metrics=content["metrics"], out=page, results=file, offline=True)
+    write_page(settings, Service())
+
+
+def write_shards(files: list[Path], page: Path) -> None:
+    """Write the sheet of the worst pictures of results of shards."""
+    before, total = dict[Path, int](), 0  # lines of the files before each
+    for file in files:
+        before[file] = total
+        total += sum(1 for _ in lines_of(file))
+
+    def lines() -> Iterator[Line]:
+        for file in files:
+            yield from ({**line, "row": before[file] + line["row"]} for line in lines_of(file))
+
+    def rows() -> Iterator[Row]:
+        for file in files:
+            content = manifest_of(file)
+            dataset = dataset_of(source_in(beside(file), content), content["metrics"])
+            yield from (replace(row, number=before[file] + row.number) for row in dataset)
+
+    write_sheet(page, rows(), plan_in(files[0]), lines, SHEET_IMAGES)
+
+
+def write_versus(generators: list[Path], page: Path) -> None:
+    """Write the page of `versus` about the results of generators."""
+    from scoregate.report.versus import VersusSettings, compare_generators
+
+    settings = VersusSettings(generators=[f"{file.stem}={file}" for file in generators], html=page)
+    compare_generators(settings, Service())
+
+
+def write_decisions(log: Path, page: Path) -> None:
+    """Write the page of `decisions report` about a log."""
+    from scoregate.report.decisions.content import content_of
+    from scoregate.report.decisions.settings import ReportSettings
+
+    write_figures(content_of(ReportSettings(logs=[log])), page)
+
+
+def write_figures(content: Mapping[str, Any], page: Path) -> None:
+    """Write the page of figures of decisions."""
+    from scoregate.report.decisions.page import page as drawn
+
+    page.write_text(drawn(dict(content)), "utf-8", errors="backslashreplace")
+
+
+def write_benchmark(content: Mapping[str, Any], page: Path) -> None:
+    """Write the tables of one benchmark."""
+    from scoregate.bench.suite_page import benchmark_page
+
+    page.write_text(benchmark_page(content), "utf-8", errors="backslashreplace")
+
+
+# --- what a file is ---
+
+
+def manifest_of(file: Path) -> dict[str, Any]:
+    """Return the manifest of results, which names the data set.  Raises `BadInput`."""
+    path = beside(file)
+    if not path.is_file():
+        raise BadInput(f"{file}: its pictures are not known without its manifest {path.name}")
+    return read_manifest(path)
+
+
+def is_suite(file: Path) -> bool:
+    """Return True for the manifest of `bench run`."""
+    return "bench_run" in (object_in(file) or {})
+
+
+def object_in(file: Path) -> dict[str, Any] | None:
+    """Return the JSON object in a file; None for anything else."""
+    if not file.is_file():
+        return None
+    try:
+        content = json.loads(file.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def starts_with(file: Path, start: bytes) -> bool:
+    """Return True if a regular file has these first bytes."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as content:
+        return content.read(len(start)) == start
