@@ -40,7 +40,6 @@ LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer
 COLUMN_OPTIONS = "column_options"  # the name of the arguments' field with the options that name columns
 PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
-HELP_WIDTH = 78  # columns of a description
 
 S = TypeVar("S")
 
@@ -172,7 +171,7 @@ def add_commands(
         names.add_parser(
             name,
             help=what,
-            description=fill(f"{what[0].upper()}{what[1:]}.", HELP_WIDTH),
+            description=fill(f"{what[0].upper()}{what[1:]}."),
             epilog=example_of(f"{parser.prog} {name}", example),
             formatter_class=argparse.RawDescriptionHelpFormatter,  # an example that is broken is no command
             declare=partial(declare, name),

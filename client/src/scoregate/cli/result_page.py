@@ -22,7 +22,9 @@ SQLITE = b"SQLite format 3\0"
 SHEET_IMAGES = 500  # pictures on the page of shards
 OF_DECISIONS = {"rows", "policies", "days", "rates", "drift"}  # fields of what `decisions report -o` writes
 OF_VERSUS = {"prompts", "pairs", "generators"}
-READ = "results of batch, the folder of versus, a report of bench run, tables of bench, or logs of decisions"
+RESULT_KINDS = (
+    "results of batch, the folder of versus, a report of bench run, tables of bench, or logs of decisions"
+)
 
 Write = Callable[[Path], object]  # writes a page
 
@@ -79,7 +81,7 @@ def writer_of(result: Path) -> Write:
         return lambda page: write_shards(files, page) if result.is_dir() else write_report(result, page)
     if content := object_in(result):
         return of_object(result, content)
-    raise BadInput(f"{result}: is no result, which is one of: {READ}")
+    raise BadInput(f"{result}: is no result, which is one of: {RESULT_KINDS}")
 
 
 def of_object(file: Path, content: Mapping[str, Any]) -> Write:
@@ -92,7 +94,7 @@ def of_object(file: Path, content: Mapping[str, Any]) -> Write:
         return lambda page: write_benchmark(content, page)
     if content.keys() >= OF_VERSUS:
         raise BadInput(f"{file}: has the figures of `versus` without pictures: name the folder of its -o")
-    raise BadInput(f"{file}: is no result, which is one of: {READ}")
+    raise BadInput(f"{file}: is no result, which is one of: {RESULT_KINDS}")
 
 
 # --- the pages ---
