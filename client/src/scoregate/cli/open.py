@@ -1,4 +1,9 @@
-"""`scoregate open`: the page of a result, in a browser where there is one."""
+"""
+`scoregate open`: the page of a result, in a browser where there is one.
+
+Draws the page `RESULT.html` and prints its path. RESULT is what `batch` wrote, the folder of `versus` or of
+`bench run`, what `bench NAME --json` printed, a log of decisions, or what `decisions report -o` wrote.
+"""
 
 import argparse
 import os

@@ -7,17 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from scoregate.cli.arguments import CommandParser
 from scoregate.cli.main import parser
 
 EXAMPLE = re.compile(r"^example:\n  scoregate (.+)$", re.MULTILINE)
 
 
-def commands(of: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+def commands(of: CommandParser) -> Iterator[CommandParser]:
     """Yield a parser and those of its commands."""
     yield of
-    if declare := of._declare:
-        declare(of)
-        of._declare = None
+    of.declare()
     for action in of._actions:
         if isinstance(action, argparse._SubParsersAction):
             for each in action.choices.values():
