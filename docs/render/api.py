@@ -23,7 +23,7 @@ PICTURES = """
 ## Pictures
 
 A *picture* is base64 as a text, or one of [ImageData](#imagedata), [ImagePart](#imagepart) and
-[ImageUrl](#imageurl); *frames* are a list of 1 to 64 pictures of one scene ([formats](../api.md#images)).
+[ImageUrl](#imageurl); *frames* are a list of 1 to 64 pictures of one scene ([formats](../api.md#pictures)).
 """
 WARNINGS = """
 ## Warnings

@@ -183,7 +183,7 @@ class MetricModels:
     The models of a metric.
 
     Attributes:
-        roles: of the models that it needs.
+        roles: roles of the models that it needs.
         may_use: roles of optional models.
         demand_of: returns the calls of these models for an image, by role, from prompt and options; a
             typical number if that depends on the image.  One call of each role by default.
@@ -229,8 +229,9 @@ class MetricInputs:
             returns all for None.
         pairwise: returns whether the options make it compare an item's image with its `rival`.  A score above
             the middle third of the range then prefers the image, and one below it the rival.
-        style: of its question sets; a function of the options if it depends on them.  Its name does not.
-        styles: of a profile, by name, which requests may choose instead.
+        style: the style of its question sets; a function of the options if it depends on them.  Its name
+            does not.
+        styles: those of a profile by name, which requests may choose instead.
     """
 
     reads_prompt: bool = True
@@ -252,12 +253,13 @@ class Metric(MetricText, MetricModels, MetricInputs):
     Its fields stand in three groups, the bases of this class; a declaration names the fields themselves.
 
     Attributes:
-        name: in requests, responses and settings.
+        name: in requests, responses and settings: lower case letters, digits and `_`, 64 at most.
         score: the coroutine.  It awaits calls of models and nothing else.  Without a role it awaits
             nothing at all, and runs on a CPU thread.
-        options: its options in requests.
+        options: a subclass, whose fields are its options in requests, with defaults.  Its method `overruled`
+            returns those without effect.
         range: the least and the largest score, infinite if there is no bound; a function of the options if it
-            depends on them.
+            depends on them.  It is not enforced.
         default: True for the metric of requests that name none.
         trainers: the format of trainers' own entries.
         configure: returns the metrics that a profile's settings make of it, itself among them; by default

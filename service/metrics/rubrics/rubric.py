@@ -93,8 +93,8 @@ class RubricCall(Strict):
         captions: a text before a picture; `{}` is the number of a reference or a frame.
         answer: the form of a written answer, by its name or as a table.
         closing: the end of the text, in place of the description of that form.
-        max_tokens: most tokens of a written answer.
-        outputs: by name.
+        max_tokens: most tokens of a written answer; a longer one is an error.
+        outputs: what the model answers, by name.
     """
 
     instructions: Instructions
@@ -178,12 +178,15 @@ class Rubric(Strict):
 
     Attributes:
         paper: its source.
-        score: the formula over the outputs of all calls.
+        score: the formula over the outputs of all calls: numbers, `+ - * /`, parentheses, `min`, `max`,
+            `sqrt`, `mean`.  Without a finite value, as in a division by 0, it is the error `unanswered`.
         read: by the written answers, by the expected values of the symbols' probabilities, or both, whose
             score is that of the written answers.
         samples: written answers of each call; the score is the mean.
         temperature: of written answers; by default 0, and 1 if there are several samples.
-        retries: repetitions, with another seed, of an answer that does not have the form.
+        retries: how often an answer that does not have the form is repeated, with another seed.  At
+            temperature 0 many servers write the same text again.
+        calls: of the model; their outputs have different names.
     """
 
     paper: Prompt | None = None

@@ -102,6 +102,19 @@ def test_the_command_of_the_page_scores_a_folder(run, tmp_path, page):
     assert "<img" in (tmp_path / "build" / "scores.html").read_text("utf-8")
 
 
+def test_the_readme_compares_two_generators(run, tmp_path):
+    """Of the tables beside the demo's pictures; a page shows the prompts of both."""
+    shutil.copytree(FOLDER, tmp_path / "demo" / "samples")
+    (tmp_path / "build").mkdir()
+    text = (ROOT / "README.md").read_text("utf-8")
+    [line] = [line for line in text.splitlines() if line.endswith("--local demo") and " versus " in line]
+    done = run(*shlex.split(line)[1:-1], PROFILE)
+
+    assert 0 == done.returncode, done.stderr
+    assert "12 of 12 rows have all scores" in done.stderr
+    assert "a green circle and a red square" in (tmp_path / "build" / "versus.html").read_text("utf-8")
+
+
 def test_models_of_other_metrics_are_not_loaded(run, monkeypatch):
     """A score, a ranking and a data set load what their metrics may use, whatever the profile has."""
     from service.serving import loading

@@ -14,12 +14,13 @@ from tests.support.packages import files_of
 from tests.support.pages import section
 from tests.support.pictures import png
 from tests.unit.client.cli.conftest import run
+from tests.unit.client.evaluation.conftest import SMALL
 
 pytestmark = pytest.mark.slow
 
 __all__ = ["profile", "run"]
 
-PAGE = "bench-generators.md"
+PAGE = "benchmarks.md"
 SUITE = {
     "dpg": {"data": "dpg_bench.csv", "first-row": True},
     "geneval2": {"data": "geneval2.jsonl"},
@@ -66,6 +67,7 @@ def suite_file(path, suite):
 @pytest.fixture
 def files(tmp_path):
     """The data that the page shows with a suite, and a generator's folder."""
+    shutil.copytree(SMALL, tmp_path / "data")
     for name, text in files_of(PAGE).items():
         put(tmp_path / "data" / name, text)
     suite_file(tmp_path / "data" / "mine.toml", SUITE)

@@ -122,7 +122,7 @@ def test_the_table_of_fields_is_the_declaration():
         if field.init and field.name != "_"
         for default in [field.default if field.default_factory is MISSING else field.default_factory]
     }
-    [_, *table] = rows(section(PAGE, "## The declaration"))
+    [_, *table] = rows(section("reference/declarations.md", "## Metric"))
     documented = {cells[0].strip("`"): cells[1] for cells in table}
 
     assert expected == documented

@@ -79,9 +79,9 @@ def test_every_link_of_the_site_leads_to_a_file(html):
 def test_a_link_without_a_target_fails_the_build(tmp_path):
     """With the page's name in the message."""
     collect(tmp_path)
-    with (tmp_path / "pages/docs/concepts.md").open("a", encoding="utf-8") as page:
+    with (tmp_path / "pages/docs/client.md").open("a", encoding="utf-8") as page:
         page.write("\nSee [nothing](api.md#no-such-heading).\n")
     done = build(tmp_path)
 
     assert done.returncode
-    assert "docs/concepts.md" in done.stdout
+    assert "docs/client.md" in done.stdout

@@ -8,9 +8,8 @@ import pytest
 from scoregate.cli.main import main
 from scoregate.evaluation.figures import FIGURES
 from service.metrics.common.registry import own
-from tests.support.packages import files_of
 from tests.support.pages import fences, rows, section
-from tests.unit.client.evaluation.conftest import RELEASED
+from tests.unit.client.evaluation.conftest import RELEASED, SMALL
 
 PAGE = "choosing.md"
 CHECKS = [line for _, text in fences(PAGE, "sh") for line in text.splitlines()]
@@ -30,11 +29,10 @@ def test_every_metric_has_a_use_and_a_cost(heading):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The released tables, and the small ones of the page about evaluation."""
+    """The released tables, and the small ones of the examples."""
     folder = tmp_path_factory.mktemp("choosing") / "tables"
     shutil.copytree(RELEASED, folder)
-    for name, text in files_of("evaluation.md").items():
-        (folder / name).write_text(text, "utf-8")
+    shutil.copytree(SMALL, folder, dirs_exist_ok=True)
     return folder
 
 

@@ -1,4 +1,27 @@
-"""`scoregate bench compbench`: the attributes of T2I-CompBench (Huang et al. 2023), by BLIP-VQA's P(yes)."""
+"""
+`scoregate bench compbench`: the attributes of T2I-CompBench (Huang et al. 2023), by BLIP-VQA's P(yes).
+
+The attributes of T2I-CompBench (Huang et al. 2023, [arXiv 2307.06350](https://arxiv.org/abs/2307.06350)): a
+picture has the product over its noun phrases of BLIP-VQA's P(yes) to `PHRASE?`, and a category the mean
+over pictures. P is among yes and no. It is rounded to four digits, and so is the product (`--exact` rounds
+neither). Serve [BLIP-VQA](models.md#blip_vqa) to score pictures:
+
+```
+scoregate bench compbench T2I-CompBench/examples/dataset A=pictures --local Salesforce/blip-vqa-capfilt-large
+```
+
+Pictures are `CATEGORY/samples/PROMPT_NUMBER.png`, with the whole prompt as in its file; numbers have six
+digits, and go on from prompt to prompt. `item` is the category and the place of the prompt there, from
+`color/0` on. `--phrases` has the phrases in order; answers name them with a question mark. Without it they
+are the noun chunks of spaCy's `en_core_web_sm`, as in the authors' code, if both are installed (`pip
+install spacy`, `python -m spacy download en_core_web_sm`); other versions may find others. Phrases such as
+`the left`, and those after the eighth, do not count (`--all-phrases`). A prompt without a phrase is an
+error. `--option "dsg.question={} Please answer yes or no."` has other words, for another model.
+
+Metric: `dsg`. Code that was read:
+[Karine-Huang/T2I-CompBench](https://github.com/Karine-Huang/T2I-CompBench) `1b70949`. Licence of the data:
+MIT.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

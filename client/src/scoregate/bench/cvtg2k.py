@@ -1,4 +1,16 @@
-"""`scoregate bench cvtg2k`: CVTG-2K (Du et al. 2025, TextCrafter), several texts in one picture."""
+"""
+`scoregate bench cvtg2k`: CVTG-2K (Du et al. 2025, TextCrafter), several texts in one picture.
+
+CVTG-2K (Du et al. 2025, [arXiv 2503.23461](https://arxiv.org/abs/2503.23461)): 2,000 prompts with two to
+five texts in single quotes; pictures are `CVTG/2/0.png`, `CVTG-Style/5/0.png` and so on. `word accuracy` is
+the share of wanted words that were read, `NED` the mean of 1 - edit distance to the most similar word as a
+share of the longer one, `CLIPScore` 2.5 · max(cos, 0).
+
+An apostrophe in a prompt counts as a quote, as in the authors' code. The paper's CLIP is OpenAI's ViT-L/14.
+
+Metric: `ocr`, `clipscore`. Code that was read: a copy of the authors' evaluation, hence **unverified**.
+Licence of the data: none is named.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

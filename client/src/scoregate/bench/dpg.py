@@ -1,4 +1,28 @@
-"""`scoregate bench dpg`: DPG-Bench (Hu et al. 2024, ELLA), dense prompts with sheets of four pictures."""
+"""
+`scoregate bench dpg`: DPG-Bench (Hu et al. 2024, ELLA), dense prompts with sheets of four pictures.
+
+DPG-Bench (Hu et al. 2024, [arXiv 2403.05135](https://arxiv.org/abs/2403.05135)): 1,065 long prompts with
+four pictures each, on sheets of 2 x 2. A tile has the share of its questions with the answer yes. A prompt
+has the mean of its tiles.
+
+The paper's answers are mPLUG-large's, which is not served here. Every table by another model says so. The
+authors' `…_detail.txt`, with mPLUG's answers, is read as it is.
+
+What the released script does, and the option that does otherwise:
+
+* It skips the first row of the file, and drops the first item if that was its only row, or if another
+  question depends on it. `--first-row`
+* A question counts 0 if a parent counts 0 at that time, in the order of the file. `--dependencies direct`:
+  if a parent's own answer is no; `none`: never
+* Means of categories ignore dependencies, and use the last tile alone. `--categories tiles`: all tiles, so
+  a prompt with more of them counts more
+* Only the answer `yes` is right, exactly. `--any-yes`: also `Yes.`, or `yes, it is`
+
+The script also drops a prompt if one of its pictures has no answers. Here `CAUTION` counts these.
+
+Metric: `dsg`. Code that was read: [TencentQQGYLab/ELLA](https://github.com/TencentQQGYLab/ELLA) `3c228f1`.
+Licence of the data: Apache 2.0 of the repository.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,12 @@
-"""`scoregate bench eqben`: EqBen (Wang et al. 2023), and its subset EqBen-Mini, by source."""
+"""
+`scoregate bench eqben`: EqBen (Wang et al. 2023), and its subset EqBen-Mini, by source.
+
+EqBen (Wang et al. 2023, [arXiv 2303.14465](https://arxiv.org/abs/2303.14465)), with scores as for
+Winoground. For `batch --matrix`, number the items in a column `id`, from 0 in the order of the file. Tags
+are the sources, named by the folders of the pictures.
+
+DATA: `all_select.json`: `image0`. Key of scores: as `winoground`.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,21 @@
-"""`scoregate bench gecko2k`: Gecko (Wiles et al. 2024), metrics against people in four templates."""
+"""
+`scoregate bench gecko2k`: Gecko (Wiles et al. 2024), metrics against people in four templates.
+
+Gecko (Wiles et al. 2024, [arXiv 2404.16820](https://arxiv.org/abs/2404.16820)), over all prompts, each of
+its two sets, and each skill of Gecko(S). The authors released the prompts; the ratings are yours.
+
+* **`--answers`** has raters' answers, as for [templates](figures.md#templates), or pictures' scores in
+  columns `wl`, `likert` and `dsg`. **`--votes`** has votes, as for [sxs](figures.md#sxs).
+* **`metrics`**: correlations with each template, point by point. **`sxs`**: the [accuracy](figures.md#sxs)
+  of metrics and of templates.
+* **`ordering`**: the [relation](figures.md#ordering) of each two generators by means; `majority`, that of
+  most templates and the votes; `agreement`, the share of pairs with it; `opposite`, wins taken for losses.
+* **`means`**: generators by skill, for templates and metrics.
+* **`--reliable 0.5`** uses the reliable prompts only.
+
+DATA: `prompts.csv`: `prompt_id`, `prompt_type`, `dataset_id`. Key of scores: `prompt_id` (or `item`) and
+`model`.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,23 @@
-"""`scoregate bench gedit`: GEdit-Bench (Liu et al. 2025), edits by task."""
+"""
+`scoregate bench gedit`: GEdit-Bench (Liu et al. 2025), edits by task.
+
+GEdit-Bench (Liu et al. 2025, [arXiv 2504.17761](https://arxiv.org/abs/2504.17761)): 606 edits in each of
+two languages, of eleven tasks. An edit has the smaller grade of the edit (SC), the smaller one of the
+picture (PQ), and √(SC · PQ), each from 0 to 10; a task has the mean over its edits, and `G_SC`, `G_PQ` and
+`G_O` are means over tasks.
+
+* DATA has the columns of the authors' data set without its pictures:
+  `load_dataset("stepfun-ai/GEdit-Bench", split="train") .remove_columns(["input_image",
+  "input_image_raw"]).to_json("gedit.jsonl")`. `--language` is `en` or `cn`. `--intersection` counts the
+  edits of the column `Intersection_exist` alone.
+* A generator's folder has `fullset/TASK/LANGUAGE/KEY.png`, and the authors'
+  `fullset/TASK/LANGUAGE/KEY_SRCIMG.png` as the picture before the edit. Their judge sees the edit in the
+  size of that picture; here it is not resized.
+* The authors' `…_combined_gpt_score.csv` is read as it is. It has the smaller grades alone.
+
+Metric: `judge`. Code that was read: [stepfun-ai/Step1X-Edit](https://github.com/stepfun-ai/Step1X-Edit)
+`570eba6`. Licence of the data: Apache 2.0 of the repository; the data's own was not read.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

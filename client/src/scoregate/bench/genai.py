@@ -1,4 +1,20 @@
-"""`scoregate bench genai`: GenAI-Bench (Li et al. 2024), rated pictures of several generators."""
+"""
+`scoregate bench genai`: GenAI-Bench (Li et al. 2024), rated pictures of several generators.
+
+GenAI-Bench (Li et al. 2024, [arXiv 2406.13743](https://arxiv.org/abs/2406.13743)). Ratings of a picture are
+averaged: those in a cell, or of the rows with the same `item`, `model` and `image`. `--scale 1:5` excludes
+ratings such as the 41 and 33 in the authors' file.
+
+* **`metrics`**: [agreement](figures.md#agreement) over all pictures.
+* **`skills`**: means by skill and generator, from `--skills genai_skills.json`, the prompts of each skill,
+  or the column `skills`. A prompt with several skills counts in each. If `basic` and `advanced` are not
+  among them, a prompt with an advanced skill is advanced, and any other with a basic one basic.
+* **`best_of`**: people's mean rating of the picture with the best score among N of a prompt. 1 is a random
+  picture, the row `human` the best possible. Prompts with fewer pictures than others are left out.
+
+DATA: `genai_image.json`; or `item`, `model`, `human` and `skills`. Key of scores: `item` (or `id`) and
+`model`, or `image`.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

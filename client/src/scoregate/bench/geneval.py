@@ -1,4 +1,17 @@
-"""`scoregate bench geneval`: GenEval's table of generators (Ghosh et al. 2023)."""
+"""
+`scoregate bench geneval`: GenEval's table of generators (Ghosh et al. 2023).
+
+[GenEval's](figures.md#geneval) verdicts of one or several generators, `NAME=PATH`. `PATH` is a file of
+verdicts, or a folder with `results.jsonl`, as from `scoregate batch A -o A/results.jsonl -m geneval
+--explain` for [GenEval's folders](cli.md#batch).
+
+`failures` are shares of `IMAGES`; a picture may fail in several ways. `--human COLUMN` adds `agreement`
+with people's verdicts, and `--clipscore COLUMN` a metric with the best threshold for each task on the same
+pictures, as in the paper's figure 3.
+
+DATA: `tag`, `prompt` (or both in `metadata`), `correct`, `reason`; or a result of `batch -m geneval
+--explain`.
+"""
 
 import re
 from collections import Counter

@@ -1,4 +1,19 @@
-"""`scoregate bench geneval2`: GenEval 2 (Kamath et al. 2025), by skill and by number of atoms."""
+"""
+`scoregate bench geneval2`: GenEval 2 (Kamath et al. 2025), by skill and by number of atoms.
+
+GenEval 2 (Kamath et al. 2025, [arXiv 2512.16853](https://arxiv.org/abs/2512.16853)): 800 prompts, a picture
+for each, named by the place of its prompt in `geneval2_data.jsonl`, from `0.png` on. Means of P(expected
+answer): `arithmetic` and `geometric` over the questions of a picture, then over prompts; by skill over
+questions; and in `atoms` geometric means by the number of atoms.
+
+The authors' file of paths by prompt, a JSON object, is also read for the pictures, which are below its
+folder. Their file of scores is a list of lists in the order of the data. The licence forbids commercial use
+of the data.
+
+Metric: `soft_tifa`. Code that was read:
+[facebookresearch/GenEval2](https://github.com/facebookresearch/GenEval2) `a6e82d2`. Licence of the data: CC
+BY-NC 4.0.
+"""
 
 from collections.abc import Sequence
 from math import exp, log

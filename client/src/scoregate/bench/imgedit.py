@@ -1,4 +1,20 @@
-"""`scoregate bench imgedit`: ImgEdit-Bench (Ye et al. 2025), edits by type."""
+"""
+`scoregate bench imgedit`: ImgEdit-Bench (Ye et al. 2025), edits by type.
+
+The basic part of ImgEdit-Bench (Ye et al. 2025, [arXiv 2505.20275](https://arxiv.org/abs/2505.20275)): 737
+edits of nine types with three grades from 1 to 5. An edit has their mean, rounded to two digits, a type the
+mean over its edits, and `overall` is the mean over types, which the authors' code does not print.
+
+* `--sources` is the authors' folder of original pictures. A generator's folder has `KEY.png`.
+* The outputs of the rubric are `compliance`, `appearance` and `detail`. The authors' instructions differ by
+  type: with nine rubrics of your own, `imgedit_add` and so on, give `--rubric "imgedit_{type}"`.
+* The authors' `result.json`, with the answers of GPT-4o as written, is read as it is. An answer without
+  three grades is left out; the authors' code averages those that it finds. `--exact` does not round. Their
+  second script also rounds the means of types.
+
+Metric: `judge`. Code that was read: [PKU-YuanGroup/ImgEdit](https://github.com/PKU-YuanGroup/ImgEdit)
+`547185d`. Licence of the data: none is named.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,26 @@
-"""`scoregate bench kris`: KRIS-Bench (Wu et al. 2025), edits that need knowledge, by dimension."""
+"""
+`scoregate bench kris`: KRIS-Bench (Wu et al. 2025), edits that need knowledge, by dimension.
+
+KRIS-Bench (Wu et al. 2025, [arXiv 2505.16707](https://arxiv.org/abs/2505.16707)): 1,267 edits of 20
+categories with grades from 1 to 5 of visual consistency (VC), visual quality (VQ), following the
+instruction (IF), and in knowledge categories of plausibility (KP). A grade counts (grade - 1) · 25 points.
+All figures are means over grades: of a dimension, of a kind of knowledge, and `overall`.
+
+* DATA has the authors' folders `CATEGORY/annotation.json` with their pictures. `--prompts` names the
+  picture to edit as `source`, or several as `references`. A generator's folder has `CATEGORY/ID.jpg`, and
+  after the authors' evaluation `CATEGORY/metrics.json`, whose grades are then read instead. An edit without
+  all of its grades is left out; BAGEL's code counts those that it has.
+* The rubrics are `kris_edit`, `kris_knowledge`, `kris_view`, whose judge gets the right result too, and
+  `kris_series` for frames and elements. For four of your own give `--rubric "mine_{type}"`. The authors'
+  judge gives each grade in a call of its own, and gets frames with the generated one in its place, which is
+  the last one here.
+* The authors publish no program for the means. The dimensions and means are those of
+  [BAGEL](https://github.com/ByteDance-Seed/Bagel)'s evaluation, `eval/gen/kris/summarize.py`, which was
+  read in a copy.
+
+Metric: `judge`. Code that was read: [mercurystraw/Kris_Bench](https://github.com/mercurystraw/Kris_Bench)
+`2114fec`, without the means, hence **unverified**. Licence of the data: none is named.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

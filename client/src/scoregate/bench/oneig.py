@@ -1,4 +1,19 @@
-"""`scoregate bench oneig`: alignment in OneIG-Bench (Chang et al. 2025), by class."""
+"""
+`scoregate bench oneig`: alignment in OneIG-Bench (Chang et al. 2025), by class.
+
+The alignment of OneIG-Bench (Chang et al. 2025, [arXiv 2506.07977](https://arxiv.org/abs/2506.07977)): a
+folder has the sheets `anime/NAME/000.png`, `human/NAME/…` and `object/NAME/…`. A question counts 0 if a
+direct parent's own answer is no.
+
+`--questions` is the authors' folder `Q_D`. `--multilingualism` adds this class of the Chinese prompts. As
+in the authors' code, a black tile stands for no picture (`--keep-black`), and only the answer `Yes` is
+right, exactly (`--any-yes`). Their question ends with a request for yes or no alone; set their words with
+`--option "dsg.question=…"`.
+
+Metric: `dsg`. Code that was read:
+[OneIG-Bench/OneIG-Benchmark](https://github.com/OneIG-Bench/OneIG-Benchmark) `41b4983`. Licence of the
+data: none is named.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,20 @@
-"""`scoregate bench oneig_text`: the texts of OneIG-Bench (Chang et al. 2025)."""
+"""
+`scoregate bench oneig_text`: the texts of OneIG-Bench (Chang et al. 2025).
+
+The texts of OneIG-Bench, on sheets `text/NAME/000.png`:
+
+    text = 1 - min(cap, ED) · (1 - CR) · (1 - WAC) / cap
+
+ED is the mean edit distance, CR the share of pictures with no difference, and WAC the share of wanted words
+that were read, or characters of a Chinese text, over all tiles. `--cap` is 100, for Chinese prompts 50.
+
+Case counts and punctuation does not. The authors read the text with Qwen2.5-VL-7B, the service with its
+OCR.
+
+Metric: `ocr`. Code that was read:
+[OneIG-Bench/OneIG-Benchmark](https://github.com/OneIG-Bench/OneIG-Benchmark) `41b4983`. Licence of the
+data: none is named.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,13 @@
-"""`scoregate bench seetrue`: SeeTRUE (Yarom et al. 2023), pictures with right and wrong texts."""
+"""
+`scoregate bench seetrue`: SeeTRUE (Yarom et al. 2023), pictures with right and wrong texts.
+
+SeeTRUE (Yarom et al. 2023, [arXiv 2305.10400](https://arxiv.org/abs/2305.10400)): the
+[AUROC](figures.md#auroc) of each source, their mean, and that of all pairs of picture and text. `sources`
+counts each source's pairs.
+
+DATA: `SeeTRUE.csv`: `image`, `text`, `label`, `dataset_source` (or `source`). Key of scores: `image` and
+`text` (or `prompt`).
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,13 @@
-"""`scoregate bench tifa160`: 800 pictures of 160 prompts with ratings of TIFA (Hu et al. 2023) or DSG."""
+"""
+`scoregate bench tifa160`: 800 pictures of 160 prompts with ratings of TIFA (Hu et al. 2023) or DSG.
+
+800 pictures of 160 prompts with TIFA's ratings, or by `--likert` with those of DSG:
+`tifa160-likert-anns.csv`, or `dsg_tifa160_anns.csv` of t2v_metrics. TIFA's notebook calls Pearson's
+correlation Spearman's.
+
+DATA: `human_annotations_with_scores.json`: `image_path`, `human_avg`; or `tifa160.json` of t2v_metrics,
+with `--likert`. Key of scores: `image_path` (or `image`).
+"""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace

@@ -1,4 +1,20 @@
-"""`scoregate bench tiif`: TIIF-Bench (Wei et al. 2025), short and long prompts by attribute."""
+"""
+`scoregate bench tiif`: TIIF-Bench (Wei et al. 2025), short and long prompts by attribute.
+
+TIIF-Bench (Wei et al. 2025, [arXiv 2506.02161](https://arxiv.org/abs/2506.02161)): short and long prompts,
+a picture for each, `ATTRIBUTE/NAME/short_description/0.png`. An attribute has the share of right answers, a
+group the mean over its attributes, `overall` the mean over the nine groups that have any. As in the
+released script, shares of attributes are rounded to four digits before these means (`--exact` does not).
+DATA is the authors' folder `data`; `--set test` is the full set.
+
+The authors' folder of a generator's answers, `ATTRIBUTE/short/0.json`, is read as it is, with its own
+questions: those that were released are partly of older data, which `CAUTION` says. GPT-4o gets all
+questions of a picture in one call there, and the model of the service each alone. The paper has further
+figures of the words of rendered text, which are not here.
+
+Metric: `dsg`. Code that was read: [A113N-W3I/TIIF-Bench](https://github.com/A113N-W3I/TIIF-Bench)
+`3aae750`. Licence of the data: none is named.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

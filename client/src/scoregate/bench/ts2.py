@@ -1,4 +1,13 @@
-"""`scoregate bench ts2`: T2IscoreScore (Saxon et al. 2024)."""
+"""
+`scoregate bench ts2`: T2IscoreScore (Saxon et al. 2024).
+
+[T2IscoreScore](figures.md#ts2): a row for each metric.
+
+`--version` is `released` by default, without graph 164, as in the paper. `--seconds METRIC=S` adds the time
+of a picture.
+
+DATA: `id`, `rank`, as in `metadata.csv`. Key of scores: `file_name`, or `image` of a result of `batch`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,23 @@
-"""`scoregate bench unigen`: UniGenBench++ (Wang et al. 2025), by test point."""
+"""
+`scoregate bench unigen`: UniGenBench++ (Wang et al. 2025), by test point.
+
+UniGenBench++ (Wang et al. 2025, [arXiv 2510.18701](https://arxiv.org/abs/2510.18701)): 600 prompts with
+four pictures each, `0_0.png` to `0_3.png`, and several test points. A dimension and a test point have the
+share of passed ones, over all pictures. DATA is one of the authors' four files: short or long prompts, in
+English or Chinese.
+
+* A test point is passed if `dsg` has the answer yes to a question with the prompt, the point and its
+  description, in our words. The authors' judge grades all points of a picture in one call. `--option
+  "dsg.question={} Please answer yes or no."` has other words.
+* The authors' CSV of results, by Gemini or their own model, is read as it is. In a table the answer is the
+  grade, 0 or 1. As in their script, a picture without grades is left out alone, and not all of its prompt.
+  It writes null for the grades where the judge failed.
+* A cell of `test_prompts_en_long.csv` (row 510 in `49d0bce`) is no JSON, and an error: a comma is missing
+  there. `--skip-broken` skips such rows.
+
+Metric: `dsg`. Code that was read: [CodeGoat24/UniGenBench](https://github.com/CodeGoat24/UniGenBench)
+`49d0bce`. Licence of the data: CC BY 4.0.
+"""
 
 import json
 import re

@@ -1,4 +1,16 @@
-"""`scoregate bench winoground`: Winoground (Thrush et al. 2022), by its own tags and later ones."""
+"""
+`scoregate bench winoground`: Winoground (Thrush et al. 2022), by its own tags and later ones.
+
+[Winoground](figures.md#winoground). A file of scores has four rows for each item, with a `label` as in the
+released scores (`ITEM_c0_i1`: caption 0 with picture 1), or `item`, `caption` and `picture`, as of [`batch
+--matrix`](cli.md#batch) over rows with the benchmark's `id`.
+
+`--tags new_tag_assignments.json` has the tags of Diwan et al. 2022 ([arXiv
+2211.00768](https://arxiv.org/abs/2211.00768)).
+
+DATA: `examples.jsonl`: `id`, `collapsed_tag`, `num_main_preds`. Key of scores: `label`, or `item`,
+`caption` and `picture`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

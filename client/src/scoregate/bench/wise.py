@@ -1,4 +1,20 @@
-"""`scoregate bench wise`: WISE (Niu et al. 2025), world knowledge by category."""
+"""
+`scoregate bench wise`: WISE (Niu et al. 2025), world knowledge by category.
+
+WISE (Niu et al. 2025, [arXiv 2503.07265](https://arxiv.org/abs/2503.07265)): 1,000 prompts that need world
+knowledge, a picture for each, `PROMPT_ID.png`. The grades are from 0 to 2. A picture has (0.7 consistency +
+0.2 realism + 0.1 aesthetic quality) / 2, a category the mean over prompts, and
+
+    overall = 0.4 culture + 0.167 time + 0.133 space + 0.1 biology + 0.1 physics + 0.1 chemistry
+
+DATA is the authors' folder of prompts (`WISE_legacy/data`), or a file of it; files `…_rewrite.json` are not
+read. The explanation of a prompt is a text of the item, `{data.explanation}` in a rubric. The authors'
+`…results.jsonl` are read as they are, all of a folder or one. `overall` needs pictures of all categories;
+the authors' code prints it for all 1,000 prompts alone.
+
+Metric: `judge`. Code that was read: [PKU-YuanGroup/WISE](https://github.com/PKU-YuanGroup/WISE) `eb51174`.
+Licence of the data: none is named.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,14 @@
-"""`scoregate bench wise_verified`: WISE_Verified, the authors' update of WISE with one grade."""
+"""
+`scoregate bench wise_verified`: WISE_Verified, the authors' update of WISE with one grade.
+
+WISE_Verified, the authors' update of April 2026, with some 200 new prompts, an open judge and one grade, 0
+or 1. `overall` is 0.4 culture and 0.12 of each other category.
+
+DATA is the folder `data_verified`, without its `merge.json`. The output of the rubric is `score`.
+
+Metric: `judge`. Code that was read: [PKU-YuanGroup/WISE](https://github.com/PKU-YuanGroup/WISE) `eb51174`.
+Licence of the data: none is named.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

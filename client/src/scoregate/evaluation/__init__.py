@@ -7,5 +7,5 @@ Pure functions over columns of numbers and names, each in the file of its topic:
     from scoregate.evaluation.pairs import pair_accuracy, preference
 
 The command `scoregate evaluate` reads the columns from files.  Needs the extra `evaluate`.
-docs/evaluation.md defines every figure.
+docs/reference/figures.md defines every figure.
 """

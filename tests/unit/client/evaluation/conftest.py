@@ -11,6 +11,7 @@ from scoregate.cli.main import main
 from tests.support.paths import GOLDEN
 
 RELEASED = GOLDEN / "evaluation"
+SMALL = GOLDEN / "examples"  # small files of the pages of figures and of benchmarks
 
 
 @pytest.fixture

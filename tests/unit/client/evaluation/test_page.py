@@ -1,33 +1,29 @@
-"""docs/evaluation.md and pages of benchmarks: each command prints what is shown, and has its section."""
+"""The pages of figures and of benchmarks: each command prints what is shown, and has its section."""
 
 import re
 import shutil
 
 import pytest
 
-from scoregate.bench import GENERATORS, METRICS
+from scoregate.bench import BENCHMARKS
 from scoregate.cli.main import main
 from scoregate.evaluation.figures import FIGURES
-from tests.support.packages import files_of
 from tests.support.pages import fences, page
-from tests.unit.client.evaluation.conftest import RELEASED
+from tests.unit.client.evaluation.conftest import RELEASED, SMALL
 
 pytestmark = pytest.mark.slow
 
-PAGES = {"evaluation.md": FIGURES, "bench.md": METRICS, "bench-generators.md": GENERATORS}
+PAGES = {"reference/figures.md": FIGURES, "reference/benchmarks.md": BENCHMARKS}
 EXAMPLES = {name: [text for _, text in fences(name, "console")] for name in PAGES}
 DECIMALS = re.compile(r"-?\d+\.\d+")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The released tables, and those that the pages show."""
+    """The released tables, and the small files of the examples."""
     folder = tmp_path_factory.mktemp("evaluation") / "tables"
     shutil.copytree(RELEASED, folder)
-    for page_name in PAGES:
-        for name, text in files_of(page_name).items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, "utf-8")
+    shutil.copytree(SMALL, folder, dirs_exist_ok=True)
     return folder
 
 
@@ -60,7 +56,7 @@ def test_every_figure_and_benchmark_has_its_section_and_its_example(name):
 
 @pytest.mark.parametrize(
     ("name", "code"),
-    [(name, text) for name in ("evaluation.md", "bench.md") for _, text in fences(name, "python")],
+    [(name, text) for name in ("evaluation.md", "benchmarks.md") for _, text in fences(name, "python")],
 )
 def test_the_python_example_runs(folder, name, code, monkeypatch, capsys):
     """It prints what its comments say."""

@@ -51,7 +51,26 @@ from scoregate.settings import count, generator_column, in_column, metrics_named
 
 @dataclass(frozen=True, kw_only=True)
 class OrderingSettings(OfScores, OnScale):
-    """Settings of the generators' order."""
+    """
+    Settings of the generators' order.
+
+    Wilcoxon's signed-rank test for every pair of generators, as in Gecko (Wiles et al. 2024, [arXiv
+    2404.16820](https://arxiv.org/abs/2404.16820), section 4.2).
+
+    * `n`, `zeros`: Items with a difference, and without one.
+    * `w_plus`, `w_minus`: Sums of the ranks of the differences in favour of A, and of B.
+    * `z`, `p`: The normal approximation, two-sided: ties corrected, no continuity correction.
+    * `relation`: `=` if `p` is not below `--alpha` (default 0.001, since nothing corrects for many
+      comparisons), else `>` if A has the larger sum of ranks and `<` if B has; with `--better means` by
+      means, as Gecko does.
+    * `order`, `tiers`: Generators by their mean; `tiers` has their relations (null if these contradict each
+      other).
+    * `agreement`: With `--human COLUMN`, to which `--scale` then applies: the share of pairs with the
+      relation of people's ratings.
+    * `unpaired`: Items that lack a generator, which count in other pairs. Several ratings of an item are
+      averaged.
+    * `--zero-method`: `wilcox` (default) drops differences of 0; `pratt` gives them ranks first.
+    """
 
     lower_is_better: bool = setting(LOWER, default=False)
     value: str = metrics_named(
@@ -108,7 +127,12 @@ def of_ordering(settings: OrderingSettings, table: Table) -> FigureOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class MeansSettings(OfMetrics, Bootstrap):
-    """Settings of the generators' means."""
+    """
+    Settings of the generators' means.
+
+    The mean of each generator, with `--bootstrap` its interval; with `--by` a matrix of skill and
+    generator. `scoregate versus` [compares generators](../guides/compare-generators.md) in pairs.
+    """
 
     lower_is_better: bool = False
     model: str = generator_column("the generator", default=GENERATOR)
@@ -139,7 +163,22 @@ def of_means(settings: MeansSettings, table: Table) -> FigureOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class SideBySideSettings(FigureSettings, Bootstrap):
-    """Settings of votes side by side, and of metrics that are compared with them."""
+    """
+    Settings of votes side by side, and of metrics that are compared with them.
+
+    Side-by-side votes, as in Gecko (section 4.3): 1 or `a` for the picture of generator `a`, -1 or `b` for
+    the other one, 0 or `unsure`. The most frequent vote of an item counts, and 0 if two are equally
+    frequent.
+
+    * `wins_a`, `wins_b`, `unsure`: Items by the majority of raters. The first `unsure` is a share of votes.
+    * `z`, `p`: Wilcoxon's signed-rank test of 1, 0 and -1.
+    * `relation`: `>` if `p` is below `--alpha` and A is preferred more often than B and than unsure, `<` if
+      B is, else `=`.
+    * `accuracy`: With `--scores FILE` (columns `item`, `model` and the metrics, or people's scores in
+      [other templates](figures.md#templates)) and `--metric`: as in [preference](figures.md#preference), by
+      the majority. `missing` comparisons lack a score, and `compared` have all metrics.
+    * `alpha`: With `--rater`: Krippendorff's alpha of the votes, 0 among them.
+    """
 
     table: Path = setting(TABLE, "--votes", metavar="FILE", parse=Path)
     item: str = in_column("the prompt", default="item")
@@ -268,7 +307,23 @@ def mean_by_image(keys: Any, values: Any) -> dict[tuple[str, str], float]:
 
 @dataclass(frozen=True, kw_only=True)
 class GenEvalSettings(FigureSettings, Bootstrap):
-    """Settings of GenEval's summary."""
+    """
+    Settings of GenEval's summary.
+
+    GenEval's summary (Ghosh et al. 2023, [arXiv 2310.11513](https://arxiv.org/abs/2310.11513)) of its
+    verdicts, a row for each picture.
+
+    * `tasks`, `overall`: The share of correct pictures of each task, and the mean of the six. A task with
+      one prompt has no interval, and then `overall` has none.
+    * `images_correct`, `prompts_correct`: The share of correct pictures, and of prompts with a correct
+      picture.
+    * `agreement`, `kappa`: With people's verdicts (column `human`, or `--human`): the share of equal ones,
+      and Cohen's kappa.
+
+    The rows are those of GenEval's own `evaluate_images.py`: `tag`, `prompt` (or both in `metadata`),
+    `correct`. `--correct geneval` reads the metric's scores from a result of `scoregate batch`. A duplicate
+    `filename` is an error.
+    """
 
     table: Path = setting(TABLE, "--results", metavar="FILE", parse=Path)
     correct: str = in_column("the verdict", default="correct")

@@ -31,7 +31,20 @@ SKIP_GRAPH = "leave it out of the means, not of std; may be given several times 
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementSettings(OfMetrics, Bootstrap):
-    """Settings of the agreement with people."""
+    r"""
+    Settings of the agreement with people.
+
+    * `pearson`, `spearman`, `kendall`: Correlation of metric and rating: linear, of ranks, and tau-b.
+    * `accuracy`: acc\*_eq, the share of pairs of pictures that the metric orders, or ties, as people do;
+      `accuracy_at_0` if only equal scores are tied.
+    * `epsilon`: The distance up to which scores are tied: the smallest one with the best accuracy.
+    * `concordant`, `discordant`, `ties_…`: Pairs in the same order, in the opposite order, or tied.
+
+    Accuracy and epsilon are from Deutsch, Foster and Freitag 2023 ([arXiv
+    2305.14324](https://arxiv.org/abs/2305.14324)). With `--group COLUMN` pairs are within a group, such as
+    a prompt, and `accuracy` is the mean over the groups, with one epsilon for all, as in the paper; with
+    `--average pairs` each pair has the same weight. Correlations are over all rows.
+    """
 
     human: str = in_column("people's ratings")
     group: str | None = in_column("compare only pairs within it, such as the prompt", default=None)
@@ -74,7 +87,12 @@ def of_agreement(settings: AgreementSettings, table: Table) -> FigureOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class AurocSettings(OfMetrics, Bootstrap):
-    """Settings of the area under the ROC curve."""
+    """
+    Settings of the area under the ROC curve.
+
+    The probability that a right picture (label 1 or true) has a higher score than a wrong one (0 or false);
+    a tie counts half. [calibrate](cli.md#calibrate) finds a threshold.
+    """
 
     label: str = in_column("1 or true of a right picture, else 0 or false", "--label", "--human")
 
@@ -102,7 +120,15 @@ def of_auroc(settings: AurocSettings, table: Table) -> FigureOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class PreferenceSettings(OfMetrics, Bootstrap):
-    """Settings of the binary accuracy."""
+    """
+    Settings of the binary accuracy.
+
+    How often the metric prefers the better picture of a prompt.
+
+    `--human` is any number that is larger for the better picture. Pairs that people tie do not count
+    (`ties_human`). Equal scores are wrong; in `accuracy_ties_half` half right. `single` counts groups of
+    one picture. `--average groups` prints the mean over groups.
+    """
 
     human: str = in_column("a number that is larger for the picture that people prefer")
     group: str = in_column("the pictures to compare with each other, such as those of one prompt")
@@ -140,7 +166,36 @@ def version(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Ts2Settings(OfMetrics):
-    """Settings of T2IscoreScore."""
+    """
+    Settings of T2IscoreScore.
+
+    T2IscoreScore (Saxon et al. 2024, [arXiv 2404.04251](https://arxiv.org/abs/2404.04251)). A graph belongs
+    to one prompt. Each node has pictures with as many errors as its name begins with: `0`, `1a`, `1b`, `2`.
+
+    * `rank`: Spearman's correlation of errors and score with its sign reversed. 1: more errors, lower
+      score.
+    * `sep`: Kolmogorov-Smirnov statistic of two levels' scores. 1: they do not overlap.
+    * `delta`, `delta_raw`: The fall of the score, with and without a division by `std`, the sample standard
+      deviation of all scores.
+    * `undefined`: Graphs without a walk (one node of each level) of two scores.
+    * `partitions`: The released data's three parts by id: up to 110 synthetic, 111 to 135 natural, from 136
+      real errors.
+
+    `--version` must name one of three versions: `released`, the code of the paper's tables (also `paper`),
+    `printed`, its equations 2, 4 and 5, or `current`, the authors' code today.
+
+    * Walks visit level 0 twice in `released`, and each level once in the others.
+    * `rank` is the mean over walks, weighted by their scores, and 0 if one side is constant; in `printed` it
+      is the plain mean.
+    * `sep` is the mean over pairs of levels of a walk, then over walks. In `printed` it is that over
+      neighbouring nodes of all walks, in `current` over pairs of nodes of different levels.
+    * `delta` is the mean fall from a level to the next, then over walks, divided by `std`. In `printed` it is
+      that between neighbouring nodes, in `current` over pairs of nodes, not divided.
+    * A picture without a score is left out; in `current` its node is left out of `sep` and `delta`.
+
+    `--skip-graph` excludes a graph, as the paper's tables do with 164. `released` reproduces them, except
+    the delta of the three parts.
+    """
 
     graph: str = in_column("the graph, one for each prompt")
     node: str = in_column("the node; its first digits say how many errors")
@@ -168,7 +223,16 @@ def of_ts2(settings: Ts2Settings, table: Table) -> FigureOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class WinogroundSettings(OfMetrics, Bootstrap):
-    """Settings of Winoground's scores."""
+    """
+    Settings of Winoground's scores.
+
+    Two captions of the same words, and two pictures; caption 0 belongs to picture 0. An item has four rows,
+    with 0 or 1 in the columns `caption` and `image` (or those of `--caption` and `--image`); `incomplete`
+    counts items that lack one.
+
+    `text`: for each picture the right caption has the higher score. `image`: for each caption the right
+    picture has. `group`: both. Chance is 1/4, 1/4 and 1/6, and equal scores are wrong.
+    """
 
     metrics: Sequence[str] = metrics_named("the column of its scores, four for each item")
     item: str = in_column("the item")

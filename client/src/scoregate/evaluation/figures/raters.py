@@ -55,7 +55,18 @@ class RatingsSettings(FigureSettings, OnScale):
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaSettings(RatingsSettings, Bootstrap):
-    """Settings of Krippendorff's alpha."""
+    """
+    Settings of Krippendorff's alpha.
+
+    Krippendorff's alpha (2011): 1 is perfect agreement, and 0 is chance.
+
+    * `nominal`, `ordinal`, `interval`: Ratings are names, an order, or numbers (by the squared difference).
+    * `single`: Units with one rating, which are not used. Two ratings of a unit by one rater are an error:
+      `--unit` is the wrong column.
+    * `extreme_disagreement`: The share of units whose highest and lowest rating are at least 40 % of the
+      scale (without `--scale`: of the range of ratings) apart, as in Eldesokey et al. 2026, whose code
+      calls `interval` "ordinal".
+    """
 
     bootstrap: int = setting(
         "intervals from N drawings, 0 for none (default 0)", default=0, metavar="N", parse=count
@@ -90,7 +101,16 @@ def of_alpha(settings: AlphaSettings, table: Table) -> FigureOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class ConvergenceSettings(RatingsSettings):
-    """Settings of the number of raters that is enough."""
+    """
+    Settings of the number of raters that is enough.
+
+    Alpha (`--level`, by default `interval`) from 2, 3, … raters, as in that paper. With `--model`, also the
+    correlation of the generators' scores from 1, 2, … raters with those from all.
+
+    For every number of raters `k`, `mean` is that of all subsets, or of `--samples` different ones (default
+    50): their alpha or, in `order`, Spearman's correlation; `low` to `high` is the middle 95 %. `undefined`
+    counts subsets without one.
+    """
 
     model: str | None = generator_column(
         "the generator of each unit: compare the generators' order, too", default=None
@@ -131,7 +151,15 @@ def of_convergence(settings: ConvergenceSettings, table: Table) -> FigureOutcome
 
 @dataclass(frozen=True, kw_only=True)
 class ReliableSettings(FigureSettings, OnScale):
-    """Settings of the prompts that raters agree about."""
+    """
+    Settings of the prompts that raters agree about.
+
+    Gecko's reliable prompts: those about which raters agree for all generators and templates.
+
+    A prompt is reliable if, for every generator and `--template`, the variance of its ratings is below
+    `--threshold` (default 0.5) of the largest one; with `--unit` averaged over words or questions.
+    `missing` counts prompts without two ratings of a unit.
+    """
 
     table: Path = setting(TABLE, "--ratings", metavar="FILE", parse=Path)
     prompt: str = in_column("the prompt, or its id")
@@ -169,7 +197,22 @@ def of_reliable(settings: ReliableSettings, table: Table) -> FigureOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class TemplatesSettings(FigureSettings):
-    """Settings of answers in templates."""
+    """
+    Settings of answers in templates.
+
+    Answers of raters in Gecko's three absolute templates (section 4.2), a row for each answer; `unit` is
+    the word or question.
+
+    Answers become numbers from 0 to 1:
+
+    * `wl`, word level: `aligned` or 1 is 1, `not aligned` or 0 is 0.
+    * `dsg`, DSG(H): `yes` or 1 is 1, `no` or 0 is 0. `do not know` and `subjective` are `unsure`, and
+      `invalid` counts nowhere.
+    * `likert`: 1 to 5 are 0, 0.25, … 1, and 6 is `unsure`.
+
+    Alpha, `mean` and `sd` are without `unsure`. A picture's score is the mean over raters of their means;
+    `--out FILE` writes these scores, `correlations` compares them.
+    """
 
     table: Path = setting(TABLE, "--answers", metavar="FILE", parse=Path)
     template: str = in_column(COLUMNS["template"], default="template")

@@ -1,0 +1,70 @@
+"""`declarations.md`: the fields of what packages and operators declare: metrics, families, rubrics."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from docs.render.markdown import code, entries, join, table
+from models.core.family import Signs
+from service.metrics.rubrics.form import AnswerForm
+from service.metrics.rubrics.rubric import Rubric, RubricCall
+from service.plugins import Family, Metric
+
+INTRO = """
+# Declarations
+
+The fields of a [metric](../add-a-metric.md), of a [family of models](../add-a-model.md), and of a
+[rubric](../guides/your-own-judge.md).
+"""
+
+
+def page() -> str:
+    """Return the page: a section for each kind."""
+    kinds = (Metric, Family, Signs)
+    models = (Rubric, RubricCall, AnswerForm)
+    return join(INTRO, *(part for kind in (*kinds, *models) for part in section(kind)))
+
+
+def section(kind: type) -> Iterator[str]:
+    """Yield the section of a class: its fields with their defaults."""
+    yield f"## {kind.__name__}"
+    said = described(kind)
+    rows = sorted(defaults(kind), key=lambda row: row[1] != "required")
+    yield table(
+        ["field", "default", "meaning"], ([code(name), default, said[name]] for name, default in rows)
+    )
+
+
+def described(kind: type) -> Mapping[str, str]:
+    """Return what the docstrings of a class and its bases say of each field."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        found |= entries(base.__doc__)
+    return found
+
+
+def defaults(kind: type) -> Iterator[tuple[str, str]]:
+    """Yield the name of each field, and its default as the page writes it."""
+    if issubclass(kind, BaseModel):
+        for name, field in kind.model_fields.items():
+            yield (
+                name,
+                "required" if field.is_required() else written(field.get_default(call_default_factory=True)),
+            )
+        return
+    for field in fields(kind):
+        if field.init and field.name != "_":
+            made = field.default_factory
+            value = field.default if made is MISSING else made
+            yield field.name, "required" if value is MISSING else written(value)
+
+
+def written(value: Any) -> str:
+    """Return a default in code type; "not set" for None."""
+    if value is None:
+        return "not set"
+    if is_dataclass(value) and not isinstance(value, type):
+        return code(f"{type(value).__name__}()")
+    return code(str(getattr(value, "__name__", None) or (f'"{value}"' if isinstance(value, str) else value)))
