@@ -57,7 +57,7 @@ def navigation() -> str:
     index, shown, nav = INDEX.read_text("utf-8"), {INDEX}, [json.dumps(str(INDEX.relative_to(ROOT)))]
     for task, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", index, re.MULTILINE | re.DOTALL):
         linked = [(DOCS / target.partition("#")[0]).resolve() for target in LINK.findall(text)]
-        pages = [path for path in dict.fromkeys(linked) if path not in shown]
+        pages = [path for path in dict.fromkeys(linked) if path.is_file() and path not in shown]
         shown.update(pages)
         nav.append(f"{{{json.dumps(task)} = {json.dumps([str(path.relative_to(ROOT)) for path in pages])}}}")
     return ", ".join(['"README.md"', *nav])
