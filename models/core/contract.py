@@ -56,10 +56,19 @@ class UpstreamError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A call that is ready for the device: its *cost* in tokens, which limits batches, and its tensors."""
+    """
+    A call that is ready for the device.
+
+    Attributes:
+        cost: in tokens, which limits batches.
+        data: its tensors.
+        shared: a key, and the part of the cost that a batch has once for all its calls with this key, such
+            as that of a picture.
+    """
 
     cost: int
     data: Any
+    shared: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ Thinking models, mixtures of experts and quantised weights need a server.
   5.23 to the bit, and log-probabilities within 1e-5 in float32, also in a batch. Published weights have not
   been run here.
 * **Shared.** Questions about a picture in one batch share the picture and the words that they begin with.
-  All are counted in full against `batch.max_cost_tokens`: a picture of 1024x1024 as about 5,100 with
-  Qwen3-VL.
+  Against `batch.max_cost_tokens` the picture counts once: one of 1024x1024 as about 5,100 with Qwen3-VL.
 """
 
 from collections.abc import Mapping

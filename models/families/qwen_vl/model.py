@@ -262,7 +262,8 @@ class QwenVl:
 
     def prepare(self, call: VlmCall | AnswerCall) -> Prepared:
         """
-        Cut the images into patches and tokenise the texts; the cost counts patches and tokens.
+        Cut the images into patches and tokenise the texts; the cost counts patches and tokens, and questions
+        about the same images share those up to the last image.
 
         Raises:
             ModelError: the answer is to be written, an answer is empty, a label begins another one, or the
@@ -282,7 +283,7 @@ class QwenVl:
             said = f"{longest} tokens, and the model takes {self.network.context}"
             raise ModelError(f"the prompt is too long: {said}")
         chat = LabelledChat(images, trunk, rest, labels, answers)
-        return Prepared(chat.cost, chat)
+        return Prepared(chat.cost, chat, chat.shared)
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:

@@ -45,14 +45,16 @@ class LabelledChat:
         return [(*self.rest, *label[:-1]) for label in self.labels]
 
     @property
-    def tokens(self) -> int:
-        """The number of ids with all labels."""
-        return len(self.trunk) + len(self.rest) + sum(len(label) - 1 for label in self.labels)
+    def shared(self) -> tuple[str, int]:
+        """A key of the images and the trunk, and the number of their patches and tokens."""
+        key = " ".join([*(digest for digest, _ in self.images), str(hash(self.trunk))])
+        return key, len(self.trunk) + sum(len(patches.pixels) for _, patches in self.images)
 
     @property
     def cost(self) -> int:
-        """The number of tokens and patches."""
-        return self.tokens + sum(len(patches.pixels) for _, patches in self.images)
+        """The number of patches and tokens."""
+        _, shared = self.shared
+        return shared + len(self.rest) + sum(len(label) - 1 for label in self.labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from service.serving.batcher.device import (
     show,
     warm_up,
 )
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.queue import Queue, TokenTally
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
 
@@ -208,7 +208,7 @@ class Pool:
     async def _score(self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot) -> None:
         """Run *calls* of a batch, and answer them; after an exception, run halves down to the bad call."""
         hosted, began = batch.hosted, self.clock()
-        cost = sum(call.prepared.cost for call in calls)
+        cost = TokenTally(call.prepared for call in calls).total
         traced = any(call.span.recording for call in calls)
         for call in calls:
             call.begin(began)
@@ -331,7 +331,7 @@ def answer(
         results: those of a batch have its seconds as `ran_s`, which no two batches share.
         gap_s: see `CostModel.observe`.
     """
-    checked, costs = list[JobResult](), defaultdict[float, int](int)
+    checked, costs = list[JobResult](), defaultdict[float, TokenTally](TokenTally)
     for call, result in zip(calls, results, strict=True):
         match result.outcome:
             case ModelError() as error:
@@ -340,10 +340,10 @@ def answer(
                 fault = ModelFault(f"the model {name} returned a number that is not finite")
                 result = replace(result, outcome=fault)
         if not isinstance(result.outcome, Exception):
-            costs[result.ran_s] += call.prepared.cost
+            costs[result.ran_s].add(call.prepared)
         checked.append(result)
     for ran_s, cost in costs.items():
-        queue.finished(cost, ran_s, gap_s)
+        queue.finished(cost.total, ran_s, gap_s)
     for call, result in zip(calls, checked, strict=True):
         gone = call.result.done()
         instruments.count_call(name, call.lane, result.outcome, result.waited_s, gone=gone)

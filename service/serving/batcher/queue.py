@@ -1,12 +1,13 @@
 """The jobs that wait for one model, how long they take, and which form the next batch (see ADR 0001)."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from math import ceil, inf
 
+from models.core.contract import Prepared
 from service.core.errors import DeadlineExceeded
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.serving.admission import Demand
@@ -45,6 +46,43 @@ class Shares:
         return min(1.0, self.bulk / self.interactive * (1 + waited_s / self.ageing_s))
 
 
+class TokenTally:
+    """
+    The tokens of some calls in one batch: what they share counts once.
+
+    Attributes:
+        total: tokens of all calls.
+    """
+
+    def __init__(self, calls: Iterable[Prepared] = ()) -> None:
+        self.total = 0
+        self._sharing = Counter[str]()
+        for call in calls:
+            self.add(call)
+
+    def more(self, call: Prepared) -> int:
+        """Return the tokens that *call* would add."""
+        if call.shared is None:
+            return call.cost
+        key, shared = call.shared
+        return call.cost - (shared if self._sharing[key] else 0)
+
+    def add(self, call: Prepared) -> None:
+        """Add a call."""
+        self.total += self.more(call)
+        if call.shared is not None:
+            self._sharing[call.shared[0]] += 1
+
+    def remove(self, call: Prepared) -> None:
+        """Remove a call that was added."""
+        if call.shared is not None:
+            key, _ = call.shared
+            self._sharing[key] -= 1
+            if not self._sharing[key]:
+                del self._sharing[key]
+        self.total -= self.more(call)
+
+
 def take_batch(
     lanes: Mapping[str, Iterable[Job]],
     shares: Shares,
@@ -67,29 +105,29 @@ def take_batch(
         fixed_cost: tokens that take as long to compute as the fixed part of a batch's time.
     """
     batch: list[Job] = []
-    cost = urgent_cost = 0
+    together, urgent_cost = TokenTally(), 0
     waiting = {lane: (call for call in calls if not call.has_gone(now)) for lane, calls in lanes.items()}
     first = {lane: next(calls, None) for lane, calls in waiting.items()}
     while len(batch) < max_items:
         interactive, bulk = first[INTERACTIVE], first[BULK]
-        take_bulk = bulk and (not interactive or credit >= bulk.prepared.cost)
+        take_bulk = bulk and (not interactive or credit >= together.more(bulk.prepared))
         call = bulk if take_bulk else interactive
         if not call:
             break
-        size = call.prepared.cost
+        size = together.more(call.prepared)
         filling = not interactive and urgent_cost
         limit = (
             min(max_cost, MAX_FILLED_RATIO * urgent_cost + (MAX_FILLED_RATIO - 1) * fixed_cost)
             if filling
             else max_cost
         )
-        if batch and cost + size > limit:
+        if batch and together.total + size > limit:
             break
         if call is interactive:
             urgent_cost += size
         if interactive and bulk:
             credit += size * shares.earned(now - bulk.arrived) if call is interactive else -size
-        cost += size
+        together.add(call.prepared)
         batch.append(call)
         lane = INTERACTIVE if call is interactive else BULK
         first[lane] = next(waiting[lane], None)
@@ -291,7 +329,7 @@ class Queue:
         self.on_move: Callable[[], object] = lambda: None
         self.depth, self.waiting = dict.fromkeys(LANES, 0), ""
         self.most_at_once = max(MAX_LANE_SHARE * max_waiting, max_cost)
-        self._cost = dict.fromkeys(LANES, 0)
+        self._cost = {lane: TokenTally() for lane in LANES}
 
     def __repr__(self) -> str:
         return f"<Queue {self.depth}>"
@@ -326,7 +364,7 @@ class Queue:
 
     def waiting_cost(self, lane: str) -> float:
         """Return the tokens of all calls in *lane*, including those that are being prepared."""
-        return self._cost[lane] + self.pending.count[lane] * self._typical_cost
+        return self._cost[lane].total + self.pending.count[lane] * self._typical_cost
 
     @property
     def has_work(self) -> bool:
@@ -337,7 +375,8 @@ class Queue:
     @property
     def fills_a_batch(self) -> bool:
         """True if as many calls wait as a batch can hold."""
-        return sum(self.depth.values()) >= self._max_items or sum(self._cost.values()) >= self._cost_limit()
+        cost = sum(each.total for each in self._cost.values())
+        return sum(self.depth.values()) >= self._max_items or cost >= self._cost_limit()
 
     def oldest(self) -> float:
         """Return the arrival time of the first live call.  Requires that one waits."""
@@ -345,7 +384,7 @@ class Queue:
 
     def put(self, job: Job) -> None:
         """Queue *job* in its lane until a batch takes it or its result is done."""
-        cost = job.prepared.cost
+        cost = self._cost[job.lane].more(job.prepared)
         self._typical_cost += (cost - self._typical_cost) * (0.1 if self._typical_cost else 1.0)
         self._add(job)
         job.on_move = self._moved
@@ -375,7 +414,7 @@ class Queue:
     def _add(self, job: Job) -> None:
         """Add *job* to the end of its lane, and count it there."""
         self._lanes[job.lane][job] = None
-        self._cost[job.lane] += job.prepared.cost
+        self._cost[job.lane].add(job.prepared)
         self.depth[job.lane] += 1
         self.waiting = INTERACTIVE if self.depth[INTERACTIVE] else BULK
 
@@ -384,7 +423,7 @@ class Queue:
         for lane, jobs in self._lanes.items():
             if job in jobs:
                 del jobs[job]
-                self._cost[lane] -= job.prepared.cost
+                self._cost[lane].remove(job.prepared)
                 self.depth[lane] -= 1
                 self.waiting = next((lane for lane in LANES if self.depth[lane]), "")
                 return

@@ -153,7 +153,8 @@ class Traffic:
         for hosted in self.hosted_models:
             lanes = hosted.queue._lanes.values()
             expect(not any(lanes), hosted.name, "keeps calls", hosted.queue)
-            expect(not sum(hosted.queue._cost.values()), hosted.name, "counts", hosted.queue._cost)
+            costs = {lane: tally.total for lane, tally in hosted.queue._cost.items()}
+            expect(not sum(costs.values()), hosted.name, "counts", costs)
         expect(not self.pool.scheduler.running, "batches are counted as running")
         expect(self.broken or self.pool.running, "the pool has stopped")
 

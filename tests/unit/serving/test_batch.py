@@ -2,11 +2,12 @@
 
 import math
 from collections import deque
+from random import Random
 
 import pytest
 
 from models.core.contract import Prepared
-from service.serving.batcher.queue import Shares, take_batch
+from service.serving.batcher.queue import Shares, TokenTally, take_batch
 from service.serving.job import Job
 
 pytestmark = pytest.mark.anyio
@@ -71,6 +72,60 @@ async def test_bulk_calls_get_more_the_longer_they_wait_but_never_most():
 async def test_a_share_is_not_saved_up_while_there_is_nothing_to_spend_it_on():
     """Where no bulk call is left, the credit is gone."""
     assert 0.0 == taken([queued()], [queued(lane="bulk")], credit=50.0)[1]
+
+
+def about(picture, cost=7, shared=6, **more):
+    call = queued(**more)
+    call.prepared = Prepared(cost, None, (picture, shared))
+    return call
+
+
+async def test_what_calls_share_counts_once_in_a_batch():
+    """Four questions about a picture of 6 tokens are 10 tokens; another picture is 7 more."""
+    calls = [*(about("a") for _ in range(4)), about("b"), about("a")]
+
+    assert calls[:4] == taken(calls, max_cost=16)[0]
+    assert calls[:5] == taken(calls, max_cost=17)[0]
+    assert calls == taken(calls, max_cost=18)[0]
+
+
+async def test_bulk_calls_pay_and_earn_what_a_batch_has_more_of():
+    """Of the 7 tokens that the first call earns, one about its picture takes 1, and another picture's 7."""
+    batch, credit = taken(
+        [about("a"), about("a")],
+        [about("a", lane="bulk"), about("b", lane="bulk"), about("b", lane="bulk")],
+        max_items=3,
+    )
+
+    assert ["interactive", "bulk", "interactive"] == [call.lane for call in batch]
+    assert 7.0 - 1 + 1 == credit
+
+
+async def test_bulk_calls_fill_a_batch_by_what_they_add():
+    """Half as long again as 8 tokens is 4 tokens: four calls about its picture, and none about another."""
+    urgent = [about("a"), about("a")]
+    same, other = ([about(picture, lane="bulk") for _ in range(9)] for picture in ("a", "b"))
+
+    assert 6 == len(taken(urgent, same, shares=Shares(9.0, 1.0), fixed_cost=0.0)[0])
+    assert 2 == len(taken(urgent, other, shares=Shares(9.0, 1.0), fixed_cost=0.0)[0])
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_a_tally_of_calls_is_that_of_the_calls_that_are_left(seed):
+    """In whatever order they come and go: each shared part once, and nothing for none."""
+    random = Random(seed)
+    calls = [
+        Prepared(random.randint(9, 12), None, random.choice([None, ("a", 9), ("b", 5)])) for _ in range(20)
+    ]
+    tally = TokenTally(calls)
+    for left in range(20, -1, -1):
+        shared = dict(each.shared for each in calls if each.shared)
+        own = sum(each.cost - (each.shared[1] if each.shared else 0) for each in calls)
+        assert own + sum(shared.values()) == tally.total
+        if left:
+            tally.remove(calls.pop(random.randrange(left)))
+
+    assert (0, {}) == (tally.total, tally._sharing)
 
 
 async def test_a_batch_ends_at_its_cost_and_at_its_number():

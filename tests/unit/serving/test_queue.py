@@ -47,6 +47,25 @@ async def test_what_waits_is_counted_once_however_it_leaves():
     assert (0, 0.0, "") == (waiting.depth["bulk"], drain_s(waiting), waiting.waiting)
 
 
+async def test_calls_that_share_a_picture_wait_as_what_they_add():
+    """A picture counts once in each lane, whichever call is left; a call's usual cost is what it adds."""
+    waiting = queue(max_cost=12)
+    waiting.finished(cost=1, seconds=1.0)
+    calls = []
+    for _ in range(3):
+        calls.append(Job(Prepared(10, None, ("a", 9)), "bulk", 0.0))
+        waiting.put(calls[-1])
+    assert (12.0, True) == (drain_s(waiting), waiting.fills_a_batch)
+    calls[0].result.cancel()
+    calls[1].promote()
+    assert [10, 10] == [waiting.waiting_cost(lane) for lane in ("interactive", "bulk")]
+    calls[2].promote()
+    assert [11, 0] == [waiting.waiting_cost(lane) for lane in ("interactive", "bulk")]
+    assert pytest.approx(10 - 9 * 0.1 - 8.1 * 0.1) == waiting.cost_of(Demand(1, 0))
+    assert calls[1:] == waiting.take(0.0)
+    assert 0 == waiting.waiting_cost("interactive")
+
+
 async def test_callers_who_left_and_calls_that_are_too_late_never_reach_the_device():
     """The one is dropped, the other gets the error that names the stage in which its time ran out."""
     waiting = queue(max_items=1)
