@@ -12,8 +12,10 @@ from transformers import AutoModelForImageTextToText, AutoProcessor, Qwen2VLImag
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
+from models.core.memory import Offloaded, device_bytes
 from models.core.outcomes import Choices, Likelihood
 from models.families.names import table_of
+from models.families.qwen_vl import FAMILY
 from models.families.qwen_vl.model import QwenVl, visible_tokens
 from models.families.qwen_vl.rows import tree
 from models.families.vl_inputs import Patches
@@ -308,6 +310,39 @@ def test_a_table_loads_the_checkpoint_with_its_label(directory):
 
     assert ("ours@7", "vqa", "{}") == (model.info.label, model.info.role, model.info.choice_question)
     assert [Likelihood] == [*map(type, outcomes(model, model.example()))]
+
+
+def test_small_models_have_the_embeddings_for_a_head(kind, tmp_path):
+    """As published: their files have no other one, and numbers are those of a head with these weights."""
+    tied, whole = (qwen_vl(tmp_path / name, kind) for name in ("tied", "whole"))
+    tensors = load_file(tied / "model.safetensors")
+    embeddings = next(each for name, each in tensors.items() if name.endswith("embed_tokens.weight"))
+    save_file(
+        {**tensors, "lm_head.weight": embeddings.clone()}, whole / "model.safetensors", {"format": "pt"}
+    )
+    del tensors["lm_head.weight"]
+    save_file(tensors, tied / "model.safetensors", {"format": "pt"})
+    with pytest.raises(CheckpointError, match="weights are missing or of another shape: lm_head"):
+        QwenVl(tied, **ON_THE_CPU)
+    configure(tied, tie_word_embeddings=True)
+    found, expected = (outcomes(QwenVl(each, **ON_THE_CPU), *YES_NO) for each in (tied, whole))
+
+    assert [*map(numbers, expected)] == [*map(numbers, found)]
+
+
+def test_each_copy_answers_calls_that_another_one_prepared(directory, model):
+    """On several devices; and after its weights and features were in the host's memory."""
+    _, settings = table("qwen_vl", "vqa", directory, devices=["cpu", "cpu:1"])
+    copies = FAMILY.load("left", settings)
+    batch = [copies.prepare(call) for call in CALLS]
+    expected = [*map(every_number, model.score(batch))]
+
+    for copy in copies.on.values():
+        assert expected == [*map(every_number, copy.score(batch))]
+        away = Offloaded(copy)
+        assert 0 == device_bytes(copy, "cpu")
+        away.restore()
+        assert expected == [*map(every_number, copy.score(batch))]
 
 
 def test_a_plan_counts_the_numbers(directory, model):
