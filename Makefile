@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve dist docs quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures bench gpu loadtest bench-demo peers soak fuzz fuzz-serving attack real-clients ray-chaos
+.PHONY: help demo serve dist docs reference quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures bench gpu loadtest bench-demo peers soak fuzz fuzz-serving attack real-clients ray-chaos
 
 PYTHON ?= python3
 VENV := .venv

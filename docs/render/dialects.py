@@ -59,7 +59,7 @@ def routes(dialect: Dialect) -> dict[str, str]:
         for route in router.routes if router else ():
             assert isinstance(route, APIRoute)
             said = first_line(route.endpoint.__doc__).partition(" Raises ")[0]
-            found[f"{'/'.join(route.methods)} {route.path}{where}"] = said
+            found[f"{'/'.join(route.methods or ())} {route.path}{where}"] = said
     return found
 
 

@@ -86,6 +86,6 @@ def entries(text: str | None) -> dict[str, str]:
 def inherited(kind: Any) -> dict[str, str]:
     """Return the entries of a class and of its bases, of which a `TypedDict` remembers the written ones."""
     found: dict[str, str] = {}
-    for base in getattr(kind, "__orig_bases__", None) or getattr(kind, "__bases__", ()):
+    for base in getattr(kind, "__orig_bases__", None) or getattr(kind, "__bases__", None) or ():
         found |= inherited(base)
     return found | entries(kind.__doc__ if isinstance(kind, type) else "")

@@ -50,7 +50,7 @@ def page() -> str:
 
 def name_of(family: Any) -> str:
     """Return the name of the series."""
-    return family.name + ("_total" if family.type == "counter" else "")
+    return f"{family.name}_total" if family.type == "counter" else str(family.name)
 
 
 def labels_of(family: Any) -> dict[str, dict[str, None]]:

@@ -83,8 +83,10 @@ class CompareRequest(Clipped):
         items: pictures with an `id` each.
         source: the picture before the edits, for a metric or a rubric that uses it.
         metric: its scores are compared; by default that of `POST /score`.
-        rubric: one for pairs, in place of `metric`.
-        noise: the largest difference of two scores that is a tie, for metrics that see one picture.
+        rubric: for a judge that sees two pictures, in place of `metric`: one of the service, or a table if
+            `judge.allow_inline` is set.
+        noise: the largest difference of two scores that is a tie, for metrics that see one picture; by
+            default that of the scores.
         schedule: all pairs, or a part of them.
         options: of the metrics.
         orient: the pixels of pictures as stored, or rotated as their EXIF data says.

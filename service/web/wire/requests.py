@@ -348,7 +348,7 @@ class RankRequest(Clipped):
         cascade: orders all pictures first, so that only the best of them are scored by `metric`.
         on_error: of a picture without a score: reject the request, accept the picture, or do not.
         on_deadline: what decides when the time is over: an error, or the metric of the cascade.
-        options: of the metrics.
+        options: of the metric, and of that of the cascade.
         orient: the pixels of pictures as stored, or rotated as their EXIF data says.
         explain: whether to return `details`.
         prompt: of all pictures.

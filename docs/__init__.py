@@ -1,0 +1,1 @@
+"""The pages, and the modules that render the reference pages."""
