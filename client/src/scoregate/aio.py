@@ -51,7 +51,7 @@ from scoregate.items import (
     names_of,
     packed,
 )
-from scoregate.many import MATRIX_PAIRS, MAX_ITEMS, Many, ManyRequest
+from scoregate.many import MATRIX_PAIRS, MAX_ITEMS, Many
 from scoregate.policy import Verdict
 from scoregate.results import (
     QuestionSet,
@@ -257,7 +257,15 @@ class AsyncClient:
         self, pairs: Iterable[Item | tuple[ImageLike, str | None]], params: ScoreParams, **run: Any
     ) -> Many:
         """Return a run of `score_many`; *run* are its other arguments."""
-        return Many(self._report_packed, pairs, params, strict=self.strict, allow_urls=self.allow_urls, **run)
+        return Many(
+            self._connection,
+            pairs,
+            params,
+            timeout_s=self.timeout_s,
+            strict=self.strict,
+            allow_urls=self.allow_urls,
+            **run,
+        )
 
     async def matrix(
         self,
@@ -355,7 +363,7 @@ class AsyncClient:
             )
 
         raw = await self._send("/rank", Files(allow_urls=self.allow_urls), filled, timeout_s)
-        ranking = understood(lambda: ranking_of(raw, len(every), unsent))
+        ranking = understood(ranking_of, raw, len(every), unsent)
         if self.strict and ranking.warnings:
             raise warned(ranking.warnings, ranking.request_id)
         return ranking
@@ -419,7 +427,7 @@ class AsyncClient:
             )
 
         raw = await self._send("/compare", Files(allow_urls=self.allow_urls), filled, timeout_s)
-        comparison = understood(lambda: Comparison(raw, len(every), unsent))
+        comparison = understood(Comparison, raw, len(every), unsent)
         if self.strict and comparison.warnings:
             raise warned(comparison.warnings, comparison.request_id)
         return comparison
@@ -497,7 +505,7 @@ class AsyncClient:
         left, kind, content = body
         check()
         raw = await self._connection.call("POST", "/decide", left, content, kind)
-        decisions = understood(lambda: call.decisions(raw))
+        decisions = understood(call.decisions, raw)
         if self.strict and decisions.warnings:
             raise warned(decisions.warnings, decisions.request_id)
         return decisions
@@ -576,7 +584,7 @@ class AsyncClient:
         path = f"/models/{quote(name, safe='')}/{action}"
         content = json.dumps(body or {}).encode()  # the operator's port takes nothing but JSON
         raw = await self._connection.call("POST", path, self.timeout_s, content)
-        return understood(lambda: dict(raw))
+        return understood(dict, raw)
 
     async def version(self) -> str:
         """Return the service's version, from its OpenAPI document."""
@@ -626,16 +634,16 @@ class AsyncClient:
         content = json.dumps(asked)
         time_s = self.timeout_s if timeout_s is None else timeout_s
         raw = await self._connection.call("POST", "/questions", time_s, content.encode())
-        return understood(lambda: question_sets_of(raw, len(wanted)))
+        return understood(question_sets_of, raw, len(wanted))
 
     async def question_set(self, id: str) -> QuestionSet:
         """Return a stored question set.  Raises `UnknownQuestionSetError`."""
         raw = await self._get(f"/questions/{quote(id, safe='')}")
-        return understood(lambda: question_set_of(raw))
+        return understood(question_set_of, raw)
 
     async def _get(self, path: str) -> dict[str, Any]:
         raw = await self._connection.call("GET", path, self.timeout_s)
-        return understood(lambda: dict(raw))
+        return understood(dict, raw)
 
     async def _report(
         self, items: Sequence[Item], params: ScoreParams, timeout_s: float | None = None
@@ -643,16 +651,8 @@ class AsyncClient:
         """Score *items* in one request.  Raises `ScoregateError`."""
         files, unsent = Files(allow_urls=self.allow_urls, options=params.options), dict[int, Result]()
         raw = await self._send("/score", files, filler(items, params, unsent), timeout_s)
-        shown = [(item.prompt or "", files.file_of(item.image)) for item in items]
-        return report_of(raw, [*map(params.metrics_of, items)], shown, unsent, strict=self.strict)
-
-    async def _report_packed(self, request: ManyRequest, params: ScoreParams) -> Report:
-        """Send a request of `score_many`."""
-        wire, kind, body = request.wire, request.content_type, request.body
-        raw = await self._connection.call("POST", "/score", self.timeout_s, body, kind)
-        sent = [(item.get("prompt", ""), None) for item in wire]
-        metrics = [item.get("metrics", params.metrics) for item in wire]
-        return report_of(raw, metrics, sent, {}, strict=self.strict)
+        metrics = [*map(params.metrics_of, items)]
+        return report_of(raw, metrics, files.sent(items), unsent, strict=self.strict)
 
     async def _send(
         self,

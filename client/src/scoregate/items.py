@@ -234,6 +234,10 @@ class Files:
             self.size += len(data)
         return {"part": self._named[key][0]}
 
+    def sent(self, items: Sequence[Item]) -> list[tuple[str, bytes | None]]:
+        """Return the prompt of each item, and its image that was added, see `file_of`."""
+        return [(item.prompt or "", self.file_of(item.image)) for item in items]
+
     def file_of(self, image: Any) -> bytes | None:
         """Return the file of a picture that was added, the first of several frames; None for a URL."""
         frames = next((frames for added, frames in self._frames_of.values() if added is image), image)

@@ -177,9 +177,9 @@ class LocalClient(Client):
     """
 
     def __init__(self, service: LocalService, given: Given, **client: Any) -> None:
-        super().__init__(ADDRESS, api_key="", transport=InProcess(service), **client)
+        self._inner = AsyncClient(ADDRESS, api_key="", transport=InProcess(service), **client)
+        self.portals = service  # its loop runs the client's part, too, and no other is made
         self._given = given, client
-        self.portals = service  # its loop runs the client's part, too
         weakref.finalize(self, service.end).atexit = False
 
     def __repr__(self) -> str:

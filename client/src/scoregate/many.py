@@ -6,12 +6,12 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 
-from scoregate.connection import form
+from scoregate.connection import Connection, form
 from scoregate.errors import (
     KINDS,
     BadImageError,
@@ -26,7 +26,7 @@ from scoregate.errors import (
 )
 from scoregate.images import ImageLike
 from scoregate.items import Files, Item, ScoreParams
-from scoregate.results import Notice, Report, Result, is_number
+from scoregate.results import Notice, Result, is_number, results_of, understood, without_warned
 from scoregate.store import Line, Store, opened
 from scoregate.text import Progress
 
@@ -46,15 +46,12 @@ class IndexedItem:
 
 
 class ManyRequest(NamedTuple):
-    """A request of *items*: these in the wire format, and with their pictures as a body."""
+    """A request of *items*, with the metrics of each; the body has their pictures."""
 
     items: Sequence[IndexedItem]
-    wire: Sequence[Mapping[str, Any]]
+    metrics: Sequence[Sequence[str]]
     content_type: str
     body: bytes
-
-
-Send = Callable[[ManyRequest, ScoreParams], Awaitable[Report]]
 
 
 class Many:
@@ -65,8 +62,8 @@ class Many:
     `finish` in order.
 
     Args:
-        send: sends one request.
-        strict: score items of an earlier run again if they have warnings.
+        timeout_s: of a request.
+        strict: as of the client; items of an earlier run with warnings are scored again.
         concurrency: concurrent requests.
         batch_size: items of a request.
         allow_model_change: continue if the models change.
@@ -74,10 +71,11 @@ class Many:
 
     def __init__(
         self,
-        send: Send,
+        connection: Connection,
         pairs: Iterable[Item | tuple[ImageLike, str | None]],
         params: ScoreParams,
         *,
+        timeout_s: float,
         strict: bool,
         allow_urls: bool,
         concurrency: int,
@@ -88,7 +86,8 @@ class Many:
     ) -> None:
         if concurrency < 1 or batch_size < 1:
             raise ValueError("concurrency and batch_size must be at least 1")
-        self._send, self._pairs, self._params, self._batch_size = send, pairs, params, batch_size
+        self._connection, self._timeout_s, self._strict = connection, timeout_s, strict
+        self._pairs, self._params, self._batch_size = pairs, params, batch_size
         self._allow_urls, self._allow_model_change = allow_urls, allow_model_change
         self._progress = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
         self._resume = None if resume is None else Resume(resume, params, strict=strict)
@@ -189,13 +188,15 @@ class Many:
                 sent.append(entry)
             except BadImageError as exc:
                 broken[entry.index] = self._failed(entry, exc.errors[0], exc)
-        return ManyRequest(sent, wire, *form(self._params.request(wire), files.parts)), broken
+        content_type, body = form(self._params.request(wire), files.parts)
+        metrics = [item.get("metrics", self._params.metrics) for item in wire]
+        return ManyRequest(sent, metrics, content_type, body), broken
 
     async def _answered(self, request: ManyRequest) -> dict[int, Result]:
         """Send a request; return the results of its items, or of those alone that the service rejects."""
-        sent = request.items
+        sent, kind, body = request.items, request.content_type, request.body
         try:
-            report = await self._send(request, self._params)
+            raw = await self._connection.call("POST", "/score", self._timeout_s, body, kind)
         except InvalidError as exc:
             places = [place_of(fault, len(sent)) for fault in exc.errors]
             refused = [sent[place] for place in places if place is not None]
@@ -203,7 +204,10 @@ class Many:
                 raise
             faults = zip(refused, exc.errors, strict=True)
             return {entry.index: self._failed(entry, fault, exc) for entry, fault in faults}
-        pairs = zip(sent, report, strict=True)
+        results = understood(results_of, raw, request.metrics)
+        if self._strict:
+            results = list(map(without_warned, results))
+        pairs = zip(sent, results, strict=True)
         return {entry.index: replace(result, index=entry.index) for entry, result in pairs}
 
     def _failed(self, entry: IndexedItem, fault: Mapping[str, Any], exc: ScoregateError) -> Result:

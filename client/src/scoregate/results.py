@@ -12,13 +12,13 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from functools import partial
 from html import escape
-from typing import Any, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from scoregate.errors import ScoregateError, ServiceConnectionError, WarnedError, error_of
 from scoregate.notebooks import failure, image_of, questions, row_table, warning_lines
 
+P = ParamSpec("P")
 T = TypeVar("T")
 MAX_SHOWN_IMAGES = 16  # pictures that a report keeps
 MetricError = ScoregateError
@@ -251,10 +251,10 @@ class QuestionSet:
 # --- responses, parsed ---
 
 
-def understood(read: Callable[[], T]) -> T:
-    """Return `read()`.  Raises `ScoregateError` if the response has another shape."""
+def understood(parse: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what *parse* returns.  Raises `ScoregateError` if the response has another shape."""
     try:
-        return read()
+        return parse(*args, **kwargs)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as exc:
         raise ScoregateError(f"the service's answer has an unknown shape: {exc!r}") from exc
 
@@ -321,7 +321,7 @@ async def streamed(
     missing, done = dict(enumerate(metrics)), False
     async with aclosing(lines):
         async for request_id, line in lines:
-            raw = understood(partial(object_in, line))
+            raw = understood(object_in, line)
             if error := raw.get("error"):
                 raise error_of(error, request_id=request_id)
             if raw.get("done"):
@@ -333,7 +333,7 @@ async def streamed(
             if (index := raw.get("index")) not in missing:
                 raise wrong(f"item {index} is none, or is there twice", raw)
             own = missing.pop(index)
-            yield understood(partial(streamed_result, raw, own))
+            yield understood(streamed_result, raw, own)
     if not done:
         raise ServiceConnectionError("the service's answer was cut off")
 

@@ -30,7 +30,7 @@ from scoregate.bench.answers import (
 )
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
-from scoregate.evaluation.bootstrap import Sample, means, together
+from scoregate.evaluation.bootstrap import Sample, means
 from scoregate.evaluation.outcome import Drawings, caution, compared, interval_of
 from scoregate.records import BadInput
 from scoregate.runs.batch import Part, scored_rows
@@ -395,10 +395,7 @@ def sample_of(benchmark: Benchmark[Own], settings: Own, values: OfItems, chosen:
     in_order = {id: values[id] for id in sorted(values)}  # a seed must give the same drawings
     columns = {name: (np.array(of), np.array(each)) for name, (of, each) in columns_of(in_order).items()}
     shares = {name for name, (_, each) in columns.items() if np.isin(each, (0, 1)).all()}
-    found = together(
-        means({name: columns[name] for name in columns if name in shares}, len(values), shares=True),
-        means({name: columns[name] for name in columns if name not in shares}, len(values)),
-    )
+    found = means(columns, len(values), shares=shares)
 
     # Figures of a single item have no interval, and belong to derived ones when the item is drawn.
     single = {name: (of[0], fmean(each)) for name, (of, each) in columns.items() if len(set(of)) == 1}

@@ -43,13 +43,13 @@ from scoregate.data.matrix import Sweep, matrix, swept, taken
 from scoregate.data.rows import (
     RELATED_COLUMNS,
     Row,
-    empty,
     image_of,
     in_json,
     is_column,
     names_in,
     options_in,
     prompt_fault,
+    related_in,
 )
 from scoregate.data.shards import samples_of, shards_of
 from scoregate.items import Item
@@ -275,6 +275,7 @@ class Dataset:
             )
         except ValueError as exc:
             faults.append(str(exc))
+        related = related_in(values)
         metrics = names_in(values.get(self.metrics_column)) if self.metrics_column else []
         if unknown := [name for name in metrics if name not in self.metrics]:
             faults.append(f"column {self.metrics_column} has {unknown[0]!r}, which is not scored")
@@ -289,7 +290,7 @@ class Dataset:
                 if column not in (image, prompt, self.frames_column) and is_column(value)
             },
             f"{place}, {'; '.join(faults)}" if faults else "",
-            {column: values[column] for column in RELATED_COLUMNS if not empty(values.get(column))},
+            related,
             folder,
             self.any_path,
             frames if self.frames_column else (),

@@ -21,6 +21,7 @@ from base64 import b64decode
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import ENOENT
+from functools import cached_property
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -147,7 +148,7 @@ class Row:
         """The row for people: its number, its shard and its picture."""
         return ", ".join(filter(None, [f"row {self.number}", self.shard, self.image]))
 
-    @property
+    @cached_property
     def key(self) -> tuple[str | None, str | None, str]:
         """The key of a row, which does not depend on its position in the data set."""
         return self.image, self.prompt, dumped_options(self.options)
@@ -239,6 +240,11 @@ def check_images(
     largest = max(map(len, [*files, *chain.from_iterable(related.values())]))
     if max_bytes is not None and largest > max_bytes:
         raise ValueError(f"a file has {largest} bytes, and the service takes {max_bytes}")
+
+
+def related_in(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the non-empty cells of the columns of related pictures."""
+    return {column: values[column] for column in RELATED_COLUMNS if not empty(values.get(column))}
 
 
 def digest_of(item: Item) -> str:

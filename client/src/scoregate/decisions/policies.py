@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from scoregate.data.rows import QUESTION_SET, Row
 from scoregate.decisions.logs import DECISIONS
 from scoregate.expression import ANY, NAME, Condition, Formula, Interval
 from scoregate.policy import Outcome, Policy
@@ -58,6 +59,15 @@ class NamedPolicy:
         """Return the decision from scores and the codes of errors, by metric."""
         known = {name: scores.get(name, self.ranges.get(name, ANY)) for name in self.rules.deciding}
         return self.rules.decide(known, errors)
+
+    def check_options(self, row: Row) -> None:
+        """Raise `BadInput` if a row has options of its own for a deciding metric, but a question set."""
+        for metric in self.rules.deciding:
+            if own := [option for option in row.options.get(metric, {}) if option != QUESTION_SET]:
+                raise BadInput(
+                    f"row {row.number}: the options of {metric} are those of the policy, and a row may have"
+                    f" a {QUESTION_SET} alone: it has {', '.join(own)}"
+                )
 
     def as_json(self) -> dict[str, Any]:
         """Return its id, its conditions and its choices."""

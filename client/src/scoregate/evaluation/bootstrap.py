@@ -1,6 +1,6 @@
 """Percentile bootstrap: how far figures vary over units that are drawn again, and how they differ."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
@@ -60,14 +60,14 @@ class Difference:
     p: float
 
 
-def means(values: Mapping[str, tuple[Codes, Any]], units: int, *, shares: bool = False) -> Sample:
+def means(values: Mapping[str, tuple[Codes, Any]], units: int, *, shares: Collection[str] = ()) -> Sample:
     """
     Return the sample whose figures are means of *values*, which have the unit of each value before them.
 
     A figure whose values are all of one unit is left out: it would be the same in all drawings.
 
     Args:
-        shares: whether the values are from 0 to 1, such as right answers.
+        shares: the figures whose values are from 0 to 1, such as right answers.
     """
     sizes = {name: len(np.unique(of)) for name, (of, _) in values.items()}
     several = {name: each for name, each in values.items() if sizes[name] > 1}
@@ -78,7 +78,7 @@ def means(values: Mapping[str, tuple[Codes, Any]], units: int, *, shares: bool =
         drawn = {name: int(each @ times) for name, each in counts.items()}
         return {name: float(sums[name] @ times) / count for name, count in drawn.items() if count}
 
-    return Sample(units, figures, {name: sizes[name] for name in several} if shares else {})
+    return Sample(units, figures, {name: sizes[name] for name in several if name in shares})
 
 
 def together(*samples: Sample) -> Sample:

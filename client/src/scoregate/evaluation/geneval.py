@@ -105,8 +105,8 @@ def sample_of(verdicts: Verdicts, cluster: Mapping[tuple[str, str], str] | None 
     units, tags, correct = (np.array(column) for column in zip(*images, strict=True))
     of_tasks = {task: (units[tags == task], correct[tags == task]) for task in TASKS}
     of_prompts = codes, [any(verdicts[each]) for each in prompts]
-    more = {"images_correct": (units, correct), "prompts_correct": of_prompts}
-    found = means(of_tasks | more, len(names), shares=True)
+    shares = of_tasks | {"images_correct": (units, correct), "prompts_correct": of_prompts}
+    found = means(shares, len(names), shares=shares)
 
     def figures(times: Codes) -> dict[str, float]:
         drawn = found.figures(times)

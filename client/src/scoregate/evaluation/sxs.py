@@ -181,4 +181,4 @@ def sample_of(given: Mapping[Place, float], cluster: Mapping[str, str] | None = 
     names, units = coded([cluster[item] if cluster else item for item, _, _ in places])
     values = np.array([given[place] for place in places])
     figures = {"accuracy": (units, values == 1), "accuracy_ties_half": (units, values)}
-    return means(figures, len(names), shares=True)
+    return means(figures, len(names), shares=figures)

@@ -59,7 +59,7 @@ def sample_of(right: Mapping[str, tuple[bool, bool]], cluster: Mapping[str, str]
     names, units = coded([cluster[item] if cluster else item for item in items])
     text, images = (np.array([right[item][which] for item in items]) for which in (0, 1))
     columns = {"text": text, "image": images, "group": text & images}
-    return means({name: (units, column) for name, column in columns.items()}, len(names), shares=True)
+    return means({name: (units, column) for name, column in columns.items()}, len(names), shares=columns)
 
 
 def choices(metric: Any, item: Names, caption: Names, image: Names) -> dict[str, tuple[bool, bool]]:

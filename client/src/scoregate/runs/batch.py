@@ -455,7 +455,8 @@ def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Re
     """Yield the rows to send of a part, and as they are sent.  All others get their lines here."""
     results = part.results
     for each in part.rows:
-        plan.check_own(each)
+        if plan.policy:
+            plan.policy.check_options(each)
         try:
             item = each.item(plan.uses, plan.orient, plan.max_bytes)
         except ValueError as exc:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import scoregate
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import QUESTION_SET, Row, dumped_options, is_column
+from scoregate.data.rows import Row, dumped_options, is_column
 from scoregate.many import change_of
 from scoregate.records import TABLES_OF_TEXT, BadInput, kind
 from scoregate.results import Notice, Result, is_number, lower_is_better
@@ -180,15 +180,6 @@ class Plan:
     def decides_as(self, line: Line) -> bool:
         """Return True if *line* has a decision of the plan's policy, or there is none."""
         return self.policy is None or line.get("policy") == self.policy.id
-
-    def check_own(self, row: Row) -> None:
-        """Raise `BadInput` if a row has options of its own for a metric of the policy, but a question set."""
-        for metric in self.policy.rules.deciding if self.policy else ():
-            if own := [option for option in row.options.get(metric, {}) if option != QUESTION_SET]:
-                raise BadInput(
-                    f"row {row.number}: the options of {metric} are those of the policy, and a row may have"
-                    f" a {QUESTION_SET} alone: it has {', '.join(own)}"
-                )
 
 
 def plan_of(served: Mapping[str, Any], scoring: Scoring) -> Plan:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -141,7 +142,7 @@ class Scoring:
         "requests at the same time (default %(default)s)", default=CONCURRENCY, metavar="N", parse=whole
     )
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The metrics in the order given, each once."""
         return metric_names(self.metrics) or [METRIC]

@@ -117,7 +117,7 @@ def test_equal_values_have_no_interval_unless_they_are_shares(grade):
     codes, grades = np.arange(9), np.full(9, grade)
     equal = drawn(means({"mean": (codes, grades)}, 9), 200, 0)
     varied = drawn(means({"mean": (codes, grades + (codes > 6))}, 9), 200, 0)
-    shares = drawn(means({"mean": (codes, np.ones(9))}, 9, shares=True), 200, 0)
+    shares = drawn(means({"mean": (codes, np.ones(9))}, 9, shares={"mean"}), 200, 0)
     [apart] = differences(
         {
             "a": ({"mean": 9.0}, drawn(means({"mean": (codes, grades + 1)}, 9), 200, 0)),
