@@ -2,15 +2,19 @@
 The service or the client's command, with a trace of functions: `python -m tests.support.traced FILE ...`.
 
 `FILE serve ...` is the service: SIGUSR1 begins a trace, and SIGUSR2 writes it to FILE as JSON.  Other
-arguments are those of `scoregate`, which is called twice; the trace is of the second call.
+arguments are those of `scoregate`, which is called twice: first in a copy of the working directory, since it
+continues what it finds; the trace is of the second call.
 """
 
 import itertools
 import json
+import os
+import shutil
 import signal
 import sys
 import threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -78,7 +82,11 @@ def main() -> None:
         return
     from scoregate.cli.main import main as scoregate
 
-    scoregate()  # the first call imports
+    folder = Path.cwd()
+    with TemporaryDirectory() as copy:
+        os.chdir(shutil.copytree(folder, Path(copy) / "copy"))
+        scoregate()  # the first call imports
+        os.chdir(folder)
     trace = Trace(path, CLIENT)
     trace.start()
     trace.begin()

@@ -12,10 +12,12 @@ import httpx
 import pytest
 
 from demo.process import free_port, running, url, wait_until_ready
+from tests.support.benchmarks import geneval2
 from tests.support.fake_service import PROFILE
 from tests.support.paths import GOLDEN, ROOT
 from tests.support.pictures import b64, png
 from tests.support.service import until
+from tests.support.shards import tar_of
 
 TRACED = (sys.executable, "-m", "tests.support.traced")
 
@@ -35,6 +37,12 @@ MOST = {"vqascore": Way(270, 45, 200, 1600), "dsg": Way(305, 57, 280, 2300)}
 # the arguments, and the function that takes these from the declaration; 62 before results of generators were
 # arguments.
 MOST_OF_A_BENCHMARK = Way(65, 12, 4600, 33_000)
+
+
+MOST_OF_ONE_PICTURE = {  # of `scoregate bench geneval2`, and of a row of a shard by `scoregate batch`
+    "bench": Way(245, 33, 160, 80_000),
+    "batch": Way(230, 26, 133, 80_000),
+}
 
 
 def has(log, request_id):
@@ -81,9 +89,36 @@ def test_a_benchmark_passes_no_more_functions_than_it_did(tmp_path):
     """`scoregate bench genai` on the published prompts: rows, figures and the table."""
     path = tmp_path / "trace.json"
     data = str(GOLDEN / "evaluation" / "teaser.csv.gz")
-    command = [*TRACED, str(path), "bench", "genai", data]
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    way = Way(**json.loads(path.read_text("utf-8")))
+    (tmp_path / "work").mkdir()
+    way = way_of(tmp_path / "work", path, "bench", "genai", data)
     print("\n", f"bench genai: {way}")
 
     assert all(0 < passed <= most for passed, most in zip(way, MOST_OF_A_BENCHMARK, strict=True))
+
+
+def way_of(folder, path, *words):
+    """The way of a command in a folder, with its models in its own process."""
+    more = {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    more |= {"SCOREGATE_LOCAL": str(PROFILE), "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}.sqlite3"}
+    command = [*TRACED, str(path), *words]
+    subprocess.run(command, cwd=folder, env={**os.environ, **more}, check=True, stdout=subprocess.DEVNULL)
+    return Way(**json.loads(path.read_text("utf-8")))
+
+
+def test_a_picture_of_a_benchmark_and_a_row_of_a_shard_pass_no_more_functions_than_they_did(tmp_path):
+    """From the arguments to the table, and to the results; the models and their service are not counted."""
+    for name in ("bench", "batch"):
+        (tmp_path / name).mkdir()
+    sample = geneval2(tmp_path / "bench")
+    tile = tmp_path / "bench" / "out" / sample.files[0]
+    tile.parent.mkdir()
+    tile.write_bytes(png("red"))
+    tar_of(tmp_path / "batch" / "a.tar", {"0.png": png("red"), "0.txt": b"a red square"})
+    ways = {
+        "bench": way_of(tmp_path / "bench", tmp_path / "a", "bench", "geneval2", sample.data.name, "a=out"),
+        "batch": way_of(tmp_path / "batch", tmp_path / "b", "batch", "a.tar", "-o", "out.jsonl"),
+    }
+    print("\n", *(f"{name}: {way}\n" for name, way in ways.items()))
+
+    for name, way in ways.items():
+        assert all(0 < passed <= most for passed, most in zip(way, MOST_OF_ONE_PICTURE[name], strict=True))

@@ -3,8 +3,13 @@
 import csv
 import io
 import json
+import re
 
 import pytest
+
+import scoregate.bench
+from scoregate.bench import BENCHMARKS, METRICS
+from scoregate.cli.main import main
 
 CLASSES = ("single_object", "two_object", "counting", "colors", "position", "color_attr")
 GECKO = (
@@ -170,14 +175,24 @@ RELEASES = {
 }
 
 
+@pytest.fixture
+def released(tmp_path, monkeypatch):
+    """The arguments of a benchmark, in a folder with its files."""
+
+    def released(name):
+        files, arguments = RELEASES[name]
+        for file, text in files.items():
+            (tmp_path / file).write_text(text, "utf-8")
+        monkeypatch.chdir(tmp_path)
+        return (name.partition(",")[0], *arguments)
+
+    return released
+
+
 @pytest.mark.parametrize("name", RELEASES)
-def test_the_released_files_are_read_as_they_are(bench, tmp_path, monkeypatch, name):
+def test_the_released_files_are_read_as_they_are(bench, released, name):
     """Each has figures of the metric m alone: no column of the release is taken for one."""
-    files, arguments = RELEASES[name]
-    for file, text in files.items():
-        (tmp_path / file).write_text(text, "utf-8")
-    monkeypatch.chdir(tmp_path)
-    benchmark = name.partition(",")[0]
+    benchmark, *arguments = released(name)
     found = bench(benchmark, *arguments)
 
     if benchmark == "geneval":
@@ -189,6 +204,66 @@ def test_the_released_files_are_read_as_they_are(bench, tmp_path, monkeypatch, n
         ]
     else:
         assert {"m"} == {row["metric"] for row in found["metrics"]} - {"chance"}
+
+
+def test_each_benchmark_of_metrics_has_a_release():
+    """The tests below are over all of them."""
+    assert {*METRICS} == {name.partition(",")[0] for name in RELEASES}
+
+
+MARK = ', "lower_is_better": true'
+WITH_SCORES = [name for name in RELEASES if name != "geneval"]  # it compares generators by their verdicts
+
+
+@pytest.mark.parametrize("name", WITH_SCORES)
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (("--metric", "nobody"), ": no column nobody; there are "),
+        (("--lower-is-better", "mm"), "--lower-is-better mm: no such metric is printed; there are m"),
+        (("--scores", "absent.csv"), "absent.csv: No such file"),
+    ],
+)
+def test_a_metric_that_is_not_there_is_refused(refused, released, name, more, line):
+    """A misspelt name would leave a metric out, or its sign as it is."""
+    assert line in refused("bench", *released(name), *more)
+
+
+@pytest.mark.parametrize("name", WITH_SCORES)
+def test_a_metric_whose_lower_scores_are_better_is_turned_and_marked(bench, released, name):
+    """In a row of a table; the other figures of the metric differ then."""
+    tables = (bench(*released(name), *more) for more in ([], ["--lower-is-better", "m"]))
+    plain, turned = map(json.dumps, tables)
+
+    assert MARK not in plain
+    assert MARK in turned
+    assert plain != turned.replace(MARK, "")
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_the_function_returns_what_the_command_prints(bench, released, name):
+    """Its settings are those of the command, and paths may be texts."""
+    benchmark, *arguments = released(name)
+    given = {"data": arguments.pop(0)} if BENCHMARKS[benchmark].benchmark.data else {}
+    if benchmark == "geneval":
+        given["answers"] = dict([arguments.pop(0).split("=")])
+    given |= {key.removeprefix("--"): value for key, value in zip(*[iter(arguments)] * 2, strict=True)}
+
+    assert bench(*released(name)) == json.loads(json.dumps(scoregate.bench.run(benchmark, **given)))
+
+
+@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.parametrize("form", ["markdown", "latex", "csv"])
+def test_the_first_table_is_printed_in_each_form(capsys, released, name, form):
+    """With the metric, or the generator."""
+    assert 0 == main(["bench", *released(name), "--format", form])
+    printed = capsys.readouterr().out
+
+    separator = {"markdown": "|", "latex": "&", "csv": ","}[form]
+    row = next(line for line in printed.splitlines() if separator in line and "chance" not in line)
+    assert len(row.split(separator)) > 2
+    first = "A" if name == "geneval" else "m"
+    assert re.search(rf"^(\| )?{first} *{re.escape(separator)}", printed, re.MULTILINE)
 
 
 def test_ratings_that_are_missing_are_asked_for_by_their_argument(refused, tmp_path):
