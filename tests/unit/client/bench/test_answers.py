@@ -78,13 +78,6 @@ def test_null_and_numbers_are_no_answers_and_leave_their_pictures_out(dpg, missi
     assert "left out without all answers: 1" in found["caution"]
 
 
-def test_a_table_of_numbers_in_place_of_answers_is_refused(refused, tiif):
-    """The line has the number of pictures that lack an answer."""
-    assert "no prompt has pictures with all answers (pictures that lack one: 1)" in refused(
-        "bench", "tiif", *tiif(1)
-    )
-
-
 @pytest.mark.parametrize("empty", ["", "  "])
 def test_an_empty_answer_to_a_yes_no_question_is_wrong_with_a_caution(dpg, empty):
     """A model that answers nothing has not said yes; where nothing is empty the caution is silent."""
@@ -153,17 +146,6 @@ def test_numbers_of_questions_may_be_floats(bench, written):
     [found] = bench("dpg", data, f"a={written(rows, 'a.csv')}", "--bootstrap", 0)["generators"]
 
     assert 0.5 == found["mean"]["overall"]
-
-
-def test_a_second_result_about_a_picture_is_refused(refused, written):
-    """The last one would count, whether it is the newer one or not."""
-    data = written([row("none", 1), row("x", 1)], "d.csv")
-    details = {"dsg": {"questions": [{"text": row("x", 1)["question_natural_language"], "answer": "yes"}]}}
-    line = {"sha256": "0", "row": 1, "errors": {}, "columns": {"item": "x", "tile": 0}, "details": details}
-    line |= {"scores": {"dsg": 1.0}, "image": "x.png", "prompt": "p"}
-    results = written([line, line | {"row": 2}], "r.jsonl")
-
-    assert "item x has a second result of its picture 0" in refused("bench", "dpg", data, f"a={results}")
 
 
 @pytest.mark.parametrize(("answer", "line"), [("", "''"), ("nan", "'nan'"), ("high", "'high'")])

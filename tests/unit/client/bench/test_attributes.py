@@ -273,19 +273,6 @@ def test_test_points_are_counted_over_pictures_by_dimension(bench, written, colu
     assert "pictures left out without all answers: 1; 3 to 4 of 4 pictures" in row["caution"]
 
 
-def test_a_picture_without_grades_is_an_error_where_all_are_wanted(refused, written):
-    """By `--complete`, with the item."""
-    sub_dims = json.dumps({"Testpoints": ["Style"], "Testpoint Description": ["a"]})
-    data = written([{"index": 0, "prompt_en": "p", "sub_dims_en": sub_dims}], "d.csv")
-    cells = {"0_0.png": "{'score': [1]}", "0_1.png": ""}
-    results = written(
-        [{"index": 0, "img_path": name, "result_json": cell} for name, cell in cells.items()], "r.csv"
-    )
-
-    line = refused("bench", "unigen", data, f"a={results}", "--complete")
-    assert "item 0 has not all answers about its pictures" in line
-
-
 @pytest.mark.parametrize("missing", ["null", "NaN", "", "None", '{"score": null}'])
 def test_a_picture_whose_judge_failed_is_left_out(bench, written, missing):
     """The authors' script writes null for it, and JSON for the others."""

@@ -108,14 +108,19 @@ def test_an_item_without_answers_is_left_out_and_counted(row, refused, name, sam
     assert f"item {sample.items[1]} has not all answers about its pictures" in said
 
 
-def test_a_picture_without_answers_takes_its_item_along_unless_the_paper_has_it_alone(row, name, sample):
-    """A caution counts the one or the other."""
+def test_a_picture_without_answers_takes_its_item_along_or_is_left_out_alone(
+    row, refused, name, sample, written
+):
+    """As the paper has it, and a caution counts it; with `--complete` it is an error."""
     best, worst, lost = lines(name, sample, (0, True, 0), (1, False, 0), (1, False, 1))
-    found = row([best, worst, failed(lost)])
+    rows = [best, worst, failed(lost)]
+    found = row(rows)
 
     assert middle(sample, 0.5 if sample.partial else 1) == shown(found, sample)
     what = "pictures left out" if sample.partial else "left out"
     assert f"{what} without all answers: 1" in found["caution"].split("; ")
+    said = refused("bench", name, sample.data, f"a={written(rows)}", *sample.words, "--complete")
+    assert f"item {sample.items[1]} has not all answers about its pictures" in said
 
 
 def test_without_any_answers_there_is_no_table(refused, name, sample, written):
@@ -140,6 +145,19 @@ def test_null_is_never_a_right_or_a_wrong_answer(bench, refused, name, sample, w
         [found] = bench(*arguments[1:], "--bootstrap", 0)["generators"]
         assert (1, middle(sample, 1)) == (found["pictures"], shown(found, sample))
         assert "left out without all answers: 1" in found["caution"]
+
+
+def test_a_number_outside_of_its_range_is_refused(row, refused, name, sample, written):
+    """And a text in its place; an answer that is a text may be any."""
+    numbers = not isinstance(sample.best[0], str)
+    wrong = [sample.best[0] + 1, sample.worst[0] - 1, "good"] if numbers else ["good"]
+    for cell in wrong:
+        rows = [answer(sample, answer=cell), *both(sample)[1:]]
+        if numbers:
+            said = refused("bench", name, sample.data, f"a={written(rows, 'a.jsonl')}", *sample.words)
+            assert f"a.jsonl, row 1, column answer: {cell!r} is not " in said
+        else:
+            assert 2 == row(rows)["pictures"]
 
 
 def answer(sample, **changed):
@@ -205,7 +223,9 @@ def test_pictures_with_the_names_of_the_prompts_are_those_of_the_items(capsys, n
     assert sample.prompts == len(found)
     assert list(sample.files) == found[sample.items[0]]["files"]
     of = BENCHMARKS[name].benchmark.paper.pictures
-    assert all([*range(of)] == line["seeds"] for line in found.values())
+    for item in items(name, sample):
+        assert ([*range(of)], item.prompt) == (found[item.id]["seeds"], found[item.id]["prompt"])
+        assert ("2x2" if of == 4 and len(sample.files) == 1 else None) == found[item.id].get("grid")
     assert {id: [folder / each for each in of_item] for id, of_item in files.items()} == placed.of_item
 
 

@@ -123,23 +123,6 @@ def test_the_intersection_has_the_edits_that_all_generators_made(bench, gedit, w
     assert expected(kept)[0] == pytest.approx(mean, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("change", "line"),
-    [
-        ({"answer": 11}, "11' is not from 0 to 10"),
-        ({"answer": "good"}, "good"),
-        ({"question": "sc"}, "has no question sc"),
-    ],
-)
-def test_grades_that_are_none_are_refused(refused, gedit, written, change, line):
-    """Outside the range, in words, or of no output."""
-    data, grades = gedit
-    rows = answered(grades)
-    rows[2] |= change
-
-    assert line in refused("bench", "gedit", data, f"a={written(rows, 'a.csv')}")
-
-
 def test_data_of_no_use_are_refused(refused, written):
     """Without the language, with one edit twice, or with a truth value that is none."""
     row = {"task_type": "t", "key": "k", "instruction": "x", "instruction_language": "en"}

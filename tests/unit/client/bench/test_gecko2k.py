@@ -152,8 +152,6 @@ def test_a_metrics_file_for_each_generator_is_one_metric_and_lower_may_be_better
         (scores("m", [1]), ("--answers",), "no column template, and none of wl, likert, dsg"),
         ([*VOTES[:1], {**VOTES[0], "vote": 7}], ("--votes",), "row 2, column vote: '7' is no vote"),
         ([*VOTES, VOTES[0]], ("--votes",), "column rater: 0 voted 2 times about x and y for 0"),
-        (PEOPLE, ("--lower-is-better", "mm", "--answers"), "mm: no such metric is printed; there are m"),
-        (scores("wl", [1]), ("--metric", "n", "--answers"), "m.csv: no column 'n'"),
         (scores("wl", [1]), ("--reliable", "0.2", "--answers"), "no column 'max_disagreement_less_0.2'"),
     ],
 )

@@ -109,17 +109,6 @@ def test_items_of_a_cluster_are_drawn_together(bench, written):
     assert ends[1][1] - ends[1][0] > 1.5 * (ends[0][1] - ends[0][0])
 
 
-def test_a_metric_whose_sign_is_turned_is_marked_and_a_misspelt_one_refused(bench, refused, written):
-    """By the name of its column."""
-    files = (written(EXAMPLES), "--scores", written(labelled(ALL_RIGHT, TEXT_ONLY, EQUAL), "clip.jsonl"))
-    found = bench("winoground", *files, "--lower-is-better", "score")
-
-    assert {None, True} == {row.get("lower_is_better") for row in found["metrics"]}
-    assert 0 == found["metrics"][1]["text"]
-    said = refused("bench", "winoground", *files, "--lower-is-better", "socre")
-    assert "--lower-is-better socre: no such metric is printed; there are score" in said
-
-
 def test_metrics_that_share_no_item_are_not_compared(bench, written):
     """Each still has its shares."""
     halves = labelled(ALL_RIGHT, TEXT_ONLY)

@@ -79,15 +79,6 @@ def files(written):
     return {"data": str(data), "answers": {"A": written([{"item": "x", "answer": "yes"}], "a.csv")}}
 
 
-def test_the_function_returns_what_the_command_prints(files, bench):
-    """Paths may be texts; settings are those of the command."""
-    [(name, path)] = files["answers"].items()
-    found = scoregate.bench.run("dpg", **files, seed=3, dependencies="none")
-
-    assert bench("dpg", files["data"], f"{name}={path}", "--seed", "3", "--dependencies", "none") == found
-    assert "dpg" == found["benchmark"]
-
-
 def test_answers_in_files_need_no_service(files, monkeypatch):
     """The client is opened when pictures have to be scored."""
     monkeypatch.setenv("SCOREGATE_BASE_URL", "not an address")

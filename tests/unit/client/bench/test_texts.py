@@ -5,7 +5,6 @@ from difflib import SequenceMatcher
 
 import pytest
 
-from scoregate.cli.main import main
 from tests.unit.client.bench.test_oneig import distance
 
 ENGLISH = [
@@ -73,15 +72,6 @@ def test_texts_are_read_from_the_released_results(bench, written):
     first, second = bench("longtext", data, *files, "--bootstrap", 0)["generators"]
 
     assert first["mean"] == second["mean"]
-
-
-def test_prompts_have_a_file_and_a_seed_for_each_of_several_pictures(written, capsys):
-    """Named as the authors name them, who count from 1."""
-    assert 0 == main(["bench", "longtext", written(ENGLISH, "data.jsonl"), "--prompts"])
-    line = json.loads(capsys.readouterr().out.splitlines()[1])
-
-    assert ["0007_1.png", "0007_2.png", "0007_3.png", "0007_4.png"] == line.pop("files")
-    assert {"id": "7", "prompt": "p 7", "seeds": [0, 1, 2, 3]} == line
 
 
 PROMPTS = {

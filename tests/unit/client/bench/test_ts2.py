@@ -117,9 +117,7 @@ def test_rows_that_differ_are_not_joined_by_their_order(refused, written, scores
     assert line in refused("bench", "ts2", *files, "--by-order")
 
 
-@pytest.mark.parametrize(
-    "more", [("--lower-is-better", "mm"), ("--seconds", "mm=1"), ("--metric", "m", "--lower-is-better", "id")]
-)
+@pytest.mark.parametrize("more", [("--seconds", "mm=1"), ("--metric", "m", "--lower-is-better", "id")])
 def test_an_option_about_a_metric_that_is_not_printed_is_refused(refused, written, more):
     """A misspelt name would leave the sign, or the time, as it is."""
     said = refused("bench", "ts2", written(ROWS, "data.csv"), "--scores", written(SCORES, "s.jsonl"), *more)
@@ -158,17 +156,3 @@ def test_printed_walks_have_plain_means():
     rank, sep, delta = of_printed("g", {name: np.array(each) for name, each in nodes.items()})
 
     assert (1.0, 1.0, 0.4) == pytest.approx((rank, sep, delta))
-
-
-@pytest.mark.parametrize(
-    ("form", "line"),
-    [("csv", "m,1.0,"), ("markdown", "| m | 1.0000 |"), ("latex", "m & 1.0000 &"), (None, "METRIC")],
-)
-def test_a_table_is_printed_in_each_form(capsys, written, form, line):
-    """The one that is named, without the facts."""
-    data = written([row | score for row, score in zip(ROWS, SCORES, strict=True)])
-    more = ["--format", form] if form else []
-
-    assert 0 == main(["bench", "ts2", data, "--version", "current", "--table", "metrics", *more])
-
-    assert line in capsys.readouterr().out
