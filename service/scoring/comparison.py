@@ -18,7 +18,6 @@ from service.images.loader import ImageRef
 from service.metrics.common.contract import REFERENCES, SOURCE, Item, MetricOptions, Score
 from service.observability.notes import Note
 from service.scoring.engine import Engine, infos_of, raise_if_changed, repeated
-from service.scoring.pairs import FailedPair, Pair, Schedule, Winner
 from service.scoring.plan import Input, UnopenedItem, Workload, demands_of, notes
 from service.scoring.report import (
     ItemReport,
@@ -29,6 +28,7 @@ from service.scoring.report import (
     most_telling,
     unknown_words,
 )
+from service.scoring.win_rates import FailedPair, Pair, Schedule, Winner
 from service.serving.context import Context
 from service.serving.handle import used
 

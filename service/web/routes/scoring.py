@@ -10,9 +10,9 @@ from service.core.fields import Orient
 from service.metrics.common.contract import MetricOptions
 from service.observability.notes import Note
 from service.scoring.comparison import Compared, compared
-from service.scoring.pairs import ranking, strengths, win_rates
 from service.scoring.ranking import RankedItem, ranked
 from service.scoring.report import ItemReport, Report, Warned
+from service.scoring.win_rates import ranking, strengths, win_rates
 from service.web.endpoints import (
     SERVER_TIMING,
     context_of,

@@ -11,9 +11,9 @@ from service.images.loader import Base64, ImageRef, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.scoring.comparison import ComparedGroup
 from service.scoring.engine import Engine
-from service.scoring.pairs import Schedule
 from service.scoring.plan import UnopenedItem
 from service.scoring.ranking import Cascade, Rule
+from service.scoring.win_rates import Schedule
 from service.web.problems import MAX_FAULTS
 from service.web.wire.comparison import CompareRequest, WireSchedule
 from service.web.wire.requests import (

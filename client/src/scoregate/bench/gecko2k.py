@@ -33,8 +33,8 @@ from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.figures.generators import mean_by_image, votes_of
 from scoregate.evaluation.figures.raters import COLUMNS, answers_of
 from scoregate.evaluation.ordering import OrderedPair, ordering
-from scoregate.evaluation.sxs import Majorities, choices, majorities, side_by_side
-from scoregate.evaluation.sxs import SideBySidePair as Compared
+from scoregate.evaluation.side_by_side import Majorities, choices, majorities, side_by_side
+from scoregate.evaluation.side_by_side import SideBySidePair as Compared
 from scoregate.evaluation.tables import Table
 from scoregate.evaluation.templates import scores as template_scores
 from scoregate.records import BadInput

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.ordering import OrderedPair, Ordering, ordering
-from scoregate.evaluation.pairs import pair_accuracy
+from scoregate.evaluation.pair_accuracy import pair_accuracy
 from scoregate.evaluation.versus import GeneratorPair, versus
 from scoregate.report.formats import cell as plain
 from scoregate.report.html import facts, note, safe, table

@@ -8,7 +8,7 @@ import pytest
 from scoregate.cli.main import main
 from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.bootstrap import Sample, differences, drawn, interval, means
-from scoregate.evaluation.pairs import pair_accuracies, pair_accuracy, preference, preferences
+from scoregate.evaluation.pair_accuracy import pair_accuracies, pair_accuracy, preference, preferences
 
 FIGURES = ("accuracy", "accuracy_at_0")
 OF_PREFERENCE = ("accuracy", "accuracy_ties_half")

@@ -5,7 +5,7 @@ import pytest
 
 from scoregate.evaluation.agreement import auroc, correlation, roc
 from scoregate.evaluation.arrays import BadColumn
-from scoregate.evaluation.pairs import pair_accuracy, preference
+from scoregate.evaluation.pair_accuracy import pair_accuracy, preference
 from scoregate.evaluation.raters import alpha
 from scoregate.evaluation.ts2 import ts2
 from scoregate.evaluation.winoground import winoground

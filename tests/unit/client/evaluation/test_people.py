@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from scoregate.evaluation.sxs import choices, in_order, majorities, side_by_side
+from scoregate.evaluation.side_by_side import choices, in_order, majorities, side_by_side
 
 
 def votes(*items):

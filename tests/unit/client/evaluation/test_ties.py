@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoregate.evaluation import pairs
+from scoregate.evaluation import pair_accuracy as pairs
 from scoregate.evaluation.arrays import BadColumn
-from scoregate.evaluation.pairs import pair_accuracy
+from scoregate.evaluation.pair_accuracy import pair_accuracy
 
 FEW = st.integers(0, 4)
 ROWS = st.lists(st.tuples(st.integers(0, 12), FEW, st.integers(0, 2)), min_size=3, max_size=14)

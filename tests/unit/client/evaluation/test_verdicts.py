@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scoregate.evaluation.agreement import auroc
 from scoregate.evaluation.arrays import BadColumn
-from scoregate.evaluation.pairs import preference
+from scoregate.evaluation.pair_accuracy import preference
 from scoregate.evaluation.winoground import winoground
 
 

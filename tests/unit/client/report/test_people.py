@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scoregate.evaluation.agreement import correlation
-from scoregate.evaluation.pairs import pair_accuracy
+from scoregate.evaluation.pair_accuracy import pair_accuracy
 from scoregate.report import comparisons as of_people
 from scoregate.report.comparisons import agreement
 from scoregate.report.gallery import title, worst

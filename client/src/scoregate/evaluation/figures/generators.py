@@ -31,7 +31,7 @@ from scoregate.evaluation.outcome import (
     rows,
 )
 from scoregate.evaluation.raters import levels
-from scoregate.evaluation.sxs import (
+from scoregate.evaluation.side_by_side import (
     Majorities,
     Vote,
     choices,
@@ -42,7 +42,7 @@ from scoregate.evaluation.sxs import (
     side_by_side,
     voted,
 )
-from scoregate.evaluation.sxs import sample_of as of_points
+from scoregate.evaluation.side_by_side import sample_of as of_points
 from scoregate.evaluation.tables import GENERATOR, Table, read_table
 from scoregate.evaluation.versus import mean_of_each
 from scoregate.records import BadInput, json_cell

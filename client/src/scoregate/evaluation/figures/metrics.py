@@ -17,7 +17,13 @@ from scoregate.evaluation.outcome import (
     outcome,
     rows,
 )
-from scoregate.evaluation.pairs import MAX_PAIRS, pair_accuracies, pair_accuracy, preference, preferences
+from scoregate.evaluation.pair_accuracy import (
+    MAX_PAIRS,
+    pair_accuracies,
+    pair_accuracy,
+    preference,
+    preferences,
+)
 from scoregate.evaluation.tables import Table
 from scoregate.evaluation.ts2 import ts2
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of, winoground

@@ -1,4 +1,4 @@
-"""Pairs of images: which are compared, their verdicts, and what these come to: win rates and strengths."""
+"""Win rates and strengths of images compared in pairs, which pairs are compared, and their verdicts."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

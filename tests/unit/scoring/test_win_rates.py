@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from service.core.errors import ModelFault
-from service.scoring.pairs import FailedPair, Pair, Schedule, matching, ranking, strengths, win_rates
+from service.scoring.win_rates import FailedPair, Pair, Schedule, matching, ranking, strengths, win_rates
 
 WINNERS = st.sampled_from(["a", "b", "tie"])
 
