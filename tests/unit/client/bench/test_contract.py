@@ -7,7 +7,7 @@ import pytest
 
 import scoregate.bench
 from scoregate.bench import BENCHMARKS, GENERATORS
-from scoregate.bench.answers import pictures_in
+from scoregate.bench.answers import images_in
 from scoregate.cli.main import main
 from scoregate.settings import settings_in
 from tests.support.benchmarks import SAMPLES, Sample
@@ -90,7 +90,7 @@ def test_a_prompt_with_more_pictures_counts_once_or_a_caution_says_that_it_count
 
     assert middle(sample, 0.75 if sample.pooled else 0.5) == shown(found, sample)
     assert 4 == found["pictures"]
-    of = BENCHMARKS[name].benchmark.paper.pictures
+    of = BENCHMARKS[name].benchmark.paper.images
     assert f"1 to 3 of {of} pictures of a prompt" in found["caution"]
     assert sample.pooled == ("a prompt with more pictures counts more" in found["caution"])
     assert "counts more" not in row(both(sample))["caution"]
@@ -218,11 +218,11 @@ def test_pictures_with_the_names_of_the_prompts_are_those_of_the_items(capsys, n
     for file in [*(each for of_item in files.values() for each in of_item), "none-of-them.png"]:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).touch()
-    placed = pictures_in(folder, items(name, sample), "a")
+    placed = images_in(folder, items(name, sample), "a")
 
     assert sample.prompts == len(found)
     assert list(sample.files) == found[sample.items[0]]["files"]
-    of = BENCHMARKS[name].benchmark.paper.pictures
+    of = BENCHMARKS[name].benchmark.paper.images
     for item in items(name, sample):
         assert ([*range(of)], item.prompt) == (found[item.id]["seeds"], found[item.id]["prompt"])
         assert ("2x2" if of == 4 and len(sample.files) == 1 else None) == found[item.id].get("grid")

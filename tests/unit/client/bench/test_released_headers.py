@@ -219,7 +219,7 @@ WITH_SCORES = [name for name in RELEASES if name != "geneval"]  # it compares ge
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        (("--metric", "nobody"), ": no column nobody; there are "),
+        (("--metric", "nobody"), ": no column 'nobody'; there are "),
         (("--lower-is-better", "mm"), "--lower-is-better mm: no such metric is printed; there are m"),
         (("--scores", "absent.csv"), "absent.csv: No such file"),
     ],
