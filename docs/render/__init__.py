@@ -13,6 +13,7 @@ PAGES = (
     "api",
     "benchmarks",
     "cli",
+    "client",
     "configuration",
     "declarations",
     "dialects",

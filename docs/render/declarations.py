@@ -1,7 +1,7 @@
 """`declarations.md`: the fields of what packages and operators declare: metrics, families, rubrics."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -56,9 +56,13 @@ def defaults(kind: type) -> Iterator[tuple[str, str]]:
         return
     for field in fields(kind):
         if field.init and field.name != "_":
-            made = field.default_factory
-            value = field.default if made is MISSING else made
-            yield field.name, "required" if value is MISSING else written(value)
+            yield field.name, default_of(field)
+
+
+def default_of(field: Field[Any]) -> str:
+    """Return the default of a field of a dataclass as the page writes it."""
+    value = field.default if field.default_factory is MISSING else field.default_factory
+    return "required" if value is MISSING else written(value)
 
 
 def written(value: Any) -> str:

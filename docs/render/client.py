@@ -1,0 +1,53 @@
+"""`client.md`: the methods of a client, and the settings of a reward, as their docstrings describe them."""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields
+
+from docs.render.declarations import default_of, described
+from docs.render.markdown import code, first_line, join, table
+from scoregate import Client
+from scoregate.trainers import Reward
+
+INTRO = """
+# Client and rewards
+
+The [client](../client.md) and the [rewards of trainers](../trainers/README.md) in Python.
+`help(scoregate.Client.score)` has the arguments and errors.
+
+## Client
+
+`AsyncClient` has these methods, too, as coroutines or asynchronous generators.
+"""
+REWARD = """
+## Reward
+
+In code or in a trainer's YAML; [what the trainers take](../trainers/README.md#settings).
+"""
+
+
+def page() -> str:
+    """Return the page: a row for each method, and for each setting of a reward."""
+    said = described(Reward)
+    settings = [[code(field.name), default_of(field), said[field.name]] for field in fields(Reward)]
+    return join(
+        INTRO,
+        table(["method", "result", "what it does"], methods()),
+        REWARD,
+        table(["setting", "default", "meaning"], settings),
+    )
+
+
+def methods() -> Iterator[list[str]]:
+    """Yield the row of each method, with the arguments that may be given by their place."""
+    for name, method in vars(Client).items():
+        if name.startswith("_") or not inspect.isfunction(method):
+            continue
+        signature = inspect.signature(method)
+        given = [each for each in signature.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
+        result = str(signature.return_annotation)
+        yield [
+            code(f"{name}({', '.join(each.name for each in given[1:])})"),
+            code(result),
+            first_line(method.__doc__),
+        ]
