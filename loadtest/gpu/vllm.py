@@ -36,6 +36,7 @@ from loadtest.peers.peer import Peer, peer_served
 from loadtest.results import percentile
 from loadtest.servers import Server
 from models.core.calls import LikelihoodCall
+from models.core.contract import KnownCalls
 from models.families.openai import VlmSettings, served_arguments
 from models.families.openai.vlm import OpenAiVlm
 from service.core.concurrency.tasks import side_by_side
@@ -182,9 +183,9 @@ def weights(config: PretrainedConfig) -> int:
 class Untrained(OpenAiVlm):
     """A VLM without the check of its answers: random weights give opposite questions one number."""
 
-    def opposites(self) -> tuple[LikelihoodCall, ...]:
+    def known_calls(self) -> KnownCalls:
         """Return no questions."""
-        return ()
+        return KnownCalls()
 
 
 @asynccontextmanager

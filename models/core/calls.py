@@ -215,6 +215,25 @@ class RewardCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class RerankCall(Call):
+    """
+    Rate how well *image* and *prompt* fit, by a reranker.  Returns a `Reward`.
+
+    Attributes:
+        activated: the score is between 0 and 1; otherwise it is the model's logit.
+        instructed: the model gets its instruction, if it has one.
+    """
+
+    image: Image
+    prompt: str
+    activated: bool = True
+    instructed: bool = True
+
+    def content(self) -> tuple[Any, ...]:
+        return ("rerank", self.image.digest, self.prompt, self.activated, self.instructed)
+
+
+@dataclass(frozen=True, slots=True)
 class ProgressCall(Call):
     """
     Rate *image* for *prompt*.  Returns a `Reward`.

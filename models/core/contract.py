@@ -156,6 +156,33 @@ class Model(Protocol):
         ...
 
 
+# The fault of a model that sees no picture, in words that follow its name.
+SAME_ANSWERS = (
+    "gives opposite questions about a known picture the same number; "
+    "a vLLM with a reasoning parser does that, or one that drops pictures"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCalls:
+    """
+    Calls whose results show whether a served model works; their images are in `models.core.examples`.
+
+    Attributes:
+        calls: the result of each but the first must differ from that of the first.  Empty: no check.
+        faults: for each call but the first, the fault if its result does not differ, in words that follow the
+            model's name.
+        least: results that differ by no more are equal.
+        drift: how far the results of the first two calls, sent at the same time, may be from those of each
+            alone; None for no such check.
+    """
+
+    calls: tuple[Any, ...] = ()
+    faults: tuple[str, ...] = (SAME_ANSWERS,)
+    least: float = 0.0
+    drift: float | None = None
+
+
 Post = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Send a JSON body to a path under the server's base URL; return the JSON, or raise `UpstreamError`."""
 
@@ -197,15 +224,13 @@ class RemoteModel(ABC):
         """
         return [await self.answer(each, post) for each in prepared]
 
-    def opposites(self) -> tuple[Any, ...]:
+    def known_calls(self) -> KnownCalls:
         """
-        Return calls about known pictures whose results must differ, see `models.core.examples`; by default
-        none.
+        Return calls about known pictures, which are sent when the server becomes reachable; by default none.
 
-        These calls are sent when the server becomes reachable.  If their results are equal, the model is not
-        served.
+        A model that fails their check is not served.
         """
-        return ()
+        return KnownCalls()
 
 
 # Increase this version with every change of a model's result, even of a rounded digit: cache keys contain it.

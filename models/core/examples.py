@@ -1,6 +1,6 @@
 """Example pictures and texts with known answers, to check that a model answers, and answers as before."""
 
-from math import exp
+from math import exp, inf
 from typing import Any
 
 import PIL.Image
@@ -32,14 +32,24 @@ def opposite_images(template: str) -> tuple[LikelihoodCall, ...]:
     return LikelihoodCall(IMAGE, question), LikelihoodCall(OTHER_IMAGE, question)
 
 
-def alike(first: Any, second: Any) -> bool:
-    """Return True if two results are the same number, as those of opposite questions must not be."""
+def alike(first: Any, second: Any, least: float = 0.0) -> bool:
+    """Return True if two results differ by no more than *least*, as those of opposite calls must not."""
     match first, second:
         case Likelihood(), Likelihood():
             return first.logit == second.logit or first.log_p_yes == second.log_p_yes
         case Reward(), Reward():
-            return first.value == second.value
+            return abs(first.value - second.value) <= least
+        case Embedding(), Embedding():
+            return distance(first, second) <= least
     return bool(first == second)
+
+
+def distance(first: Any, second: Any) -> float:
+    """Return the largest difference of two results' numbers; infinite where one has more of them."""
+    one, other = values_of(first), values_of(second)
+    if len(one) != len(other):
+        return inf
+    return max((abs(a - b) for a, b in zip(one, other, strict=True)), default=0.0)
 
 
 def same(before: Any, now: Any, *, exact: bool) -> bool:
@@ -51,8 +61,10 @@ def same(before: Any, now: Any, *, exact: bool) -> bool:
 
 def changed(before: Any, now: Any) -> bool:
     """Return True if two results of one call differ by more than rounding."""
-    pairs = zip(values_of(before), values_of(now), strict=True)
-    return any(abs(one - other) > TOLERANCE * max(1.0, abs(one)) for one, other in pairs)
+    one, other = values_of(before), values_of(now)
+    if len(one) != len(other):
+        return True
+    return any(abs(a - b) > TOLERANCE * max(1.0, abs(a)) for a, b in zip(one, other, strict=True))
 
 
 def values_of(outcome: Any) -> tuple[float, ...]:

@@ -79,6 +79,7 @@ class Family:
             is the checkpoint, unless they have `model`.
         signs: of its other checkpoints.
         served: its models are named `ROLE=openai:NAME@URL`.
+        short: another word for the role in such a name; empty for none.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Family:
     repositories: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     signs: Signs = Signs()
     served: bool = False
+    short: str = ""
 
     def __post_init__(self) -> None:
         """Raise `TypeError` or `ValueError` for an invalid declaration."""

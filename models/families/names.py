@@ -25,7 +25,12 @@ DEMO = "demo:"
 SERVED_PREFIX = "openai:"
 QUICKGELU_SUFFIX = "-quickgelu"  # open_clip's architectures with this activation end so
 NAME_AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE | re.DOTALL)
-VISION_WORDS = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
+# What a served model's name says of its role, the first that fits.
+ROLE_WORDS = (
+    (re.compile(r"(?i)rerank"), "reranker"),
+    (re.compile(r"(?i)embedding|(?<![a-z])(clip|siglip2?)(?![a-z])"), "clip"),
+    (re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])"), "vqa"),
+)
 
 
 def accepted() -> str:
@@ -39,7 +44,8 @@ def accepted() -> str:
 
 def served_families(declared: Iterable[Family]) -> dict[str, Family]:
     """Return those of the *declared* families that are named `ROLE=openai:NAME@URL`, by role."""
-    return first_of((family.role, family) for family in declared if family.served)
+    listed = [family for family in declared if family.served]
+    return first_of((name, family) for family in listed for name in filter(None, (family.role, family.short)))
 
 
 def first_of(pairs: Iterable[tuple[str, Family]]) -> dict[str, Family]:
@@ -84,12 +90,17 @@ def served(name: str, role: str) -> Table:
         path = urlsplit(http_address(url)).path
     except ValueError as exc:
         raise CheckpointError(f"{SERVED_PREFIX}{model}@URL: the URL {exc}") from exc
-    role = role or ("vqa" if VISION_WORDS.search(model) else "questions")
+    role = role or suggested(model)
     known = served_families(families().values())
     if role not in known:
         raise CheckpointError(f"{role}={SERVED_PREFIX}{model}: the role must be one of {', '.join(known)}")
     base = url.rstrip("/") + ("" if path.strip("/") else "/v1")
     return tabled(known[role], base_url=base, model=model)
+
+
+def suggested(model: str) -> str:
+    """Return the role that the name of a served model suggests."""
+    return next((role for words, role in ROLE_WORDS if words.search(model)), "questions")
 
 
 def by_open_clip_name(name: str) -> Table:

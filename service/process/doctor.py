@@ -219,11 +219,11 @@ async def known_calls(name: str, table: RemoteSettings, server: Upstream) -> str
         UpstreamError: the server does not answer.
     """
     model = cast(RemoteModel, families()[table.family].load(name, table))
-    calls: Sequence[object] = model.opposites()
+    known = model.known_calls()
     post = partial(server.post, headers={"X-Vllm-Priority": "1"})
-    trust = Trust(name, calls, lambda call: model.answer(model.prepare(call), post), time.monotonic)
+    trust = Trust(name, known, lambda call: model.answer(model.prepare(call), post), time.monotonic)
     await trust.check()
-    if not calls:
+    if not known.calls:
         return ""
     numbers = "log-probabilities of named tokens" if table.role == "vqa" else "numbers"
     return f", with {numbers} that differ for a right and a wrong text; a priority is accepted"

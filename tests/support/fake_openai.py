@@ -18,14 +18,14 @@ from models.families.openai.vlm import data_uri
 Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
 OTHERS = {"Yes": [5], "No": [6], **{label: [30 + n] for n, label in enumerate("12345ABCDE")}}
 SLEEP = {"/sleep?level=1": True, "/wake_up": False}  # vLLM's routes for operators
-KNOWN, OTHER = (each.once(data_uri, data_uri) for each in (IMAGE, OTHER_IMAGE))
+KNOWN, OTHER = (each.once(data_uri, data_uri).partition(",")[2] for each in (IMAGE, OTHER_IMAGE))
 
 
 class FakeOpenAI:
     """
-    Answers `POST chat/completions` with `chat(body)`, `POST /classify` with `classify(body)`, and
-    `POST decisions` with probabilities that depend on the questions: the word REFUSE in one is refused, BAD
-    makes it 400.
+    Answers `POST chat/completions` with `chat(body)`, `POST /classify` with `classify(body)`, `POST score`
+    with `rerank(body)`, `POST embeddings` with `embed(body)`, and `POST decisions` with probabilities that
+    depend on the questions: the word REFUSE in one is refused, BAD makes it 400.
 
     It keeps what it was sent.  What a service asks about its known pictures is answered by `known(body)`, and
     by `decide_known(body)` where it is a decision; both are kept apart.
@@ -40,6 +40,8 @@ class FakeOpenAI:
         self.pieces: dict[int, str] = {}
         self.chat: Callable[[dict[str, Any]], Answer] = lambda body: (200, said("{}"))
         self.classify: Callable[[dict[str, Any]], Answer] = lambda body: (404, {})
+        self.rerank: Callable[[dict[str, Any]], Answer] = lambda body: (404, {})
+        self.embed: Callable[[dict[str, Any]], Answer] = lambda body: (404, {})
         self.known: Callable[[dict[str, Any]], Answer] = lambda body: (200, plausible(body))
         self.decide_known: Callable[[dict[str, Any]], Answer] = decide_known
         self.checks: list[dict[str, Any]] = []
@@ -97,6 +99,8 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 self._send((200, {"tokens": ids, "token_strs": [fake.pieces.get(id, str(id)) for id in ids]}))
                 return
             routes = {
+                "/v1/score": fake.rerank,
+                "/v1/embeddings": fake.embed,
                 "/v1/chat/completions": fake.chat,
                 "/classify": fake.classify,
                 "/v1/decisions": decisions,

@@ -31,6 +31,7 @@ from models.core.calls import (
     LabelCall,
     LikelihoodCall,
     ProgressCall,
+    RerankCall,
     RewardCall,
     TextCall,
     VideoCall,
@@ -149,6 +150,10 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
         "openai_reward": family(
             "openai_reward", [RewardCall(PICTURE, PROMPT)], base_url="http://m/v1", model="m"
         ),
+        "openai_rerank": family(
+            "openai_rerank", [RerankCall(PICTURE, PROMPT)], base_url="http://m/v1", model="m"
+        ),
+        "openai_clip": family("openai_clip", CLIP_CALLS, base_url="http://m/v1", model="m"),
         "openai_embedding": family("openai_embedding", [TextCall(PROMPT)], base_url="http://m/v1", model="m"),
     }
 
@@ -229,7 +234,10 @@ async def server(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
     if path == "../tokenize":
         return {"tokens": [crc32(body["prompt"].encode()) % 997], "token_strs": [body["prompt"]]}
     if path == "embeddings":
-        return {"data": [{"embedding": [crc32(body["input"][0].encode()) % 997 - 500, 100, -200]}]}
+        [shown] = body.get("input", ["a chat"])
+        return {"data": [{"embedding": [crc32(shown.encode()) % 997 - 500, 100, -200]}]}
+    if path == "score":
+        return {"data": [{"score": crc32(body["data_1"].encode()) % 997 / 1000}]}
     if path == "decisions":
         return {"answers": [decided(question) for question in body["questions"]]}
     asked = crc32("".join(each.get("text", "|") for each in body["messages"][0]["content"]).encode())

@@ -14,7 +14,7 @@ from math import isfinite, log
 from typing import Any, ClassVar, Protocol
 
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
-from models.core.contract import QUESTION, ModelError, Post, Prepared, UpstreamError
+from models.core.contract import QUESTION, KnownCalls, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_images
 from models.core.outcomes import CallResult, Choices, Likelihood
 from models.families.decisions import FAMILY, Body, DecisionsSettings
@@ -236,9 +236,9 @@ class DecisionModel(ServedModel):
         image: Image = call.image
         return Prepared(IMAGE_COST_TOKENS, Asked(image.digest, image.once(data_uri, data_uri), question))
 
-    def opposites(self) -> tuple[LikelihoodCall, ...]:
+    def known_calls(self) -> KnownCalls:
         """Return one question about two pictures: some servers of these bodies ignore pictures."""
-        return opposite_images(self.info.question)
+        return KnownCalls(opposite_images(self.info.question))
 
     def together(self, prepared: Prepared) -> str:
         """Return the picture's digest: all questions about it may share a request."""

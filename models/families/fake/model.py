@@ -31,6 +31,7 @@ from models.core.calls import (
     LikelihoodCall,
     ProgressCall,
     ReadCall,
+    RerankCall,
     RewardCall,
     TextCall,
     VideoCall,
@@ -129,6 +130,7 @@ EXAMPLES: dict[str, Call] = {
     "ocr": ReadCall(GREY),
     "detector": DetectCall(GREY, ("square",)),
     "reward": RewardCall(GREY, "grey"),
+    "reranker": RerankCall(GREY, "grey"),
     "imagereward": RewardCall(GREY, "grey"),
     "hpsv3": RewardCall(GREY, "grey"),
     "hpsv3pp": ProgressCall(GREY, "grey"),
@@ -214,6 +216,9 @@ def answer(call: Call) -> CallResult:
             return Detections(tuple(found(image, labels, threshold)))
         case RewardCall(image, prompt):
             return Reward((log(chance(image.digest, prompt)), -1.0))
+        case RerankCall(image, prompt, activated):
+            share = chance(image.digest, prompt)
+            return Reward((share if activated else log(share / (1 - share)),))
         case ProgressCall(image, prompt, progress):
             return Reward((log(chance(image.digest, prompt)), -1.0, progress))
         case EditCall(image, prompt, source):

@@ -38,6 +38,7 @@ from models.core.contract import QUESTION, ModelInfo, RemoteModel
 from models.core.family import Family, Plan
 from models.core.settings import QuestionTemplate, RemoteSettings
 
+EmbeddingsBody = Literal["messages", "infinity", "jina"]
 Structured = Literal["response_format", "structured_outputs", "guided_json", "none"]
 
 
@@ -75,6 +76,32 @@ class RewardSettings(RemoteSettings):
     output: int = Field(0, ge=0, description="Index of the output that is the score. HPSv3's are μ and σ.")
 
 
+class RerankerSettings(RemoteSettings):
+    """A multimodal reranker."""
+
+    query: Literal["text", "image"] = Field(
+        "text", description="Which of prompt and picture is the query; the other one is the document."
+    )
+    instruction: str = Field(
+        "",
+        description="The task, in the model's words; by default the template's.  Refused if it is ignored.",
+    )
+    extra_body: dict[str, Any] = Field({}, description="Fields added to every request.")
+
+
+class EmbedderSettings(RemoteSettings):
+    """An embedder of images and texts."""
+
+    body: EmbeddingsBody = Field(
+        "messages",
+        description="The form of a request: vLLM's (a chat for each picture), Infinity's or Jina's.",
+    )
+    texts_as_chats: bool = Field(
+        False, description="Embed a text as a chat, where the model needs its template for texts, too."
+    )
+    extra_body: dict[str, Any] = Field({}, description="Fields added to every request.")
+
+
 LLM = Family(
     "openai",
     role="questions",
@@ -109,6 +136,23 @@ EMBEDDING = Family(
     loads="calls a model for sentences behind an OpenAI-compatible API",
     settings=RemoteSettings,
     loader="models.families.openai.embedding:from_settings",
+    planner="models.families.openai:plan",
+    served=True,
+)
+RERANKER = Family(
+    "openai_rerank",
+    role="reranker",
+    settings=RerankerSettings,
+    loader="models.families.openai.rerank:from_settings",
+    planner="models.families.openai:plan",
+    served=True,
+    short="rerank",
+)
+CLIP = Family(
+    "openai_clip",
+    role="clip",
+    settings=EmbedderSettings,
+    loader="models.families.openai.clip:from_settings",
     planner="models.families.openai:plan",
     served=True,
 )

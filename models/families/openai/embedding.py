@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from models.core.calls import TextCall
-from models.core.contract import Post, Prepared, UpstreamError
+from models.core.contract import KnownCalls, Post, Prepared, UpstreamError
 from models.core.examples import TEXTS
 from models.core.outcomes import Embedding
 from models.core.settings import RemoteSettings
@@ -23,26 +23,51 @@ class OpenAiEmbedding(ServedModel):
         """Build the request's body; the cost is the number of characters."""
         return Prepared(len(call.text), self.body(input=[call.text], encoding_format="float"))
 
-    def opposites(self) -> tuple[TextCall, ...]:
+    def known_calls(self) -> KnownCalls:
         """Return two texts of which one is true."""
-        return tuple(map(TextCall, TEXTS))
+        return KnownCalls(tuple(map(TextCall, TEXTS)))
 
     async def answer(self, prepared: Prepared, post: Post) -> Embedding:
         """Return the embedding at length 1.  Raises `UpstreamError` if it is no vector of numbers."""
-        numbers = numbers_of(await post("embeddings", prepared.data))
-        length = hypot(*numbers)
-        if not 0 < length < inf:
-            raise UpstreamError("returned an embedding without a direction")
-        return Embedding((np.array(numbers) / length).astype(np.float32))
+        [embedding] = embeddings_of(await post("embeddings", prepared.data), 1)
+        return embedding
 
 
-def numbers_of(answer: Mapping[str, Any]) -> list[float]:
-    """Return the numbers of the one embedding of a response.  Raises `UpstreamError` for anything else."""
+def embeddings_of(answer: Mapping[str, Any], count: int) -> list[Embedding]:
+    """
+    Return the *count* embeddings of a response, at length 1, in the order of the request.
+
+    Raises:
+        UpstreamError: it has another number of them, or one is no vector of numbers with a direction.
+    """
     match answer:
-        case {"data": [{"embedding": [_, *_] as numbers}]}:
-            if all(type(number) in (int, float) for number in numbers):
-                return [*map(float, numbers)]
-    raise UpstreamError("returned no embedding of one text")
+        case {"data": [*rows]} if len(rows) == count:
+            return [embedding_of(row) for row in placed(rows)]
+        case {"data": [*rows]}:
+            raise UpstreamError(f"returned {len(rows)} embeddings, not {count}")
+    raise UpstreamError("returned no embeddings")
+
+
+def placed(rows: list[Any]) -> list[Any]:
+    """Return the rows of a response by their `index`, or as they are if none has one."""
+    indices = [row.get("index") if isinstance(row, Mapping) else None for row in rows]
+    if all(index is None for index in indices):
+        return rows
+    by_index = {index: row for index, row in zip(indices, rows, strict=True) if type(index) is int}
+    if by_index.keys() != {*range(len(rows))}:
+        raise UpstreamError("returned embeddings whose indices are not those of the request")
+    return [by_index[index] for index in range(len(rows))]
+
+
+def embedding_of(row: Any) -> Embedding:
+    """Return the embedding of a row of a response at length 1.  Raises `UpstreamError`."""
+    match row:
+        case {"embedding": [_, *_] as numbers} if all(type(each) in (int, float) for each in numbers):
+            length = hypot(*numbers)
+            if not 0 < length < inf:
+                raise UpstreamError("returned an embedding without a direction")
+            return Embedding((np.array(numbers, float) / length).astype(np.float32))
+    raise UpstreamError("returned an embedding that is not a list of numbers")
 
 
 def from_settings(settings: RemoteSettings) -> OpenAiEmbedding:

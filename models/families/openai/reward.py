@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.core.calls import RewardCall
-from models.core.contract import Post, Prepared, UpstreamError
+from models.core.contract import KnownCalls, Post, Prepared, UpstreamError
 from models.core.examples import IMAGE, TEXTS
 from models.core.outcomes import Reward
 from models.families.openai import REWARD, RewardSettings, ServedModel, served_arguments
@@ -39,9 +39,9 @@ class OpenAiReward(ServedModel):
         messages = [{"role": "user", "content": content}]
         return Prepared(IMAGE_COST_TOKENS, self.body(messages=messages, use_activation=False))
 
-    def opposites(self) -> tuple[RewardCall, ...]:
+    def known_calls(self) -> KnownCalls:
         """Return calls for a red picture with a right and a wrong prompt."""
-        return tuple(RewardCall(IMAGE, text) for text in TEXTS)
+        return KnownCalls(tuple(RewardCall(IMAGE, text) for text in TEXTS))
 
     async def answer(self, prepared: Prepared, post: Post) -> Reward:
         """Return the head's outputs.  Raises `UpstreamError` if they are not numbers."""

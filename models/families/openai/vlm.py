@@ -23,7 +23,7 @@ from typing import Any
 import PIL.Image
 
 from models.core.calls import AnswerCall, LabelCall, LikelihoodCall
-from models.core.contract import QUESTION, ModelError, Post, Prepared, UpstreamError
+from models.core.contract import QUESTION, KnownCalls, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_questions
 from models.core.outcomes import CallResult, Text
 from models.families.openai import (
@@ -165,9 +165,9 @@ class OpenAiVlm(ServedModel):
         how = {"max_tokens": call.max_tokens, "temperature": call.temperature, **seed}
         return how | with_schema(self._structured, call.schema)
 
-    def opposites(self) -> tuple[LikelihoodCall, ...]:
+    def known_calls(self) -> KnownCalls:
         """Return the questions whether a red picture is red, and whether it is blue."""
-        return opposite_questions(self.info.question)
+        return KnownCalls(opposite_questions(self.info.question))
 
     async def answer(self, prepared: Prepared, post: Post) -> CallResult:
         """

@@ -80,7 +80,7 @@ class RemoteBackend(Backend):
         for lane in LANES:
             instruments.queue_depth.labels(name, lane).set_function(partial(queue.depth.__getitem__, lane))
         self._closed, self._came_up = False, True
-        self._trust = Trust(name, model.opposites(), self._known, clock)
+        self._trust = Trust(name, model.known_calls(), self._known, clock)
         self._last_calls = LastCalls()
         self._joined = Joined(model)
         self._required: dict[str, Sequence[Call]] = {}

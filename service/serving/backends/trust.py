@@ -1,24 +1,24 @@
 """Whether a served model is trusted: its answers to known calls, and its last calls."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from typing import Any
 
-from models.core.contract import ModelError, Prepared, UpstreamError
-from models.core.examples import alike, changed
+from models.core.contract import KnownCalls, ModelError, Prepared, UpstreamError
+from models.core.examples import alike, changed, distance
 from service.core.concurrency.sharing import SingleFlight
 from service.core.errors import NotReady
 from service.serving.backends.upstream import CALL_FAULT_STATUSES, ServerFailed
 
 RENEW_S = 60.0  # a server may be put to sleep and woken up between two checks
-SAME_ANSWERS = (
-    "gives opposite questions about a known picture the same number; "
-    "a vLLM with a reasoning parser does that, or one that drops pictures"
-)
 UNSTEADY = "gives one question about a known picture two different numbers"
 OTHER_ANSWERS = (
     "gives known questions other numbers than before, as after a sleep that spoilt a cache; "
     "restart its server, or this service if the model was changed on purpose"
+)
+OTHERS_BESIDE = (
+    "gives known calls at the same time other numbers than each alone; a result depends on its batch"
 )
 FAILURES_IN_A_ROW = 3  # failed answers, each of which may be its own call's fault
 AGAIN_S, MOST_S = 5.0, 60.0  # the failed call is retried after it; each retry doubles it
@@ -26,13 +26,14 @@ AGAIN_S, MOST_S = 5.0, 60.0  # the failed call is retried after it; each retry d
 
 class Trust:
     """
-    The check of a model after each start: two opposite calls, the first of them twice.
+    The check of a model after each start: its known calls, the first of them twice.
 
-    Opposite calls must have different numbers, and each call the same number as before.
+    The others must have other numbers than the first, and each call the same number as before.  Where the
+    known calls have a drift, two of them are also sent at the same time.
 
     Args:
         name: of the model in the settings.
-        calls: two opposite ones, or none for no check.
+        known: the calls, or none for no check.
         answer: returns the outcome of one of them.  Raises `UpstreamError`.
         clock: in seconds.
 
@@ -44,12 +45,12 @@ class Trust:
     def __init__(
         self,
         name: str,
-        calls: Sequence[Any],
+        known: KnownCalls,
         answer: Callable[[Any], Awaitable[Any]],
         clock: Callable[[], float],
     ) -> None:
         self._name = name
-        self._calls, self._answer, self._clock = calls, answer, clock
+        self._known, self._answer, self._clock = known, answer, clock
         self._before: list[Any] = []
         self._checking: SingleFlight[None] = SingleFlight()
         self._again = -inf
@@ -81,22 +82,34 @@ class Trust:
 
     async def _check(self) -> None:
         try:
-            outcomes = [await self._answer(call) for call in (*self._calls, *self._calls[:1])]
+            calls = self._known.calls
+            outcomes = [await self._answer(call) for call in (*calls, *calls[:1])]
+            beside = await self._beside() if outcomes else []
         except ServerFailed:
             raise
         except (UpstreamError, ModelError):
             outcomes = []  # its answer lacks a field, which is an error of every call that needs it
-        self.fault = self._judged(outcomes) if outcomes else ""
+        self.fault = self._judged(outcomes, beside) if outcomes else ""
         self.doubted, self._again = False, self._clock() + RENEW_S
 
-    def _judged(self, outcomes: Sequence[Any]) -> str:
-        """Return the check that *outcomes* fail; empty if none."""
-        first, second, again = outcomes
-        if alike(first, second) or alike(again, second):  # the first may lack a prefix cache
-            return SAME_ANSWERS
+    async def _beside(self) -> Sequence[Any]:
+        """Return the results of two calls that are sent at the same time; none without such a check."""
+        if self._known.drift is None:
+            return []
+        return await asyncio.gather(*map(self._answer, self._known.calls[:2]))
+
+    def _judged(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> str:
+        """Return the check that *outcomes*, or those of calls *beside* each other, fail; empty if none."""
+        first, *others, again = outcomes
+        for other, fault in zip(others, self._known.faults, strict=True):
+            # The first may lack a prefix cache.
+            if any(alike(one, other, self._known.least) for one in (first, again)):
+                return fault
         if changed(first, again):
             return UNSTEADY
-        self._before = self._before or [first, second]
+        if any(distance(*pair) > (self._known.drift or 0.0) for pair in zip(outcomes, beside, strict=False)):
+            return OTHERS_BESIDE
+        self._before = self._before or [first, *others]
         return OTHER_ANSWERS if any(map(changed, self._before, outcomes)) else ""
 
 

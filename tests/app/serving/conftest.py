@@ -5,7 +5,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from models.families.decisions.model import DecisionModel
+from models.families.openai.clip import OpenAiClip
 from models.families.openai.llm import OpenAiLLM
+from models.families.openai.rerank import OpenAiReranker
 from models.families.openai.reward import OpenAiReward
 from models.families.openai.vlm import OpenAiVlm
 from tests.support.fake_openai import FakeOpenAI
@@ -58,6 +60,35 @@ def with_decisions(serve, fakes, server):
         return serve(models={"vqa": remote})
 
     return served
+
+
+@pytest.fixture
+def with_reranker(serve, fakes, server):
+    """A function: a client of a service whose reranker is *server*, with those settings."""
+
+    def served(**settings):
+        fakes.clear()
+        fakes["reranker"] = OpenAiReranker("m", extra_body={}, **settings)
+        return serve(models={"reranker": remote("openai_rerank", server)})
+
+    return served
+
+
+@pytest.fixture
+def with_clip(serve, fakes, server):
+    """A function: a client of a service whose CLIP is *server*, with those settings."""
+
+    def served(**settings):
+        fakes.clear()
+        fakes["clip"] = OpenAiClip("m", extra_body={}, **settings)
+        return serve(models={"clip": remote("openai_clip", server)})
+
+    return served
+
+
+def remote(family, server):
+    """The table of a model behind *server*."""
+    return {"family": family, "base_url": server.base_url, "model": "m", "timeout_s": 5}
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.serving.backends.trust import SAME_ANSWERS
+from models.core.contract import SAME_ANSWERS
 from tests.support.fake_openai import decided, decisions
 from tests.support.pictures import item
 

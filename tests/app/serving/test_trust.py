@@ -5,8 +5,9 @@ import math
 
 import pytest
 
+from models.core.contract import SAME_ANSWERS
 from service.core.errors import NotReady
-from service.serving.backends.trust import OTHER_ANSWERS, SAME_ANSWERS
+from service.serving.backends.trust import OTHER_ANSWERS
 from tests.app.serving.test_last_calls import backend
 from tests.app.serving.test_remote_reward import classified
 from tests.app.serving.test_remote_vlm import vqa

@@ -46,6 +46,14 @@ def profile(*names, devices=ON_CPU, dtype=""):
         ("openai:Qwen/Qwen3-4B-Instruct-2507@http://127.0.0.1:8001", "questions", "openai"),
         ("openai:Qwen/Qwen3-VL-8B-Instruct@http://127.0.0.1:8002/v1", "vqa", "openai_vlm"),
         ("reward=openai:HPSv3@http://127.0.0.1:8003", "reward", "openai_reward"),
+        ("rerank=openai:m@http://127.0.0.1:8003", "reranker", "openai_rerank"),
+        ("reranker=openai:m@http://127.0.0.1:8003", "reranker", "openai_rerank"),
+        ("clip=openai:m@http://127.0.0.1:8003", "clip", "openai_clip"),
+        ("openai:Qwen/Qwen3-VL-Reranker-2B@http://127.0.0.1:8003", "reranker", "openai_rerank"),
+        ("openai:jinaai/jina-reranker-m0@http://127.0.0.1:8003", "reranker", "openai_rerank"),
+        ("openai:Qwen/Qwen3-VL-Embedding-8B@http://127.0.0.1:8003", "clip", "openai_clip"),
+        ("openai:google/siglip2-base-patch16-224@http://127.0.0.1:8003", "clip", "openai_clip"),
+        ("openai:openai/clip-vit-base-patch32@http://127.0.0.1:8003", "clip", "openai_clip"),
     ],
 )
 def test_a_name_has_a_role_and_a_family(name, role, family):

@@ -150,7 +150,7 @@ def test_what_a_decision_cannot_be_is_refused(call, said):
 
 def test_a_server_that_ignores_pictures_answers_both_known_questions_alike():
     """They differ in the picture alone."""
-    prepared = [model("systemone").prepare(call) for call in model().opposites()]
+    prepared = [model("systemone").prepare(call) for call in model().known_calls().calls]
     first, second = (each.data for each in prepared)
 
     assert first.question == second.question

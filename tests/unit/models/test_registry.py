@@ -73,6 +73,8 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "aesthetic": "aesthetic",
         "pal4vst": "artifact",
         "openai_reward": "reward",
+        "openai_rerank": "reranker",
+        "openai_clip": "clip",
         "rapidocr": "ocr",
         "mask2former": "detector",
         "owlv2": "detector",
@@ -100,7 +102,7 @@ def test_families_of_this_repository_stand_in_the_order_of_their_folders():
     """A folder's own stand in the order of their declarations."""
     names = [*own()]
 
-    assert ["openai", "openai_vlm", "openai_reward", "openai_embedding"] == [
+    assert ["openai", "openai_vlm", "openai_reward", "openai_embedding", "openai_rerank", "openai_clip"] == [
         name for name in names if name.startswith("openai")
     ]
     assert names.index("aesthetic") < names.index("open_clip") < names.index("videoalign")
@@ -115,7 +117,7 @@ def test_no_two_families_of_this_repository_have_one_hub_id_or_one_sign():
         [key for family in declared for key in family.signs.keys],
         [kind for family in declared for kind in family.signs.model_types],
         [end for family in declared for end in family.signs.architectures],
-        [family.role for family in declared if family.served],
+        [name for family in declared if family.served for name in {family.role, family.short} - {""}],
     ):
         assert values
         assert {1} == set(Counter(values).values())

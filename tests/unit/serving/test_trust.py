@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from models.core.contract import UpstreamError
+from models.core.contract import SAME_ANSWERS, KnownCalls, UpstreamError
 from models.core.examples import TOLERANCE
 from models.core.outcomes import Likelihood
 from service.core.errors import NotReady
-from service.serving.backends.trust import OTHER_ANSWERS, RENEW_S, SAME_ANSWERS, UNSTEADY, Trust
+from service.serving.backends.trust import OTHER_ANSWERS, RENEW_S, UNSTEADY, Trust
 from service.serving.backends.upstream import ServerFailed, Unreachable
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ class Model:
 
     def __init__(self, **answers):
         self.answers, self.asked, self.now = {**SOUND, **answers}, [], 0.0
-        self.trust = Trust("m", ("red", "blue"), self.ask, lambda: self.now)
+        self.trust = Trust("m", KnownCalls(("red", "blue")), self.ask, lambda: self.now)
 
     async def ask(self, call):
         self.asked.append(call)
