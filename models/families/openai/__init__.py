@@ -27,6 +27,36 @@ model = "hps"
   version of vLLM expects (0.32: of a LLaVA `language_model.score.weight`).
 * **HPSv3** is better served in this process: vLLM needs a plug-in for its head of three layers.
 * **Normalisation** is vLLM's: `--pooler-config '{"logit_mean": 1.5, "logit_sigma": 2.0}'`.
+
+For `rerankscore`, vLLM serves Qwen3-VL-Reranker as a classifier of two tokens:
+
+```
+vllm serve Qwen/Qwen3-VL-Reranker-2B --port 8003 --runner pooling --max-model-len 8192 \\
+  --hf_overrides '{"architectures": ["Qwen3VLForSequenceClassification"],
+    "classifier_from_token": ["no", "yes"], "is_original_qwen3_reranker": true}' \\
+  --chat-template qwen3_vl_reranker.jinja
+scoregate-server serve --model rerank=openai:Qwen/Qwen3-VL-Reranker-2B@http://127.0.0.1:8003
+```
+
+* **The template** is a file of vLLM's examples, in `examples/pooling/score/template/`. Without it, or without
+  the overrides, every pair gets about 0.5. jina-reranker-m0 needs neither.
+* **The request** is `POST /v1/score` with one pair: the prompt is the query and the picture the document, or
+  the other way round with `query = "image"`. `use_activation` is always sent.
+* **The check** at the start, besides [those of all](../models.md#behind-an-api): a red and a blue picture get
+  scores that differ by more than noise, two calls at the same time the scores of each alone, to 0.001, and an
+  `instruction` changes the score.
+
+For `clipscore`, `clip_i` and `refclipscore`, vLLM serves a CLIP, a SigLIP, or an embedder of both:
+
+```
+vllm serve Qwen/Qwen3-VL-Embedding-2B --port 8004 --runner pooling --max-model-len 8192
+scoregate-server serve --model clip=openai:Qwen/Qwen3-VL-Embedding-2B@http://127.0.0.1:8004
+```
+
+* **The request** is `POST /v1/embeddings`: a chat of its own for each picture, and a list of texts. A model
+  with instructions needs `texts_as_chats = true`, so that a text gets its chat template. `body` is the form
+  of Infinity or Jina.
+* **Vectors** are normalised here. The check at the start is that of rerankers.
 """
 
 from collections.abc import Mapping
@@ -142,6 +172,7 @@ EMBEDDING = Family(
 RERANKER = Family(
     "openai_rerank",
     role="reranker",
+    loads="calls a multimodal reranker that vLLM serves",
     settings=RerankerSettings,
     loader="models.families.openai.rerank:from_settings",
     planner="models.families.openai:plan",
@@ -151,6 +182,7 @@ RERANKER = Family(
 CLIP = Family(
     "openai_clip",
     role="clip",
+    loads="calls an embedder of images and texts behind an OpenAI-compatible API",
     settings=EmbedderSettings,
     loader="models.families.openai.clip:from_settings",
     planner="models.families.openai:plan",

@@ -22,7 +22,7 @@ from typing import Any
 
 import PIL.Image
 
-from models.core.calls import AnswerCall, LabelCall, LikelihoodCall
+from models.core.calls import AnswerCall, LabelCall
 from models.core.contract import QUESTION, KnownCalls, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_questions
 from models.core.outcomes import CallResult, Text
