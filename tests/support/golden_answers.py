@@ -112,6 +112,7 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
         "blip_itm contrast": made("blip_itm", blip_checkpoints.blip, [ContrastCall(PICTURE, PROMPT)]),
         "blip_vqa": made("blip_vqa", blip_checkpoints.blip_vqa, VQA_CALLS),
         "clip_flant5": family("clip_flant5", VQA_CALLS, checkpoint=str(FLANT5)),
+        "demo_grader": family("demo_grader", GRADER_CALLS, checkpoint="demo:clip_flant5"),
         "imagereward": made("imagereward", imagereward, [RewardCall(PHOTO, PROMPT)]),
         "hpsv3": made("hpsv3", vl_checkpoints.hpsv3, [RewardCall(PHOTO, PROMPT)]),
         "hpsv3pp": made("hpsv3pp", vl_checkpoints.hpsv3pp, [ProgressCall(PHOTO, PROMPT, 0.3)]),
@@ -168,6 +169,7 @@ VQA_CALLS: list[Call] = [
     ChoiceCall(PHOTO, "What is it?", ("a dog", "a red square")),
     FirstTokenCall(PICTURE, DOG, ("yes", "no")),
 ]
+GRADER_CALLS = [LabelCall(SQUARES, 'Grade 1 to 3: does it show "a red square"?', ("1", "2", "3"))]
 DECISION_CALLS: list[Call] = [LikelihoodCall(PICTURE, DOG), *VQA_CALLS[1:2]]
 VLM_CALLS: list[Call] = [
     *VQA_CALLS,

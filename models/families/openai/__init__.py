@@ -28,7 +28,7 @@ model = "hps"
 * **HPSv3** is better served in this process: vLLM needs a plug-in for its head of three layers.
 * **Normalisation** is vLLM's: `--pooler-config '{"logit_mean": 1.5, "logit_sigma": 2.0}'`.
 
-For `rerankscore`, vLLM serves Qwen3-VL-Reranker as a classifier of two tokens:
+In the role `reranker`, vLLM serves Qwen3-VL-Reranker as a classifier of two tokens:
 
 ```
 vllm serve Qwen/Qwen3-VL-Reranker-2B --port 8003 --runner pooling --max-model-len 8192 \\
@@ -46,7 +46,7 @@ scoregate-server serve --model rerank=openai:Qwen/Qwen3-VL-Reranker-2B@http://12
   scores that differ by more than noise, two calls at the same time the scores of each alone, to 0.001, and an
   `instruction` changes the score.
 
-For `clipscore`, `clip_i` and `refclipscore`, vLLM serves a CLIP, a SigLIP, or an embedder of both:
+In the role `clip`, vLLM serves a CLIP, a SigLIP, or an embedder of both:
 
 ```
 vllm serve Qwen/Qwen3-VL-Embedding-2B --port 8004 --runner pooling --max-model-len 8192
