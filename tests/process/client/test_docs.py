@@ -1,4 +1,4 @@
-"""docs/client.md: its code runs as it stands."""
+"""docs/client.md, filtering.md and comparing.md: their code runs as it stands."""
 
 import shutil
 
@@ -8,7 +8,8 @@ from demo.samples import FOLDER
 from tests.support.pages import fences
 from tests.support.pictures import png
 
-EXAMPLES = [text for _, text in fences("client.md", "python")]
+PAGES = "client.md", "filtering.md", "comparing.md"
+EXAMPLES = [text for name in PAGES for _, text in fences(name, "python")]
 
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=[f"{n}" for n in range(len(EXAMPLES))])
