@@ -289,19 +289,21 @@ def results_in(path: Path) -> list[Path]:
 
 def records_in(path: Path) -> Iterator[Record]:
     """
-    Yield the rows of a table, or those of all results in a folder that `batch` wrote, numbered throughout.
+    Return the rows of a table, or those of all results in a folder that `batch` wrote, numbered throughout.
 
     Raises:
         BadInput: there are no results in the folder; others as `records`.
     """
-    if not path.is_dir():
-        yield from records(path)
-        return
-    files = results_in(path)
+    return records_below(path) if path.is_dir() else records(path)
+
+
+def records_below(folder: Path) -> Iterator[Record]:
+    """Yield the rows of the results in a folder.  Raises as `records_in`."""
+    files = results_in(folder)
     if not files:
-        raise BadInput(f"{path}: there are no results of `scoregate batch` in this folder")
-    if unfinished := sorted(each.name for each in path.glob(f"*{JOURNAL}")):
-        log.warning("%s: %d shards are not finished, first %s", path, len(unfinished), unfinished[0])
+        raise BadInput(f"{folder}: there are no results of `scoregate batch` in this folder")
+    if unfinished := sorted(each.name for each in folder.glob(f"*{JOURNAL}")):
+        log.warning("%s: %d shards are not finished, first %s", folder, len(unfinished), unfinished[0])
     each_row = ((file, record) for file in files for record in records(file))
     for number, (file, record) in enumerate(each_row, 1):
         yield replace(record, number=number, name=f"{file}, row {record.number}")
