@@ -1,4 +1,4 @@
-"""
+r"""
 Models behind an OpenAI-compatible HTTP API, such as vLLM's, a family for each role.
 
 For `reward_model`, vLLM serves a model with a head of one or a few numbers as a classifier:
@@ -31,9 +31,9 @@ model = "hps"
 In the role `reranker`, vLLM serves Qwen3-VL-Reranker as a classifier of two tokens:
 
 ```
-vllm serve Qwen/Qwen3-VL-Reranker-2B --port 8003 --runner pooling --max-model-len 8192 \\
+vllm serve Qwen/Qwen3-VL-Reranker-2B --port 8003 --runner pooling --max-model-len 8192 \
   --hf_overrides '{"architectures": ["Qwen3VLForSequenceClassification"],
-    "classifier_from_token": ["no", "yes"], "is_original_qwen3_reranker": true}' \\
+    "classifier_from_token": ["no", "yes"], "is_original_qwen3_reranker": true}' \
   --chat-template qwen3_vl_reranker.jinja
 scoregate-server serve --model rerank=openai:Qwen/Qwen3-VL-Reranker-2B@http://127.0.0.1:8003
 ```
