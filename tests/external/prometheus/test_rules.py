@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.external.prometheus.files import ALERTS, RULES, alerts, rules
-from tests.support.pages import ROOT, page
+from tests.support.pages import ROOT, fences, page
 from tests.support.prometheus_server import program
 
 RUNBOOKS = "docs/operations/runbooks.md"
@@ -26,6 +26,17 @@ def test_promtool_finds_nothing_wrong_with_the_rules():
     status, said = promtool("check", "rules", "--lint-fatal", RULES)
 
     assert 0 == status, said
+
+
+def test_the_configuration_of_the_page_is_valid(tmp_path):
+    """With the rules that it names, which are those of the chart."""
+    [(name, text)] = fences("operations/watching.md", "yaml")
+    (tmp_path / "helm").symlink_to(ROOT / "helm")
+    (tmp_path / name).write_text(text, "utf-8")
+    status, said = promtool("check", "config", tmp_path / name)
+
+    assert 0 == status, said
+    assert "1 rule files found" in said
 
 
 def test_every_alert_fires_and_stays_quiet_as_its_tests_say():
