@@ -6,6 +6,7 @@ from importlib import import_module
 from docs.render.figures import console
 from docs.render.markdown import code, join, prose, table
 from scoregate.bench import BENCHMARKS, Declaration
+from scoregate.bench.benchmark import Benchmark
 
 INTRO = """
 # All benchmarks
@@ -30,9 +31,10 @@ def page() -> str:
 def row(declaration: Declaration) -> list[str]:
     """Return the row of a benchmark."""
     linked = f"[`{declaration.name}`](#{declaration.name})"
-    if not declaration.of_generators:
+    benchmark = declaration.benchmark
+    if not isinstance(benchmark, Benchmark):
         return [linked, "metrics", "", "", "", declaration.help]
-    paper = declaration.benchmark.paper
+    paper = benchmark.paper
     prompts = str(paper.prompts) if paper.prompts else "those of the data"
     return [linked, "generators", code(paper.model), prompts, str(paper.images), declaration.help]
 

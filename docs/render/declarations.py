@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 
@@ -48,13 +48,13 @@ def described(kind: type) -> Mapping[str, str]:
 def defaults(kind: type) -> Iterator[tuple[str, str]]:
     """Yield the name of each field, and its default as the page writes it."""
     if issubclass(kind, BaseModel):
-        for name, field in kind.model_fields.items():
-            yield (
-                name,
-                "required" if field.is_required() else written(field.get_default(call_default_factory=True)),
+        for name, info in kind.model_fields.items():
+            default = (
+                "required" if info.is_required() else written(info.get_default(call_default_factory=True))
             )
+            yield name, default
         return
-    for field in fields(kind):
+    for field in fields(cast(Any, kind)):
         if field.init and field.name != "_":
             yield field.name, default_of(field)
 

@@ -25,7 +25,6 @@ METRICS = """
 Without a question LLM, a request brings the [question sets](../api.md#reproducible-scores). [What a metric
 costs](../choosing.md#what-a-metric-costs) has the calls.
 """
-UNSUITABLE = {"demo": {"judge"}}  # a start finds that the model has no label of one token
 SUM = re.compile(r"^# +sum +([\d.]+)", re.MULTILINE)
 
 
@@ -33,7 +32,7 @@ def page() -> str:
     """Return the page: the profiles, and the metrics that each serves."""
     files = sorted(PROFILES.glob("*.toml"), key=lambda file: (file.stem != "demo", file.stem))
     profiles = {file: load_settings(file, {}) for file in files}
-    named = {file.stem: served(file.stem, settings) for file, settings in profiles.items()}
+    named = {file.stem: served(settings) for file, settings in profiles.items()}
     without = own().keys() - {metric for found in named.values() for metric in found}
     rows = [
         [
@@ -65,12 +64,11 @@ def row(file: Path, settings: Settings) -> list[str]:
     return [code(file.stem), total[1] if total else "", code(*sorted(remote)), said]
 
 
-def served(name: str, settings: Settings) -> Mapping[str, bool]:
+def served(settings: Settings) -> Mapping[str, bool]:
     """Return the metrics that have their models; False if they need a caller's question sets."""
     assigned = assign(own(), settings)
     return {
         metric.name: not metric.style or (metric.name, "questions") in assigned
         for metric in own().values()
         if metric.roles and all((metric.name, role) in assigned for role in metric.roles)
-        if metric.name not in UNSUITABLE.get(name, ())
     }
