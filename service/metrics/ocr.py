@@ -24,6 +24,7 @@ fails.
 import re
 from collections.abc import Sequence
 
+import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 from typing_extensions import TypedDict
@@ -32,6 +33,7 @@ from service.core.errors import NoText
 from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
+from service.metrics.common.outputs import with_outputs
 from service.metrics.common.texts import typed
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
@@ -66,7 +68,23 @@ class OcrLine(TypedDict):
     confidence: float
 
 
-class OcrDetails(TypedDict):
+class OcrOutputs(TypedDict):
+    """
+    Outputs of `ocr`, each a metric of its own.
+
+    Attributes:
+        exact: 1 if all wanted texts were read, and nothing else; otherwise 0.
+        substring: the share of the wanted texts that were read.
+        window: 1 - min(d, n) / n over the n characters of the wanted texts, where d is the distance to the
+            part of the read text that is most like each.
+    """
+
+    exact: float
+    substring: float
+    window: float
+
+
+class OcrDetails(OcrOutputs):
     """
     Details of `ocr`.
 
@@ -104,6 +122,7 @@ async def ocr(item: Item, models: ModelCalls, options: OcrOptions) -> Score:
         "wanted": " ".join(texts),
         "read": read,
         "distance": distance,
+        **outputs_of(wanted, read),
         "lines": [
             {"text": line.text, "box": [*line.box], "confidence": line.confidence} for line in reading.lines
         ],
@@ -140,11 +159,7 @@ def text_distance(wanted: Sequence[str], read: str) -> int:
     Texts that it contains are taken out of it first, the longest first.  The others are joined in the order
     in which the words that are most like them were read.
     """
-    rest, missing = plain(read), [*wanted]
-    for text in sorted(wanted, key=len, reverse=True):
-        if text in rest:
-            rest = rest.replace(text, USED_TEXT_MARK, 1)
-            missing.remove(text)
+    missing, rest = not_contained(wanted, plain(read))
     words = [plain(word) for word in read.split()]
     if len(missing) > 1 and words:
         places = cdist(missing, words, scorer=Levenshtein.normalized_similarity).argmax(axis=1)
@@ -152,19 +167,84 @@ def text_distance(wanted: Sequence[str], read: str) -> int:
     return Levenshtein.distance("".join(missing), rest.replace(USED_TEXT_MARK, "")) if missing else 0
 
 
+def outputs_of(wanted: Sequence[str], read: str) -> OcrOutputs:
+    """Return how much of the *wanted* texts, which are `plain`, a text that was *read* has."""
+    missing, rest = not_contained(wanted, plain(read))
+    return {
+        "exact": float(not missing and not rest.replace(USED_TEXT_MARK, "")),
+        "substring": 1 - len(missing) / len(wanted),
+        "window": text_score(window_distance(missing, rest), sum(map(len, wanted))),
+    }
+
+
+def not_contained(wanted: Sequence[str], read: str) -> tuple[list[str], str]:
+    """Return the texts that *read* does not contain, and *read* with a mark for each of the others."""
+    missing = [*wanted]
+    for text in sorted(wanted, key=len, reverse=True):
+        if text in read:
+            read = read.replace(text, USED_TEXT_MARK, 1)
+            missing.remove(text)
+    return missing, read
+
+
+def window_distance(missing: Sequence[str], read: str) -> int:
+    """
+    Return the sum of the edit distances between the *missing* texts and the parts of *read* most like them.
+
+    The longest text has the first choice.  A text is at most its length away: from no part at all.
+    """
+    total = 0
+    for text in sorted(missing, key=len, reverse=True):
+        ends = distances_to_parts(text, read)
+        end = int(ends.argmin())
+        starts = distances_to_parts(text[::-1], read[:end][::-1], anchored=True)
+        start = end - int(starts.argmin())
+        read = read[:start] + USED_TEXT_MARK + read[end:]
+        total += min(int(ends[end]), len(text))
+    return total
+
+
+def distances_to_parts(text: str, read: str, *, anchored: bool = False) -> np.ndarray:
+    """
+    Return the edit distance between *text* and the most similar part of *read* that ends at each place.
+
+    The algorithm of Sellers (1980), a row of the table for each character.  If it is *anchored*, each part
+    begins where *read* begins.  Shape: the characters of *read* and one more.
+    """
+    characters = np.frombuffer(read.encode("utf-32-le"), dtype="<u4")
+    places = np.arange(len(characters) + 1)
+    row = places if anchored else np.zeros_like(places)
+    for number, character in enumerate(text, 1):
+        best = row + 1
+        best[0] = number
+        best[1:] = np.minimum(best[1:], row[:-1] + (characters != ord(character)))
+        row = np.minimum.accumulate(best - places) + places  # characters of *read* that the text lacks
+    return row
+
+
 def text_score(distance: int, length: int) -> float:
     """Return 1 for the wanted text, 0 if nothing of it could be read."""
     return 1 - min(distance, length) / length
 
 
-metric = Metric(
-    "ocr",
-    ocr,
-    options=OcrOptions,
-    details=OcrDetails,
-    roles=("ocr",),
-    demand_of=lambda prompt, options: {"ocr": Demand()},
-    range=(0, 1),
-    formula="1 - min(distance, n) / n, over the n characters of the text that is quoted in the prompt",
-    paper="Liu et al. 2025, arXiv 2505.05470",
+OUTPUTS = {
+    "exact": "1 if all wanted texts were read, and nothing else; otherwise 0",
+    "substring": "the share of the wanted texts that were read",
+    "window": "1 - min(d, n) / n, where d is the distance to the most similar parts of the read text",
+}
+
+metric = with_outputs(
+    Metric(
+        "ocr",
+        ocr,
+        options=OcrOptions,
+        details=OcrDetails,
+        roles=("ocr",),
+        demand_of=lambda prompt, options: {"ocr": Demand()},
+        range=(0, 1),
+        formula="1 - min(distance, n) / n, over the n characters of the text that is quoted in the prompt",
+        paper="Liu et al. 2025, arXiv 2505.05470",
+    ),
+    OUTPUTS,
+    (0, 1),
 )

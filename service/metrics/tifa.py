@@ -12,7 +12,7 @@ The released code generates answers, and filters questions by UnifiedQA. The aut
 can be imported: `--format tifa`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
@@ -35,10 +35,14 @@ from service.metrics.common.question_sets import (
     questions_for,
     vqa_demand,
 )
+from service.observability.notes import Code, Note
 from service.questions.request_sets import ChoiceSet
 from service.questions.sets import Question
 from service.questions.style import Style
 from service.questions.styles.tifa import TIFA, TIFA_VERIFIED
+
+MIN_LEAD = 0.1  # cosine by which the nearest choice leads; below it the next choice may be meant
+MAX_SHOWN_CHARACTERS = 40  # characters of a written answer in a warning
 
 
 class TifaOptions(MetricOptions):
@@ -106,17 +110,24 @@ async def tifa(item: Item, models: ModelCalls, options: TifaOptions) -> Score:
         id: {"answer": each.answer, "probabilities": each.probabilities, "written": each.written}
         for id, each in said.items()
     }
-    return Score(value, all_details(question_set, scores, shown), found, cut(said.values()))
+    warnings = (*cut(said.values()), *unclear(questions, said))
+    return Score(value, all_details(question_set, scores, shown), found, warnings)
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The answer to a question: the likeliest choice, or the one that the *written* text is or is near to."""
+    """
+    The answer to a question: the likeliest choice, or the one that the *written* text is or is near to.
+
+    Attributes:
+        lead: of the nearest choice over the next, in cosine; None if the text is a choice.
+    """
 
     answer: str
     probabilities: Mapping[str, float] = field(default_factory=dict)
     written: str | None = None
     truncated: bool = False
+    lead: float | None = None
 
 
 async def by_likelihood(
@@ -143,10 +154,10 @@ async def free_form(
     texts = sorted({folded(each) for question, text in pairs for each in (text, *question.choices)})
     found = await models.ask("embedding", [TextCall(text) for text in texts])
     vectors = {text: each.vector.astype(float) for text, each in zip(texts, found, strict=True)}
-    return {question.id: Said(choice_of(question, text, vectors), written=text) for question, text in pairs}
+    return {question.id: choice_of(question, text, vectors) for question, text in pairs}
 
 
-def choice_of(question: Question, text: str, vectors: Mapping[str, np.ndarray]) -> str:
+def choice_of(question: Question, text: str, vectors: Mapping[str, np.ndarray]) -> Said:
     """
     Return the choice that *text* is, or the nearest one by cosine; the first of equals.
 
@@ -155,9 +166,22 @@ def choice_of(question: Question, text: str, vectors: Mapping[str, np.ndarray]) 
     """
     same = [choice for choice in question.choices if plain(choice) == plain(text)]
     if same:
-        return same[0]
+        return Said(same[0], written=text)
     sought = vectors[folded(text)]
-    return max(question.choices, key=lambda choice: vectors[folded(choice)] @ sought)
+    cosines = {choice: float(vectors[folded(choice)] @ sought) for choice in question.choices}
+    nearest = max(cosines, key=lambda choice: cosines[choice])
+    others = [cosine for choice, cosine in cosines.items() if choice != nearest]
+    return Said(nearest, written=text, lead=cosines[nearest] - max(others) if others else None)
+
+
+def unclear(questions: Sequence[Question], said: Mapping[int, Said]) -> Iterator[Note]:
+    """Yield a warning for each text that is about as near to another choice as to the nearest one."""
+    for question in questions:
+        found = said[question.id]
+        if found.lead is not None and found.lead < MIN_LEAD:
+            written = repr(found.written)[:MAX_SHOWN_CHARACTERS]
+            text = f"question {question.id}: the answer {written} is no choice, and {found.answer} is nearest"
+            yield Note(Code.CHOICE_UNCLEAR, f"{text} by {found.lead:.2g} only: the score may be by chance")
 
 
 def plain(text: str) -> str:

@@ -26,6 +26,7 @@ class Code(StrEnum):
         no_ocr_model: has text read by the VQA model.
         keywords_without_question: does not cover all words of the prompt.
         low_label_mass: is from labels to which the model gave little probability.
+        choice_unclear: counts a written answer as the choice that is nearest by little (`tifa`).
         quotes_unbalanced: is of a prompt with a single double quote (`ocr`).
         option_unused: does not depend on an option, because of another one.
         metadata_of_another_prompt: uses GenEval metadata of another prompt.
@@ -47,6 +48,7 @@ class Code(StrEnum):
     NO_OCR_MODEL = "no_ocr_model"
     KEYWORDS_WITHOUT_QUESTION = "keywords_without_question"
     LOW_LABEL_MASS = "low_label_mass"
+    CHOICE_UNCLEAR = "choice_unclear"
     QUOTES_UNBALANCED = "quotes_unbalanced"
     OPTION_UNUSED = "option_unused"
     METADATA_OF_ANOTHER_PROMPT = "metadata_of_another_prompt"

@@ -162,7 +162,7 @@ class Engine:
         """Return the report of a scored item."""
         inputs = plan.by_metric[index]
         used = dict.fromkeys(handle.name for name in inputs for handle in self.catalog.used[name])
-        return report_of_item(plan.items[index], inputs, [infos[name] for name in used])
+        return report_of_item(plan.items[index], inputs, [infos[name] for name in used], self.catalog.known)
 
     async def _finish(self, input: Input, plan: Plan, context: Context, finished: Finished) -> None:
         """Score *input*; if it is the last one of its item, pass the item's report on."""

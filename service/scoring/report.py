@@ -4,13 +4,13 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import hypot
+from math import ceil, floor, hypot
 from typing import Any
 
 from models.core.contract import ModelInfo
 from models.images.grid import side
 from service.core.errors import REFUSALS, BadImage, DeadlineExceeded, Fault, ScoregateError
-from service.metrics.common.contract import Score
+from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.observability.instruments import Instruments
 from service.observability.notes import Code, Note
 from service.scoring.plan import Input, Inputs, UnopenedItem
@@ -18,6 +18,7 @@ from service.serving.context import WORST_FIRST
 
 MetricResult = Score | ScoregateError
 
+ROUNDING = 1e-9  # frames by which rounding may change a share of them
 MAX_WORDS = 20  # unknown words in one warning
 
 
@@ -186,22 +187,27 @@ def unknown_words(prompt: str, models: Iterable[ModelInfo]) -> list[Note]:
 
 
 def report_of_item(
-    item: UnopenedItem, inputs: Mapping[str, Inputs], models: Sequence[ModelInfo]
+    item: UnopenedItem,
+    inputs: Mapping[str, Inputs],
+    models: Sequence[ModelInfo],
+    metrics: Mapping[str, Metric],
 ) -> ItemReport:
-    """Return the report of an item from the *inputs* of each metric, scored by *models*."""
-    results = {name: folded(name, each) for name, each in inputs.items()}
+    """Return the report of an item from the *inputs* of each of *metrics*, scored by *models*."""
+    results = {name: folded(metrics[name], each) for name, each in inputs.items()}
     taught = [info for info in models if info.vocabulary]
     return ItemReport(item, results, unknown_words(item.prompt, taught) if taught else ())
 
 
-def folded(metric: str, inputs: Inputs) -> MetricResult:
-    """Return an item's result for a metric: the mean over its frames, or the score of them all."""
+def folded(metric: Metric, inputs: Inputs) -> MetricResult:
+    """Return an item's result for a metric: from the scores of its frames, or the score of them all."""
     if isinstance(inputs, BadImage):
         return inputs
-    results, first = [input.results[metric] for input in inputs], inputs[0]
+    results, first = [input.results[metric.name] for input in inputs], inputs[0]
     if first.given == 1 or first.together:
         return results[0]
-    return mean(results, inputs) if len(first.frames) == 1 else of_grid(results[0], first)
+    if len(first.frames) > 1:
+        return of_grid(results[0], first)
+    return of_frames(results, inputs, first.metrics[metric.name], metric.lower_is_better)
 
 
 def of_grid(result: MetricResult, input: Input) -> MetricResult:
@@ -213,8 +219,10 @@ def of_grid(result: MetricResult, input: Input) -> MetricResult:
     return replace(result, details=details)
 
 
-def mean(results: Sequence[MetricResult], inputs: Sequence[Input]) -> MetricResult:
-    """Return the mean of all frames' scores; if a frame failed, its error, which names the frame."""
+def of_frames(
+    results: Sequence[MetricResult], inputs: Sequence[Input], options: MetricOptions, lower: bool
+) -> MetricResult:
+    """Return the score from those of all frames; if a frame failed, its error, which names the frame."""
     scores, frames = list[Score](), list[dict[str, Any]]()
     for result, input in zip(results, inputs, strict=True):
         [frame] = input.frames
@@ -225,8 +233,31 @@ def mean(results: Sequence[MetricResult], inputs: Sequence[Input]) -> MetricResu
         scores.append(result)
         frames.append({"score": result.value, **at, **result.details})
     details = {"frames": frames, "frames_used": len(scores), "frames_given": inputs[0].given}
-    value = sum(score.value for score in scores) / len(scores)
     statuses = {score.cache for score in scores}
     cache = next((status for status in WORST_FIRST if status in statuses), None)
-    error = hypot(*(score.error for score in scores)) / len(scores)
+    value, error = statistic(scores, options, lower)
     return Score(value, details, cache, tuple(note for score in scores for note in score.warnings), error)
+
+
+def statistic(scores: Sequence[Score], options: MetricOptions, lower: bool) -> tuple[float, float]:
+    """Return the value of all frames, and its standard error.  *lower* scores may be better."""
+    ordered, share = sorted(scores, key=lambda score: score.value), options.share
+    match options.frames:
+        case "min":
+            return mean(ordered[:1])
+        case "top":
+            count = max(1, ceil(share * len(ordered) - ROUNDING))
+            return mean(ordered[:count] if lower else ordered[-count:])
+        case "quantile":
+            place = share * (len(ordered) - 1)
+            below, above = ordered[floor(place)], ordered[ceil(place)]
+            part = place - floor(place)
+            error = hypot((1 - part) * below.error, part * above.error)
+            return (1 - part) * below.value + part * above.value, error
+    return mean(scores)
+
+
+def mean(scores: Sequence[Score]) -> tuple[float, float]:
+    """Return the mean of scores, and its standard error."""
+    value = sum(score.value for score in scores) / len(scores)
+    return value, hypot(*(score.error for score in scores)) / len(scores)

@@ -36,9 +36,11 @@ class MetricOptions(Strict):
     Options of a metric in a request; each metric adds fields of its own.
 
     Attributes:
-        frames: several images of an item have the mean of their scores, or the score of the smallest square
-            grid of them, which counts as one image for the limits; in the VQAScore paper (appendix F) with
-            little loss.
+        frames: several images of an item have the mean of their scores, the mean of the best ones (`top`), the
+            least score, a quantile of them, or the score of the smallest square grid of the images, which
+            counts as one image for the limits; in the VQAScore paper (appendix F) with little loss.
+        share: of the best frames, whose number is rounded up; or the quantile, between two scores in
+            proportion.
         samples: score the middle frame of each of so many equal parts; by default all frames, or 16 of a
             video.  4 frames of a video or 9 views of a 3D model are nearly as good as all.
         together: the metric scores all frames of an item at once, as `Item.frames`, whatever the options.
@@ -46,7 +48,8 @@ class MetricOptions(Strict):
 
     together: ClassVar[bool] = False
 
-    frames: Literal["mean", "grid"] = "mean"
+    frames: Literal["mean", "top", "min", "quantile", "grid"] = "mean"
+    share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.5
     samples: Annotated[int, Field(ge=1, le=MAX_FRAMES), WHOLE] | None = None
 
     @property
@@ -57,8 +60,10 @@ class MetricOptions(Strict):
     def overruled(self) -> dict[str, str]:
         """Return each option that has no effect, with the option whose value is the reason."""
         if self.whole:
-            return {"frames": "metric"}
-        return {"frames": "samples"} if self.samples == 1 else {}
+            return {"frames": "metric", "share": "metric"}
+        if self.samples == 1:
+            return {"frames": "samples", "share": "samples"}
+        return {} if self.frames in ("top", "quantile") else {"share": "frames"}
 
     def unused(self) -> tuple[Note, ...]:
         """Return a warning for each option without effect, unless it has its default value."""

@@ -27,12 +27,13 @@ async def score_of(metric: str, item: Item, models: ModelCalls, options: MetricO
     return result
 
 
-def output_metric(metric: Metric, output: str, formula: str) -> OutputMetric:
+def output_metric(metric: Metric, output: str, formula: str, bounds: tuple[float, float]) -> OutputMetric:
     """
-    Return the metric whose score is the unbounded number *output* of the details of *metric*.
+    Return the metric whose score is the number *output* of the details of *metric*.
 
     Args:
         formula: of the output, in one line.
+        bounds: the least and the largest number.
     """
 
     async def score(item: Item, models: ModelCalls, options: MetricOptions) -> Score:
@@ -47,7 +48,7 @@ def output_metric(metric: Metric, output: str, formula: str) -> OutputMetric:
         details=metric.details,
         roles=metric.roles,
         demand_of=metric.demand_of,
-        range=(-inf, inf),
+        range=bounds,
         formula=formula,
         paper=metric.paper,
         own_model=metric.own_model,
@@ -56,17 +57,22 @@ def output_metric(metric: Metric, output: str, formula: str) -> OutputMetric:
     )
 
 
-def with_outputs(metric: Metric, outputs: Mapping[str, str]) -> Metric:
+def with_outputs(
+    metric: Metric, outputs: Mapping[str, str], bounds: tuple[float, float] = (-inf, inf)
+) -> Metric:
     """
-    Return *metric*, and a metric for each of its *outputs* if the settings name a model for *metric*.
+    Return *metric*, and a metric for each of its *outputs*.
+
+    Those of a metric that is its weights are there if the settings name a model for it.
 
     Args:
         outputs: their formulas by name.
+        bounds: the least and the largest number of an output.
     """
-    parts = [output_metric(metric, name, formula) for name, formula in outputs.items()]
+    parts = [output_metric(metric, name, formula, bounds) for name, formula in outputs.items()]
 
     def configured(settings: Settings) -> Sequence[Metric]:
-        return [whole, *parts] if metric.name in settings.metrics else [whole]
+        return [whole, *parts] if not metric.own_model or metric.name in settings.metrics else [whole]
 
     whole = replace(metric, configure=configured)
     return whole

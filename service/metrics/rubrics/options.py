@@ -115,8 +115,10 @@ class JudgeOptions(MetricOptions):
         calls = self.chosen.calls
         by_label = [call for call in calls if self.chosen.read != "written" or call.form.form == "token"]
         graded = any(output.form == "grade" for call in by_label for output in call.outputs.values())
-        together = {"frames": "rubric"} if self.whole else super().overruled()
-        return together | ({} if graded else {"labels": "rubric"})
+        found = super().overruled()
+        if self.whole:
+            found = dict.fromkeys(found, "rubric")
+        return found | ({} if graded else {"labels": "rubric"})
 
 
 def form_of(rubric: Any) -> str:

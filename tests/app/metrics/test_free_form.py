@@ -7,7 +7,7 @@ from models.core.calls import TextCall
 from models.core.outcomes import Embedding, Text
 from tests.support.fakes import FakeEmbedding
 from tests.support.pictures import item
-from tests.support.questions import scored
+from tests.support.questions import noted, scored
 
 pytestmark = pytest.mark.anyio
 
@@ -47,6 +47,24 @@ async def test_a_text_that_is_no_choice_is_the_nearest_one(serve, fakes, say):
     ended = "Answer the question using a single word or phrase."
     assert all(call.question.endswith(ended) for call in fakes["vqa"].calls)
     assert all(isinstance(call, TextCall) for call in fakes["embedding"].calls)
+
+
+@pytest.mark.parametrize(("angle", "clear"), [(0.1, True), (0.72, False), (0.74, False)])
+async def test_a_text_that_is_about_as_near_to_another_choice_has_a_warning(
+    serve, say, monkeypatch, angle, clear
+):
+    """With the text, the choice and its lead: a real model takes emerald for red."""
+    say["the dog?"] = "emerald"
+    monkeypatch.setitem(NEAR, "emerald", angle)
+    options = {"question_set": [COLOUR, THERE], "answers": "free_form"}
+    async with serve() as client:
+        result, warnings = await noted(client, "tifa", item("a red dog"), **options)
+
+    assert 1 == result["scores"]["tifa"]
+    lead = np.cos(angle) - np.cos(1.5 - angle)
+    said = f"question 1: the answer 'emerald' is no choice, and Red is nearest by {lead:.2g} only"
+    assert clear is (warnings == [])
+    assert clear or said in warnings[0]
 
 
 async def test_without_a_model_for_sentences_it_is_an_error(serve, fakes, say):

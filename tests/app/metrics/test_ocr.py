@@ -76,6 +76,7 @@ async def test_details_show_what_was_wanted_and_each_line_that_was_read(serve, o
         "wanted": "Hello World",
         "read": "Hello WORLD",
         "distance": 0,
+        **{"exact": 1, "substring": 1, "window": 1},
         "lines": [{"text": "Hello", **line}, {"text": "WORLD", **line}],
     } == shown
 
@@ -136,3 +137,16 @@ async def test_the_sign_of_inches_is_a_warning(serve, ocr):
 
     assert {"code": "quotes_unbalanced", "item": 0, "metric": "ocr"} in answer["warning_codes"]
     assert "quotes_unbalanced" not in [each["code"] for each in told["warning_codes"]]
+
+
+async def test_each_output_is_a_metric_of_its_own_from_the_same_reading(serve, ocr):
+    """With the options of `ocr`; a long text beside the wanted one leaves only the window a gradient."""
+    ocr.lines = "0123456789", "opem", "0123456789"
+    metrics = ["ocr", "ocr.exact", "ocr.substring", "ocr.window"]
+    body = {"items": [item("x")], "metrics": metrics, "options": {"ocr": {"text": "open"}}}
+    async with serve() as client:
+        [result] = (await client.post("/score", json=body)).json()["results"]
+        entry = (await client.get("/models")).json()["metrics"]["ocr.window"]
+
+    assert {"ocr": 0, "ocr.exact": 0, "ocr.substring": 0, "ocr.window": 0.75} == result["scores"]
+    assert [0, 1] == entry["range"]

@@ -76,7 +76,7 @@ def test_the_metric_is_listed_wherever_the_page_says(client):
         "roles": [],
         "may_use": [],
         "uses": [],
-        "options": {"frames": "mean", "gain": 1.0, "samples": None},
+        "options": {"frames": "mean", "gain": 1.0, "share": 0.5, "samples": None},
         "reads_prompt": True,
         "models": [],
         "ready": True,

@@ -7,7 +7,16 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from service.core.errors import NoText
-from service.metrics.ocr import plain, quoted, text_distance, unbalanced
+from service.metrics.ocr import (
+    distances_to_parts,
+    outputs_of,
+    plain,
+    quoted,
+    text_distance,
+    text_score,
+    unbalanced,
+    window_distance,
+)
 
 
 @pytest.mark.parametrize(
@@ -125,3 +134,55 @@ def test_a_quote_without_its_other_half_is_a_warning(prompt, warned):
 
     assert ["quotes_unbalanced"] * warned == [note.code for note in notes]
     assert all(note.text.endswith("the wanted text is: OPEN") for note in notes)
+
+
+def nearest_part(text, read):
+    """The least distance to any part of *read*, by trying all."""
+    ends = range(len(read) + 1)
+    return min(Levenshtein.distance(text, read[start:end]) for end in ends for start in range(end + 1))
+
+
+def test_the_distance_to_a_window_is_the_least_to_any_part_of_the_text():
+    """For texts of few letters, also beyond the basic plane; a text is at most its length away."""
+    chance = random.Random(1)
+    for _ in range(200):
+        text, read = ("".join(chance.choices("ab𝒞", k=chance.randrange(low, 9))) for low in (1, 0))
+
+        assert nearest_part(text, read) == window_distance([text], read)
+        assert nearest_part(text, read) == distances_to_parts(text, read).min()
+
+
+def test_two_texts_have_a_window_each():
+    """The one part that is like both is taken once: two signs are not one."""
+    assert 1 == window_distance(["open"], "xxopemxx")
+    assert 1 + 4 == window_distance(["open", "open"], "opem")
+    assert 1 + 1 == window_distance(["open", "open"], "opem...opex")
+
+
+def test_the_window_leaves_a_gradient_where_other_text_makes_the_released_score_zero():
+    """More of a sign is better, whatever else the picture says."""
+    other = "0123 456 789 " * 9
+    signs = ("zzzz", "ozzz", "opzz", "opez", "open")
+
+    windows = [outputs_of(["open"], f"{other} {sign}")["window"] for sign in signs]
+
+    assert {0.0} == {text_score(text_distance(["open"], f"{other} {sign}"), 4) for sign in signs[:-1]}
+    assert windows == sorted(set(windows))
+    assert 1 == windows[-1]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "read", "exact", "substring", "window"),
+    [
+        (["open"], "OPEN", 1, 1, 1),
+        (["open"], "We are open", 0, 1, 1),
+        (["open"], "opem", 0, 0, 0.75),
+        (["open", "late"], "late open", 1, 1, 1),
+        (["open", "late"], "open", 0, 0.5, 0.5),
+        (["no", "no"], "no", 0, 0.5, 0.5),
+        (["open"], "", 0, 0, 0),
+        (["营业中"], "店 营业 中", 0, 1, 1),
+    ],
+)
+def test_the_outputs_say_how_much_of_the_text_was_read(wanted, read, exact, substring, window):
+    assert {"exact": exact, "substring": substring, "window": window} == outputs_of(wanted, read)

@@ -24,7 +24,7 @@ def test_a_text_is_the_choice_that_it_is_whatever_is_nearest_to_it(text, choice)
     found = {name: np.array(vector) for name, vector in {**vectors, "violet": (0.5, 0.5)}.items()}
     question = Question(1, "Which color?", choices=("red", "blue"), expected="red")
 
-    assert choice == choice_of(question, text, found)
+    assert choice == choice_of(question, text, found).answer
 
 
 @pytest.mark.parametrize("text", ["BOX X", " box x. ", "Box X..", "box x"])

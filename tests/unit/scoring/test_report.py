@@ -15,11 +15,11 @@ from service.core.errors import (
     UpstreamFailed,
 )
 from service.images.frames import Frame
-from service.metrics.common.contract import Score
+from service.metrics.common.contract import MetricOptions, Score
 from service.observability.instruments import Instruments
 from service.observability.notes import Code, Note
 from service.scoring.plan import Input, UnopenedItem
-from service.scoring.report import ItemReport, Report, mean, most_telling, unknown_words
+from service.scoring.report import ItemReport, Report, most_telling, of_frames, unknown_words
 
 SCORE = Score(0.5, {})
 
@@ -124,10 +124,75 @@ def test_a_refused_metric_is_counted_once_and_a_refused_request_by_whoever_answe
     assert [2, 1] == rejections()
 
 
+FRAMES = (0.9, 0.1, 0.5, 0.7, 0.3)
+
+
+def folded_frames(scores, lower=False, **options):
+    """The score of an item from those of its frames."""
+    item = UnopenedItem("", [])
+    inputs = [Input(item, 0, (Frame(0),), len(scores), (), None) for _ in scores]
+    return of_frames(scores, inputs, MetricOptions(**options), lower)
+
+
 def test_the_mean_of_frames_has_the_standard_error_of_a_mean():
     """Of independent samples: the root of the sum of squares over the number of frames."""
-    item = UnopenedItem("", [])
     scores = [Score(0.5, {}, error=0.3), Score(0.7, {}, error=0.4)]
-    inputs = [Input(item, 0, (Frame(0),), 2, (), None) for _ in scores]
 
-    assert 0.25 == pytest.approx(mean(scores, inputs).error)
+    assert 0.25 == pytest.approx(folded_frames(scores).error)
+
+
+@pytest.mark.parametrize(
+    ("options", "value", "of_lower"),
+    [
+        ({}, 0.5, 0.5),
+        ({"share": 0.2}, 0.5, 0.5),
+        ({"frames": "min"}, 0.1, 0.1),
+        ({"frames": "top"}, 0.7, 0.3),
+        ({"frames": "top", "share": 0.4}, 0.8, 0.2),
+        ({"frames": "top", "share": 0.41}, 0.7, 0.3),
+        ({"frames": "top", "share": 1.0}, 0.5, 0.5),
+        ({"frames": "top", "share": 1e-12}, 0.9, 0.1),
+        ({"frames": "quantile"}, 0.5, 0.5),
+        ({"frames": "quantile", "share": 0.1}, 0.18, 0.18),
+        ({"frames": "quantile", "share": 1.0}, 0.9, 0.9),
+    ],
+)
+def test_frames_count_by_their_mean_the_best_the_least_or_a_quantile(options, value, of_lower):
+    """The best are the lowest where lower is better; details have all frames in their order."""
+    scores = [Score(score, {}) for score in FRAMES]
+    result = folded_frames(scores, **options)
+
+    assert value == pytest.approx(result.value)
+    assert [*FRAMES] == [frame["score"] for frame in result.details["frames"]]
+    assert of_lower == pytest.approx(folded_frames(scores, lower=True, **options).value)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"frames": "min"}, 0.3),
+        ({"frames": "top", "share": 0.5}, 0.4),
+        ({"frames": "quantile", "share": 0.5}, 0.25),
+        ({"frames": "quantile", "share": 1.0}, 0.4),
+    ],
+)
+def test_the_standard_error_is_that_of_the_frames_that_count(options, error):
+    scores = [Score(0.7, {}, error=0.4), Score(0.5, {}, error=0.3)]
+
+    assert error == pytest.approx(folded_frames(scores, **options).error)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.1, 0.9, 1.0])
+def test_a_share_of_ten_frames_is_not_rounded_up_by_the_arithmetic(share):
+    """0.7 of ten are seven."""
+    scores = [Score(number, {}) for number in range(10)]
+    count = round(10 * share)
+
+    assert sum(range(10 - count, 10)) / count == folded_frames(scores, frames="top", share=share).value
+
+
+def test_a_share_without_a_part_in_the_score_has_a_warning():
+    [note] = MetricOptions(share=0.2).unused()
+
+    assert "the option share has no effect with this frames" == note.text
+    assert () == MetricOptions(share=0.2, frames="top").unused()

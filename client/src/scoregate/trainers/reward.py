@@ -258,6 +258,15 @@ class Reward:
                     ScoregateWarning,
                     stacklevel=2,
                 )
+        for domain, one in self._sums.items():
+            if not any(served[metric].get("reads_prompt", True) for metric in one.weights):
+                warnings.warn(
+                    f"{', '.join(one.weights)} read no prompt{f' in the domain {domain}' if domain else ''}:"
+                    " pictures of any content can get this reward, and a generator that is trained by it"
+                    " forgets prompts; add a metric that reads them",
+                    ScoregateWarning,
+                    stacklevel=2,
+                )
         return {metric: served[metric] for metric in self.names}
 
     def _is_sought(self, metric: str) -> bool:

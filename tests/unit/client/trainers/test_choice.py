@@ -1,5 +1,7 @@
 """Which picture is the better one: in the direction that the service names for the metric."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,34 @@ def test_a_trainer_is_warned_of_a_metric_whose_lower_scores_are_better(lower):
     """It seeks high rewards: at the start, where it checks the metric."""
     with pytest.warns(UserWarning, match="lower scores of distance are better"):
         lower().check()
+
+
+@pytest.mark.parametrize(
+    ("reads", "settings", "said"),
+    [
+        ((False, False), {}, "distance, clip_i read no prompt: pictures of any content can get this reward"),
+        ((False, True), {}, ""),
+        ((True, True), {}, ""),
+        (
+            (False, True),
+            {"by_domain": {"a": {"clip_i": 1}, "b": {"distance": 1}}},
+            "distance read no prompt in the domain b: ",
+        ),
+    ],
+)
+def test_a_trainer_is_warned_of_a_reward_whose_metrics_all_read_no_prompt(scripted, reads, settings, said):
+    """Training by it makes a generator forget prompts; one that reads them is enough, by domain."""
+    reward, double = scripted(**(settings or {"metrics": ["distance", "clip_i"]}))
+    double.metrics = {
+        name: {"direction": "higher is better", "reads_prompt": read}
+        for name, read in zip(("distance", "clip_i"), reads, strict=True)
+    }
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        reward.check()
+
+    assert [said] * bool(said) == [str(each.message)[: len(said)] for each in caught]
 
 
 def test_the_node_for_comfyui_orders_in_the_direction_of_the_metric(lower, monkeypatch):
