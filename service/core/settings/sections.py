@@ -258,7 +258,7 @@ class JudgeSettings(Section):
     rubrics: list[Path] = Field(
         [], description="Folders of rubrics: each file NAME.toml is one, read at the start."
     )
-    prompts: Path = Field(
+    prompts: Given[Path] = Field(
         Path("prompts"), description="Folder of the instructions that were copied from models' releases."
     )
     allow_inline: bool = Field(
