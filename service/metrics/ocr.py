@@ -17,6 +17,9 @@ dashes and ellipses. Of several quoted texts, those that the image contains are 
 longest first; d is the distance of the others to the rest. With `explain`, `details` has both texts, the
 distance, and each line with its box and confidence.
 
+With other text in the picture d is at once n or more, and the score 0 for all but the whole text: there the
+output `window` has a gradient.
+
 The trainers' code takes only the first text in straight quotes, keeps typography, and scores 0 if OCR
 fails.
 """

@@ -36,8 +36,8 @@ class MetricOptions(Strict):
     Options of a metric in a request; each metric adds fields of its own.
 
     Attributes:
-        frames: several images of an item have the mean of their scores, the mean of the best ones (`top`), the
-            least score, a quantile of them, or the score of the smallest square grid of the images, which
+        frames: several images of an item have the mean of their scores, the mean of the best ones (`top`),
+            the least score, a quantile of them, or the score of the smallest square grid of the images, which
             counts as one image for the limits; in the VQAScore paper (appendix F) with little loss.
         share: of the best frames, whose number is rounded up; or the quantile, between two scores in
             proportion.
