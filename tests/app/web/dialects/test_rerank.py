@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from models.families.fake.model import FakeModel
 from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
 from tests.support.pictures import b64
 from tests.support.refusals import JSON
@@ -116,6 +117,18 @@ async def test_the_metrics_are_listed_as_models(dialects):
         assert {"model"} == {model["object"] for model in answer["data"]}
         assert "clipscore" == names[0]
         assert sorted(served) == sorted(names)
+
+
+async def test_a_reranker_of_another_server_is_named_as_any_metric(dialects, fakes):
+    """The scores and their order are those of `rerankscore`."""
+    fakes["reranker"] = FakeModel("reranker")
+    async with dialects() as apps:
+        answer = (await apps.private.post("/v1/rerank", json=asked(model="rerankscore"))).json()
+        scores = [await apps.score(picture, PROMPT, "rerankscore") for picture in PICTURES]
+
+    assert sorted(enumerate(scores), key=lambda pair: -pair[1]) == [
+        (each["index"], each["relevance_score"]) for each in answer["results"]
+    ]
 
 
 async def test_the_public_score_is_not_shadowed(dialects):
