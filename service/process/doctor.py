@@ -144,10 +144,16 @@ def check_ports(settings: Settings) -> Finding:
         return Finding("ports", str(exc), "set another address or port", WRONG)
 
 
-def check_prompts(folder: Path) -> Iterator[Finding]:
-    """Yield the hash of each file of instructions for released models, and where others are expected."""
+def check_prompts(folder: Path, rubrics: Iterable[Path] = ()) -> Iterator[Finding]:
+    """
+    Yield the hash of each file of instructions, and where others are expected.
+
+    Args:
+        rubrics: files that may name some, besides the rubrics of released models.
+    """
     absent = []
-    for name in dict.fromkeys(chain.from_iterable(map(named_in, RELEASED_RUBRICS.values()))):
+    own = (file.read_text("utf-8", errors="replace") for file in rubrics)
+    for name in dict.fromkeys(chain.from_iterable(map(named_in, (*RELEASED_RUBRICS.values(), *own)))):
         try:
             file = PromptFile.of(name, folder)
         except PromptMissing as exc:
@@ -157,7 +163,7 @@ def check_prompts(folder: Path) -> Iterator[Finding]:
         else:
             yield Finding(f"prompt {name}", f"{file.path} was read, sha256:{file.sha256}")
     if absent:
-        fact = f"none of these, which rubrics of released models expect: {', '.join(absent)}"
+        fact = f"none of these, which rubrics expect: {', '.join(absent)}"
         yield Finding("prompts", fact, checked=False)
 
 
@@ -295,7 +301,7 @@ def local(settings: Settings) -> Iterator[Finding]:
     yield check_ports(settings)
     remote = [table.role for table in settings.models.values() if isinstance(table, RemoteSettings)]
     if "vqa" in remote:  # released models are served by such servers
-        yield from check_prompts(settings.prompts)
+        yield from check_prompts(settings.prompts, settings.rubric_files)
 
 
 async def remote(settings: Settings) -> list[Finding]:

@@ -184,6 +184,13 @@ class Settings(Section):
         return self.judge.allow_inline
 
     @property
+    def rubric_files(self) -> list[Path]:
+        """The files of rubrics in the folders of the settings."""
+        return [
+            file for folder in self.judge.rubrics for file in sorted(folder.glob("*.toml")) if file.is_file()
+        ]
+
+    @property
     def prompts(self) -> Path:
         """The folder of instructions that were copied from models' releases."""
         return self.judge.prompts

@@ -101,6 +101,10 @@ def call_of(call: Any, folder: Path) -> Any:
 
 
 def named_in(text: str) -> list[str]:
-    """Return the names of the prompt files in a rubric's text."""
-    calls = tomllib.loads(text).get("calls", [])
-    return [call["prompt_file"] for call in calls if "prompt_file" in call]
+    """Return what a rubric's text names as prompt files; nothing of a text that is no rubric."""
+    try:
+        calls = tomllib.loads(text).get("calls")
+    except (ValueError, RecursionError):
+        return []
+    named = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [call["prompt_file"] for call in named if isinstance(call.get("prompt_file"), str)]

@@ -128,15 +128,20 @@ def test_the_doctor_names_the_hash_of_each_file_of_instructions_and_where_others
     (tmp_path / "videoscore2.txt").write_bytes(b"$t2v_prompt\n")
     (tmp_path / "editscore_edit.txt").write_bytes(b"\xff")
 
-    broken, read, absent = map(str, check_prompts(tmp_path))
+    own = [tmp_path / "own.toml", tmp_path / "broken.toml"]
+    own[0].write_text(
+        '[[calls]]\nprompt_file = "videoscore2.txt"\n[[calls]]\nprompt_file = "mine.txt"', "utf-8"
+    )
+    own[1].write_text("calls = [[", "utf-8")
+
+    broken, read, absent = map(str, check_prompts(tmp_path, own))
 
     digest = hashlib.sha256(b"$t2v_prompt\n").hexdigest()
     assert f"✓ prompt videoscore2.txt: {tmp_path}/videoscore2.txt was read, sha256:{digest}" == read
     assert f"✗ prompt editscore_edit.txt: {tmp_path}/editscore_edit.txt is not UTF-8: copy it again" in broken
-    assert absent.startswith(
-        f"- prompts: none of these, which rubrics of released models expect: {tmp_path}/"
-    )
-    assert absent.count(".txt") == len(SLOTS) - 2
+    assert absent.startswith(f"- prompts: none of these, which rubrics expect: {tmp_path}/")
+    assert absent.endswith(f", {tmp_path}/mine.txt")
+    assert absent.count(".txt") == len(SLOTS) - 2 + 1
 
 
 def test_a_file_of_instructions_that_is_missing_says_where_it_is_expected(tmp_path):
