@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from demo.samples import FOLDER, listed
+from tests.support.benchmarks import SAMPLES
 from tests.support.paths import ROOT
 from tests.support.pictures import png
 from tests.unit.client.cli.conftest import run
@@ -115,8 +116,8 @@ def test_the_readme_compares_two_generators(run, tmp_path):
     assert "a green circle and a red square" in (tmp_path / "build" / "versus.html").read_text("utf-8")
 
 
-def test_models_of_other_metrics_are_not_loaded(run, monkeypatch):
-    """A score, a ranking and a data set load what their metrics may use, whatever the profile has."""
+def test_models_of_other_metrics_are_not_loaded(run, monkeypatch, tmp_path):
+    """A score, a ranking, a data set and a benchmark load what their metrics may use."""
     from service.serving import loading
 
     loaded = []
@@ -132,7 +133,16 @@ def test_models_of_other_metrics_are_not_loaded(run, monkeypatch):
     scored(run, "rank", *of_one, "-m", "clipscore")
     scored(run, "batch", "pictures", "-p", "a", "-o", "out.jsonl", "-m", "clipscore", "--local", PROFILE)
 
-    assert ["vqa", "clip", "clip"] == loaded
+    sample = SAMPLES["geneval2"](tmp_path)
+    images = tmp_path / "images"
+    images.mkdir()
+    for name in ("0.png", "1.png"):
+        (images / name).write_bytes(png())
+    generator = (str(sample.data), f"a={images}", "-o", str(tmp_path / "of"))
+    done = run("bench", "geneval2", *generator, "--local", PROFILE)
+
+    assert 0 == done.returncode, done.stderr
+    assert ["vqa", "clip", "clip", "vqa"] == [name for name in loaded if name != "questions"]
 
 
 @pytest.mark.parametrize(

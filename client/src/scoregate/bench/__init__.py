@@ -24,6 +24,8 @@ from scoregate.settings import settings_in
 from scoregate.text import say_outage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scoregate.bench.benchmark import Benchmark
     from scoregate.bench.data import MetricBenchmark
 
@@ -115,7 +117,7 @@ def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -
     benchmark = BENCHMARKS[name].benchmark
     own = settings_in(benchmark.settings, settings)
 
-    def connect(*, strict: bool) -> AbstractContextManager[scoregate.Client]:
+    def connect(*, strict: bool, metrics: Sequence[str] = ()) -> AbstractContextManager[scoregate.Client]:
         if client:
             return nullcontext(client)
         return scoregate.Client(timeout_s=TIMEOUT_S, strict=strict, outage=say_outage)

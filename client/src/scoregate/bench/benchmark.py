@@ -47,9 +47,11 @@ Figures = Mapping[str, float]
 
 
 class Connect(Protocol):
-    """Opens the service, or models of this process."""
+    """Opens the service, or models of this process: those of *metrics*, by default all."""
 
-    def __call__(self, *, strict: bool) -> AbstractContextManager[scoregate.Client]: ...
+    def __call__(
+        self, *, strict: bool, metrics: Sequence[str] = ()
+    ) -> AbstractContextManager[scoregate.Client]: ...
 
 
 OfItems = Mapping[str, Values]
@@ -239,7 +241,7 @@ def answers_of(
         else:
             found[name] = in_file(path, items, benchmark.reading)
     if unscored:
-        with connect(strict=settings.strict) as client:
+        with connect(strict=settings.strict, metrics=benchmark.reading.metrics) as client:
             for name, placed in unscored.items():
                 found[name] = scored(benchmark, settings, items, name, placed, client)
     return {name: found[name] for name in settings.answers}

@@ -323,7 +323,7 @@ def scored(
     if any(path and path.is_dir() for of_entry in sources.values() for path in of_entry.values()):
         client = stack.enter_context(connect(strict=settings.strict))
         served = client.models()
-        connect = lambda *, strict: nullcontext(client)  # noqa: E731
+        connect = lambda *, strict, metrics=(): nullcontext(client)  # noqa: E731
     metrics = dict[str, None]()
     for entry in entries:
         if found := usable(entry, sources[entry.name], served.get("metrics", {}), report):
