@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from service.questions.stores import sqlite
 from tests.support.fakes import FakeModel, new_fakes
+from tests.support.leaps import LeapingLoop
 
 # Beside other work an example may take any time.
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -54,8 +55,8 @@ def unfrozen() -> None:
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, object]]:
+    return "asyncio", {"loop_factory": LeapingLoop}
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -73,7 +73,9 @@ class Shared:
 
 
 @pytest.fixture(scope="module")
-async def shared_apps(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+async def shared_apps(
+    anyio_backend: object, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Shared]:
     """What tests marked `shared` have in common in their module."""
     async with AsyncExitStack() as stack:
         yield Shared(stack, tmp_path_factory)

@@ -100,6 +100,7 @@ class AsyncClient:
         urls, key = addresses_of(base_url), api_key_of(api_key)
         if not isinstance(transport, Transport):
             transport = HttpTransport(urls, key, max_connections, transport)
+        self.transport = transport
         self._connection = Connection(urls, retries, transport, outage)
         self._breaker = Breaker()
 

@@ -88,7 +88,7 @@ class Connection:
 
         async def answered(address: Address, left: float) -> Any:
             headers = headers_of(left, content_type if content is not None else "")
-            with address.request(asyncio.get_running_loop().time):
+            with address.request(self._transport.time):
                 reply = await self._transport.send(address, method, path, left, content, headers)
                 if reply.status not in SUCCESS_STATUSES:
                     raise failure(reply)
@@ -108,7 +108,7 @@ class Connection:
             ServiceTimeoutError, ServiceConnectionError, ScoregateError: as `call`; nothing is retried after
                 the first line.
         """
-        clock = asyncio.get_running_loop().time
+        clock = self._transport.time
         deadline, rest = clock() + timeout_s, bytearray()
         async with AsyncExitStack() as stack:
 
@@ -138,7 +138,7 @@ class Connection:
         After a temporary error, it is called with each other address that is free, and later with all again.
         So at most one attempt has a result.
         """
-        clock = asyncio.get_running_loop().time
+        clock = self._transport.time
         deadline, retries, addresses = clock() + timeout_s, 0, self._addresses()
         left = [*addresses]
         while True:
@@ -161,7 +161,7 @@ class Connection:
             else:
                 self._has_answered, self._is_away = True, False
                 return found
-            await asyncio.sleep(wait)
+            await self._transport.pause(wait)
             left = [*addresses]
 
     def _outlasts(self, error: ScoregateError, left_s: float) -> bool:
@@ -312,6 +312,14 @@ class Transport(ABC):
 
     async def close(self, address: Address) -> None:  # noqa: B027, most have nothing to close
         """Close the connections to an address."""
+
+    def time(self) -> float:
+        """Return the time of deadlines and pauses: that of the running event loop."""
+        return asyncio.get_running_loop().time()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait before the next attempt."""
+        await asyncio.sleep(seconds)
 
 
 class HttpTransport(Transport):

@@ -43,7 +43,7 @@ from service.wiring.bootstrap import Service
 log = logging.getLogger("scoregate.dialects")
 
 WINDOWS_AT_ONCE = 2  # a window is prepared while the last calls of the one before run
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 4.0
+PAUSES_S = 0.25, 4.0  # before the first repetition, which each further one doubles, and the longest
 MAX_RETRY_AFTER_S = 30.0  # longest `Retry-After`
 TEMPORARY_STATUSES = {408, 429, 502, 503, 504}
 UNAVAILABLE_STATUS = 503
@@ -72,12 +72,15 @@ class DialectScoring:
     """
     The scoring of the dialects on *service*, with the metric and the options of the settings.
 
+    Args:
+        pauses_s: the pause before the first repetition, and the longest, in seconds.
+
     Raises:
         SettingsError: the metric in the settings does not exist, or has other options.
     """
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, pauses_s: tuple[float, float] = PAUSES_S) -> None:
+        self._service, self._pauses_s = service, pauses_s
         self._rewards = rewards(service.metrics, service.settings.dialects)
         server = service.settings.server
         self._room = WaitingRoom(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
@@ -181,7 +184,8 @@ class DialectScoring:
         try:
             with self._room.place(sum(map(size_of, wanted)), len(wanted)) as place:
                 context = replace(context, place=place)
-                window = Window(self._service.engine, items, [each.metrics for each in wanted], context)
+                metrics = [each.metrics for each in wanted]
+                window = Window(self._service.engine, items, metrics, context, self._pauses_s)
                 outcomes = await window.outcomes(place)
         except Overloaded as error:
             return [dict.fromkeys(each.metrics, bare(error)) for each in wanted]
@@ -205,6 +209,7 @@ class Window:
 
     Args:
         metrics: the metrics of each item.
+        pauses_s: see `DialectScoring`.
 
     Attributes:
         warned: the kinds of warnings of the scores.
@@ -216,8 +221,10 @@ class Window:
         items: Sequence[UnopenedItem],
         metrics: Sequence[tuple[str, ...]],
         context: Context,
+        pauses_s: tuple[float, float] = PAUSES_S,
     ) -> None:
         self._engine, self._items, self._context = engine, items, context
+        self._pauses_s = pauses_s
         self._missing = dict(enumerate(metrics))  # metrics without a lasting outcome, by the item's number
         self._outcomes: list[dict[str, MetricResult]] = [{} for _ in items]
         self._charged: set[int] = set()  # items that the quota was charged for
@@ -230,7 +237,7 @@ class Window:
         Raises:
             Overloaded: there is no room to wait.
         """
-        loop, backoff_s = asyncio.get_running_loop(), FIRST_PAUSE_S
+        loop, (backoff_s, longest_s) = asyncio.get_running_loop(), self._pauses_s
         while True:
             await self._score_missing()
             if not self._missing or loop.time() >= self._context.deadline:
@@ -240,7 +247,7 @@ class Window:
             if loop.time() + pause_s >= self._context.deadline:
                 return self._outcomes
             await asyncio.sleep(pause_s)
-            backoff_s = min(2 * backoff_s, LONGEST_PAUSE_S)
+            backoff_s = min(2 * backoff_s, longest_s)
 
     async def _score_missing(self) -> None:
         """Score the missing metrics once; items with the same ones, charged to a quota or not, together."""

@@ -19,6 +19,7 @@ from service.images.fetcher import (
     Fetcher,
     PublicNetwork,
 )
+from tests.support.leaps import leap
 
 pytestmark = pytest.mark.anyio
 
@@ -72,9 +73,8 @@ def fetcher(hosts, **more) -> Fetcher:
     return Fetcher(Images.model_validate(settings), ByteBudget(2**30), hosts)
 
 
-async def test_waiting_for_memory_is_not_the_hosts_time(monkeypatch):
+async def test_waiting_for_memory_is_not_the_hosts_time():
     """A picture that waits while others are scored is fetched, whatever time that takes."""
-    loop = asyncio.get_running_loop()
     hosts = Hosts(lambda host: PICTURE)
     fetching = fetcher(hosts, url_timeout_s=1)
     async with AsyncExitStack() as scored:
@@ -91,8 +91,7 @@ async def test_waiting_for_memory_is_not_the_hosts_time(monkeypatch):
             await hosts.asked.acquire()
         while not fetching._budget.waits:
             await asyncio.sleep(0)
-        real = loop.time
-        monkeypatch.setattr(loop, "time", lambda: real() + 1000)
+        leap()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert not waiting.done()

@@ -1,6 +1,5 @@
 """A client whose service is a function, and tables as files."""
 
-import asyncio
 import csv
 import gzip
 import json
@@ -14,17 +13,18 @@ import pytest
 
 from scoregate import Client
 from scoregate.cli.main import main
+from tests.support.pauses import Unpaused
 
 Answer = Callable[[httpx.Request], httpx.Response]
 
 
 @pytest.fixture
-def answered() -> Iterator[Callable[..., Client]]:
+def answered(waited: list[float]) -> Iterator[Callable[..., Client]]:
     """A client whose requests a function answers."""
     made = []
 
     def make(answer: Answer, **settings: Any) -> Client:
-        made.append(Client("http://test", transport=httpx.MockTransport(answer), **settings))
+        made.append(Client("http://test", transport=Unpaused(answer, waited), **settings))
         return made[-1]
 
     yield make
@@ -33,16 +33,9 @@ def answered() -> Iterator[Callable[..., Client]]:
 
 
 @pytest.fixture
-def waited(monkeypatch):
-    """The waits between attempts, which set the clock of event loops forward."""
-    found, now = [], asyncio.BaseEventLoop.time
-
-    async def sleep(seconds):
-        found.append(seconds)
-
-    monkeypatch.setattr(asyncio.BaseEventLoop, "time", lambda loop: now(loop) + sum(found))
-    monkeypatch.setattr("scoregate.connection.asyncio.sleep", sleep)
-    return found
+def waited() -> list[float]:
+    """The waits between attempts, which take no time and set the client's clock forward."""
+    return []
 
 
 @pytest.fixture

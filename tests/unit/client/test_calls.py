@@ -9,7 +9,7 @@ import pytest
 
 from demo.process import free_port, url
 from scoregate import Client, Frames, ScoregateError
-from scoregate.connection import backoff_s, of_the_service_ms
+from scoregate.connection import HttpTransport, backoff_s, of_the_service_ms
 from scoregate.errors import (
     BadImageError,
     InvalidError,
@@ -20,19 +20,9 @@ from scoregate.errors import (
 )
 from scoregate.replies import retry_after_s
 from tests.support.answers import problem, request_of, scored
+from tests.support.leaps import leap
+from tests.support.pauses import Unpaused
 from tests.support.pictures import png
-
-
-@pytest.fixture
-def waited(monkeypatch):
-    """The waits between attempts, none of which takes place."""
-    found = []
-
-    async def sleep(seconds):
-        found.append(seconds)
-
-    monkeypatch.setattr("scoregate.connection.asyncio.sleep", sleep)
-    return found
 
 
 def script(*answers):
@@ -99,7 +89,11 @@ def test_the_last_attempt_s_error_is_raised(answered, waited):
 def test_a_service_that_is_away_is_named(waited):
     """By its address."""
     away = url(free_port(0))
-    with Client(away, retries=1) as client, pytest.raises(ServiceConnectionError, match=away):
+    transport = Unpaused(None, waited)
+    with (
+        Client(away, retries=1, transport=transport) as client,
+        pytest.raises(ServiceConnectionError, match=away),
+    ):
         client.score(png(), "x")
 
     assert 1 == len(waited)
@@ -171,6 +165,21 @@ def test_nobody_comes_back_before_the_service_said(answered, waited):
 
     assert 20 == len(waited)
     assert 2.9 <= min(waited) < max(waited) <= 3.75  # less by what passed since the response
+
+
+@pytest.mark.anyio
+async def test_a_pause_lasts_as_long_by_the_clock_of_the_loop():
+    """Which is the clock of deadlines, too."""
+    transport = HttpTransport((), "", 1, None)
+    pause, began = asyncio.create_task(transport.pause(30)), transport.time()
+    for seconds in (0, 29):
+        leap(seconds)
+        await asyncio.sleep(0.001)
+        assert not pause.done()
+    leap(1)
+    await pause
+
+    assert 30 <= transport.time() - began
 
 
 def test_a_date_to_come_back_is_not_read():

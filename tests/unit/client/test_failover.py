@@ -11,6 +11,7 @@ from scoregate import Client
 from scoregate.errors import LaneFullError, OverloadedError, ServiceConnectionError, UnknownMetricError
 from scoregate.trainers import Reward
 from tests.support.answers import numbered, problem, scored
+from tests.support.pauses import Unpaused
 from tests.support.pictures import png
 from tests.unit.client.test_stream import DONE, answer, line
 
@@ -37,7 +38,7 @@ def several(waited):
             return one
 
         urls = [f"http://{host}" for host in answers]
-        made.append(Client(urls, transport=httpx.MockTransport(answered), **settings))
+        made.append(Client(urls, transport=Unpaused(answered, waited), **settings))
         return made[-1], calls
 
     yield make

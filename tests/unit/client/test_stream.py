@@ -97,9 +97,8 @@ def test_a_warning_about_all_items_is_an_error_of_each_on_request(answered):
         assert isinstance(result.errors["vqascore"], WarnedError)
 
 
-def test_what_is_busy_before_the_first_line_is_tried_again(answered, monkeypatch):
+def test_what_is_busy_before_the_first_line_is_tried_again(answered):
     """As any call."""
-    monkeypatch.setattr("scoregate.connection.backoff_s", lambda retry: 0.0)
     script = [problem(429, "lane_full"), answer(line(0), DONE)]
 
     assert 1 == len(list(answered(lambda _: script.pop(0)).stream(ITEMS[:1])))
@@ -204,14 +203,12 @@ def test_an_interrupted_stream_raises_the_interrupt(answered):
     until(lambda: content.closed)
 
 
-def test_time_of_the_caller_is_not_the_services(answered, monkeypatch):
+def test_time_of_the_caller_is_not_the_services(answered, waited):
     """Between two results the caller may work for longer than the timeout."""
     client = answered(lambda _: answer(line(0), line(1), line(2), DONE, pieces=4), timeout_s=5)
     found = []
     for result in client.stream(ITEMS):
         found.append(result.index)
-        loop = client.portals.here().loop
-        now = loop.time
-        monkeypatch.setattr(loop, "time", lambda now=now: now() + 60)
+        waited.append(60)
 
     assert [0, 1, 2] == found

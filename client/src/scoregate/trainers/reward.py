@@ -301,8 +301,8 @@ class Reward:
 
     async def _changed(self, change: Callable[[str], Awaitable[Any]], name: str) -> None:
         """Change the model *name*, after the change that is under way."""
-        clock = asyncio.get_running_loop().time
-        deadline, attempt = clock() + self.timeout_s, 0
+        transport = self._sender().client.transport
+        deadline, attempt = transport.time() + self.timeout_s, 0
         while True:
             attempt += 1
             try:
@@ -310,9 +310,9 @@ class Reward:
                 return
             except ConflictError as error:
                 pause = pause_s([error], attempt)
-                if clock() + pause > deadline:
+                if transport.time() + pause > deadline:
                     raise
-            await asyncio.sleep(pause)
+            await transport.pause(pause)
 
     def lower_is_better(self) -> bool:
         """Return True if lower rewards are better; one request.  Raises `ScoregateError`."""
@@ -375,8 +375,8 @@ class Reward:
         """Return the outcome of each item, with retries of temporary errors until the time is up."""
         if self.by_domain:
             items = [*map(with_metrics, items, sums)]
-        clock = asyncio.get_running_loop().time
-        deadline, places, attempt = clock() + self.timeout_s, asyncio.Semaphore(REQUESTS_AT_ONCE), 0
+        transport = self._sender().client.transport
+        deadline, places, attempt = transport.time() + self.timeout_s, asyncio.Semaphore(REQUESTS_AT_ONCE), 0
         outcomes: list[Any] = list(items)
         sent = {index: item for index, item in enumerate(items) if isinstance(item, Item)}
         left = list(sent)
@@ -396,9 +396,9 @@ class Reward:
                 outcomes[index] = better(outcomes[index], outcome)
             again = {index: errors for index in left if (errors := passing(outcomes[index], attempt))}
             left, pause = list(again), pause_s([*chain.from_iterable(again.values())], attempt)
-            if not left or clock() + pause > deadline:
+            if not left or transport.time() + pause > deadline:
                 return outcomes
-            await asyncio.sleep(pause)
+            await transport.pause(pause)
 
 
 def with_metrics(item: Item | ScoregateError, wanted: WeightedSum) -> Item | ScoregateError:

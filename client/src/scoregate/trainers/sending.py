@@ -84,7 +84,7 @@ class Sender:
                     self.metrics,
                     options=self.options or None,
                     priority=self.priority,
-                    timeout_s=max(0.001, deadline - asyncio.get_running_loop().time()),
+                    timeout_s=max(0.001, deadline - self.client.transport.time()),
                 )
         except ScoregateError as error:
             if len(items) == 1 or not concerns_some(error):
@@ -112,7 +112,7 @@ class Sender:
                 list(sums[0].weights),
                 self.options,
                 priority=self.priority,
-                timeout_s=max(0.001, deadline - asyncio.get_running_loop().time()),
+                timeout_s=max(0.001, deadline - self.client.transport.time()),
                 pairs=pairs,
             )
         outcomes = self._outcomes(results, sums, notices)

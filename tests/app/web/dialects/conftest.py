@@ -11,8 +11,11 @@ import httpx
 import pytest
 
 from service.web.dialect_ports import ports
+from service.web.dialects.scoring import DialectScoring
 from tests.support.fake_service import DIALECTS
 from tests.support.pictures import png
+
+PAUSES_S = 0.002, 0.02  # before a repetition: a hundredth of the service's
 
 
 @dataclass
@@ -51,11 +54,12 @@ def dialects(serve: Any) -> Callable[..., AbstractAsyncContextManager[Apps]]:
         async with AsyncExitStack() as stack:
             main = await stack.enter_async_context(serve(dialects=settings, **tables))
             state = main._transport.app.state
+            scoring = DialectScoring(state.service, PAUSES_S)
             own = [
                 await stack.enter_async_context(
                     httpx.AsyncClient(transport=httpx.ASGITransport(each.app), base_url="http://trainer")
                 )
-                for each in ports(state.service, state.dialects, state.bodies)
+                for each in ports(state.service, scoring, state.bodies)
             ]
             yield Apps(state.service, main, *own)
 

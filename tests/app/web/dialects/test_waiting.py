@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from service.core.errors import LaneFull, NotReady, Overloaded, UpstreamFailed
-from service.web.dialects import scoring
 from service.web.dialects.scoring import MAX_RETRY_AFTER_S
 from tests.app.web.dialects.conftest import PICTURES, PROMPTS
 from tests.support.fake_service import key_table
@@ -34,13 +33,6 @@ BODIES = {
 }
 SOON = {"X-Request-Timeout-Ms": "30000"}
 PICKLED = pickle.dumps({"images": PICTURES, "prompts": PROMPTS})
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    """Tests wait a hundredth of the time."""
-    monkeypatch.setattr(scoring, "FIRST_PAUSE_S", 0.002)
-    monkeypatch.setattr(scoring, "LONGEST_PAUSE_S", 0.02)
 
 
 async def post(apps, path, **more):

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.client.cli.conftest import Run, command, pictures, run
+from tests.unit.client.conftest import waited
 
-__all__ = ["command", "pictures", "run"]
+__all__ = ["command", "pictures", "run", "waited"]
 
 COMMAND = Path(sys.executable).with_name("scoregate")
 

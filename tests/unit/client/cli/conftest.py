@@ -11,6 +11,7 @@ import pytest
 
 from scoregate import Client, local
 from scoregate.cli.main import main
+from tests.support.pauses import Unpaused
 from tests.support.pictures import png
 from tests.support.shards import tar_of
 from tests.unit.client.cli.served import ROWS
@@ -37,15 +38,17 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 @pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Command:
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, waited: list[float]) -> Command:
     """The command beside a picture and a data set; its status, stdout and stderr."""
     monkeypatch.setenv("SCOREGATE_BASE_URL", "http://test")
     (tmp_path / "p.png").write_bytes(png())
     rows = [{"image": "p.png", "prompt": f"prompt {n}", "good": n % 2} for n in range(ROWS)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
-    def command(service: Callable[[httpx.Request], httpx.Response], *arguments: str) -> tuple[int, str, str]:
-        transport = httpx.MockTransport(service)
+    def command(
+        service: Callable[[httpx.Request], httpx.Response] | None, *arguments: str
+    ) -> tuple[int, str, str]:
+        transport = Unpaused(service, waited)
         monkeypatch.setattr(local, "Client", partial(Client, transport=transport))
         done = run(*arguments)
         return done.returncode, done.stdout, done.stderr

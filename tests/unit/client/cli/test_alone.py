@@ -4,13 +4,12 @@ import httpx2 as httpx
 import pytest
 
 from demo.process import free_port, url
-from scoregate import connection
 
 PROMPT = ("-p", "a red square")
 
 
 @pytest.mark.parametrize(
-    "command",
+    "call",
     [
         ("health",),
         ("score", "pictures/red.png", *PROMPT),
@@ -18,18 +17,16 @@ PROMPT = ("-p", "a red square")
         ("questions", "x"),
         ("batch", "pictures", "-o", "out.jsonl"),
     ],
-    ids=lambda command: command[0],
+    ids=lambda call: call[0],
 )
-def test_a_service_that_is_not_there_is_status_3(run, pictures, monkeypatch, command):
-    """With one line that names the address, given before the command or behind it; retries don't wait."""
-    monkeypatch.setattr(connection, "FIRST_RETRY_S", 0.0)
+def test_a_service_that_is_not_there_is_status_3(command, pictures, call):
+    """With one line that names the address, given before the command or behind it"""
     nobody = url(free_port(0))
-    for arguments in ((*command, "--base-url", nobody), ("--base-url", nobody, *command)):
-        done = run(*arguments)
+    for arguments in ((*call, "--base-url", nobody), ("--base-url", nobody, *call)):
+        status, out, err = command(None, *arguments)
 
-        assert 3 == done.returncode
-        assert not done.stdout
-        [line] = done.stderr.splitlines()
+        assert (3, "") == (status, out)
+        [line] = err.splitlines()
         assert nobody in line
         assert line.endswith("start a service with `make serve`, or add --local demo")
     assert not (pictures.parent / "out.jsonl").exists()

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from scoregate.trainers import reward as module
 from scoregate.trainers.reward import Reward
 from tests.unit.client.trainers.scripted import Scripted
 
@@ -17,10 +16,8 @@ def settle(reward: Reward) -> None:
 
 
 @pytest.fixture
-def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Reward, Scripted]]]:
+def scripted() -> Iterator[Callable[..., tuple[Reward, Scripted]]]:
     """A reward and the service behind it, which does what it is told; nobody waits."""
-    monkeypatch.setattr(module, "pause_s", lambda errors, attempt: 0.0)
-    monkeypatch.setattr("scoregate.connection.backoff_s", lambda retry: 0.0)
     made = []
 
     def make(*script: Any, **settings: Any) -> tuple[Reward, Scripted]:

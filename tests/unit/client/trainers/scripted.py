@@ -8,6 +8,8 @@ from typing import Any
 
 import httpx2 as httpx
 
+from tests.support.pauses import Unpaused
+
 Step = Callable[[dict[str, Any], httpx.Request], httpx.Response] | None
 
 
@@ -26,7 +28,7 @@ class Scripted:
         self.requests: list[dict[str, Any]] = []
         self.sizes: list[int] = []
         self.metrics: dict[str, Any] = {"vqascore": {"direction": "higher is better"}}
-        self.transport = httpx.MockTransport(self.answer)
+        self.transport = Unpaused(self.answer)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         if request.url.path == "/models":

@@ -6,8 +6,8 @@ import httpx2 as httpx
 import pytest
 
 from scoregate.errors import ConflictError, NotFoundError
-from scoregate.trainers import reward as module
 from scoregate.trainers.reward import Reward
+from tests.support.pauses import Unpaused
 
 
 class Service:
@@ -42,7 +42,7 @@ def awake():
     made = []
 
     def awake(service, *models, **settings):
-        transport = httpx.MockTransport(service)
+        transport = Unpaused(service)
         made.append(Reward("dsg", base_url="http://test", transport=transport, **settings))
         return made[-1].awake(*models)
 
@@ -91,9 +91,8 @@ def test_a_model_that_cannot_be_loaded_is_the_error(awake):
     assert [*LOADED, ("offload", "vqa")] == service.changes
 
 
-def test_a_change_by_another_rank_is_waited_for(awake, monkeypatch):
+def test_a_change_by_another_rank_is_waited_for(awake):
     """It is a conflict until it has ended."""
-    monkeypatch.setattr(module, "pause_s", lambda errors, attempt: 0.0)
     service = Service(conflicts=3)
     with awake(service):
         assert LOADED == service.changes

@@ -17,6 +17,7 @@ from scoregate.trainers import watch as work
 from scoregate.trainers.trl import reward_function
 from scoregate.trainers.watch import Watch
 from tests.support.pages import page
+from tests.support.pauses import Unpaused
 from tests.support.pictures import png
 from tests.unit.client.trainers.conftest import settle
 
@@ -36,7 +37,7 @@ class Service:
     def __init__(self, watched=lambda prompt: {WATCHED: -float(prompt)}, direction="higher is better"):
         self.watched, self.requests, self.free = watched, [], threading.Event()
         self.entries = {WATCHED: {"direction": direction}, "vqascore": {"range": [0, 1]}}
-        self.transport = httpx.MockTransport(self.answer)
+        self.transport = Unpaused(self.answer)
         self.free.set()
 
     async def answer(self, request):
@@ -63,9 +64,8 @@ def answered(asked, scores_of):
 
 
 @pytest.fixture
-def made(monkeypatch):
+def made():
     """A reward with a watch of all pictures, by default, and its service."""
-    monkeypatch.setattr("scoregate.connection.backoff_s", lambda retry: 0.0)
     rewards = []
 
     def make(service=None, **settings):

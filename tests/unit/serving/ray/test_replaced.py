@@ -10,6 +10,7 @@ from service.serving.cache import OutcomeCache
 from service.serving.job import JobResult
 from service.serving.ray.groups import Answer, Work
 from tests.support.handles import asking, call
+from tests.support.leaps import leap
 from tests.unit.serving.ray.replicas import about, answered, asked, known, sent, settled
 
 pytestmark = pytest.mark.anyio
@@ -150,12 +151,12 @@ async def test_a_caller_who_joins_a_call_on_its_way_waits_until_his_own_deadline
         first.cancel()
 
 
-async def test_a_deadline_that_passed_in_a_replicas_queue_is_told_to_whoever_waits(monkeypatch):
+async def test_a_deadline_that_passed_in_a_replicas_queue_is_told_to_whoever_waits():
     """Nobody has joined the call: it is not asked again."""
     async with asked(a="m") as (deployment, handle, _):
         task, request = asking(handle, call(), seconds=5.0)
         await sent(deployment, 1)
-        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: request.deadline + 0.1)
+        leap(request.deadline + 0.1 - asyncio.get_running_loop().time())
         deployment.under_way[0].said.set_result(Answer([JobResult(DeadlineExceeded(stage="queue"))], Work()))
         assert [type(outcome) for outcome in await task] == [DeadlineExceeded]
         assert len(deployment.groups) == 1

@@ -26,6 +26,7 @@ from service.serving.admission import WaitingRoom
 from service.serving.context import Account, Context
 from service.web.dialects.scoring import Window, answer_to, is_temporary
 from service.web.openapi import tree
+from tests.support.leaps import leap, without_pauses
 
 pytestmark = pytest.mark.anyio
 
@@ -66,36 +67,30 @@ def test_what_stays_wrong_is_not(error):
     assert not is_temporary(error)
 
 
-async def test_what_is_refused_though_there_is_room_is_not_asked_without_a_pause(monkeypatch):
+async def test_what_is_refused_though_there_is_room_is_not_asked_without_a_pause():
     """Or a quota that is used up would take a whole core."""
-    pauses, asked, sleep = [], [], asyncio.sleep
-
-    async def noted(seconds):
-        pauses.append(seconds)
-        await sleep(0)
+    asked = []
 
     class Full:
         async def score(self, items, metrics, context):
             asked.append(items)
             raise Overloaded("another model is full")
 
-    monkeypatch.setattr(asyncio, "sleep", noted)
     context = Context("", math.inf, "bulk", None)
     with WaitingRoom(0).place(0, 1) as place:
         waits = asyncio.create_task(Window(Full(), ["a"], [("vqascore",)], context).outcomes(place))
-        while len(pauses) < 5:
-            await sleep(0)
+        for attempt in range(1, 6):
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert attempt == len(asked)
+            leap()
         waits.cancel()
-
-    assert len(asked) <= len(pauses) + 1
-    assert all(pause > 0 for pause in pauses)
 
 
 @pytest.mark.parametrize("fault", [ModelChanged("again"), NotReady()])
-async def test_items_whose_models_changed_again_after_the_charge_are_charged_once(monkeypatch, fault):
+async def test_items_whose_models_changed_again_after_the_charge_are_charged_once(fault):
     """The attempt fails as a whole and is repeated for free, and so is a metric that fails alone."""
-    charged, sleep = [], asyncio.sleep
-    monkeypatch.setattr(asyncio, "sleep", lambda seconds: sleep(0))
+    charged = []
     score = Score(0.5, {})
     attempts = [fault, {"vqascore": score, "ocr": Overloaded()}, fault, {"ocr": score}]
 
@@ -109,16 +104,15 @@ async def test_items_whose_models_changed_again_after_the_charge_are_charged_onc
     context = Context("", math.inf, "bulk", None, account=Account(charge=charged.append))
     with WaitingRoom(0).place(0, 1) as place:
         window = Window(Changing(), [UnopenedItem("a", [])] * 2, [("vqascore", "ocr")] * 2, context)
-        outcomes = await window.outcomes(place)
+        outcomes = await without_pauses(window.outcomes(place))
 
     assert ([4], []) == (charged, attempts)
     assert [{"vqascore": score, "ocr": score}] * 2 == outcomes
 
 
-async def test_items_that_were_refused_before_the_charge_are_charged_later(monkeypatch):
+async def test_items_that_were_refused_before_the_charge_are_charged_later():
     """They were not scored: the attempt that scores them pays."""
-    charged, sleep, attempts = [], asyncio.sleep, [LaneFull(), None]
-    monkeypatch.setattr(asyncio, "sleep", lambda seconds: sleep(0))
+    charged, attempts = [], [LaneFull(), None]
 
     class Full:
         async def score(self, items, metrics, context):
@@ -129,6 +123,7 @@ async def test_items_that_were_refused_before_the_charge_are_charged_later(monke
 
     context = Context("", math.inf, "bulk", None, account=Account(charge=charged.append))
     with WaitingRoom(0).place(0, 1) as place:
-        await Window(Full(), [UnopenedItem("a", [])], [("vqascore",)], context).outcomes(place)
+        window = Window(Full(), [UnopenedItem("a", [])], [("vqascore",)], context)
+        await without_pauses(window.outcomes(place))
 
     assert [1] == charged
