@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import cos, log, sin
 from typing import Any
 
@@ -143,7 +143,15 @@ EXAMPLES: dict[str, Call] = {
 
 
 class FakeModel:
-    """A model of any role."""
+    """
+    A model of any role.
+
+    Args:
+        fixed_s, per_call_s: seconds of a batch, and of each call in it.
+
+    Attributes:
+        sleep: takes the time of a batch.
+    """
 
     def __init__(
         self,
@@ -167,6 +175,7 @@ class FakeModel:
             generates=role == "questions",
         )
         self._fixed_s, self._per_call_s = fixed_s, per_call_s
+        self.sleep: Callable[[float], object] = time.sleep
 
     def prepare(self, call: Any) -> Prepared:
         """Return a constant cost, and decode all images as any model does."""
@@ -177,7 +186,7 @@ class FakeModel:
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
         """Sleep on the device's thread like a kernel, then answer."""
         if seconds := self._fixed_s + self._per_call_s * len(batch):
-            time.sleep(seconds)
+            self.sleep(seconds)
         return [self.answer(prepared.data) for prepared in batch]
 
     def answer(self, call: Any) -> Any:

@@ -5,7 +5,7 @@ from time import monotonic
 import pytest
 
 from models.core.outcomes import Reward
-from service.serving import handle as handles
+from models.images.image import DecodeTime
 from service.serving.job import Job, JobResult
 from tests.support.handles import asking, call, context, held, serving, until
 from tests.support.spans import Recorded
@@ -44,15 +44,17 @@ async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_
     assert stages.items() <= asked.request.slowest.items()
 
 
-async def test_preparation_is_what_its_groups_took_without_decoding(monkeypatch):
+async def test_preparation_is_what_its_groups_took_without_decoding():
     """From the end of the request's last stage on; a call that was not prepared took none."""
-    monkeypatch.setattr(handles, "monotonic", lambda: 110.0)
-    monkeypatch.setattr(handles, "decoding_s", lambda calls, since: 4.0)
     async with serving() as (handle, *_):
         asked, failed = context(), context()
-        asked.since = 100.0
-        await handle.call([call()], asked)
+        decoded = call()
+        decoded.image.rgb.load()
+        decoded.image.decode_time = DecodeTime(asked.since, 4.0)
+        since = asked.since = asked.since - 10.0
+        await handle.call([decoded], asked)
         handle.backend.prepare = None
         await handle.call([call("other")], failed)
 
-    assert (6.0, 0.0) == (asked.request.slowest["prepare"], failed.request.slowest["prepare"])
+    assert 6.0 <= asked.request.slowest["prepare"] <= monotonic() - since - 4.0
+    assert 0.0 == failed.request.slowest["prepare"]

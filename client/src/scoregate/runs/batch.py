@@ -230,7 +230,7 @@ class Session:
 
     Attributes:
         settings: which say how the data set is read, and how many requests are concurrent.
-        ended_s: when the last part ended, by the monotonic clock.
+        ended_s: when the last part ended, by *clock*.
     """
 
     client: scoregate.Client
@@ -239,16 +239,17 @@ class Session:
     dataset: Dataset
     settings: Run
     ended_s: float = 0.0
+    clock: Callable[[], float] = monotonic
 
     @contextmanager
     def part(self, dataset: Dataset, results: ResultsFile) -> Iterator[Part]:
         """
         Yield the rows of *dataset* as a part of a run, which the manifest of the results describes.
         """
-        with Manifest(dataset, self.settings, results, self.served) as run:
+        with Manifest(dataset, self.settings, results, self.served, self.clock) as run:
             yield Part(dataset, results, run.answered)
             run.begun_s = max(run.begun_s, self.ended_s)  # rows are sent before the last part ends
-        self.ended_s = monotonic()
+        self.ended_s = self.clock()
 
     @contextmanager
     def shard(self, shard: Path, file: Path, name: str) -> Iterator[Part]:

@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime, timezone
 from hashlib import sha256
@@ -69,21 +69,28 @@ class Manifest(AbstractContextManager["Manifest"]):
 
     Args:
         source: the settings that *dataset* is read by.
+        clock: seconds, at any origin.
 
     Attributes:
         asked: scored rows; *cached* is the number of them without a model call.
-        begun_s: when the run began, by the monotonic clock.
+        begun_s: when the run began, by *clock*.
 
     Raises:
         BadInput: another file has its name.
     """
 
     def __init__(
-        self, dataset: Dataset, source: DataSource, results: ResultsFile, served: Mapping[str, Any]
+        self,
+        dataset: Dataset,
+        source: DataSource,
+        results: ResultsFile,
+        served: Mapping[str, Any],
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._path = beside(results.out)
         self._runs = runs_of(results.out)
-        self._began, self.begun_s = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
+        self._began, self._clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), clock
+        self.begun_s = clock()
         self._head = head_of(dataset, source, results)
         self._used = used(served, results.plan)
         self._sets = results.sets = dict(sets_of(results.out))
@@ -102,7 +109,7 @@ class Manifest(AbstractContextManager["Manifest"]):
     ) -> None:
         policy = self._used.get("policy")
         if self.asked or not self._runs or (policy and policy != self._runs[-1].get("policy")):
-            run = {"began": self._began, "seconds": monotonic() - self.begun_s, "client": VERSION}
+            run = {"began": self._began, "seconds": self._clock() - self.begun_s, "client": VERSION}
             self._runs.append({**run, "requested": self.asked, "cached": self.cached, **self._used})
         written = self._path.with_name(f"{self._path.name}.new")
         whole = {**self._head, "runs": self._runs} | ({"question_sets": self._sets} if self._sets else {})

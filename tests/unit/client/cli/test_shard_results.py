@@ -9,8 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scoregate import Client
 from scoregate.runs import batch, manifest
 from scoregate.runs.results import Results, lines_of
+from scoregate.runs.settings import dataset_of
+from scoregate.settings import settings_in
+from tests.support.pauses import Unpaused
 from tests.support.pictures import png
 from tests.support.shards import tar_of
 from tests.unit.client.cli.served import Numbered, Service, lines, metric
@@ -79,12 +83,16 @@ def test_small_shards_share_a_request(command, service, shards):
     assert [5] == [len(sent["items"]) for sent in service.sent]
 
 
-def test_the_seconds_of_a_shard_are_not_those_of_another(command, service, shards, monkeypatch):
+def test_the_seconds_of_a_shard_are_not_those_of_another(service, shards, tmp_path, monkeypatch):
     """A step of the clock for each time that it is read: the spans of the shards do not overlap."""
+    monkeypatch.chdir(tmp_path)
     times = count()
-    for module in (batch, manifest):
-        monkeypatch.setattr(module, "monotonic", lambda: float(next(times)))
-    command(service, *TO_FOLDER)
+    given = {"dataset": Path("s-{0..2}.tar"), "out": Path("out"), "metrics": ["vqascore"]}
+    settings = settings_in(batch.Batch, given)
+    with Client("http://test", transport=Unpaused(service)) as client:
+        session = batch.session_of(client, settings, dataset_of(settings, settings.names))
+        session.clock = lambda: float(next(times))
+        batch.score_shards(session, Path("out"))
     runs = [manifest.runs_of(Path(f"out/s-{number}.parquet")) for number in range(3)]
 
     assert sum(run["seconds"] for [run] in runs) <= next(times)
