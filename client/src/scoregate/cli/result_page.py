@@ -12,6 +12,7 @@ from scoregate.data.rows import Row
 from scoregate.local import Service
 from scoregate.records import BadInput
 from scoregate.report.sheet import write_sheet
+from scoregate.runs.generators import COMPARISON
 from scoregate.runs.manifest import beside, read_manifest, source_in
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of, plan_in, results_in
@@ -71,8 +72,8 @@ def writer_of(result: Path) -> Write:
     """Return what writes the page of a result.  Raises `BadInput`."""
     if result.is_dir():
         generators = [file for file in sorted(result.glob("*.jsonl")) if results_in(file)]
-        if len(generators) > 1:
-            return lambda page: write_versus(generators, page)
+        if len(generators) > 1 or (generators and (result / COMPARISON).is_file()):
+            return lambda page: write_versus(result, generators, page)
         if generators:
             return lambda page: write_report(generators[0], page)
     elif starts_with(result, SQLITE):
@@ -130,11 +131,12 @@ def write_shards(files: list[Path], page: Path) -> None:
     write_sheet(page, rows(), plan_in(files[0]), lines, SHEET_IMAGES)
 
 
-def write_versus(generators: list[Path], page: Path) -> None:
-    """Write the page of `versus` about the results of generators."""
-    from scoregate.report.versus import VersusSettings, compare_generators
+def write_versus(folder: Path, generators: list[Path], page: Path) -> None:
+    """Write the page of the comparison that `versus` left in a folder, or of all the *generators* there."""
+    from scoregate.report.versus import VersusSettings, compare_generators, compared_in
 
-    settings = VersusSettings(generators=[f"{file.stem}={file}" for file in generators], html=page)
+    named = [f"{file.stem}={file}" for file in generators]
+    settings = compared_in(folder, page) or VersusSettings(generators=named, html=page)
     compare_generators(settings, Service())
 
 

@@ -1,7 +1,8 @@
 """Two generators or more on the same prompts: scored if they are not, compared in pairs, with one answer."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import chain, islice
@@ -34,12 +35,20 @@ from scoregate.report.pairs import (
 )
 from scoregate.report.side_by_side import SideBySide, write_side_by_side
 from scoregate.runs.batch import TIMEOUT_S
-from scoregate.runs.generators import ScoredGenerator, datasets_of, metrics_of, scored_generators
+from scoregate.runs.generators import (
+    COMPARISON,
+    ScoredGenerator,
+    datasets_of,
+    file_of,
+    metrics_of,
+    scored_generators,
+)
 from scoregate.runs.settings import Run
 from scoregate.settings import generator_paths, in_column, setting, settings_in, share, whole
 from scoregate.text import meant_file, number
 
 TEXT_FORMS = ("text", *FORMATS)
+KEPT = ("metrics", "item", "by", "alpha", "bootstrap", "seed", "any_models")  # settings in `COMPARISON`
 OF_JSON = "json"
 
 
@@ -212,6 +221,8 @@ def compare_generators(
             f"scores are missing: {len(missing)}, first {first['code']} of {first['generator']},"
             f" {first['prompt'] or first['image']}"
         )
+    if datasets:
+        write_comparison(settings, paths, datasets)
     figures = figures_of(images, generators, metrics, settings)
     content = content_of(figures, settings, list(paths)) | {"missing": missing}
     content |= sliced(images, generators, metrics, settings) if settings.by else {}
@@ -219,6 +230,38 @@ def compare_generators(
     if settings.html:
         outcome.write_page(settings.html)
     return outcome
+
+
+def write_comparison(settings: VersusSettings, paths: Mapping[str, Path], scored: Collection[str]) -> None:
+    """Write how generators were compared into the folder with the scores of those that were *scored*."""
+    folder = settings.out.resolve()
+    results = {name: folder / file_of(name) if name in scored else path for name, path in paths.items()}
+    content = {
+        "generators": {name: os.path.relpath(path, folder) for name, path in results.items()},
+        **{name: getattr(settings, name) for name in KEPT},
+    }
+    text = json.dumps(content, indent=2, default=list)
+    (folder / COMPARISON).write_text(f"{text}\n", "utf-8", errors="backslashreplace")
+
+
+def compared_in(folder: Path, page: Path) -> VersusSettings | None:
+    """
+    Return the settings of the last comparison in the folder of its scores, with a *page*; None without one.
+
+    Raises:
+        BadInput: the file is something else.
+    """
+    file = folder / COMPARISON
+    if not file.is_file():
+        return None
+    try:
+        content = json.loads(file.read_bytes())
+        named = [f"{name}={folder / path}" for name, path in content["generators"].items()]
+        return settings_in(
+            VersusSettings, {"generators": named, "html": page} | {name: content[name] for name in KEPT}
+        )
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise BadInput(f"{file}: this is no comparison of `scoregate versus`") from None
 
 
 def check_columns(datasets: Iterable[Dataset], names: Iterable[str]) -> None:

@@ -254,7 +254,7 @@ class Session:
     @contextmanager
     def shard(self, shard: Path, file: Path, name: str) -> Iterator[Part]:
         """Yield the rows of a shard, whose results are *file* when all are there; then print *name*."""
-        dataset = replace(self.dataset, path=shard, part=True)
+        dataset = replace(self.dataset, path=shard, more=(), part=True)
         with ResultsFile(file, self.plan, whole=True) as results, self.part(dataset, results) as part:
             yield part
         say(f"{name}: {file}")

@@ -30,6 +30,8 @@ from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import metric_names
 from scoregate.text import say, say_outage, shown
 
+COMPARISON = "comparison.json"  # of `versus`, in the folder of its scores: the generators, and its settings
+
 
 @dataclass(frozen=True)
 class ScoredGenerator:
@@ -112,7 +114,7 @@ def scored_generators(
     found = {name: dict.fromkeys(results_in(path)) for name, path in paths.items() if name not in datasets}
     if datasets:
         out.mkdir(parents=True, exist_ok=True)
-        files = {name: out / f"{name}.jsonl" for name in datasets}
+        files = {name: out / file_of(name) for name in datasets}
         for name, file in files.items():
             check_output(datasets[name][1], file, page)
         service = replace(service, metrics=settings.names, options=settings.options)
@@ -128,6 +130,11 @@ def scored_generators(
         say(*(f"warning: {each}" for each in summary.warnings))
     check_comparable(generators, settings)
     return generators
+
+
+def file_of(generator: str) -> str:
+    """Return the name of the file of a generator's results."""
+    return f"{generator}.jsonl"
 
 
 def datasets_of(settings: Run, paths: Mapping[str, Path]) -> dict[str, tuple[Run, Dataset]]:

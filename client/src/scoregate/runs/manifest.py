@@ -135,7 +135,7 @@ def head_of(dataset: Dataset, source: DataSource, results: ResultsFile) -> dict[
             "path": os.path.relpath(path, folder),
             **({"sha256": digest_of(path)} if path.is_file() and not dataset.shards else {}),
             **{name: said[name] for name in (*NAMES, "orient") if said.get(name)},
-            **({"more": [os.path.relpath(each, folder) for each in source.more]} if source.more else {}),
+            **({"more": [os.path.relpath(each, folder) for each in dataset.more]} if dataset.more else {}),
             "sweep": [
                 f"{name}={os.path.relpath(file, folder)}" for name, _, file in map(parted, source.sweep)
             ],

@@ -8,6 +8,9 @@ and further `columns` of the data set. In CSV each metric and each column of the
 empty cell is no score, and other fields are JSON. A column with the name of one of these fields becomes
 `columns.NAME`. Texts are written as they are, also those that begin with `=`, since the next run reads the
 file: import them as text where a spreadsheet would run them as formulas.
+
+Lines whose rows left the data set stay at the end, with the row 0, for a run in which they are back.  They
+count in no figure.
 """
 
 import csv
@@ -46,6 +49,7 @@ from scoregate.text import complain
 
 log = logging.getLogger("scoregate.results")
 
+NO_ROW = 0  # `row` of a line that is of no row of the data set any more
 JOURNAL = ".part.jsonl"  # the end of the name of a file with the lines of a run, next to a table
 
 
@@ -136,6 +140,14 @@ class Results(Store[Key]):
         return sorted(start for start in others if not is_unreadable(self.at(start)))
 
 
+    def mark_left_over(self) -> None:
+        """Give lines without a row in this run the row 0, so that no figure has them."""
+        for line in map(self.at, self.left_over):
+            if line["row"] != NO_ROW:
+                self.append(line | {"row": NO_ROW}, key(line))
+        self.flush()
+
+
 class ResultsFile(Results):
     """
     A file of results, as a context manager; its exit sorts the file.
@@ -168,6 +180,8 @@ class ResultsFile(Results):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None:  # else some rows were not reached
+            self.mark_left_over()
         starts = [*(self.order[number] for number in sorted(self.order)), *self.left_over]
         in_order = len(starts) == self.count and starts == sorted(starts)
         if self.whole and error is not None and starts:
@@ -218,7 +232,7 @@ def existing(
     plan = replace(plan, metrics=metrics or plan.metrics, any_models=any_models)
     dataset = replace(dataset, metrics=plan.metrics, asking=pinned(file), texts=texts_of(file))
     with TemporaryFile() as copy:
-        copy.writelines(map(dumped, lines_of(file)))
+        copy.writelines(map(dumped, every_line_of(file)))
         results = Results(plan, copy, str(file))
         for row in dataset:
             take(results, row)
@@ -230,7 +244,7 @@ def plan_in(file: Path) -> Plan:
     check_kind(file)
     first, mixed = dict[str, Any](), False
     metrics, models = dict[str, None](), dict[str, str]()
-    for each in lines_of(file):
+    for each in every_line_of(file):
         mixed |= "own_metrics" in each
         metrics |= dict.fromkeys([*each["scores"], *each["errors"]])
         models = {**each.get("models", {}), **models}
@@ -264,7 +278,12 @@ def texts_of(file: Path) -> set[str]:
 
 
 def lines_of(file: Path) -> Iterator[Line]:
-    """Yield the lines of *file*.  Raises `BadInput` for an invalid one."""
+    """Yield the lines of *file* that are of rows.  Raises `BadInput` for an invalid one."""
+    return (line for line in every_line_of(file) if line["row"] != NO_ROW)
+
+
+def every_line_of(file: Path) -> Iterator[Line]:
+    """Yield all lines of *file*, also those of no row.  Raises as `lines_of`."""
     if file.suffix.lower() in WRITERS:
         yield from read_lines(file)
         return
@@ -291,10 +310,18 @@ def records_in(path: Path) -> Iterator[Record]:
     """
     Return the rows of a table, or those of all results in a folder that `batch` wrote, numbered throughout.
 
+    Lines of results that are of no row are left out.
+
     Raises:
         BadInput: there are no results in the folder; others as `records`.
     """
-    return records_below(path) if path.is_dir() else records(path)
+    return records_below(path) if path.is_dir() else filter(is_of_row, records(path))
+
+
+def is_of_row(record: Record) -> bool:
+    """Return False for a line of results that is of no row; True for a row of any other table."""
+    values = record.values
+    return str(values.get("row")) != str(NO_ROW) or not values.keys() >= {*PLAIN, "errors"}
 
 
 def records_below(folder: Path) -> Iterator[Record]:
@@ -304,7 +331,7 @@ def records_below(folder: Path) -> Iterator[Record]:
         raise BadInput(f"{folder}: there are no results of `scoregate batch` in this folder")
     if unfinished := sorted(each.name for each in folder.glob(f"*{JOURNAL}")):
         log.warning("%s: %d shards are not finished, first %s", folder, len(unfinished), unfinished[0])
-    each_row = ((file, record) for file in files for record in records(file))
+    each_row = ((file, record) for file in files for record in filter(is_of_row, records(file)))
     for number, (file, record) in enumerate(each_row, 1):
         yield replace(record, number=number, name=f"{file}, row {record.number}")
 

@@ -118,8 +118,9 @@ def test_lines_of_rows_that_are_gone_stay_at_the_end(batch, pictures):
     (pictures / "blue.txt").unlink()
     _, said, after = batch("pictures")
 
-    assert "blue.png" == after[-1]["image"]
-    assert before[0]["scores"] == after[-1]["scores"]
+    assert [0, *range(1, len(before))] == [line["row"] for line in after]  # the fixture sorts them by row
+    assert "blue.png" == after[0]["image"]
+    assert before[0]["scores"] == after[0]["scores"]
     assert "1 lines are of no row of the data set" in said
 
 

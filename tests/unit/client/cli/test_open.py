@@ -52,6 +52,15 @@ def test_results_of_batch_are_drawn_next_to_them(scored, shown):
     assert "prompt 7" in Path("other.html").read_text("utf-8")
 
 
+def test_results_of_shards_that_were_several_paths_have_a_page(command, scored, shown, shards):
+    """The manifest of each shard names that shard alone."""
+    call = ("batch", "s-0.tar", "s-1.tar", "s-2.tar", "-o", "out")
+    assert 1 == command(Service("clip@1", metrics=METRICS), *call)[0]
+    _, text = page_of(scored, shown, "out")
+
+    assert "All 6, the worst first" in text
+
+
 def test_results_of_shards_have_each_picture_at_its_own_line(command, scored, shown, shards):
     """Though each file counts its rows from 1."""
     assert 1 == command(Service("clip@1", metrics=METRICS), "batch", "s-{0..2}.tar", "-o", "out")[0]

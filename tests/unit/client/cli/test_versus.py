@@ -366,3 +366,58 @@ def test_a_notebook_compares_with_its_client(folders, service, monkeypatch):
     assert [("x", "y", "x")] == [(pair.a, pair.b, pair.better) for pair in found.figures.pairs]
     assert {"colour", "count"} == found.content["by"].keys()
     assert ">x</td>" in found._repr_html_()
+
+
+def test_pictures_and_prompts_of_an_earlier_state_count_in_no_figure(command, service, folders):
+    """Their scores stay in the file, for a run in which they are back; a comparison of the files has none."""
+    command(service, *CALL)
+    (folders / "B" / "03_1.png").unlink()
+    table = folders / "prompts.jsonl"
+    table.write_text(table.read_text("utf-8").replace('"prompt 7"', '"prompt 70"'), "utf-8")
+    now = found_by(command, service, *CALL)[1]
+    of_files = found_by(command, service, "versus", "scores/A.jsonl", "scores/B.jsonl")[1]
+    means = json.loads(command(service, "evaluate", "means", "scores/B.jsonl", "-m", "vqascore", "--json")[1])
+
+    assert now == of_files
+    assert PROMPTS == now["prompts"]
+    assert [2 * PROMPTS - 1] == [each["pictures"] for each in now["generators"] if each["generator"] == "B"]
+    assert "prompt 7" in [line["prompt"] for line in lines(folders / "scores" / "B.jsonl")]
+    assert now["generators"][1]["mean"] == pytest.approx(means["mean"]["B"], abs=1e-12)
+
+
+def test_a_row_that_is_back_has_its_scores_without_a_request(command, service, folders):
+    """Lines that were of no row are kept for this."""
+    first = found_by(command, service, *CALL)[1]
+    picture = folders / "B" / "03_1.png"
+    content = picture.read_bytes()
+    picture.unlink()
+    command(service, *CALL)
+    sent = len(service.sent)
+    picture.write_bytes(content)
+
+    assert first == found_by(command, service, *CALL)[1]
+    assert sent == len(service.sent)
+
+
+def test_open_draws_the_last_comparison_of_the_folder(command, service, folders):
+    """With its own generators in their order, its items and its tags, though other results lie there."""
+    command(service, *CALL)
+    batch = ("batch", "B", "--prompts", "prompts.jsonl", "-o", "b.jsonl")
+    command(service, *batch)
+    call = ("versus", "late=b.jsonl", "A", "--prompts", "prompts.jsonl", "-o", "scores", "--by", "skill")
+    command(service, *call, "--html", "page.html")
+    status, _, said = command(service, "open", "scores", "-o", "opened.html")
+
+    assert (0, "") == (status, said)
+    assert Path("page.html").read_text("utf-8") == Path("opened.html").read_text("utf-8")
+    assert '"generators":["late","A"]' in Path("opened.html").read_text("utf-8")
+
+
+def test_a_comparison_that_is_no_comparison_is_named(command, service, folders):
+    """A file of another origin has its name."""
+    command(service, *CALL)
+    (folders / "scores" / "comparison.json").write_text("[1]", "utf-8")
+    status, _, said = command(service, "open", "scores")
+
+    assert 2 == status
+    assert "comparison.json: this is no comparison of `scoregate versus`" in said
