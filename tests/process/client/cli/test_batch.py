@@ -6,7 +6,7 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.runs.results import lines_of
+from scoregate.runs.results import every_line_of
 from tests.support.pictures import png
 from tests.unit.client.cli.conftest import COLOURS
 
@@ -20,7 +20,7 @@ def batch(scoregate, tmp_path):
     def batch(*arguments, out="out.jsonl"):
         done = scoregate("batch", *arguments, "-o", out)
         path = tmp_path / out
-        lines = pq.read_table(path).to_pylist() if path.suffix == ".parquet" else list(lines_of(path))
+        lines = pq.read_table(path).to_pylist() if path.suffix == ".parquet" else list(every_line_of(path))
         assert not done.stdout
         return done.returncode, done.stderr, lines
 
@@ -118,9 +118,9 @@ def test_lines_of_rows_that_are_gone_stay_at_the_end(batch, pictures):
     (pictures / "blue.txt").unlink()
     _, said, after = batch("pictures")
 
-    assert [0, *range(1, len(before))] == [line["row"] for line in after]  # the fixture sorts them by row
-    assert "blue.png" == after[0]["image"]
-    assert before[0]["scores"] == after[0]["scores"]
+    assert [*range(1, len(before)), 0] == [line["row"] for line in after]
+    assert "blue.png" == after[-1]["image"]
+    assert before[0]["scores"] == after[-1]["scores"]
     assert "1 lines are of no row of the data set" in said
 
 
