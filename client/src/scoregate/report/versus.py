@@ -48,7 +48,15 @@ from scoregate.settings import generator_paths, in_column, setting, settings_in,
 from scoregate.text import meant_file, number
 
 TEXT_FORMS = ("text", *FORMATS)
-KEPT = ("metrics", "item", "by", "alpha", "bootstrap", "seed", "any_models")  # settings in `COMPARISON`
+KEPT_SETTINGS = (
+    "metrics",
+    "item",
+    "by",
+    "alpha",
+    "bootstrap",
+    "seed",
+    "any_models",
+)  # settings in `COMPARISON`
 OF_JSON = "json"
 
 
@@ -238,7 +246,7 @@ def write_comparison(settings: VersusSettings, paths: Mapping[str, Path], scored
     results = {name: folder / file_of(name) if name in scored else path for name, path in paths.items()}
     content = {
         "generators": {name: os.path.relpath(path, folder) for name, path in results.items()},
-        **{name: getattr(settings, name) for name in KEPT},
+        **{name: getattr(settings, name) for name in KEPT_SETTINGS},
     }
     text = json.dumps(content, indent=2, default=list)
     (folder / COMPARISON).write_text(f"{text}\n", "utf-8", errors="backslashreplace")
@@ -258,7 +266,8 @@ def compared_in(folder: Path, page: Path) -> VersusSettings | None:
         content = json.loads(file.read_bytes())
         named = [f"{name}={folder / path}" for name, path in content["generators"].items()]
         return settings_in(
-            VersusSettings, {"generators": named, "html": page} | {name: content[name] for name in KEPT}
+            VersusSettings,
+            {"generators": named, "html": page} | {name: content[name] for name in KEPT_SETTINGS},
         )
     except (ValueError, LookupError, TypeError, AttributeError):
         raise BadInput(f"{file}: this is no comparison of `scoregate versus`") from None

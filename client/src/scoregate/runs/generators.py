@@ -30,7 +30,7 @@ from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import metric_names
 from scoregate.text import say, say_outage, shown
 
-COMPARISON = "comparison.json"  # of `versus`, in the folder of its scores: the generators, and its settings
+COMPARISON = "comparison.json"  # names the generators and settings of `versus`, in the folder of its scores
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,6 @@ class Results(Store[Key]):
         others = set(self.starts.values()) - set(self.order.values())
         return sorted(start for start in others if not is_unreadable(self.at(start)))
 
-
     def mark_left_over(self) -> None:
         """Give lines without a row in this run the row 0, so that no figure has them."""
         for line in map(self.at, self.left_over):
@@ -180,7 +179,7 @@ class ResultsFile(Results):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:  # else some rows were not reached
+        if error is None:  # an error leaves rows that were not reached
             self.mark_left_over()
         starts = [*(self.order[number] for number in sorted(self.order)), *self.left_over]
         in_order = len(starts) == self.count and starts == sorted(starts)
