@@ -131,6 +131,12 @@ class FakeReward(FakeImageReward):
     role = "reward"
 
 
+class FakeReranker(FakeModel):
+    """A probability from the digest of the picture and the prompt."""
+
+    role = "reranker"
+
+
 class FakeAesthetic(FakeModel):
     """A reward from the image's digest."""
 

@@ -6,7 +6,7 @@ dtype. Attention scores are not divided by sqrt(d_kv): T5 has that in its initia
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import torch
 from torch.nn import functional as F
@@ -53,20 +53,22 @@ class PositionBias:
     """T5's relative position bias, per head and bucket of distances, equal for all layers."""
 
     def __init__(self, weights: Weights, stack: str, config: T5Config, *, bidirectional: bool) -> None:
-        self._table = weights.take(f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight")
-        self._furthest = config.relative_attention_max_distance
-        self._bidirectional = bidirectional
-        self._line = lru_cache(CACHED_LENGTHS)(self._made_line)
+        self.table = weights.take(f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight")
+        made = partial(bias_line, self.table, config.relative_attention_max_distance, bidirectional)
+        # Not a method: a cycle would hold the tensors until the next garbage collection.
+        self._line = lru_cache(CACHED_LENGTHS)(made)
 
     def __call__(self, length: int) -> torch.Tensor:
         """Return the bias as a line (heads, 2 length - 1), by distance; the most negative one is first."""
         return self._line(length)
 
-    def _made_line(self, length: int) -> torch.Tensor:
-        distances = torch.arange(1 - length, length, device=self._table.device)
-        buckets = bucket(distances, len(self._table), self._furthest, self._bidirectional)
-        # Contiguous per head: fused kernels would copy any other mask in every layer.
-        return self._table.t().index_select(1, buckets)
+
+def bias_line(table: torch.Tensor, furthest: int, bidirectional: bool, length: int) -> torch.Tensor:
+    """Return the bias (heads, 2 length - 1) of each distance, from the *table* (buckets, heads)."""
+    distances = torch.arange(1 - length, length, device=table.device)
+    buckets = bucket(distances, len(table), furthest, bidirectional)
+    # Contiguous per head: fused kernels would copy any other mask in every layer.
+    return table.t().index_select(1, buckets)
 
 
 def square(line: torch.Tensor) -> torch.Tensor:

@@ -20,6 +20,7 @@ from tests.support.fakes import (
     FakeImageReward,
     FakeItm,
     FakeOcr,
+    FakeReranker,
     FakeReward,
     FakeVideoAlign,
 )
@@ -173,7 +174,7 @@ async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     """Every field, and no other; with several images, in `frames`, unless the metric takes them together."""
     fakes |= {"picks": FakeClip(), "prefers": FakeClip(), "ocr": FakeOcr(), "detector": FakeDetector()}
     fakes |= {"imagereward": FakeImageReward(), "aesthetic": FakeAesthetic(), "reward": FakeReward()}
-    fakes |= {"itm": FakeItm(), "artifact": FakeArtifact()}
+    fakes |= {"itm": FakeItm(), "artifact": FakeArtifact(), "reranker": FakeReranker()}
     fakes |= {"hpsv3": FakeHpsv3(), "hpsv3pp": FakeHpsv3pp(), "editreward": FakeEditReward()}
     fakes |= {"videoalign": FakeVideoAlign()}
     tables = {"pickscore": {"model": "picks"}, "hpsv2": {"model": "prefers"}}

@@ -32,7 +32,8 @@ class Way(NamedTuple):
 
 
 # A little above what was measured; the aims are (220, 45, 200) for vqascore and (280, 55, 350) for dsg.
-MOST = {"vqascore": Way(270, 45, 200, 1600), "dsg": Way(305, 57, 280, 2300)}
+# Five functions fewer before tokens that calls share counted once in a batch.
+MOST = {"vqascore": Way(275, 45, 200, 1600), "dsg": Way(310, 57, 280, 2300)}
 # Rows of its file change from one to another, again and again.  60 functions before settings were made from
 # the arguments, and the function that takes these from the declaration; 62 before results of generators were
 # arguments; 70 since commands have examples, may be quiet, and read folders of results.

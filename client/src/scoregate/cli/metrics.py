@@ -8,6 +8,7 @@ $ scoregate metrics clipscore
 clipscore: by clip
 OPTION   DEFAULT
 frames   "mean"
+share    0.5
 samples  null
 scale    "cosine"
 prefix   null

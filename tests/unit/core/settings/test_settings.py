@@ -31,11 +31,12 @@ def profile(tmp_path):
 
 
 def test_the_demo_profile_is_what_runs_without_a_configuration():
-    """A demo model in each role, on 127.0.0.1:8000."""
+    """A demo model in each role, and one that grades, on 127.0.0.1:8000."""
     settings = load_settings(None, {})
 
     assert ("127.0.0.1", 8000) == (settings.server.host, settings.server.port)
-    assert {role: role for role in ("clip", "vqa", "questions", "nli", "ocr", "detector")} == {
+    roles = ("clip", "vqa", "questions", "nli", "ocr", "detector")
+    assert {role: role for role in roles} | {"judge": "vqa"} == {
         name: model.role for name, model in settings.models.items()
     }
 
