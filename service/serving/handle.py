@@ -36,7 +36,7 @@ from service.serving.job import Job, JobResult, Promise, all_done
 log = logging.getLogger("scoregate.models")
 
 CAUTION_FACTOR = 1.15  # factor on predicted times: a result after the deadline is wasted work
-RECHECK_S = 0.25  # a request that waits for room checks again after it, if no call ends
+RECHECK_S = 0.25
 BULK_KEPT_S = 10.0  # how long a bulk call without callers is kept: trainers retry the same body
 
 
@@ -58,6 +58,7 @@ class Handle:
     Args:
         cache: stores its outcomes; not used for a model without a revision.
         call_later: the event loop's by default.
+        recheck_s: a request that waits for room checks again after it, if no call ends.
     """
 
     def __init__(
@@ -65,9 +66,10 @@ class Handle:
         backend: Backend,
         cache: Cache,
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
+        recheck_s: float = RECHECK_S,
     ) -> None:
         self.name, self.backend = backend.name, backend
-        self._cache, self._call_later = cache, call_later
+        self._cache, self._call_later, self._recheck_s = cache, call_later, recheck_s
         self._jobs: dict[bytes, Job] = {}
         self._groups: dict[Job, PreparedGroup] = {}  # the group of each job that is being prepared
         self._preparing = Tasks()
@@ -144,7 +146,7 @@ class Handle:
                     place.take()
                     self._freed.clear()
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(RECHECK_S):  # room may come in other ways, too
+                        async with asyncio.timeout(self._recheck_s):  # room may come in other ways, too
                             await self._freed.wait()
         except TimeoutError:
             raise refusal from None

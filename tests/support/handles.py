@@ -16,7 +16,7 @@ from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.cache import NO_CACHE
 from service.serving.context import Context
-from service.serving.handle import Handle
+from service.serving.handle import RECHECK_S, Handle
 from tests.support.fakes import FakeVqa
 from tests.support.instruments import unread
 
@@ -38,14 +38,15 @@ class Later:
 
 
 @asynccontextmanager
-async def serving(cache=NO_CACHE, clock=monotonic, **limits):
+async def serving(cache=NO_CACHE, clock=monotonic, recheck_s=RECHECK_S, **limits):
     """A model on a device with a *clock*, a handle on it, and the clock of what it does later."""
     model, later = FakeVqa(), Later()
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}
     hosted = HostedModel("vqa", model, Queue(**limits))
     with FairThreads(1, "cpu") as cpu:
         async with Pool([hosted], unread("vqa"), clock=clock) as device:
-            handle = Handle(LocalBackend(hosted, device, TABLE, dict.fromkeys(LANES, cpu), cpu), cache, later)
+            backend = LocalBackend(hosted, device, TABLE, dict.fromkeys(LANES, cpu), cpu)
+            handle = Handle(backend, cache, later, recheck_s)
             yield handle, model, later, hosted
             await handle.aclose()
 

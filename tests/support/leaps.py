@@ -45,3 +45,10 @@ async def without_pauses(work: Coroutine[object, object, T]) -> T:
         await asyncio.sleep(0)
         leap()
     return await result
+
+
+async def leap_on() -> None:
+    """Set the clock forward again and again, a tenth of a second each time, until this is cancelled."""
+    while True:
+        leap(0.1)
+        await asyncio.sleep(0.001)

@@ -1,5 +1,6 @@
 """A model of this process that cannot go, or cannot come back; and another revision in its place."""
 
+import asyncio
 import gc
 import threading
 import weakref
@@ -26,6 +27,7 @@ from service.serving.lifecycle import Lifecycle
 from tests.support.fakes import FakeVqa
 from tests.support.handles import call, context, until
 from tests.support.instruments import unread
+from tests.support.leaps import leap
 
 pytestmark = pytest.mark.anyio
 
@@ -124,12 +126,20 @@ async def test_a_model_that_cannot_go_and_cannot_be_brought_back_is_away(weights
 async def test_a_load_that_does_not_end_is_given_up(weights, monkeypatch):
     """503; the one before comes back, and what is loaded after all is dropped."""
     async with serving(weights) as (handle, hosted, lifecycle):
-        ended, before = threading.Event(), [*hosted.copies.values()]
+        begun, ended, before = threading.Event(), threading.Event(), [*hosted.copies.values()]
         load = local.load_model
-        monkeypatch.setattr(local, "LOAD_S", 0.05)
-        monkeypatch.setattr(local, "load_model", lambda *given: ended.wait() and load(*given))
+
+        def hanging(*given):
+            begun.set()
+            assert ended.wait(60)
+            return load(*given)
+
+        monkeypatch.setattr(local, "load_model", hanging)
+        change = asyncio.create_task(lifecycle.change("vqa", "load", "2"))
+        await until(begun.is_set)
+        leap(local.LOAD_S)
         with pytest.raises(NotReady, match="not loaded within"):
-            await lifecycle.change("vqa", "load", "2")
+            await change
 
         assert "loaded" == handle.backend.presence.state
         assert before == [*hosted.copies.values()]

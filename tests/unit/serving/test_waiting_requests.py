@@ -8,7 +8,7 @@ import pytest
 
 from service.core.errors import DeadlineExceeded, Overloaded, TooLarge
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving import admission, handle
+from service.serving import admission
 from service.serving.admission import MAX_ITEMS, MAX_REQUESTS, RETRIED_ITEMS_PER_S, Demand, WaitingRoom
 from service.serving.context import Context
 from service.serving.handle import Handle
@@ -21,7 +21,7 @@ class Model(Handle):
     """A model whose lane has room for so many requests."""
 
     def __init__(self, room=0):
-        super().__init__(SimpleNamespace(name="vqa"), None)
+        super().__init__(SimpleNamespace(name="vqa"), None, recheck_s=0.002)
         self.room = room
         self.checked, self.admitted = [], []
 
@@ -31,12 +31,6 @@ class Model(Handle):
             raise TooLarge
         if not self.room:
             raise Overloaded("full")
-
-
-@pytest.fixture(autouse=True)
-def often(monkeypatch):
-    """Tests check again after a hundredth of the time."""
-    monkeypatch.setattr(handle, "RECHECK_S", 0.002)
 
 
 def waits(model, room, name, *, timeout_s=60, items=1, lane=BULK, calls=1):
@@ -130,10 +124,9 @@ async def test_what_no_lane_will_ever_take_does_not_wait():
         await waits(model, room, 1, calls=2)
 
 
-async def test_room_is_seen_when_a_call_has_ended(monkeypatch):
+async def test_room_is_seen_when_a_call_has_ended():
     """Not when the time for another look has come."""
-    monkeypatch.setattr(handle, "RECHECK_S", math.inf)
-    async with serving(max_waiting=20, max_items=1) as (model, fake, _, hosted):
+    async with serving(recheck_s=math.inf, max_waiting=20, max_items=1) as (model, fake, _, hosted):
         busy = await held(model, fake)
         asked = [asking(model, call(name), lane=BULK)[0] for name in ("a", "b")]
         await until(lambda: 2 == hosted.queue.depth[BULK])

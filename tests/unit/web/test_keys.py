@@ -16,6 +16,8 @@ from service.core.errors import Forbidden, LargerThanQuota, QuotaExceeded
 from service.core.settings import SettingsError
 from service.web import keys
 from service.web.keys import Key, KeyFile, Keys, Quotas
+from tests.support.handles import until
+from tests.support.leaps import leap
 
 pytestmark = pytest.mark.anyio
 
@@ -123,7 +125,6 @@ async def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_lo
 
 async def test_the_file_is_read_off_the_event_loop_and_once_for_all_who_come(tmp_path, monkeypatch):
     """Others are served meanwhile; one that hangs keeps nobody for longer than it may."""
-    monkeypatch.setattr(keys, "READ_S", 0.01)
     now, reads, held = [0.0], [], threading.Event()
     file = tmp_path / "keys"
     file.write_text(table("old"))
@@ -136,10 +137,12 @@ async def test_the_file_is_read_off_the_event_loop_and_once_for_all_who_come(tmp
 
     monkeypatch.setattr(Keys, "read", read)
     now[0] = keys.RECHECK_S
-    met = await asyncio.gather(*(watched.keys() for _ in range(5)))
+    late = asyncio.gather(*(watched.keys() for _ in range(5)))
+    await until(lambda: reads)
+    leap(keys.READ_S)
+    met = await late
     held.set()
     now[0] = 2 * keys.RECHECK_S
-    monkeypatch.setattr(keys, "READ_S", 10)
     after = await watched.keys()
 
     assert all(each.of({"x-api-key": "old"}) for each in met)

@@ -1,10 +1,12 @@
 """Traces are off by default, and a collector that is away costs no answer."""
 
+import asyncio
+
 import pytest
 
 from demo.process import HOST, free_port
-from service.observability import otlp
 from service.observability.tracing import NO_SPAN, Span, open_tracer
+from tests.support.leaps import leap_on
 from tests.support.pictures import item
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -34,14 +36,13 @@ async def test_a_span_without_a_name_is_no_link(collector):
 
 
 @pytest.mark.anyio
-async def test_a_collector_that_refuses_is_not_asked_again_when_the_service_ends(
-    serve, collector, monkeypatch, caplog
-):
+async def test_a_collector_that_refuses_is_not_asked_again_when_the_service_ends(serve, collector, caplog):
     """Usually it is, after a while. The last spans are lost, and one line of the log says so."""
-    monkeypatch.setattr(otlp, "FLUSH_S", 0.01)
     collector.status = 503
     async with serve(telemetry={"otlp_endpoint": collector.url}) as client:
         await client.post("/score", json={"items": [item()], "metrics": ["vqascore"]})
+        late = asyncio.create_task(leap_on())
+    late.cancel()
 
     assert len(collector.bodies) <= 1
     assert 1 == caplog.messages.count(
@@ -50,11 +51,12 @@ async def test_a_collector_that_refuses_is_not_asked_again_when_the_service_ends
 
 
 @pytest.mark.anyio
-async def test_a_collector_that_is_away_costs_no_answer(serve, monkeypatch):
+async def test_a_collector_that_is_away_costs_no_answer(serve):
     """Requests are answered, and the service ends without waiting for it."""
-    monkeypatch.setattr(otlp, "FLUSH_S", 0.01)
     nowhere = f"http://{HOST}:{free_port(0)}"
     async with serve(telemetry={"otlp_endpoint": nowhere}) as client:
         answer = await client.post("/score", json={"items": [item()], "metrics": ["vqascore"]})
+        late = asyncio.create_task(leap_on())
+    late.cancel()
 
     assert 200 == answer.status_code
