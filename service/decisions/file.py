@@ -44,9 +44,12 @@ class LogFile:
             os.close(self.lock)
 
 
-def opened(path: Path) -> LogFile:
+def opened(path: Path, busy_s: float = BUSY_S) -> LogFile:
     """
     Open or create the file of decisions, readable by its owner alone, and lock it.
+
+    Args:
+        busy_s: the timeout of a command that waits for another process' lock.
 
     Raises:
         NotYet: another process holds the lock; the message names it.
@@ -58,7 +61,7 @@ def opened(path: Path) -> LogFile:
         lock = locked(path)
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            return LogFile(path, checked(path), os.stat(path), lock)
+            return LogFile(path, checked(path, busy_s), os.stat(path), lock)
         except BaseException:
             os.close(lock)
             raise
@@ -85,9 +88,9 @@ def locked(path: Path) -> int:
     return lock
 
 
-def checked(path: Path) -> sqlite3.Connection:
+def checked(path: Path, busy_s: float) -> sqlite3.Connection:
     """Connect, and create the tables.  Raises `sqlite3.Error`, and `SettingsError` for another version."""
-    connection = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=busy_s, check_same_thread=False)
     try:
         # A power cut may take the last rows, and never the file.
         connection.execute("PRAGMA synchronous = NORMAL")

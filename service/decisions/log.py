@@ -12,7 +12,7 @@ from service.core.concurrency.cpu_threads import on_thread
 from service.core.concurrency.watcher import Watcher
 from service.core.errors import NotReady
 from service.core.settings.sections import DecisionSettings
-from service.decisions.file import LogFile, opened
+from service.decisions.file import BUSY_S, LogFile, opened
 from service.decisions.schema import END_AUDIT, INSERT, WITH_TIME, AuditRecord, Row, as_json, row_of
 from service.scoring.decide import DecisionRecord, DecisionSink
 
@@ -51,6 +51,7 @@ class DecisionLog(DecisionSink):
     Args:
         unlogged: is given the number of decisions that were lost.
         clock: seconds since 1970, by which old rows are deleted.
+        busy_s: see `opened`.
     """
 
     def __init__(
@@ -58,8 +59,9 @@ class DecisionLog(DecisionSink):
         settings: DecisionSettings,
         unlogged: Callable[[int], object],
         clock: Callable[[], float] = time,
+        busy_s: float = BUSY_S,
     ) -> None:
-        self._settings, self._unlogged, self._clock = settings, unlogged, clock
+        self._settings, self._unlogged, self._clock, self._busy_s = settings, unlogged, clock, busy_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._watcher = Watcher(self._write_on, WRITE_EVERY_S)
         self._waiting: list[DecisionRecord] = []
@@ -75,7 +77,7 @@ class DecisionLog(DecisionSink):
         path = self._settings.path
         assert path is not None
         try:
-            self._file = await on_thread(opened, path, pool=self._thread)
+            self._file = await on_thread(opened, path, self._busy_s, pool=self._thread)
         except BaseException:
             self._thread.shutdown()
             raise

@@ -45,6 +45,7 @@ class SQLiteStore(Store):
     Args:
         timeout_s: of one command; other processes may hold the lock for half of it.
         now: a clock in seconds, shared by all processes that use the file.
+        start_s: other processes may hold the lock so long while the file is opened.
     """
 
     def __init__(
@@ -53,16 +54,19 @@ class SQLiteStore(Store):
         in_memory: int,
         timeout_s: float = TIMEOUT_S,
         now: Callable[[], float] = time.time,
+        start_s: float = START_S,
     ) -> None:
         super().__init__(in_memory)
-        self._path, self._timeout_s, self._now = path, timeout_s, now
+        self._path, self._timeout_s, self._now, self._start_s = path, timeout_s, now, start_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._connection: sqlite3.Connection
 
     async def __aenter__(self) -> Self:
         """Open or create the file.  Raises `SettingsError`, or `NotYet` if another process holds the lock."""
         try:
-            self._connection = await on_thread(usable, self._path, self._timeout_s / 2, pool=self._thread)
+            self._connection = await on_thread(
+                usable, self._path, self._timeout_s / 2, self._start_s, pool=self._thread
+            )
         except SettingsError:
             self._thread.shutdown()
             raise
@@ -165,7 +169,7 @@ class SQLiteStore(Store):
         return questions
 
 
-def opened(path: Path, busy_s: float) -> sqlite3.Connection:
+def opened(path: Path, busy_s: float, start_s: float = START_S) -> sqlite3.Connection:
     """
     Connect to a file that can be read and written; it is created if it is missing.
 
@@ -174,6 +178,7 @@ def opened(path: Path, busy_s: float) -> sqlite3.Connection:
 
     Args:
         busy_s: the timeout of a command that waits for another process' lock.
+        start_s: that of the first commands.
 
     Raises:
         OSError, sqlite3.Error: it cannot be created, read or written.
@@ -181,29 +186,29 @@ def opened(path: Path, busy_s: float) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with locked(path, fcntl.LOCK_SH):  # no process may move the file meanwhile
-            connection = checked(path)
+            connection = checked(path, start_s)
     except sqlite3.DatabaseError as exc:
         if not is_broken(exc):
             raise
         with locked(path, fcntl.LOCK_EX):
-            connection = replaced(path)
+            connection = replaced(path, start_s)
     connection.execute(f"PRAGMA busy_timeout = {round(1000 * busy_s)}")
     return connection
 
 
-def usable(path: Path, busy_s: float) -> sqlite3.Connection:
+def usable(path: Path, busy_s: float, start_s: float = START_S) -> sqlite3.Connection:
     """Connect as `opened`.  Raises `SettingsError`, or `NotYet` if another process holds the lock."""
     try:
-        return opened(path, busy_s)
+        return opened(path, busy_s, start_s)
     except (OSError, sqlite3.Error) as exc:
         kind = NotYet if getattr(exc, "sqlite_errorcode", 0) & 0xFF in LOCKED_CODES else SettingsError
         raise kind(f"cache.questions: {path}: {exc}") from exc
 
 
-def replaced(path: Path) -> sqlite3.Connection:
+def replaced(path: Path, start_s: float) -> sqlite3.Connection:
     """Connect to the file that another process has created in the meantime, or to a new one."""
     try:
-        return checked(path)
+        return checked(path, start_s)
     except sqlite3.DatabaseError as exc:
         if not is_broken(exc):
             raise
@@ -213,12 +218,12 @@ def replaced(path: Path) -> sqlite3.Connection:
             if part.exists():
                 part.rename(path.with_name(aside + suffix))
         log.error("the question store %s is corrupt: moved to %s, and a new one begun", path, aside)
-    return checked(path)
+    return checked(path, start_s)
 
 
-def checked(path: Path) -> sqlite3.Connection:
+def checked(path: Path, start_s: float) -> sqlite3.Connection:
     """Connect, and test reading and writing.  Raises `sqlite3.Error`."""
-    connection = sqlite3.connect(path, timeout=START_S)
+    connection = sqlite3.connect(path, timeout=start_s)
     try:
         connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         connection.execute("PRAGMA journal_mode = WAL")

@@ -12,8 +12,8 @@ import pytest
 from service.core.errors import NotReady
 from service.core.settings import NotYet, SettingsError
 from service.core.settings.sections import DecisionSettings
-from service.decisions import file
 from service.decisions import log as log_module
+from service.decisions.file import BUSY_S
 from service.decisions.log import DAY_S, MAX_WAITING, ROWS_PER_DELETE, WRITE_EVERY_S, DecisionLog
 from service.decisions.schema import AuditRecord
 from tests.support.decision_records import record
@@ -28,9 +28,9 @@ class Place:
     def __init__(self, path):
         self.path, self.lost = path, 0
 
-    def open(self, **settings):
+    def open(self, busy_s=BUSY_S, **settings):
         settings = DecisionSettings.model_validate({"log": f"sqlite:///{self.path}", **settings})
-        return DecisionLog(settings, self.count, lambda: NOW)
+        return DecisionLog(settings, self.count, lambda: NOW, busy_s)
 
     def count(self, rows):
         self.lost += rows
@@ -208,10 +208,9 @@ async def test_a_record_that_is_no_row_is_counted_and_harms_no_later_one(place):
     assert [("d-2",)] == place.rows()
 
 
-async def test_rows_wait_while_a_command_holds_the_file(place, monkeypatch):
+async def test_rows_wait_while_a_command_holds_the_file(place):
     """They are written once it is free; a label that waits too long is an error."""
-    monkeypatch.setattr(file, "BUSY_S", 0.01)
-    async with place.open() as log:
+    async with place.open(busy_s=0.01) as log:
         with closing(sqlite3.connect(place.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             for n in range(3):
@@ -238,10 +237,9 @@ async def test_the_result_of_an_audit_is_written_to_its_row(place):
     assert [("complete", '{"vqascore":0.91,"ocr":0.5}'), *decided] == rows
 
 
-async def test_the_result_of_an_audit_waits_for_its_row(place, monkeypatch):
+async def test_the_result_of_an_audit_waits_for_its_row(place):
     """While a command holds the file neither is written, and then both are."""
-    monkeypatch.setattr(file, "BUSY_S", 0.01)
-    async with place.open() as log:
+    async with place.open(busy_s=0.01) as log:
         with closing(sqlite3.connect(place.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             log.record([record(audited=True)])

@@ -81,7 +81,7 @@ def locked(tmp_path):
     path = tmp_path / "sets.sqlite3"
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA journal_mode = WAL")
-        yield SQLiteStore(path, in_memory=8, timeout_s=WAIT_S), other
+        yield SQLiteStore(path, in_memory=8, timeout_s=WAIT_S, start_s=WAIT_S), other
 
 
 async def test_a_locked_store_keeps_nobody_waiting_longer_than_its_timeout(locked):
@@ -126,7 +126,7 @@ async def test_the_clock_is_read_while_no_other_process_can_write(tmp_path):
 async def test_a_locked_store_is_not_ready(serve, tmp_path, monkeypatch):
     """A set that cannot be stored is no set; a metric that needs none is scored."""
     usable = sqlite.usable
-    monkeypatch.setattr(sqlite, "usable", lambda path, busy_s: usable(path, busy_s / 100))
+    monkeypatch.setattr(sqlite, "usable", lambda path, busy_s, *more: usable(path, busy_s / 100, *more))
     async with serve() as client:
         with contextlib.closing(sqlite3.connect(tmp_path / "questions.sqlite3")) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -140,10 +140,9 @@ async def test_a_locked_store_is_not_ready(serve, tmp_path, monkeypatch):
     assert {"dsg"} == served["scores"].keys()
 
 
-async def test_a_store_that_stays_locked_ends_the_start_with_the_setting(locked, monkeypatch):
+async def test_a_store_that_stays_locked_ends_the_start_with_the_setting(locked):
     """As any other reason why it cannot be used."""
     store, other = locked
-    monkeypatch.setattr(sqlite, "START_S", WAIT_S)
     other.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(SettingsError, match=r"cache\.questions: .*sets\.sqlite3: database is locked"):

@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
-from scoregate.decisions.logs import Logs, opened, writing
+from scoregate.decisions.logs import BUSY_S, Logs, opened, writing
 from scoregate.records import BadInput, NoResult
 from scoregate.settings import setting
 
@@ -27,11 +27,14 @@ class EraseSettings(Logs):
     )
 
 
-def erase(settings: EraseSettings) -> int:
+def erase(settings: EraseSettings, busy_s: float = BUSY_S) -> int:
     """
     Erase decisions with their labels and samples, and return the number of decisions.
 
     The content is overwritten in the files, and removed from their write-ahead logs.
+
+    Args:
+        busy_s: see `opened`.
 
     Raises:
         BadInput: none or several of the three are given, or a log is not valid.
@@ -43,7 +46,7 @@ def erase(settings: EraseSettings) -> int:
         raise BadInput("give one of --id, --picture, --caller")
     [(column, value)] = chosen
     value = value.lower() if column == "picture" else value
-    with opened(settings.logs) as logs:
+    with opened(settings.logs, busy_s) as logs:
         found = [id for log in logs for id in erase_decisions(log, column, value)]
         marked = {*found, value} if column == "decision_id" else {*found}  # its label may be in another file
         emptied = [erase_marks(log, marked) for log in logs]

@@ -77,26 +77,29 @@ class Selection(Logs):
 
 
 @contextmanager
-def opened(paths: Iterable[Path]) -> Iterator[list[sqlite3.Connection]]:
+def opened(paths: Iterable[Path], busy_s: float = BUSY_S) -> Iterator[list[sqlite3.Connection]]:
     """
     Open files of decisions, each once.
+
+    Args:
+        busy_s: a command waits so long for a service that writes.
 
     Raises:
         BadInput: one is missing or no log; also for errors of SQLite while the files are open.
     """
     with ExitStack() as stack:
         try:
-            yield [connected(path, stack) for path in dict.fromkeys(path.resolve() for path in paths)]
+            yield [connected(path, stack, busy_s) for path in dict.fromkeys(path.resolve() for path in paths)]
         except sqlite3.Error as exc:
             raise BadInput(f"a log of decisions: {exc}") from exc
 
 
-def connected(path: Path, stack: ExitStack) -> sqlite3.Connection:
+def connected(path: Path, stack: ExitStack, busy_s: float) -> sqlite3.Connection:
     """Connect to one file until the stack ends."""
     if not path.is_file():
         raise BadInput(f"{path}: there is no such file{meant_file(path)}")
     check_regular(path)
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY_S, isolation_level=None)
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=busy_s, isolation_level=None)
     stack.callback(connection.close)
     try:
         connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
