@@ -179,7 +179,7 @@ class ResultsFile(Results):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:  # an error leaves rows that were not reached
+        if error is None:  # after an error some rows have no line yet
             self.mark_left_over()
         starts = [*(self.order[number] for number in sorted(self.order)), *self.left_over]
         in_order = len(starts) == self.count and starts == sorted(starts)
