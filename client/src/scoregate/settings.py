@@ -193,6 +193,15 @@ def is_named(text: str) -> bool:
     return bool(before and after) and not Path(text).exists()
 
 
+def name_and_path(text: str) -> tuple[str, str]:
+    """Split `NAME=PATH` at the first sign before a file, as in `cfg=7=a.jsonl`, else at the first one."""
+    parts = text.split("=")
+    splits = [("=".join(parts[:place]), "=".join(parts[place:])) for place in range(1, len(parts))]
+    return next(
+        (each for each in splits if each[1] and Path(each[1]).exists()), splits[0] if splits else ("", "")
+    )
+
+
 def generator_paths(texts: Sequence[str]) -> dict[str, Path]:
     """
     Return the path of each generator by its name: `NAME=PATH`, or a path that exists and names it.
@@ -202,7 +211,7 @@ def generator_paths(texts: Sequence[str]) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for text in texts:
-        before, _, after = text.partition("=")
+        before, after = name_and_path(text)
         path = Path(after if is_named(text) else text)
         plain = Path(path.name.removesuffix(GZIP)).stem if path.is_file() else path.resolve().name
         name = before if is_named(text) else plain

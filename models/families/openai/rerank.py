@@ -80,7 +80,8 @@ class OpenAiReranker(ServedModel):
                 raise UpstreamError(f"returned the score {score}, which is not between 0 and 1")
         elif not self._activates:
             activated = score_of(await post("score", {**body, "use_activation": True}))
-            if abs(activated - sigmoid(score)) > ACTIVATION_TOLERANCE:
+            # A score near 0.66 is about its own sigmoid, so that equal ones show nothing.
+            if activated == score or abs(activated - sigmoid(score)) > ACTIVATION_TOLERANCE:
                 raise UpstreamError(NO_ACTIVATION)
             self._activates = True
         return Reward((score,))

@@ -74,9 +74,10 @@ async def test_a_logit_is_returned_without_a_limit(with_reranker, server):
     assert [False, True] == [body["use_activation"] for body in server.bodies][:2]
 
 
-async def test_a_server_that_returns_a_probability_for_a_logit_is_an_error(with_reranker, server):
-    """An older one, for example, has the field by another name."""
-    server.known, server.rerank = sound, lambda body: (200, answered(0.9))
+@pytest.mark.parametrize("score", [0.9, 0.66])
+async def test_a_server_that_returns_a_probability_for_a_logit_is_an_error(with_reranker, server, score):
+    """An older one, for example, has the field by another name; 0.66 is almost its own sigmoid."""
+    server.known, server.rerank = sound, lambda body: (200, answered(score))
     async with with_reranker() as client:
         result = await rerank(client, output="logit")
 

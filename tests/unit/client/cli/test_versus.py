@@ -421,3 +421,19 @@ def test_a_comparison_that_is_no_comparison_is_named(command, service, folders):
 
     assert 2 == status
     assert "comparison.json: this is no comparison of `scoregate versus`" in said
+
+
+def test_names_of_generators_may_be_settings_with_their_values(command, service, folders):
+    """A folder such as `cfg=7` names itself, also in `open`; a given name may be such a one, too."""
+    for name, of in (("cfg=5", "A"), ("cfg=7", "B")):
+        (folders / of).rename(folders / name)
+    call = ("versus", "cfg=5", "cfg=7", "--prompts", "prompts.jsonl", "-o", "scores")
+    by_path = found_by(command, service, *call)[1]
+    named = ("cfg=5=scores/cfg=5.jsonl", "cfg=7=scores/cfg=7.jsonl")
+    by_name = found_by(command, service, "versus", *named)[1]
+    status, _, said = command(service, "open", "scores", "-o", "opened.html")
+
+    assert by_path == by_name
+    assert [("cfg=5", "cfg=7")] == [(pair["a"], pair["b"]) for pair in by_name["pairs"]]
+    assert (0, "") == (status, said)
+    assert '"generators":["cfg=5","cfg=7"]' in Path("opened.html").read_text("utf-8")
