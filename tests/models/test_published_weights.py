@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from models.core.calls import ImageCall, RewardCall, TextCall
 from models.core.contract import ModelInfo, Prepared
