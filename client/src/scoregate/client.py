@@ -146,7 +146,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close this process's connections.  A later call opens new ones."""
+        """Close this process's connections, which a later call opens again, and free models of `load`."""
         self.portals.close()
 
     score = blocking(AsyncClient.score)
@@ -425,6 +425,49 @@ class HasPortal(Protocol):
 
     def close(self) -> None:
         """Close it."""
+
+
+class OnePortal:
+    """
+    A portal of the process that made it, until `close`.
+
+    Args:
+        last: run in it before it ends.
+    """
+
+    def __init__(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._process, self._last = os.getpid(), last
+        self.portal: Portal | None = Portal()
+
+    def here(self) -> Portal:
+        """
+        Return the portal.
+
+        Raises:
+            ScoregateError: it was closed, or made in another process: no thread survives a fork.
+        """
+        if self._process != os.getpid():
+            raise ScoregateError(
+                "this gate was loaded before the fork, and its threads and models are the parent's:"
+                " load one in each process, or start processes by spawn",
+                code="forked",
+            )
+        if self.portal is None:
+            raise ScoregateError("this gate was closed", code="closed")
+        return self.portal
+
+    def close(self) -> None:
+        """Finish, and return when the thread has ended; does nothing a second time."""
+        portal, self.portal = self.portal, None
+        if portal is not None and self._process == os.getpid():
+            portal.run(self._last())
+            portal.close(nothing)
+
+    def end(self) -> None:
+        """Close without waiting, for the garbage collector, which may run in the portal's own thread."""
+        portal, self.portal = self.portal, None
+        if portal is not None and self._process == os.getpid():
+            portal.submit(self._last()).add_done_callback(lambda _: portal.end(nothing))
 
 
 class Portals:

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
-from scoregate.client import Client, Portal, nothing
+from scoregate.client import Client, OnePortal
 from scoregate.connection import Address, Transport
 from scoregate.errors import NotReadyError, ScoregateError, ServiceTimeoutError
 from scoregate.items import names_of
@@ -48,7 +48,7 @@ class Given(NamedTuple):
 
 class LocalService:
     """
-    The service on the event loop of a thread, from `open` until `close`.
+    The service on the event loop of a thread, from `open` until its portal is closed.
 
     Args:
         given: the arguments of `load`.
@@ -57,11 +57,10 @@ class LocalService:
     def __init__(self, given: Given) -> None:
         self._given = given
         self._server = server()
-        self._process = os.getpid()
         self._stack = AsyncExitStack()
         self._app: Any = None
-        self._portal: Portal | None = Portal()
-        _all.add(self)
+        self.portals = OnePortal(self._stack.aclose)
+        _all.add(self.portals)
 
     async def open(self) -> None:
         """
@@ -80,43 +79,14 @@ class LocalService:
         except self._server.FAULTS as exc:
             raise ScoregateError(str(exc), code=NOT_LOADED) from exc
 
-    def here(self) -> Portal:
-        """
-        Return the portal of the service's loop.
-
-        Raises:
-            ScoregateError: the gate was closed, or loaded in another process: no thread survives a fork.
-        """
-        if self._process != os.getpid():
-            raise ScoregateError(
-                "this gate was loaded before the fork, and its threads and models are the parent's:"
-                " load one in each process, or start processes by spawn",
-                code="forked",
-            )
-        if self._portal is None:
-            raise ScoregateError("this gate was closed", code="closed")
-        return self._portal
-
     async def exchange(self, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Any:
         """Send a request to the app, from any event loop; cancelling the task cancels the work."""
-        portal = self.here()
-        sent = self._server.exchange(self._app, method, path, headers, content)
-        if portal.loop is asyncio.get_running_loop():
-            return await sent
-        return await asyncio.wrap_future(portal.submit(sent))
-
-    def close(self) -> None:
-        """Finish, free the models, and return when the thread has ended; does nothing a second time."""
-        portal, self._portal = self._portal, None
-        if portal is not None and self._process == os.getpid():
-            portal.run(self._stack.aclose())
-            portal.close(nothing)
-
-    def end(self) -> None:
-        """Close without waiting, for the garbage collector, which may run in the service's own thread."""
-        portal, self._portal = self._portal, None
-        if portal is not None and self._process == os.getpid():
-            portal.submit(self._stack.aclose()).add_done_callback(lambda _: portal.end(nothing))
+        request = method, path, headers, content
+        portal = self.portals.portal
+        if portal is None or portal.loop is not asyncio.get_running_loop():
+            here = self.portals.here()
+            return await asyncio.wrap_future(here.submit(self._server.exchange(self._app, *request)))
+        return await self._server.exchange(self._app, *request)
 
 
 class InProcess(Transport):
@@ -178,9 +148,9 @@ class LocalClient(Client):
 
     def __init__(self, service: LocalService, given: Given, **client: Any) -> None:
         self._inner = AsyncClient(ADDRESS, api_key="", transport=InProcess(service), **client)
-        self.portals = service  # its loop runs the client's part, too, and no other is made
+        self.portals = service.portals  # their loop runs the client's part, too, and no other is made
         self._given = given, client
-        weakref.finalize(self, service.end).atexit = False
+        weakref.finalize(self, service.portals.end).atexit = False
 
     def __repr__(self) -> str:
         return f"scoregate.load({', '.join(map(repr, self._given[0].names))})"
@@ -188,22 +158,18 @@ class LocalClient(Client):
     def __reduce__(self) -> tuple[Any, ...]:
         return _loaded, self._given
 
-    def close(self) -> None:
-        """Free the models, and end the threads."""
-        self.portals.close()
-
 
 class AsyncLocalClient(AsyncClient):
     """An `AsyncClient` of a service in this process, made by `aload`; any event loop may use it."""
 
     def __init__(self, service: LocalService, **client: Any) -> None:
         super().__init__(ADDRESS, api_key="", transport=InProcess(service), **client)
-        self._service = service
-        weakref.finalize(self, service.end).atexit = False
+        self._portals = service.portals
+        weakref.finalize(self, service.portals.end).atexit = False
 
     async def close(self) -> None:
         """Free the models, and end the threads."""
-        await asyncio.to_thread(self._service.close)
+        await asyncio.to_thread(self._portals.close)
 
 
 def load(
@@ -293,13 +259,13 @@ class Loading:
 
     async def _loaded(self) -> AsyncLocalClient:
         with _started(self._given) as service:
-            await asyncio.wrap_future(service.here().submit(service.open()))
+            await asyncio.wrap_future(service.portals.here().submit(service.open()))
             return AsyncLocalClient(service, **self._client)
 
 
 def _loaded(given: Given, client: Mapping[str, Any]) -> LocalClient:
     with _started(given) as service:
-        service.here().run(service.open())
+        service.portals.here().run(service.open())
         return LocalClient(service, given, **client)
 
 
@@ -310,7 +276,7 @@ def _started(given: Given) -> Iterator[LocalService]:
     try:
         yield service
     except BaseException:
-        service.end()
+        service.portals.end()
         raise
 
 
@@ -320,13 +286,13 @@ def say_on_terminal(line: str) -> None:
         say(f"scoregate: {line}")
 
 
-_all: weakref.WeakSet[LocalService] = weakref.WeakSet()
+_all: weakref.WeakSet[OnePortal] = weakref.WeakSet()
 
 
 def close_all() -> None:
     """Close what is open at the end of the process."""
-    for service in tuple(_all):
-        service.close()
+    for portals in tuple(_all):
+        portals.close()
 
 
 # A service needs its executors until it is closed.  They end before what `atexit` calls, and after what is

@@ -167,10 +167,13 @@ def quietly(quiet: bool) -> Iterator[None]:
         VERBOSITY.quiet = before
 
 
+class ErrorLine(str):
+    """A line about an error, which `say` prints also if the command is quiet."""
+
+
 def say(*texts: str) -> None:
-    """Print each text in a line to stderr, unless the command is quiet."""
-    if not VERBOSITY.quiet:
-        complain(*texts)
+    """Print each text in a line to stderr; of a quiet command each `ErrorLine`."""
+    complain(*(each for each in texts if not VERBOSITY.quiet or isinstance(each, ErrorLine)))
 
 
 def complain(*texts: str) -> None:

@@ -104,7 +104,6 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.runs.batch import TIMEOUT_S, score_batch, write_filtered
-from scoregate.runs.generators import score_generators
 from scoregate.runs.settings import Batch
 from scoregate.runs.summary import say_summary
 from scoregate.settings import setting, whole
@@ -138,6 +137,8 @@ def run(arguments: argparse.Namespace) -> int:
     if batch.named:
         if batch.html:
             raise UsageFault("--html is for one data set; `versus` and `report` draw pages of generators")
+        from scoregate.runs.generators import score_generators  # few runs need it
+
         generators = score_generators(batch, service_of(arguments, TIMEOUT_S))
         return NO_SCORE if any(each.summary.incomplete for each in generators) else OK
     outcome = score_batch(batch, service_of(arguments, TIMEOUT_S), page=batch.html)

@@ -115,7 +115,7 @@ class DataSource:
     grid: str | None = setting(GRID_HELP, default=None, metavar="RxC")
     any_path: bool = setting("read pictures outside the data set's folder, too", default=False)
 
-    @property
+    @cached_property
     def named(self) -> dict[str, Path]:
         """The data set of each generator by name, if one is named so; else none, and all paths are of one."""
         texts = [str(each) for each in (self.dataset, *self.more)]

@@ -10,7 +10,7 @@ from statistics import median
 
 from scoregate.results import DEMO, Notice, demo_names, demo_text, notices_in
 from scoregate.runs.plan import UNREADABLE, Line
-from scoregate.text import complain, number, say, shown
+from scoregate.text import ErrorLine, number, say, shown
 
 MAX_REASONS = 5  # why rows cannot be read
 
@@ -46,12 +46,10 @@ class WarningKind:
             about.setdefault(detail, []).extend([name] if isinstance(name, str) else [])
         return "; ".join(f"{', '.join(names)}: {text}" if names else text for text, names in about.items())
 
-    def add(self, notices: Sequence[Notice]) -> None:
-        """Add the warnings of one row."""
-        self.rows += 1
-        for place, notice in enumerate(notices):
-            for name in demo_names(notice) if self.code == DEMO else [notice.metric or place]:
-                self.details.setdefault(name, notice.detail)
+    def add(self, details: Mapping[str | int, str], rows: int = 1) -> None:
+        """Add the warnings of other rows, with texts as in `details`."""
+        self.rows += rows
+        self.details |= {name: text for name, text in details.items() if name not in self.details}
 
 
 def kinds_of(lines: Iterable[Line]) -> list[WarningKind]:
@@ -63,13 +61,14 @@ def kinds_in(rows: Iterable[tuple[str | None, Sequence[Notice]]]) -> list[Warnin
     """Return the kinds of warnings of rows, each with its picture, as `kinds_of`."""
     found: dict[str, WarningKind] = {}
     for image, notices in rows:
-        of_row: dict[str, list[Notice]] = {}
+        of_row: dict[str, tuple[str, dict[str | int, str]]] = {}
         for notice in notices:
-            of_row.setdefault(notice.kind, []).append(notice)
-        for kind, each in of_row.items():
-            code = each[0].code
+            code, details = of_row.setdefault(notice.kind, (notice.code, {}))
+            for name in demo_names(notice) if code == DEMO else [notice.metric or len(details)]:
+                details.setdefault(name, notice.detail)
+        for kind, (code, details) in of_row.items():
             first = WarningKind(kind, code, None if code == DEMO else image)
-            found.setdefault(kind, first).add(each)
+            found.setdefault(kind, first).add(details)
     return in_order(found.values())
 
 
@@ -77,11 +76,7 @@ def merged_kinds(kinds: Iterable[WarningKind]) -> list[WarningKind]:
     """Return *kinds* of several tables as those of one."""
     found: dict[str, WarningKind] = {}
     for kind in kinds:
-        first = found.setdefault(kind.kind, replace(kind, rows=0, details={}))
-        first.rows += kind.rows
-        first.details = first.details | {
-            n: text for n, text in kind.details.items() if n not in first.details
-        }
+        found.setdefault(kind.kind, replace(kind, rows=0, details={})).add(kind.details, kind.rows)
     return in_order(found.values())
 
 
@@ -243,20 +238,22 @@ def say_summary(
         seconds: that scoring took; with it the figures of the scores are printed.
         again: what the command needs to request rows with errors again.
     """
-    texts = [f"cannot read {detail}" for detail in summary.details[:MAX_REASONS]]
+    lines: list[str] = [ErrorLine(f"cannot read {detail}") for detail in summary.details[:MAX_REASONS]]
     if summary.unread > MAX_REASONS:
-        texts.append(f"and {summary.unread - MAX_REASONS} more rows, see {UNREADABLE} in the results")
-    complain(*texts)
-    say(*(f"warning: {each}" + f" (first: {each.image})" * bool(each.image) for each in summary.warnings))
-    say(*(figure_lines(summary.figures) if seconds is not None else ()))
+        more = summary.unread - MAX_REASONS
+        lines.append(ErrorLine(f"and {more} more rows, see {UNREADABLE} in the results"))
+    lines += [f"warning: {each}" + f" (first: {each.image})" * bool(each.image) for each in summary.warnings]
+    if seconds is not None:
+        lines += figure_lines(summary.figures)
     rows = f"{summary.text}; {requested} were requested in this run{summary.without}"
-    (complain if summary.incomplete else say)(rows)
+    lines.append(ErrorLine(rows) if summary.incomplete else rows)
     if summary.incomplete:
-        say(f"the same command{again} tries rows with errors again")
+        lines.append(f"the same command{again} tries rows with errors again")
     if seconds is not None and requested:
-        say(pace(requested, seconds))
+        lines.append(pace(requested, seconds))
     if summary.decisions:
-        say(summary.decided)
-    say(str(out))
+        lines.append(summary.decided)
+    lines.append(str(out))
     if left_over:
-        say(f"{left_over} lines are of no row of the data set; they are kept")
+        lines.append(f"{left_over} lines are of no row of the data set; they are kept")
+    say(*lines)
