@@ -31,7 +31,7 @@ from scoregate.bench.answers import (
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
 from scoregate.evaluation.bootstrap import Sample, means
-from scoregate.evaluation.outcome import Drawings, caution, compared, interval_of
+from scoregate.evaluation.intervals import Drawings, caution, compared, interval_of
 from scoregate.records import BadInput
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.plan import plan_of

@@ -38,9 +38,9 @@ from scoregate.bench.data import (
 )
 from scoregate.evaluation.agreement import BestOf, best_of, correlation
 from scoregate.evaluation.arrays import Scale
-from scoregate.evaluation.outcome import OnScale, values
+from scoregate.evaluation.outcome import OnScale
 from scoregate.evaluation.pair_accuracy import pair_accuracy
-from scoregate.evaluation.tables import Table, text
+from scoregate.evaluation.tables import Table, text, values
 from scoregate.records import BadInput, Record, json_cell, kind
 from scoregate.settings import setting
 

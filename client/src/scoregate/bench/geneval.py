@@ -27,7 +27,7 @@ from scoregate.bench.data import MetricBenchmark, columns, rows_of
 from scoregate.evaluation.figures.generators import described, mapping
 from scoregate.evaluation.figures.generators import once_each as once
 from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, geneval, sample_of, tuned
-from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
+from scoregate.evaluation.intervals import Bootstrap, caution, compared, interval_of
 from scoregate.evaluation.tables import Table
 from scoregate.records import BadInput
 from scoregate.settings import in_column, setting

@@ -12,7 +12,7 @@ from typing import Any
 from scoregate.bench.data import ScoreSettings, columns, mark, metrics_of, rows_of, worth
 from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.bootstrap import Sample
-from scoregate.evaluation.outcome import Bootstrap, caution, compared, interval_of
+from scoregate.evaluation.intervals import Bootstrap, caution, compared, interval_of
 from scoregate.evaluation.tables import Table, text
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 from scoregate.records import BadInput

@@ -18,7 +18,7 @@ from scoregate.bench.benchmark import Benchmark, Connect, GeneratorSettings
 from scoregate.bench.data import json_of
 from scoregate.bench.suite_page import latex_of, page, worst
 from scoregate.errors import ScoregateError
-from scoregate.evaluation.outcome import Drawings
+from scoregate.evaluation.intervals import Drawings
 from scoregate.records import BadInput, NoResult, toml_of
 from scoregate.report.formats import NO_VALUE, cell
 from scoregate.results import is_number

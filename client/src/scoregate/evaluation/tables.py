@@ -202,3 +202,10 @@ def name(cell: Any) -> str:
 def label(cell: Any) -> float:
     """Return 1 for 1 and true, 0 for 0 and false, NaN for an empty cell."""
     return nan if text(cell) is None else float(truth(cell))
+
+
+def values(cell: Any) -> list[str]:
+    """Return the values of a cell: those of a list, also of one written as JSON; none if it is empty."""
+    cell = json_cell(cell)
+    cells = cell if isinstance(cell, list | tuple) else [cell]
+    return list(dict.fromkeys(found for each in cells if (found := text(each)) is not None))

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
-from scoregate.evaluation.outcome import values
-from scoregate.evaluation.tables import GENERATOR, Table
+from scoregate.evaluation.tables import GENERATOR, Table, values
 from scoregate.local import Service
 from scoregate.records import BadInput, Record
 from scoregate.report.html import data_uri

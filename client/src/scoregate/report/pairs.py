@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from scoregate.data.datasets import Dataset
-from scoregate.evaluation.outcome import values
+from scoregate.evaluation.tables import values
 from scoregate.evaluation.versus import GeneratorPair
 from scoregate.records import BadInput, NoColumn
 from scoregate.results import is_number

@@ -10,22 +10,24 @@ from typing import Any, Literal
 
 from scoregate.evaluation.arrays import BadColumn, coded
 from scoregate.evaluation.geneval import by_prompt, geneval, sample_of
-from scoregate.evaluation.ordering import ordering
-from scoregate.evaluation.outcome import (
-    LOWER,
-    TABLE,
+from scoregate.evaluation.intervals import (
     Bootstrap,
     Cells,
-    FigureOutcome,
-    FigureSettings,
-    OfMetrics,
-    OfScores,
-    OnScale,
     caution,
     cluster_of,
     compared,
     drawings,
     interval_of,
+)
+from scoregate.evaluation.ordering import ordering
+from scoregate.evaluation.outcome import (
+    LOWER,
+    TABLE,
+    FigureOutcome,
+    FigureSettings,
+    OfMetrics,
+    OfScores,
+    OnScale,
     label,
     outcome,
     rows,

@@ -6,17 +6,8 @@ from typing import Any, Literal
 
 from scoregate.evaluation.agreement import auroc, auroc_sample, correlation, correlation_sample, roc
 from scoregate.evaluation.bootstrap import together
-from scoregate.evaluation.outcome import (
-    Bootstrap,
-    Cluster,
-    FigureOutcome,
-    OfMetrics,
-    cluster_of,
-    drawings,
-    label,
-    outcome,
-    rows,
-)
+from scoregate.evaluation.intervals import Bootstrap, Cluster, cluster_of, drawings
+from scoregate.evaluation.outcome import FigureOutcome, OfMetrics, label, outcome, rows
 from scoregate.evaluation.pair_accuracy import (
     MAX_PAIRS,
     pair_accuracies,

@@ -6,16 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from scoregate.evaluation.outcome import (
-    TABLE,
-    Bootstrap,
-    FigureOutcome,
-    FigureSettings,
-    OnScale,
-    cluster_of,
-    label,
-    outcome,
-)
+from scoregate.evaluation.intervals import Bootstrap, cluster_of
+from scoregate.evaluation.outcome import TABLE, FigureOutcome, FigureSettings, OnScale, label, outcome
 from scoregate.evaluation.raters import LEVELS, alpha, convergence
 from scoregate.evaluation.tables import Table
 from scoregate.evaluation.templates import (
