@@ -56,33 +56,27 @@ class Asker:
             DeadlineExceeded: the deadline passed.
             ModelChanged: the model was replaced, and again during the repetition.
         """
-        return await repeated(lambda context: self._ask(model, refs, calls, demand, context), context)
 
-    async def _ask(
-        self,
-        model: Handle,
-        refs: Mapping[ImageRef, str],
-        calls: Callable[[Sequence[Image], ModelInfo], Sequence[Call]],
-        demand: Demand,
-        context: Context,
-    ) -> tuple[list[Any], ModelInfo]:
-        with one_caller(context.account.name), model.used_by(context):
-            model.admit(context, demand)
-            context.account.charge(demand.calls)
-            try:
-                async with (
-                    asyncio.timeout_at(context.deadline),
-                    self._opened(refs, context) as images,
-                ):
-                    info = model.info
-                    context.use(model.name, info)
-                    outcomes = await model.call(calls(images, info), context)
-                    raise_if_changed(outcomes)
-                    return outcomes, info
-            except TimeoutError as exc:
-                raise DeadlineExceeded(stage=context.calls.stage) from exc
-            except ImageError as exc:
-                raise not_decoded(exc) from exc
+        async def once(context: Context) -> tuple[list[Any], ModelInfo]:
+            with one_caller(context.account.name), model.used_by(context):
+                model.admit(context, demand)
+                context.account.charge(demand.calls)
+                try:
+                    async with (
+                        asyncio.timeout_at(context.deadline),
+                        self._opened(refs, context) as images,
+                    ):
+                        info = model.info
+                        context.use(model.name, info)
+                        outcomes = await model.call(calls(images, info), context)
+                        raise_if_changed(outcomes)
+                        return outcomes, info
+                except TimeoutError as exc:
+                    raise DeadlineExceeded(stage=context.calls.stage) from exc
+                except ImageError as exc:
+                    raise not_decoded(exc) from exc
+
+        return await repeated(once, context)
 
     @asynccontextmanager
     async def _opened(self, refs: Mapping[ImageRef, str], context: Context) -> AsyncIterator[Sequence[Image]]:

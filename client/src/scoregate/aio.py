@@ -70,10 +70,12 @@ from scoregate.results import (
     warned,
     without_warned,
 )
+from scoregate.text import hinted
 
 Filled = Callable[[Files], "Mapping[str, Any] | None"]
 
 
+@hinted
 class AsyncClient:
     """
     Asynchronous version of `scoregate.Client`, with the same methods.

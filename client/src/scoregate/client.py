@@ -13,6 +13,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from copy import copy
 from functools import wraps
+from inspect import unwrap
 from os import PathLike
 from types import AsyncGeneratorType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
@@ -20,8 +21,9 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 from scoregate.aio import AsyncClient
 from scoregate.errors import ScoregateError, ServiceConnectionError
 from scoregate.images import ImageLike
-from scoregate.items import Item, ScoreParams, in_words_of, names_of
+from scoregate.items import Item, ScoreParams, names_of
 from scoregate.results import Result
+from scoregate.text import bound
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,24 +33,17 @@ def blocking(
     method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Client, P], T]:
     """Return the method of `Client` that runs *method* in the client's portal, and returns its result."""
+    inner: Callable[..., Coroutine[Any, Any, T]] = unwrap(method)  # which has no hint for wrong arguments
 
     @wraps(method)
     def wrapped(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             portal = self.portals.here()
-            return portal.run(bound(self, method, self._inner, *args, **kwargs))
+            return portal.run(bound(self, inner, self._inner, *args, **kwargs))
         except ScoregateError as exc:
             raise exc.with_traceback(None) from exc.__cause__  # the loop's frames do not help
 
     return wrapped
-
-
-def bound(owner: object, method: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """Call *method*, whose body does not run yet; wrong arguments are a `TypeError` in words of *owner*."""
-    try:
-        return method(*args, **kwargs)
-    except TypeError as exc:
-        raise in_words_of(owner, method, exc, kwargs) from None
 
 
 def iterating(

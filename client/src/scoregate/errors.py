@@ -55,6 +55,10 @@ class ScoregateError(Exception):
         """True if a picture cannot be read, so that the next try fails, too, whatever the metric."""
         return self.code in UNREADABLE
 
+    def as_json(self) -> dict[str, str]:
+        """Return the error of one score as the service and files of results hold it."""
+        return {"code": self.code, "detail": self.detail}
+
     def at(self, place: str) -> ScoregateError:
         """Return a copy whose detail begins with *place*."""
         error = copy(self)

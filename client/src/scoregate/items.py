@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import signature
 from os import PathLike
 from typing import Any
 
 from scoregate.errors import BadImageError
 from scoregate.images import SAMPLED_FRAMES, ImageLike, check_one, encoded, frames_of, is_url
-from scoregate.text import meant
 
 
 @dataclass(frozen=True)
@@ -273,7 +270,7 @@ def added(add: Callable[[Any, str], Any], thing: Any, place: str) -> Any:
 
 def located(error: BadImageError, place: str) -> BadImageError:
     """Return *error* with the place of the picture, a JSON pointer."""
-    fault = {"pointer": place, "code": error.code, "detail": error.detail}
+    fault = {"pointer": place, **error.as_json()}
     return type(error)(f"{place}: {error.detail}", errors=[fault])
 
 
@@ -324,23 +321,6 @@ def name_of(metric: str, several: str = "score_items and score_many take several
     if not isinstance(metric, str):
         raise TypeError(f"metric is one name, not {metric!r}; {several}")
     return metric
-
-
-def in_words_of(
-    owner: object, method: Callable[..., Any], fault: TypeError, given: Iterable[str]
-) -> TypeError:
-    """
-    Return the error of a call with wrong arguments: it names the class of *owner* and the right keyword.
-
-    Args:
-        given: keywords of the call.
-    """
-    text = re.sub(r"^\w+\.", f"{type(owner).__name__}.", str(fault))
-    names = [*signature(method).parameters][1:]
-    unknown = next((name for name in given if name not in names), "")
-    if unknown == "metrics" and "metric" in names:
-        return TypeError(f"{text}: metric= is one name; score_items and score_many take several")
-    return TypeError(f"{text}{meant(unknown, names)}")
 
 
 def check_prompt(prompt: str | None) -> None:

@@ -8,10 +8,11 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import signature
 from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
@@ -21,7 +22,7 @@ from scoregate.errors import NotReadyError, ScoregateError, ServiceTimeoutError
 from scoregate.items import names_of
 from scoregate.records import BadInput
 from scoregate.replies import Reply, failure
-from scoregate.text import say
+from scoregate.text import meant, say
 
 ADDRESS = "http://in-process"
 NOT_LOADED = "not_loaded"  # the code of an error that a person has to mend
@@ -203,8 +204,9 @@ def load(
         ImportError: the package scoregate-server is not installed here.
         NotReadyError: something is missing that may come, such as free memory or the hub.
         ScoregateError: the models cannot be loaded; the detail says why.
-        TypeError: no name is given.
+        TypeError: no name is given, or a keyword is unknown.
     """
+    check_keywords(load, client)
     return _loaded(given_of(names, devices, dtype, policies, metrics, options), client)
 
 
@@ -222,7 +224,16 @@ def aload(
 
     `gate = await scoregate.aload("demo")`, or `async with scoregate.aload("demo") as gate`.
     """
+    check_keywords(aload, client)
     return Loading(given_of(names, devices, dtype, policies, metrics, options), client)
+
+
+def check_keywords(owner: Callable[..., Any], client: Iterable[str]) -> None:
+    """Raise `TypeError` for a keyword that neither *owner* nor a client of this process has."""
+    of_client = signature(Client).parameters.keys() - {"base_url", "api_key", "transport"}
+    if wrong := next((name for name in client if name not in of_client), ""):
+        near = meant(wrong, [*signature(owner).parameters, *of_client])
+        raise TypeError(f"{owner.__name__}() got an unexpected keyword argument {wrong!r}{near}")
 
 
 def given_of(

@@ -360,7 +360,7 @@ def line_of(result: Result, key: str) -> Line:
         "key": key,
         "id": result.id,
         "scores": dict(result.scores),
-        "errors": {name: {"code": e.code, "detail": e.detail} for name, e in result.errors.items()},
+        "errors": {name: error.as_json() for name, error in result.errors.items()},
         "details": result.details,
         "cache": result.cache,
         "models": dict(result.models),

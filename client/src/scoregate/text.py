@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import wraps
+from inspect import isasyncgenfunction, iscoroutinefunction, signature
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from tqdm import tqdm
 
 STEERING = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, separators of lines
 TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # bidi
 GAP = "  "
+
+T = TypeVar("T")
 
 
 def shown(text: object) -> str:
@@ -82,6 +87,62 @@ def meant_file(path: str | os.PathLike[str]) -> str:
             whole = found / path.relative_to(first)
             return f"; did you mean {whole if whole.exists() else found}?"
     return ""
+
+
+def hinted(kind: type[T]) -> type[T]:
+    """Wrap the asynchronous methods of a class: wrong arguments are a `TypeError` with the right keyword."""
+    for name, method in [*vars(kind).items()]:
+        if not name.startswith("_"):
+            if iscoroutinefunction(method):
+                setattr(kind, name, hinted_coroutine(method))
+            elif isasyncgenfunction(method):
+                setattr(kind, name, hinted_generator(method))
+    return kind
+
+
+def hinted_coroutine(method: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Coroutine[Any, Any, T]]:
+    """Return a coroutine function like *method*."""
+
+    @wraps(method)
+    async def wrapped(self: object, /, *args: Any, **kwargs: Any) -> T:
+        return await bound(self, method, self, *args, **kwargs)
+
+    return wrapped
+
+
+def hinted_generator(method: Callable[..., T]) -> Callable[..., T]:
+    """Return a function that returns the generator of *method*."""
+
+    @wraps(method)
+    def wrapped(self: object, /, *args: Any, **kwargs: Any) -> T:
+        return bound(self, method, self, *args, **kwargs)
+
+    return wrapped
+
+
+def bound(owner: object, method: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Call *method*, whose body does not run yet; wrong arguments are a `TypeError` in words of *owner*."""
+    try:
+        return method(*args, **kwargs)
+    except TypeError as exc:
+        raise in_words_of(owner, method, exc, kwargs) from None
+
+
+def in_words_of(
+    owner: object, method: Callable[..., Any], fault: TypeError, given: Iterable[str]
+) -> TypeError:
+    """
+    Return the error of a call with wrong arguments: it names the class of *owner* and the right keyword.
+
+    Args:
+        given: keywords of the call.
+    """
+    text = re.sub(r"^\w+\.", f"{type(owner).__name__}.", str(fault))
+    names = [*signature(method).parameters][1:]
+    unknown = next((name for name in given if name not in names), "")
+    if unknown == "metrics" and "metric" in names:
+        return TypeError(f"{text}: metric= is one name; score_items and score_many take several")
+    return TypeError(f"{text}{meant(unknown, names)}")
 
 
 # --- progress on stderr, and lines above it ---

@@ -1,11 +1,12 @@
 """Arguments of the wrong type are `TypeError`, in the words of the call, before anything is sent."""
 
 import asyncio
+from inspect import signature
 
 import numpy as np
 import pytest
 
-from scoregate import AsyncClient, Client, Frames, Item
+from scoregate import AsyncClient, Client, Frames, Item, aload, load, local
 from scoregate.items import Files
 from scoregate.trainers import Reward
 from scoregate.trainers.images import items_of, size_of
@@ -140,3 +141,49 @@ def test_a_wrong_keyword_is_answered_with_the_right_one(call, said):
     """With the class that the caller has, not the one that does its work."""
     with Client(ADDRESS) as client, pytest.raises(TypeError, match=said):
         call(client)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "keyword", "right"),
+    [
+        ("score", ["a.png", "a dog"], "metrics", ": metric= is one name; score_items and score_many"),
+        ("score_items", [[("a.png", "a dog")]], "metric", "; did you mean metrics?"),
+        ("stream", [[]], "option", "; did you mean options?"),
+        ("score_many", [[]], "metric", "; did you mean metrics?"),
+    ],
+)
+def test_a_wrong_keyword_of_the_asynchronous_client_is_answered_likewise(method, arguments, keyword, right):
+    """With its own class, and each method is still a coroutine function or returns a generator."""
+    method = getattr(AsyncClient(ADDRESS), method)
+
+    async def call():
+        made = method(*arguments, **{keyword: "dsg"})
+        return await made if asyncio.iscoroutine(made) else [each async for each in made]
+
+    with pytest.raises(TypeError, match=r"^AsyncClient\.\w+\(\) got an unexpected keyword") as caught:
+        asyncio.run(call())
+    assert right in str(caught.value)
+    assert 1 == str(caught.value).count("AsyncClient")
+
+
+def test_the_methods_of_the_asynchronous_client_are_coroutine_functions():
+    """As they are for a mock with its specification."""
+    assert asyncio.iscoroutinefunction(AsyncClient.score)
+    assert "metric" in signature(AsyncClient.score).parameters
+
+
+@pytest.mark.parametrize(
+    ("keyword", "said"),
+    [
+        ("metric", r"load\(\) got an unexpected keyword argument 'metric'; did you mean metrics\?"),
+        ("timeout", r"'timeout'; did you mean timeout_s\?"),
+        ("base_url", r"load\(\) got an unexpected keyword argument 'base_url'$"),
+    ],
+)
+@pytest.mark.parametrize("loading", [load, aload])
+def test_a_wrong_keyword_of_load_is_refused_before_a_model_is_loaded(loading, keyword, said, monkeypatch):
+    """Nothing of the server is imported either."""
+    monkeypatch.setattr(local, "server", pytest.fail)
+
+    with pytest.raises(TypeError, match=said):
+        loading("demo", **{keyword: "vqascore"})

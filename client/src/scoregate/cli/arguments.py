@@ -3,6 +3,7 @@
 import argparse
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, replace
@@ -119,6 +120,7 @@ class CommandParser(argparse.ArgumentParser):
         self.register("action", None, Once)
         self.register("action", "store", Once)
         self.given: set[str] = set()
+        self._words: Sequence[str] = ()
         self._declare = declare
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -130,10 +132,21 @@ class CommandParser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{exc.message}{near}") from None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse, with no argument given yet."""
+        """Parse, with no argument given yet.  An unknown argument is an error, with the nearest option."""
         self.given.clear()
         self.declare()
-        return super().parse_known_args(args, namespace)
+        self._words = sys.argv[1:] if args is None else args
+        namespace, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant_option()}")
+        return namespace, unknown
+
+    def _meant_option(self) -> str:
+        """Return a question about the option that is most like one that is not declared."""
+        options = tuple(self._option_string_actions)
+        names = [word.partition("=")[0] for word in self._words if word.startswith("--")]
+        wrong = (name for name in names if not any(option.startswith(name) for option in options))
+        return meant(next(wrong, ""), options)
 
     def declare(self) -> None:
         """Declare the arguments, unless they are declared."""
@@ -142,7 +155,8 @@ class CommandParser(argparse.ArgumentParser):
             self._declare = None
 
     def error(self, message: str) -> NoReturn:
-        super().error(shown(message))
+        missing = "required" in message  # maybe it is the mistyped one
+        super().error(shown(f"{message}{self._meant_option() if missing else ''}"))
 
 
 class CommandText(NamedTuple):

@@ -150,4 +150,4 @@ def fields_of(one: scoregate.Decision) -> dict[str, Any]:
 
 def errors_of(one: scoregate.Decision) -> dict[str, Any]:
     """Return the errors of a decision as JSON."""
-    return {name: {"code": error.code, "detail": error.detail} for name, error in one.errors.items()}
+    return {name: error.as_json() for name, error in one.errors.items()}

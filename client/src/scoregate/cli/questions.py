@@ -45,7 +45,7 @@ def as_json(found: scoregate.QuestionSet) -> dict[str, Any]:
     """Return a question set in the service's wire format."""
     content: dict[str, Any] = {"prompt": found.prompt, "style": found.style}
     if found.error:
-        return content | {"error": {"code": found.error.code, "detail": found.error.detail}}
+        return content | {"error": found.error.as_json()}
     return content | {"id": found.id, "cached": found.cached, "questions": list(found.questions)}
 
 

@@ -118,11 +118,7 @@ class Plan:
         return self.content(
             row,
             scores,
-            {
-                metric: {"code": error.code, "detail": error.detail}
-                for metric, error in answer.errors.items()
-                if metric not in scores
-            },
+            {metric: error.as_json() for metric, error in answer.errors.items() if metric not in scores},
             models=known.get("models", {}) if known.get("scores") and not answer.scores else models,
             question_sets=known.get("question_sets", {}) | dict(answer.question_sets),
             details=known.get("details", {}) | dict(answer.details),

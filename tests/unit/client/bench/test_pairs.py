@@ -128,6 +128,20 @@ def test_two_files_have_no_metric_of_the_same_name(refused, written):
     )
 
 
+def test_a_metric_that_one_of_two_files_has_is_compared_alone(bench, written):
+    """The other file has other columns, which are not read."""
+    files = [
+        written([{"label": row["label"], name: row["score"]} for row in labelled(ALL_RIGHT)], f"{name}.jsonl")
+        for name in ("clip", "blip")
+    ]
+
+    found = bench(
+        "winoground", written(EXAMPLES), "--scores", files[0], "--scores", files[1], "--metric", "clip"
+    )
+
+    assert {"chance", "clip"} == {row["metric"] for row in found["metrics"]}
+
+
 @pytest.mark.parametrize(
     ("rows", "line"),
     [

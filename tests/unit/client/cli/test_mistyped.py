@@ -149,10 +149,18 @@ def test_a_mistyped_folder_of_a_path_is_found_too(tables):
         (("replay", "gekco"), "did you mean gecko?"),
         (("models", "unlaod"), "did you mean unload?"),
         (("score", "a.png", "--orient", "exfi"), "did you mean exif?"),
+        (("score", "a.png", "--metrc", "ocr"), "unrecognized arguments: --metrc ocr; did you mean --metric?"),
+        (("batch", "photos", "-o", "o.jsonl", "--htlm=o.html"), "did you mean --html?"),
+        (
+            ("evaluate", "agreement", "--scores", "s", "--metric", "m", "--humann", "h"),
+            "did you mean --human?",
+        ),
+        (("score", "a.png", "--something-else"), "unrecognized arguments: --something-else"),
+        (("score", "a.png", "-o", "o.jsonl"), "unrecognized arguments: -o o.jsonl"),
     ],
 )
 def test_a_mistyped_command_is_answered_with_the_nearest_one(run, arguments, said):
-    """So is one of an option's choices."""
+    """So is an option of a command, and one of an option's choices."""
     done = run(*arguments)
 
     assert (2, True) == (done.returncode, done.stderr.rstrip().endswith(said)), done.stderr
