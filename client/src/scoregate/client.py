@@ -33,7 +33,7 @@ def blocking(
     method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Client, P], T]:
     """Return the method of `Client` that runs *method* in the client's portal, and returns its result."""
-    inner: Callable[..., Coroutine[Any, Any, T]] = unwrap(method)  # which has no hint for wrong arguments
+    inner: Callable[..., Coroutine[Any, Any, T]] = unwrap(method)  # a hint is given once
 
     @wraps(method)
     def wrapped(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
