@@ -259,7 +259,7 @@ def test_scores_of_several_options_have_no_common_threshold(tmp_path):
     lines = [
         {"row": number, "image": "a.png", "scores": {"vqascore": 0.5}, "errors": {}, "good": number % 2}
         | {"prompt": "a dog", "sha256": "", "models": {}, "options": {"vqascore": {"output": output}}}
-        for number, output in enumerate(["logit", "probability"])
+        for number, output in enumerate(["logit", "probability"], 1)
     ]
     path = tmp_path / "scores.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
