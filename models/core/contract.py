@@ -172,14 +172,14 @@ class KnownCalls:
         calls: the result of each but the first must differ from that of the first.  Empty: no check.
         faults: for each call but the first, the fault if its result does not differ, in words that follow the
             model's name.
-        least: results that differ by no more are equal.
+        least: for each call but the first, a difference up to which its result is equal to that of the first.
         drift: how far the results of the first two calls, sent at the same time, may be from those of each
             alone; None for no such check.
     """
 
     calls: tuple[Any, ...] = ()
     faults: tuple[str, ...] = (SAME_ANSWERS,)
-    least: float = 0.0
+    least: tuple[float, ...] = (0.0,)
     drift: float | None = None
 
 

@@ -17,6 +17,7 @@ from models.core.contract import CheckpointError
 from models.core.family import Family, Signs
 from models.core.settings import http_address
 from models.families.clip import FAMILY as OPEN_CLIP
+from models.families.openai import released
 from models.families.registry import families, own
 
 Table = dict[str, Any]
@@ -95,7 +96,8 @@ def served(name: str, role: str) -> Table:
     if role not in known:
         raise CheckpointError(f"{role}={SERVED_PREFIX}{model}: the role must be one of {', '.join(known)}")
     base = url.rstrip("/") + ("" if path.strip("/") else "/v1")
-    return tabled(known[role], base_url=base, model=model)
+    family = known[role]
+    return tabled(family, base_url=base, model=model, **released(family, model))
 
 
 def suggested(model: str) -> str:

@@ -31,6 +31,9 @@ NEEDED_BY = {  # in the order in which they are started, one after another
     "llm": "tests/external/vllm/test_question_llm.py",
     "reward": "tests/external/vllm/test_reward.py",
     "vlm": "tests/external/vllm/test_vlm.py",
+    "qwen_vlm": "tests/external/vllm/test_qwen_vlm.py",
+    "embedder": "tests/external/vllm/test_embedder.py",
+    "reranker": "tests/external/vllm/test_reranker.py",
 }
 
 

@@ -23,6 +23,7 @@ from tests.external.ray.services import PROFILE, REWARDS
 from tests.support.ray_cluster import ray_cluster
 from tests.support.tiny_lfm2_vl import make_lfm2_vl
 from tests.support.tiny_llava import add_head, make_llava
+from tests.support.tiny_qwen3_vl import make_qwen3_vl, reranker_options
 from tests.support.vllm_server import vllm, vllm_template
 
 SOCKET = "vllm.sock"  # of the process that vLLMs are forks of
@@ -68,6 +69,25 @@ def reward(stack: ExitStack, folder: Path) -> dict[str, Any]:
     return serve(stack, folder / "reward", folder / "reward.log", *options)
 
 
+def qwen_vlm(stack: ExitStack, folder: Path) -> dict[str, Any]:
+    """Start a tiny random Qwen3-VL."""
+    make_qwen3_vl(folder / "qwen_vlm")
+    return serve(stack, folder / "qwen_vlm", folder / "qwen_vlm.log")
+
+
+def embedder(stack: ExitStack, folder: Path) -> dict[str, Any]:
+    """Start a tiny random Qwen3-VL as an embedder."""
+    make_qwen3_vl(folder / "embedder")
+    return serve(stack, folder / "embedder", folder / "embedder.log", "--runner", "pooling")
+
+
+def reranker(stack: ExitStack, folder: Path) -> dict[str, Any]:
+    """Start a tiny random Qwen3-VL as a reranker."""
+    make_qwen3_vl(folder / "reranker")
+    options = reranker_options(folder / "pair.jinja")
+    return serve(stack, folder / "reranker", folder / "reranker.log", *options)
+
+
 def ray(stack: ExitStack, folder: Path) -> dict[str, Any]:
     """Start a Ray cluster of one node, and deploy timed fakes on it."""
     cluster = stack.enter_context(ray_cluster())
@@ -86,6 +106,9 @@ STARTS: dict[str, Start] = {
     "reward": reward,
     "vlm": vlm,
     "decisions": decisions,
+    "qwen_vlm": qwen_vlm,
+    "embedder": embedder,
+    "reranker": reranker,
 }
 
 

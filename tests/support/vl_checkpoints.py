@@ -103,10 +103,19 @@ VQA_KINDS = {
 WORDS = ("Yes", "No", "yes", "no", "excellent", "bad", "very")  # each is one token
 
 
-def qwen_vl(directory: Path, kind: str = "qwen3_vl", **replaced: torch.Tensor | None) -> Path:
-    """A VLM with the language model's head, by the names of its published files; None removes a tensor."""
+def qwen_vl(
+    directory: Path, kind: str = "qwen3_vl", text: Mapping[str, Any] = {}, **replaced: torch.Tensor | None
+) -> Path:
+    """
+    A VLM with the language model's head, by the names of its published files; None removes a tensor.
+
+    Args:
+        text: other values in the configuration of the language model.
+    """
     make, network = VQA_KINDS[kind]
     make(directory)
+    if text:
+        configure(directory, text_config={**configuration(directory)["text_config"], **text})
     tokenizer = AutoTokenizer.from_pretrained(directory)
     tokenizer.add_tokens([*WORDS])
     tokenizer.save_pretrained(directory)
@@ -154,8 +163,13 @@ def frames(said: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Image, ...]
 
 def configure(directory: Path, **values: Any) -> None:
     """Other values in the configuration of the base model."""
-    path = directory / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+    (directory / "config.json").write_text(json.dumps({**configuration(directory), **values}))
+
+
+def configuration(directory: Path) -> dict[str, Any]:
+    """The configuration of the base model."""
+    found: dict[str, Any] = json.loads((directory / "config.json").read_text())
+    return found
 
 
 def set_in(directory: Path, section: str, **values: Any) -> None:

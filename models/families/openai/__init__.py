@@ -41,7 +41,10 @@ scoregate-server serve --model rerank=openai:Qwen/Qwen3-VL-Reranker-2B@http://12
 * **The template** is a file of vLLM's examples, in `examples/pooling/score/template/`. Without it, or without
   the overrides, every pair gets about 0.5. jina-reranker-m0 needs neither.
 * **The request** is `POST /v1/score` with one pair: the prompt is the query and the picture the document, or
-  the other way round with `query = "image"`. `use_activation` is always sent.
+  the other way round with `query = "image"`. `use_activation` is always sent. vLLM 0.32 has `instruction`, as
+  a variable of the template, which must read it.
+* **vLLM 0.32** reads `tie_word_embeddings` in `text_config`, and does not start without it. If a checkpoint
+  has it outside only, add `"text_config": {"tie_word_embeddings": false}` to the overrides.
 * **The check** at the start, besides [those of all](../models.md#behind-an-api): a red and a blue picture get
   scores that differ by more than noise, two calls at the same time the scores of each alone, to 0.001, and an
   `instruction` changes the score.
@@ -53,16 +56,24 @@ vllm serve Qwen/Qwen3-VL-Embedding-2B --port 8004 --runner pooling --max-model-l
 scoregate-server serve --model clip=openai:Qwen/Qwen3-VL-Embedding-2B@http://127.0.0.1:8004
 ```
 
-* **The request** is `POST /v1/embeddings`: a chat of its own for each picture, and a list of texts. A model
-  with instructions needs `texts_as_chats = true`, so that a text gets its chat template. `body` is the form
-  of Infinity or Jina.
+* **The request** is `POST /v1/embeddings`: a chat of its own for each picture, and a list of texts. `body` is
+  the form of Infinity or Jina.
+* **Qwen3-VL-Embedding** has chats for texts, too, with an instruction and the start of an answer; vLLM adds
+  neither. A model with this name gets these settings, and under another name they are needed in its table:
+
+```toml
+texts_as_chats = true
+instruction = "Represent the user's input."
+extra_body = { add_generation_prompt = true, add_special_tokens = true }
+```
+
 * **Vectors** are normalised here. The check at the start is that of rerankers.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal, Self, TypedDict
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from models.core.contract import QUESTION, ModelInfo, RemoteModel
 from models.core.family import Family, Plan
@@ -129,7 +140,27 @@ class EmbedderSettings(RemoteSettings):
     texts_as_chats: bool = Field(
         False, description="Embed a text as a chat, where the model needs its template for texts, too."
     )
+    instruction: str = Field(
+        "", description="The system message of each chat; needs `texts_as_chats` and the body `messages`."
+    )
     extra_body: dict[str, Any] = Field({}, description="Fields added to every request.")
+
+    @model_validator(mode="after")
+    def check_chats(self) -> Self:
+        """Raise `ValueError` for an instruction that some inputs would lack."""
+        if self.instruction and not (self.texts_as_chats and self.body == "messages"):
+            raise ValueError('an instruction needs texts_as_chats = true and body = "messages"')
+        return self
+
+
+# What the release of a model has around each picture and text: without it the vectors are others.
+RELEASED_EMBEDDERS = {
+    "qwen3-vl-embedding": {
+        "texts_as_chats": True,
+        "instruction": "Represent the user's input.",
+        "extra_body": {"add_generation_prompt": True, "add_special_tokens": True},
+    }
+}
 
 
 LLM = Family(
@@ -193,6 +224,12 @@ CLIP = Family(
 def plan(settings: RemoteSettings) -> Plan:
     """Return the names of the model and its server, without a request."""
     return Plan(settings.model, settings.base_url, remote=True)
+
+
+def released(family: Family, model: str) -> dict[str, Any]:
+    """Return the settings that the release of a served model has, by its name."""
+    known = RELEASED_EMBEDDERS if family is CLIP else {}
+    return next((table for name, table in known.items() if name in model.lower()), {})
 
 
 def with_schema(field: Structured, schema: Mapping[str, Any] | None) -> dict[str, Any]:

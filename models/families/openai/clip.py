@@ -72,28 +72,39 @@ class OpenAiClip(ServedModel):
     Args:
         body: form of the requests.
         texts_as_chats: a text is embedded as a chat, with the model's template, and alone in its request.
+        instruction: the first message of each chat; empty for none.
     """
 
     family = CLIP
     most_together = MOST_TEXTS
 
     def __init__(
-        self, *args: Any, body: EmbeddingsBody = "messages", texts_as_chats: bool = False, **served: Any
+        self,
+        *args: Any,
+        body: EmbeddingsBody = "messages",
+        texts_as_chats: bool = False,
+        instruction: str = "",
+        **served: Any,
     ) -> None:
         super().__init__(*args, **served)
         self._form, self._chats = FORMS[body], texts_as_chats
+        self._first = [{"role": "system", "content": [part(instruction)]}] if instruction else []
         self._width = 0  # 0 before the first embedding
 
     def prepare(self, call: ImageCall | TextCall) -> Prepared:
         """Build an image's fields; the cost of a text is its number of characters."""
         if isinstance(call, ImageCall):
-            return Prepared(IMAGE_COST_TOKENS, self._form.image(call.image))
-        return Prepared(len(call.text), chat(call.text) if self._chats else call.text)
+            return Prepared(IMAGE_COST_TOKENS, self._instructed(self._form.image(call.image)))
+        return Prepared(len(call.text), self._instructed(chat(call.text)) if self._chats else call.text)
+
+    def _instructed(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a request's fields with the instruction before the messages of a chat."""
+        return {"messages": [*self._first, *fields["messages"]]} if self._first else fields
 
     def known_calls(self) -> KnownCalls:
         """Return two pictures, one red and one blue."""
         return KnownCalls(
-            (ImageCall(IMAGE), ImageCall(OTHER_IMAGE)), (SAME_IMAGES,), LEAST_DIFFERENCE, MOST_DRIFT
+            (ImageCall(IMAGE), ImageCall(OTHER_IMAGE)), (SAME_IMAGES,), (LEAST_DIFFERENCE,), MOST_DRIFT
         )
 
     def together(self, prepared: Prepared) -> str:
@@ -129,5 +140,8 @@ class OpenAiClip(ServedModel):
 def from_settings(settings: EmbedderSettings) -> OpenAiClip:
     """Return the model of a table, without a request."""
     return OpenAiClip(
-        **served_arguments(settings), body=settings.body, texts_as_chats=settings.texts_as_chats
+        **served_arguments(settings),
+        body=settings.body,
+        texts_as_chats=settings.texts_as_chats,
+        instruction=settings.instruction,
     )

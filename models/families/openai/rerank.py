@@ -59,9 +59,10 @@ class OpenAiReranker(ServedModel):
         """Return a text with a right and a wrong picture, and the right one without instruction."""
         calls = [RerankCall(IMAGE, TEXTS[0]), RerankCall(OTHER_IMAGE, TEXTS[0])]
         if not self._instruction:
-            return KnownCalls(tuple(calls), (SAME_IMAGES,), LEAST_DIFFERENCE, MOST_DRIFT)
+            return KnownCalls(tuple(calls), (SAME_IMAGES,), (LEAST_DIFFERENCE,), MOST_DRIFT)
         calls.append(RerankCall(IMAGE, TEXTS[0], instructed=False))
-        return KnownCalls(tuple(calls), (SAME_IMAGES, NO_INSTRUCTION), LEAST_DIFFERENCE, MOST_DRIFT)
+        least = (LEAST_DIFFERENCE, MOST_DRIFT)  # a sure model's score may change little with its instruction
+        return KnownCalls(tuple(calls), (SAME_IMAGES, NO_INSTRUCTION), least, MOST_DRIFT)
 
     async def answer(self, prepared: Prepared, post: Post) -> Reward:
         """

@@ -101,9 +101,9 @@ class Trust:
     def _judged(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> str:
         """Return the check that *outcomes*, or those of calls *beside* each other, fail; empty if none."""
         first, *others, again = outcomes
-        for other, fault in zip(others, self._known.faults, strict=True):
+        for other, fault, least in zip(others, self._known.faults, self._known.least, strict=True):
             # The first may lack a prefix cache.
-            if any(alike(one, other, self._known.least) for one in (first, again)):
+            if any(alike(one, other, least) for one in (first, again)):
                 return fault
         if changed(first, again):
             return UNSTEADY

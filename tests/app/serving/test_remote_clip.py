@@ -98,6 +98,19 @@ async def test_a_text_may_be_a_chat(with_clip, server):
     assert all("messages" in body for body in server.bodies)
 
 
+async def test_an_instruction_is_the_first_message_of_each_chat(with_clip, server):
+    """Of pictures and texts, at the check too."""
+    server.known = sound
+    server.embed = lambda body: (200, embedded(TEXT if "red dog" in json.dumps(body) else PICTURE))
+    async with with_clip(texts_as_chats=True, instruction="Represent it.") as client:
+        await clipscore(client)
+
+    first = {"role": "system", "content": [{"type": "text", "text": "Represent it."}]}
+    assert [first] * 2 == [body["messages"][0] for body in server.bodies]
+    assert server.checks
+    assert all(body["messages"][0] == first for body in server.checks)
+
+
 async def test_metrics_of_references_work_with_it(with_clip, embedder):
     """The cosine of two pictures, and with both texts and references."""
     async with with_clip() as client:

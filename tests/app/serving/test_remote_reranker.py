@@ -148,6 +148,21 @@ async def test_a_reranker_that_fails_its_check_is_not_served(with_reranker, serv
     assert fault in answer.json()["detail"]
 
 
+async def test_an_instruction_that_changes_a_score_a_little_is_read(with_reranker, server):
+    """A model that is sure of the known pair is served: a tenth of a logit is 0.002 of its score."""
+
+    def known(body):
+        return 200, answered(
+            sigmoid((4.0 if KNOWN in json.dumps(body) else -4.0) + ("instruction" in body) / 10)
+        )
+
+    server.known, server.rerank = known, lambda body: (200, answered(0.75))
+    async with with_reranker(instruction="Find captions.") as client:
+        result = await rerank(client)
+
+    assert {"rerankscore": 0.75} == result["scores"]
+
+
 def test_a_logit_of_any_size_has_a_probability():
     """Without overflow."""
     assert (0.0, 0.5, 1.0) == (sigmoid(-1e4), sigmoid(0.0), sigmoid(1e4))

@@ -1,12 +1,14 @@
 """A service in front of a vLLM, and what its tests ask."""
 
 import base64
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import PIL.Image
 
 from demo.process import SERVICE, free_port, running, url, wait_until_ready
 from demo.samples import FOLDER, listed
@@ -15,6 +17,10 @@ from tests.support.vllm_server import VLLM
 
 LISTED = listed()
 PICTURE = (FOLDER / LISTED[1]["file"]).read_bytes()
+PIXELS = {  # of three files
+    file: PIL.Image.open(io.BytesIO(file)).convert("RGB")
+    for file in ((FOLDER / sample["file"]).read_bytes() for sample in LISTED[:3])
+}
 PATIENT_S = 170
 
 

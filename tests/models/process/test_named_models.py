@@ -8,6 +8,7 @@ import pytest
 
 from models.core.contract import CheckpointError
 from models.families.names import table_of
+from models.families.openai import EmbedderSettings
 from service.core.settings import SettingsError
 from service.process import command, model_names, needs
 from service.process.gate import settings_for
@@ -61,6 +62,26 @@ def test_a_name_has_a_role_and_a_family(name, role, family):
     table = table_of(name)
 
     assert (role, family) == (table["role"], table["family"])
+
+
+def test_an_embedder_of_qwen_has_the_inputs_of_its_release():
+    """By its name; another embedder has none of them."""
+    named, other = (
+        table_of(f"clip=openai:{name}@http://127.0.0.1:8003") for name in ("Qwen/Qwen3-VL-Embedding-2B", "m")
+    )
+    settings = EmbedderSettings(**named)
+
+    assert ("Represent the user's input.", True) == (settings.instruction, settings.texts_as_chats)
+    assert {"add_generation_prompt": True, "add_special_tokens": True} == settings.extra_body
+    assert {"role", "family", "base_url", "model"} == {*other}
+
+
+@pytest.mark.parametrize("others", [{}, {"texts_as_chats": True, "body": "jina"}])
+def test_an_instruction_that_some_inputs_would_lack_is_refused(others):
+    """It is in chats alone."""
+    table = table_of("clip=openai:m@http://127.0.0.1:8003")
+    with pytest.raises(ValueError, match="an instruction needs texts_as_chats = true"):
+        EmbedderSettings(**table, instruction="Represent it.", **others)
 
 
 def test_a_directory_is_recognised_by_its_configuration(tmp_path):
