@@ -79,7 +79,7 @@ async def scores(client, metric, **options):
 async def test_a_directory_in_model_takes_the_place_of_the_demos_checkpoint(checkpoints, tmp_path):
     """SCOREGATE_MODELS__CLIP__MODEL goes before the profile's `checkpoint`; cosines are open_clip's."""
     demo = load_settings(None, {"SCOREGATE_MODELS__CLIP__MODEL": str(checkpoints["clip"])})
-    only = demo.model_copy(update={"models": {"clip": demo.models["clip"]}, "policies": {}})
+    only = demo.model_copy(update={"models": {"clip": demo.models["clip"]}, "metrics": {}, "policies": {}})
     async with served(only, tmp_path) as client:
         found, answer = await scores(client, "clipscore")
         [model] = (await client.get("/models")).json()["models"]

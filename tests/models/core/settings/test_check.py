@@ -82,12 +82,12 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     command.main()
 
     lines = capsys.readouterr().out.splitlines()
-    tables = ["MODEL", "clip", "vqa", "questions", "nli", "ocr", "detector"]
+    tables = ["MODEL", "clip", "vqa", "judge", "questions", "nli", "ocr", "detector"]
     assert [*tables, "Threads:", "Weights:", "Demo", "cpu:"] == [line.split()[0] for line in lines if line]
     assert lines[1].endswith("float32, cpu  7.6 MB")
     assert re.fullmatch(r"Threads: \d+ for each lane decode pictures\. Batches on a CPU .*", lines[-4])
-    assert lines[-3] == "Weights: cpu 54.5 MB. Activations come on top."
-    assert lines[-1] == "cpu: 54.5 MB of weights needed, 16.0 GB free."
+    assert lines[-3] == "Weights: cpu 62.7 MB. Activations come on top."
+    assert lines[-1] == "cpu: 62.7 MB of weights needed, 16.0 GB free."
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ def settings(**models):
 def test_the_check_of_a_profile_names_its_demo_models():
     """Those of the demo profile, and those that one variable leaves beside a real one."""
     mixed = {"SCOREGATE_MODELS__VQA__CHECKPOINT": "owner/name"}
-    told = "Demo models: clip, {}questions, nli, detector. Their scores mean nothing for real pictures."
+    told = (
+        "Demo models: clip, {}judge, questions, nli, detector. Their scores mean nothing for real pictures."
+    )
 
     assert told.format("vqa, ") in check(load_settings(DEMO_PROFILE, {}))
     assert told.format("") in check(load_settings(DEMO_PROFILE, mixed))
