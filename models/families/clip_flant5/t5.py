@@ -53,17 +53,17 @@ class PositionBias:
     """T5's relative position bias, per head and bucket of distances, equal for all layers."""
 
     def __init__(self, weights: Weights, stack: str, config: T5Config, *, bidirectional: bool) -> None:
-        self.table = weights.take(f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight")
-        made = partial(bias_line, self.table, config.relative_attention_max_distance, bidirectional)
+        self._table = weights.take(f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight")
         # Not a method: a cycle would hold the tensors until the next garbage collection.
+        made = partial(bias_line, config.relative_attention_max_distance, bidirectional)
         self._line = lru_cache(CACHED_LENGTHS)(made)
 
     def __call__(self, length: int) -> torch.Tensor:
         """Return the bias as a line (heads, 2 length - 1), by distance; the most negative one is first."""
-        return self._line(length)
+        return self._line(self._table, length)
 
 
-def bias_line(table: torch.Tensor, furthest: int, bidirectional: bool, length: int) -> torch.Tensor:
+def bias_line(furthest: int, bidirectional: bool, table: torch.Tensor, length: int) -> torch.Tensor:
     """Return the bias (heads, 2 length - 1) of each distance, from the *table* (buckets, heads)."""
     distances = torch.arange(1 - length, length, device=table.device)
     buckets = bucket(distances, len(table), furthest, bidirectional)

@@ -67,7 +67,7 @@ function scored({ prompt, items, metrics, options, explain, ...request }, { pict
   const together = Array.isArray(items?.[0].image);
   return [
     `prompt = ${literal(prompt ?? items[0].prompt)}`,
-    `pictures = [${together ? "[" : ""}${paths(pictures).join(", ")}${together ? "]" : ""}]`,
+    `pictures = [${together ? "scoregate.Frames([" : ""}${paths(pictures).join(", ")}${together ? "])" : ""}]`,
     ...beside.map(([name, value]) => `${name} = ${value}`),
     `items = [scoregate.Item(${item}) for picture in pictures]`,
     `report = client.score_items(items, ${more.filter(Boolean).join(", ")})`,
