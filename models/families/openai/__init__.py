@@ -62,6 +62,10 @@ scoregate-server serve --model clip=openai:Qwen/Qwen3-VL-Embedding-2B@http://127
   neither. A model with this name gets these settings, and under another name they are needed in its table:
 
 ```toml
+[models.clip]
+family = "openai_clip"
+base_url = "http://127.0.0.1:8004/v1"
+model = "my-embedder"
 texts_as_chats = true
 instruction = "Represent the user's input."
 extra_body = { add_generation_prompt = true, add_special_tokens = true }
