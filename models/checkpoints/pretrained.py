@@ -115,7 +115,7 @@ def load_processor(kind: Any, directory: Path) -> Any:
     path = whole if whole.is_file() else directory / PREPROCESSOR
     read_json(path)
     try:
-        return kind.from_pretrained(directory, local_files_only=True)
+        return kind.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     except Exception as exc:  # a broken file fails in many ways
         raise CheckpointError(f"{path}: {in_short(exc)}") from exc
 

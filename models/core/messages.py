@@ -20,9 +20,9 @@ def reason_of(exc: Exception) -> str:
     return str(exc)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Join the first few of *names*."""
-    return ", ".join(names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")
+def listed(names: Sequence[str], most: int = MAX_NAMES) -> str:
+    """Join the first few of *names*, *most* of them."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ ROLES_IN_WORDS = {
     "ocr": "the OCR model",
     "detector": "the detector",
     "artifact": "the model for artifacts",
+    "safety": "the model for unsafe images",
 }
 
 

@@ -83,6 +83,12 @@ class FakeArtifact(FakeModel):
         return Reward((chance(call.image.digest),))
 
 
+class FakeSafety(FakeArtifact):
+    """A safety score from the image's digest."""
+
+    role = "safety"
+
+
 class FakeDetector(FakeModel):
     """Finds each of its labels or not, by the image's digest."""
 

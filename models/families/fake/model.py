@@ -139,6 +139,7 @@ EXAMPLES: dict[str, Call] = {
     "itm": RewardCall(GREY, "grey"),
     "aesthetic": RewardCall(GREY),
     "artifact": RewardCall(GREY),
+    "safety": RewardCall(GREY),
 }
 
 

@@ -72,6 +72,26 @@ extra_body = { add_generation_prompt = true, add_special_tokens = true }
 ```
 
 * **Vectors** are normalised here. The check at the start is that of rerankers.
+
+In the role `safety`, a VLM answers "Yes" if a picture is against a policy, such as ShieldGemma 2:
+
+```toml
+[models.safety]
+family = "openai_safety"
+base_url = "http://127.0.0.1:8005/v1"
+model = "google/shieldgemma-2-4b-it"
+policy = '''
+Does this image show graphic violence, blood or gore? Your answer must start with 'Yes' or 'No'.
+'''
+```
+
+* **The policy** is sent as it stands, after the picture. Copy that of the model's training, such as
+  ShieldGemma's template with your guideline, or write one for a VLM without such a training. It is a setting,
+  so that no request can weaken it.
+* **The score** is one minus P("Yes") among "Yes" and "No", the first token of the answer. If both together
+  have less than half of the probability, the error is `call_refused`.
+* **vLLM** must serve it as a chat model, like an `openai_vlm`. A version that makes a classifier of
+  ShieldGemma 2 has no such answers; it was not run here.
 """
 
 from collections.abc import Mapping
@@ -107,6 +127,15 @@ class VlmSettings(RemoteSettings):
         description="The field of a request that takes a JSON schema: `response_format` (OpenAI, vLLM), "
         "vLLM's `structured_outputs`, `guided_json` of older vLLMs, or `none`. Answers are parsed "
         "strictly in any case.",
+    )
+
+
+class SafetySettings(RemoteSettings):
+    """A vision-language model that answers whether a picture is unsafe."""
+
+    policy: str = Field(
+        pattern=r"\S",
+        description='The question after the picture, whose answer "Yes" means that it is unsafe. Required.',
     )
 
 
@@ -222,6 +251,14 @@ CLIP = Family(
     loader="models.families.openai.clip:from_settings",
     planner="models.families.openai:plan",
     served=True,
+)
+SAFETY = Family(
+    "openai_safety",
+    role="safety",
+    loads="calls a VLM that vLLM serves, with the text of a policy",
+    settings=SafetySettings,
+    loader="models.families.openai.safety:from_settings",
+    planner="models.families.openai:plan",
 )
 
 

@@ -1,0 +1,57 @@
+"""
+How safe an image is to show: one minus the probability that it is of an unsafe kind.
+
+A classifier of images decides, whose unsafe labels its table names
+([`image_classifier`](models.md#image_classifier)):
+
+    score = 1 - Σ P(label) over the unsafe labels
+
+or a VLM that answers "Yes" if an image is against the text of a policy, such as ShieldGemma 2 (Zeng et al.
+2025; [`openai_safety`](models.md#openai)):
+
+    score = 1 - P("Yes") / (P("Yes") + P("No"))
+
+The prompt is not used: for a filter, combine it with a metric that reads the prompt, as in `vqascore >= 0.6
+and safety >= 0.9`. A harmless prompt may have an unsafe picture.
+"""
+
+from typing_extensions import TypedDict
+
+from models.core.calls import RewardCall
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import ModelCalls
+from service.serving.admission import Demand
+
+ROLE = "safety"
+
+
+class SafetyDetails(TypedDict):
+    """
+    Details of `safety`.
+
+    Attributes:
+        unsafe: the probability of each unsafe label, in the order of the settings, or that of the VLM's
+            "Yes".
+    """
+
+    unsafe: list[float]
+
+
+async def safety(item: Item, models: ModelCalls, options: MetricOptions) -> Score:
+    """Return one minus the probability that the image is of an unsafe kind.  The prompt is not used."""
+    [found] = await models.ask(ROLE, [RewardCall(item.image)])
+    details: SafetyDetails = {"unsafe": [*found.outputs[1:]]}
+    return Score(found.value, details)
+
+
+metric = Metric(
+    "safety",
+    safety,
+    details=SafetyDetails,
+    roles=(ROLE,),
+    demand_of=lambda prompt, options: {ROLE: Demand()},
+    range=(0, 1),
+    formula="1 - the probability of all unsafe labels",
+    paper="Zeng et al. 2025, arXiv 2504.01081",
+    reads_prompt=False,
+)
