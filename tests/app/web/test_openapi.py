@@ -22,6 +22,7 @@ from tests.support.fakes import (
     FakeOcr,
     FakeReranker,
     FakeReward,
+    FakeSafety,
     FakeVideoAlign,
 )
 from tests.support.pictures import b64, item, png
@@ -176,7 +177,7 @@ async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     fakes |= {"imagereward": FakeImageReward(), "aesthetic": FakeAesthetic(), "reward": FakeReward()}
     fakes |= {"itm": FakeItm(), "artifact": FakeArtifact(), "reranker": FakeReranker()}
     fakes |= {"hpsv3": FakeHpsv3(), "hpsv3pp": FakeHpsv3pp(), "editreward": FakeEditReward()}
-    fakes |= {"videoalign": FakeVideoAlign()}
+    fakes |= {"videoalign": FakeVideoAlign(), "safety": FakeSafety()}
     tables = {"pickscore": {"model": "picks"}, "hpsv2": {"model": "prefers"}}
     tables |= {
         name: {"model": name} for name in ("imagereward", "aesthetic", "hpsv3", "hpsv3pp", "editreward")

@@ -2,20 +2,20 @@
 
 import pytest
 
-from tests.support.fakes import FakeAesthetic, FakeArtifact
+from tests.support.fakes import FakeAesthetic, FakeArtifact, FakeSafety
 from tests.support.pictures import b64, png
 from tests.support.refusals import refused
 
 pytestmark = pytest.mark.anyio
 RED, BLUE = b64(png()), b64(png("blue"))
-FREE = ["aesthetic", "artifact"]
+FREE = ["aesthetic", "artifact", "safety"]
 TABLES = {"aesthetic": {"model": "aesthetic"}}
 
 
 @pytest.fixture(autouse=True)
 def models(fakes):
     """Models of metrics that read no prompt."""
-    fakes |= {"aesthetic": FakeAesthetic(), "artifact": FakeArtifact()}
+    fakes |= {"aesthetic": FakeAesthetic(), "artifact": FakeArtifact(), "safety": FakeSafety()}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ async def test_a_composite_reads_the_prompt_if_a_part_does(serve):
 
     assert 200 == scored.status_code, scored.text
     assert "/prompt" == refused(refusal, 422, "invalid")["errors"][0]["pointer"]
-    assert {"aesthetic", "artifact", "beauty", "clip_i", "alike"} == {
+    assert {"aesthetic", "artifact", "safety", "beauty", "clip_i", "alike"} == {
         name for name, metric in listed.items() if not metric["reads_prompt"]
     }
     assert {"clip_i": "references", "alike": "references"}.items() <= {

@@ -72,6 +72,9 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "videoalign": "videoalign",
         "aesthetic": "aesthetic",
         "pal4vst": "artifact",
+        "image_classifier": "safety",
+        "onnx_classifier": "safety",
+        "openai_safety": "safety",
         "openai_reward": "reward",
         "openai_rerank": "reranker",
         "openai_clip": "clip",
@@ -102,9 +105,15 @@ def test_families_of_this_repository_stand_in_the_order_of_their_folders():
     """A folder's own stand in the order of their declarations."""
     names = [*own()]
 
-    assert ["openai", "openai_vlm", "openai_reward", "openai_embedding", "openai_rerank", "openai_clip"] == [
-        name for name in names if name.startswith("openai")
-    ]
+    assert [
+        "openai",
+        "openai_vlm",
+        "openai_reward",
+        "openai_embedding",
+        "openai_rerank",
+        "openai_clip",
+        "openai_safety",
+    ] == [name for name in names if name.startswith("openai")]
     assert names.index("aesthetic") < names.index("open_clip") < names.index("videoalign")
 
 
