@@ -11,8 +11,7 @@ or a VLM that answers "Yes" if an image is against the text of a policy, such as
 
     score = 1 - P("Yes") / (P("Yes") + P("No"))
 
-The prompt is not used: for a filter, combine it with a metric that reads the prompt, as in `vqascore >= 0.6
-and safety >= 0.9`. A harmless prompt may have an unsafe picture.
+In a policy, combine it with a metric that reads the prompt: `vqascore >= 0.6 and safety >= 0.9`.
 """
 
 from typing_extensions import TypedDict
@@ -38,7 +37,7 @@ class SafetyDetails(TypedDict):
 
 
 async def safety(item: Item, models: ModelCalls, options: MetricOptions) -> Score:
-    """Return one minus the probability that the image is of an unsafe kind.  The prompt is not used."""
+    """Return one minus the probability that the image is of an unsafe kind."""
     [found] = await models.ask(ROLE, [RewardCall(item.image)])
     details: SafetyDetails = {"unsafe": [*found.outputs[1:]]}
     return Score(found.value, details)

@@ -35,8 +35,8 @@ std = [1, 1, 1]
 Yahoo's code also saves the resized picture as a JPEG and reads it again. Without that step, as here, scores
 of ten photos differ by 0.04 at most.
 
-A classifier finds what its training showed, and these were trained on photos. Choose the threshold with
-[pictures of your own](../guides/online-filter.md#choose-a-threshold), generated ones among them.
+A classifier finds what its training showed. Choose the threshold with [pictures of your
+own](../guides/online-filter.md#choose-a-threshold), generated ones among them.
 """
 
 from typing import Annotated, Literal
@@ -51,7 +51,7 @@ ARCHITECTURES = ("ForImageClassification",)  # ends of their names
 
 UnsafeLabels = Annotated[
     tuple[str, ...],
-    Field(min_length=1, description="Labels of unsafe pictures, as the classifier names them. Required."),
+    Field(min_length=1, description="Labels of unsafe pictures, as the classifier names them."),
 ]
 
 
@@ -64,8 +64,8 @@ class ImageClassifierSettings(LocalSettings):
 class OnnxClassifierSettings(PlacedSettings):
     """A classifier in an ONNX file.  A token of `batch` is a square of 16x16 pixels."""
 
-    checkpoint: str = Field(description="The file, also `hf-hub:OWNER/NAME@COMMIT/FILE`. Required.")
-    labels: tuple[str, ...] = Field(min_length=2, description="Names of the outputs, in order. Required.")
+    checkpoint: str = Field(description="The file, also `hf-hub:OWNER/NAME@COMMIT/FILE`.")
+    labels: tuple[str, ...] = Field(min_length=2, description="Names of the outputs, in order.")
     unsafe: UnsafeLabels
     output: Literal["probabilities", "logits"] = Field(
         "probabilities", description="What the graph returns; logits get a softmax."
@@ -78,12 +78,14 @@ class OnnxClassifierSettings(PlacedSettings):
         "cropped. `0`: that size, without a crop.",
     )
     colours: Literal["rgb", "bgr"] = Field("rgb", description="Order of the colours.")
-    mean: tuple[float, float, float] = Field(
-        description="Subtracted from each colour's bytes (0 to 255), in the order of `colours`. Required."
+    mean: tuple[float, ...] = Field(
+        min_length=3,
+        max_length=3,
+        description="Subtracted from each colour's bytes (0 to 255), in the order of `colours`.",
     )
-    std: tuple[
-        Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]
-    ] = Field(description="What each is divided by then. Required.")
+    std: tuple[Annotated[float, Field(gt=0)], ...] = Field(
+        min_length=3, max_length=3, description="What each is divided by then."
+    )
     device: Annotated[Literal["cpu"], NOT_IN_RECIPE] = Field(
         "cpu", description="Only `cpu`. Models on one device take turns."
     )

@@ -28,7 +28,7 @@ from models.images.pixels import middle
 
 COST_SIDE = 16  # side in pixels of the squares that the cost counts
 SEVERAL_LABELS = "multi_label_classification"
-SHORTEST = "shortest_edge"
+SHORTEST_EDGE = "shortest_edge"
 
 
 def weights(directory: Path) -> list[Path]:
@@ -68,8 +68,8 @@ class ImageClassifier:
         names = [str(config.id2label[place]) for place in range(config.num_labels)]
         self._labels = Labels(directory / CONFIG, names, unsafe)
         processor = load_processor(AutoImageProcessor, directory)
-        # Such a resize of a strip of 16,000 pixels would take gigabytes, and its ends are cropped anyway.
-        self._cut = SHORTEST in dict(getattr(processor, "size", None) or {})
+        # A strip of 16,000 pixels, resized by its shorter edge, would take gigabytes; its ends are cropped.
+        self._cut = SHORTEST_EDGE in dict(getattr(processor, "size", None) or {})
         self._pixels = ProcessorPixels(processor, directory)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         files = (CONFIG, PREPROCESSOR, PROCESSOR)

@@ -34,7 +34,7 @@ NO_PROBABILITIES = 'the outputs are no probabilities; perhaps `output` is "logit
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class GraphInput:
     """
     The input of a graph.
 
@@ -50,7 +50,7 @@ class Input:
     alone: bool
 
 
-def input_of(path: Path, session: Any) -> Input:
+def input_of(path: Path, session: Any) -> GraphInput:
     """Return the one input of a graph.  Raises `CheckpointError` if it takes no images."""
     given = session.get_inputs()
     shape = given[0].shape if len(given) == 1 else []
@@ -67,7 +67,7 @@ def input_of(path: Path, session: Any) -> Input:
             f"{path}: the inputs are {shown}; one is needed, float32 pixels (N, height, width, 3) or"
             " (N, 3, height, width) with any N or 1"
         )
-    return Input(given[0].name, height, width, channels_first, batch == 1)
+    return GraphInput(given[0].name, height, width, channels_first, batch == 1)
 
 
 class OnnxClassifier:

@@ -90,8 +90,8 @@ Does this image show graphic violence, blood or gore? Your answer must start wit
   so that no request can weaken it.
 * **The score** is one minus P("Yes") among "Yes" and "No", the first token of the answer. If both together
   have less than half of the probability, the error is `call_refused`.
-* **vLLM** must serve it as a chat model, like an `openai_vlm`. A version that makes a classifier of
-  ShieldGemma 2 has no such answers; it was not run here.
+* **vLLM** must serve it as a chat model, like an `openai_vlm`. Newer versions make a classifier of
+  ShieldGemma 2, which has no such answers. It was not run here.
 """
 
 from collections.abc import Mapping
@@ -135,7 +135,7 @@ class SafetySettings(RemoteSettings):
 
     policy: str = Field(
         pattern=r"\S",
-        description='The question after the picture, whose answer "Yes" means that it is unsafe. Required.',
+        description='The question after the picture, whose answer "Yes" means that it is unsafe.',
     )
 
 
