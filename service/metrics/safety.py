@@ -11,7 +11,8 @@ or a VLM that answers "Yes" if an image is against the text of a policy, such as
 
     score = 1 - P("Yes") / (P("Yes") + P("No"))
 
-In a policy, combine it with a metric that reads the prompt: `vqascore >= 0.6 and safety >= 0.9`.
+In a policy, combine it with a metric that reads the prompt: `vqascore >= 0.6 and safety >= 0.9`. For several
+frames set `frames: "min"`, since by default one unsafe frame among many changes the mean little.
 """
 
 from typing_extensions import TypedDict

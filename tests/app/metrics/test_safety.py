@@ -1,5 +1,7 @@
 """How safe an image is to show, and decisions by it."""
 
+from statistics import fmean
+
 import pytest
 
 from tests.support.fakes import FakeSafety
@@ -56,6 +58,22 @@ async def test_a_policy_accepts_what_fits_its_prompt_and_is_safe(serve, safety):
         entry["decision"] == "reject" and result["scores"]["vqascore"] >= 0.6
         for entry, result in zip(decided, results, strict=True)
     )
+
+
+async def test_the_least_safe_frame_decides_where_the_policy_says_so(serve):
+    """By the options of a policy, as the guide has them; by default it is the mean of all frames."""
+    frames = [b64(png(colour)) for colour in COLOURS[:8]]
+    policy = {"accept": "safety >= 0", "timeout_ms": 60_000}
+    policies = {"mean": policy, "least": {**policy, "options": {"safety": {"frames": "min"}}}}
+    found = {}
+    async with serve(policies=policies) as client:
+        each = [(await scored(client, "safety", {"image": one}))["scores"]["safety"] for one in frames]
+        for name in policies:
+            body = {"policy": name, "items": [{"image": frames}]}
+            [entry] = (await client.post("/decide", json=body)).json()["decisions"]
+            found[name] = entry["scores"]["safety"]
+
+    assert {"mean": pytest.approx(fmean(each)), "least": min(each)} == found
 
 
 async def test_a_policy_without_the_score_fails_closed(serve, safety):

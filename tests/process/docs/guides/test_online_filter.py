@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 
 import pytest
 
@@ -9,6 +10,8 @@ import scoregate
 from demo.process import free_port, url
 from scoregate.cli.main import parser
 from scoregate.decisions.policies import PolicyFile, policy_of
+from service.core.settings.tree import Settings
+from service.metrics.common.registry import own
 from service.observability.instruments import Instruments
 from tests.support.packages import files_of
 from tests.support.pages import fences
@@ -48,12 +51,17 @@ def test_the_commands_of_the_page_are_valid():
     ]
 
 
-def test_the_policy_of_the_page_is_valid(tmp_path):
-    """By the name that the code has."""
-    [(_, text)] = fences(f"guides/{PAGE}", "toml")
+@pytest.mark.parametrize(("place", "reads"), [(0, {"vqascore", "dsg", "ocr"}), (1, {"vqascore", "safety"})])
+def test_the_policies_of_the_page_are_valid(tmp_path, place, reads):
+    """By the name that the code has; the second one with the model of its metric."""
+    text = fences(f"guides/{PAGE}", "toml")[place][1]
     (tmp_path / "policy.toml").write_text(text, "utf-8")
+    policy = policy_of(PolicyFile(file=tmp_path / "policy.toml"))
+    settings = Settings.model_validate({"models": {}, **tomllib.loads(text)})
 
-    assert "show" == policy_of(PolicyFile(file=tmp_path / "policy.toml")).name
+    assert "show" == policy.name
+    assert reads == {name for name in own() if name in settings.policies["show"].accept}
+    assert reads & {"safety"} == {table.role for table in settings.models.values()}
 
 
 def test_a_picture_with_scores_is_shown_by_the_policy(serving):
