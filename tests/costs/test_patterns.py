@@ -80,7 +80,11 @@ UNITS = [  # what a text repeats
     *("About ", "About a:", "yes ", "an a ", "a photo of ", " left of ", "vl"),
 ]
 # Patterns in tables, for the names of tensors in checkpoints, and of a family's own tokens, escaped.
-IN_TABLES = {"models/checkpoints/weights.py", "models/families/vl_reward.py"}
+IN_TABLES = {
+    "models/checkpoints/weights.py",
+    "models/families/vl_inputs.py",
+    "models/families/vl_reward.py",
+}
 
 
 def called() -> Iterator[tuple[str, str, ast.Call]]:
