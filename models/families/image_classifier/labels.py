@@ -8,6 +8,13 @@ from models.core.contract import CheckpointError, ModelError
 from models.core.messages import listed
 from models.core.outcomes import Reward
 
+COST_SIDE = 16  # side in pixels of the squares that the cost counts
+
+
+def cost_of(width: int, height: int) -> int:
+    """Return the cost of an image of that size in tokens: its squares, at least one."""
+    return max(1, height // COST_SIDE * (width // COST_SIDE))
+
 
 class Labels:
     """

@@ -21,12 +21,11 @@ from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.families.image_classifier import ARCHITECTURES, FAMILY, ImageClassifierSettings
-from models.families.image_classifier.labels import Labels
+from models.families.image_classifier.labels import Labels, cost_of
 from models.families.inputs import upload
 from models.families.processors import PIXELS, ProcessorPixels
 from models.images.pixels import middle
 
-COST_SIDE = 16  # side in pixels of the squares that the cost counts
 SEVERAL_LABELS = "multi_label_classification"
 SHORTEST_EDGE = "shortest_edge"
 
@@ -91,7 +90,7 @@ class ImageClassifier:
         """Preprocess the image; a prompt is not used.  The cost is its number of squares."""
         pixels = self._resized(call.image.rgb)
         height, width = pixels.shape[-2:]
-        return Prepared(max(1, height // COST_SIDE * (width // COST_SIDE)), pixels)
+        return Prepared(cost_of(width, height), pixels)
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:

@@ -22,10 +22,9 @@ from models.core.family import Plan
 from models.core.messages import in_short
 from models.core.outcomes import Reward
 from models.families.image_classifier import ONNX, OnnxClassifierSettings
-from models.families.image_classifier.labels import Labels
+from models.families.image_classifier.labels import Labels, cost_of
 
 PACKAGE = "onnxruntime"
-COST_SIDE = 16  # side in pixels of the squares that the cost counts
 BYTES_PER_NUMBER = 4
 TOLERANCE = 1e-3  # rounding of probabilities, whose sum is 1
 FLOATS = "tensor(float)"
@@ -130,7 +129,7 @@ class OnnxClassifier:
         resized = call.image.rgb.resize(self._side, PIL.Image.Resampling.BILINEAR)
         left, top = (resized.width - width) // 2, (resized.height - height) // 2
         pixels = np.asarray(resized.crop((left, top, left + width, top + height)))
-        return Prepared(max(1, width * height // COST_SIDE**2), pixels)
+        return Prepared(cost_of(width, height), pixels)
 
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
         """Return the results of `Labels` for the graph's probabilities."""
