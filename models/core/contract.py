@@ -164,23 +164,45 @@ SAME_ANSWERS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Opposite:
+    """
+    A call whose result must differ from that of another one.
+
+    Attributes:
+        fault: if it does not, in words that follow the model's name.
+        least: a difference up to which both results are equal.
+    """
+
+    call: Any
+    fault: str = SAME_ANSWERS
+    least: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class KnownCalls:
     """
     Calls whose results show whether a served model works; their images are in `models.core.examples`.
 
     Attributes:
-        calls: the result of each but the first must differ from that of the first.  Empty: no check.
-        faults: for each call but the first, the fault if its result does not differ, in words that follow the
-            model's name.
-        least: for each call but the first, a difference up to which its result is equal to that of the first.
-        drift: how far the results of the first two calls, sent at the same time, may be from those of each
-            alone; None for no such check.
+        first: the result of each opposite must differ from that of this call.
+        opposites: empty for no check.
+        drift: how far the results of the first call and the first opposite, sent at the same time, may be
+            from those of each alone; None for no such check.
     """
 
-    calls: tuple[Any, ...] = ()
-    faults: tuple[str, ...] = (SAME_ANSWERS,)
-    least: tuple[float, ...] = (0.0,)
+    first: Any = None
+    opposites: tuple[Opposite, ...] = ()
     drift: float | None = None
+
+    @classmethod
+    def of(cls, first: Any, second: Any) -> "KnownCalls":
+        """Return two calls whose results must not be equal."""
+        return cls(first, (Opposite(second),))
+
+    @property
+    def calls(self) -> tuple[Any, ...]:
+        """All calls, the first one first; empty for no check."""
+        return (self.first, *(each.call for each in self.opposites)) if self.opposites else ()
 
 
 Post = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]

@@ -229,7 +229,7 @@ async def known_calls(name: str, table: RemoteSettings, server: Upstream) -> str
     post = partial(server.post, headers={"X-Vllm-Priority": "1"})
     trust = Trust(name, known, lambda call: model.answer(model.prepare(call), post), time.monotonic)
     await trust.check()
-    if not known.calls:
+    if not known.opposites:
         return ""
     numbers = "log-probabilities of named tokens" if table.role == "vqa" else "numbers"
     return f", with {numbers} that differ for a right and a wrong text; a priority is accepted"

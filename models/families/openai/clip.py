@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.core.calls import ImageCall, TextCall
-from models.core.contract import KnownCalls, Post, Prepared, UpstreamError
+from models.core.contract import KnownCalls, Opposite, Post, Prepared, UpstreamError
 from models.core.examples import IMAGE, OTHER_IMAGE
 from models.core.outcomes import Embedding
 from models.families.openai import CLIP, EmbedderSettings, EmbeddingsBody, ServedModel, served_arguments
@@ -103,9 +103,8 @@ class OpenAiClip(ServedModel):
 
     def known_calls(self) -> KnownCalls:
         """Return two pictures, one red and one blue."""
-        return KnownCalls(
-            (ImageCall(IMAGE), ImageCall(OTHER_IMAGE)), (SAME_IMAGES,), (LEAST_DIFFERENCE,), MOST_DRIFT
-        )
+        other = Opposite(ImageCall(OTHER_IMAGE), SAME_IMAGES, LEAST_DIFFERENCE)
+        return KnownCalls(ImageCall(IMAGE), (other,), MOST_DRIFT)
 
     def together(self, prepared: Prepared) -> str:
         """Return one key for all texts of a list; images have requests of their own."""

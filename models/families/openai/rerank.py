@@ -10,7 +10,7 @@ from math import exp, isfinite
 from typing import Any, Literal
 
 from models.core.calls import RerankCall
-from models.core.contract import KnownCalls, Post, Prepared, UpstreamError
+from models.core.contract import KnownCalls, Opposite, Post, Prepared, UpstreamError
 from models.core.examples import IMAGE, OTHER_IMAGE, TEXTS
 from models.core.outcomes import Reward
 from models.families.openai import RERANKER, RerankerSettings, ServedModel, served_arguments
@@ -57,12 +57,12 @@ class OpenAiReranker(ServedModel):
 
     def known_calls(self) -> KnownCalls:
         """Return a text with a right and a wrong picture, and the right one without instruction."""
-        calls = [RerankCall(IMAGE, TEXTS[0]), RerankCall(OTHER_IMAGE, TEXTS[0])]
-        if not self._instruction:
-            return KnownCalls(tuple(calls), (SAME_IMAGES,), (LEAST_DIFFERENCE,), MOST_DRIFT)
-        calls.append(RerankCall(IMAGE, TEXTS[0], instructed=False))
-        least = (LEAST_DIFFERENCE, MOST_DRIFT)  # a sure model's score may change little with its instruction
-        return KnownCalls(tuple(calls), (SAME_IMAGES, NO_INSTRUCTION), least, MOST_DRIFT)
+        opposites = [Opposite(RerankCall(OTHER_IMAGE, TEXTS[0]), SAME_IMAGES, LEAST_DIFFERENCE)]
+        if self._instruction:
+            # A sure model's score may change little with its instruction.
+            plain = RerankCall(IMAGE, TEXTS[0], instructed=False)
+            opposites.append(Opposite(plain, NO_INSTRUCTION, MOST_DRIFT))
+        return KnownCalls(RerankCall(IMAGE, TEXTS[0]), tuple(opposites), MOST_DRIFT)
 
     async def answer(self, prepared: Prepared, post: Post) -> Reward:
         """

@@ -167,7 +167,7 @@ class OpenAiVlm(ServedModel):
 
     def known_calls(self) -> KnownCalls:
         """Return the questions whether a red picture is red, and whether it is blue."""
-        return KnownCalls(opposite_questions(self.info.question))
+        return KnownCalls.of(*opposite_questions(self.info.question))
 
     async def answer(self, prepared: Prepared, post: Post) -> CallResult:
         """

@@ -101,10 +101,10 @@ class Trust:
     def _judged(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> str:
         """Return the check that *outcomes*, or those of calls *beside* each other, fail; empty if none."""
         first, *others, again = outcomes
-        for other, fault, least in zip(others, self._known.faults, self._known.least, strict=True):
+        for other, opposite in zip(others, self._known.opposites, strict=True):
             # The first may lack a prefix cache.
-            if any(alike(one, other, least) for one in (first, again)):
-                return fault
+            if any(alike(one, other, opposite.least) for one in (first, again)):
+                return opposite.fault
         if changed(first, again):
             return UNSTEADY
         if any(distance(*pair) > (self._known.drift or 0.0) for pair in zip(outcomes, beside, strict=False)):
