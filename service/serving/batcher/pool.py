@@ -208,7 +208,6 @@ class Pool:
     async def _score(self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot) -> None:
         """Run *calls* of a batch, and answer them; after an exception, run halves down to the bad call."""
         hosted, began = batch.hosted, self.clock()
-        cost = TokenTally(call.prepared for call in calls).total
         traced = any(call.span.recording for call in calls)
         for call in calls:
             call.begin(began)
@@ -219,7 +218,8 @@ class Pool:
                 raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
         except Exception as exc:
             if is_out_of_memory(exc):
-                hosted.queue.ran_out_of_memory(cost)
+                cost = TokenTally(call.prepared for call in calls)
+                hosted.queue.ran_out_of_memory(cost.total)
                 self._instruments.count_out_of_memory(hosted.name, batch.device)
             if len(calls) > 1 and not isinstance(exc, ModelFault):
                 middle = len(calls) // 2
