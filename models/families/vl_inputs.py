@@ -97,6 +97,12 @@ def expanded(ids: Sequence[int], counts: Sequence[int], pad: int) -> list[int]:
     return [each for id in ids for each in [id] * (next(left) if id == pad else 1)]
 
 
+def check_length(tokens: int, context: int) -> None:
+    """Raise `ModelError` if a chat has more *tokens* than the model's *context*."""
+    if tokens > context:
+        raise ModelError(f"the prompt is too long: {tokens} tokens, and the model takes {context}")
+
+
 def extended(loaded: Any, more: Sequence[str]) -> Tokenizer:
     """Return a copy of the tokenizer's backend with *more* special tokens."""
     tokenizer = thread_safe(loaded)

@@ -28,11 +28,11 @@ from models.checkpoints.locate import (
 )
 from models.checkpoints.pretrained import load_state
 from models.checkpoints.weights import DTYPES, mismatch, read_file, translated
-from models.core.contract import CheckpointError, ModelError
+from models.core.contract import CheckpointError
 from models.core.family import Family
 from models.core.settings import TunedSettings
 from models.families.inputs import padded
-from models.families.vl_inputs import BASE_FILES, Patches, PatchPixels, VlTokenizer, expanded
+from models.families.vl_inputs import BASE_FILES, Patches, PatchPixels, VlTokenizer, check_length, expanded
 
 PROMPT_FIELD = "{text_prompt}"  # an instruction has it once
 
@@ -201,10 +201,7 @@ class VlNetwork:
         counts = [len(each.pixels) // self._merged for each in media]
         pad = self._film if self._video else self._image
         ids, places = chat.encode(prompt, counts, pad)
-        if len(ids) > self._context:
-            raise ModelError(
-                f"the prompt is too long: {len(ids)} tokens, and the model takes {self._context}"
-            )
+        check_length(len(ids), self._context)
         return Chatted(ids, places, media)
 
     def states(self, chats: Sequence[Chatted]) -> torch.Tensor:

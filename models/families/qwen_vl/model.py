@@ -36,7 +36,7 @@ from models.families.features import FeatureCache
 from models.families.groups import Size, alike
 from models.families.qwen_vl import FAMILY, MODEL_TYPES, PUBLISHED_MODELS, QwenVlSettings, refusal
 from models.families.qwen_vl.rows import LabelledChat, Row, rows
-from models.families.vl_inputs import BASE_FILES, Patches, PatchPixels, VlTokenizer, expanded
+from models.families.vl_inputs import BASE_FILES, Patches, PatchPixels, VlTokenizer, check_length, expanded
 from models.families.vlm_answers import Tokens, VlmCall, answers_of, visible
 from models.images.image import Image
 
@@ -279,9 +279,7 @@ class QwenVl:
         counts = [len(patches.pixels) // self.network.merged**2 for _, patches in images]
         trunk, rest = self._chats.encode([*before(call), call.image, answers.question], counts)
         longest = len(trunk) + len(rest) + max(map(len, labels)) - 1
-        if longest > self.network.context:
-            said = f"{longest} tokens, and the model takes {self.network.context}"
-            raise ModelError(f"the prompt is too long: {said}")
+        check_length(longest, self.network.context)
         chat = LabelledChat(images, trunk, rest, labels, answers)
         return Prepared(chat.cost, chat, chat.shared)
 
