@@ -6,7 +6,7 @@ from typing import Any
 from starlette.routing import Route
 
 from docs.render.app import public_app
-from docs.render.markdown import code, entries, first_line, join, prose, table
+from docs.render.markdown import code, entries, join, prose, summary, table
 from docs.render.schema import default, words
 from service.observability.notes import Code
 from service.web.openapi import REQUEST_ID, tree
@@ -66,8 +66,8 @@ def endpoints() -> Iterator[list[str]]:
     for route in public_app().routes:
         assert isinstance(route, Route)
         methods = sorted(set(route.methods or ()) - {"HEAD"})
-        summary = first_line(route.endpoint.__doc__).partition(" Raises `")[0]
-        yield [code(*(f"{method} {route.path}" for method in methods)), summary]
+        paths = code(*(f"{method} {route.path}" for method in methods))
+        yield [paths, summary(route.endpoint.__doc__)]
 
 
 def operations(document: Mapping[str, Any]) -> Iterator[str]:

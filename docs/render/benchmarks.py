@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from docs.render.figures import console
-from docs.render.markdown import code, join, prose, table
+from docs.render.markdown import code, join, rest, table
 from scoregate.bench import BENCHMARKS, Declaration
 from scoregate.bench.benchmark import Benchmark
 
@@ -42,7 +42,6 @@ def row(declaration: Declaration) -> list[str]:
 def section(declaration: Declaration) -> Iterator[str]:
     """Yield the section of a benchmark: what its module's docstring says, and its example."""
     module = import_module(f"{type(declaration).__module__}.{declaration.name}")
-    _, _, said = prose(module.__doc__).partition("\n\n")
     yield f"## {declaration.name}"
-    yield said
+    yield rest(module.__doc__)
     yield console("bench", declaration.name)

@@ -6,7 +6,7 @@ import sys
 from argparse import SUPPRESS, Action, ArgumentParser
 from collections.abc import Iterator
 
-from docs.render.markdown import code, join, prose, table
+from docs.render.markdown import code, join, rest, table
 from scoregate.cli import main
 from scoregate.cli.arguments import CommandParser
 from service.process import command
@@ -34,7 +34,7 @@ def page() -> str:
     return join(
         INTRO,
         "## Every command",
-        prose(main.__doc__).partition("\n")[2],
+        rest(main.__doc__),
         arguments(top),
         *(part for name, parser in commands(top) for part in section(name, parser)),
         SERVER,
@@ -64,7 +64,7 @@ def section(name: str, parser: ArgumentParser, heading: str = "## ", before: str
     yield example(parser.epilog or "")
     run = parser.get_default("run")
     if heading == "## " and run:
-        yield prose(sys.modules[run.__module__].__doc__).partition("\n")[2]
+        yield rest(sys.modules[run.__module__].__doc__)
     yield arguments(parser)
     for inner, found in commands(parser):
         yield from section(inner, found, f"#{heading}", f"{before}{name} ")

@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import fields
 
-from docs.render.declarations import default_of, described
-from docs.render.markdown import code, first_line, join, table
+from docs.render.declarations import default_of
+from docs.render.markdown import code, first_line, inherited, join, table
 from scoregate import Client
 from scoregate.trainers import Reward
 
@@ -28,7 +28,7 @@ In code or in a trainer's YAML; [what the trainers take](../trainers/README.md#s
 
 def page() -> str:
     """Return the page: a row for each method, and for each setting of a reward."""
-    said = described(Reward)
+    said = inherited(Reward)
     settings = [[code(field.name), default_of(field), said[field.name]] for field in fields(Reward)]
     return join(
         INTRO,

@@ -101,7 +101,7 @@ def sections() -> Iterator[str]:
     """Yield the headings and the tables."""
     for name, field in Settings.model_fields.items():
         if name == "models":
-            yield from (MODELS, settings_table(ModelSettings, "models.NAME"), *of_models())
+            yield from (MODELS, table(HEADS, rows_of(ModelSettings, "models.NAME")), *of_models())
         elif name == "metrics":
             yield from (METRICS, table(HEADS, ([*row, variable(row[0].strip("`"))] for row in ROLES)))
         else:
@@ -121,23 +121,16 @@ def of_models() -> Iterator[str]:
     for kind, heading in kinds.items():
         users = [family.name for family in families if issubclass(family.settings, kind)]
         base = kind.__base__
-        inherited = set(paths(base)) if base is not None and issubclass(base, BaseModel) else set()
-        rows = [row for row in rows_of(kind, "models.NAME") if row[0].strip("`") not in inherited]
+        inherited = (
+            {row[0] for row in rows_of(base, "models.NAME")}
+            if base is not None and issubclass(base, BaseModel)
+            else set()
+        )
+        rows = [row for row in rows_of(kind, "models.NAME") if row[0] not in inherited]
         yield f"### {heading}"
         yield f"For the families {code(*users)}." if kind in SHARED else ""
         yield prose(kind.__doc__)
         yield table(HEADS, rows)
-
-
-def settings_table(kind: type[BaseModel], place: str) -> str:
-    """Return the table of all settings of a section at *place*."""
-    return table(HEADS, rows_of(kind, place))
-
-
-def paths(kind: type[BaseModel]) -> Iterator[str]:
-    """Yield the paths of a model's settings that another class inherits unchanged."""
-    for row in rows_of(kind, "models.NAME"):
-        yield row[0].strip("`")
 
 
 def rows_of(kind: type[BaseModel], place: str) -> Iterator[list[str]]:

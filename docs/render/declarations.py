@@ -1,12 +1,12 @@
 """`declarations.md`: the fields of what packages and operators declare: metrics, families, rubrics."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, cast
 
 from pydantic import BaseModel
 
-from docs.render.markdown import code, entries, join, table
+from docs.render.markdown import code, inherited, join, table
 from models.core.family import Signs
 from service.metrics.rubrics.form import AnswerForm
 from service.metrics.rubrics.rubric import Rubric, RubricCall
@@ -30,19 +30,11 @@ def page() -> str:
 def section(kind: type) -> Iterator[str]:
     """Yield the section of a class: its fields with their defaults."""
     yield f"## {kind.__name__}"
-    said = described(kind)
+    said = inherited(kind)
     rows = sorted(defaults(kind), key=lambda row: row[1] != "required")
     yield table(
         ["field", "default", "meaning"], ([code(name), default, said[name]] for name, default in rows)
     )
-
-
-def described(kind: type) -> Mapping[str, str]:
-    """Return what the docstrings of a class and its bases say of each field."""
-    found: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        found |= entries(base.__doc__)
-    return found
 
 
 def defaults(kind: type) -> Iterator[tuple[str, str]]:

@@ -1,14 +1,13 @@
 """`dialects.md`: the wire formats of other projects, with their paths and the fields that they read."""
 
-import sys
+import inspect
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from docs.render.markdown import code, first_line, inherited, join, prose, table
+from docs.render.markdown import code, inherited, join, prose, summary, table
 from docs.render.schema import default, words
 from service.core.settings.dialects import OVER_HTTP, Timeouts
 from service.web import dialects as package
@@ -58,8 +57,8 @@ def routes(dialect: Dialect) -> dict[str, str]:
     for router, where in ((dialect.router, ""), (dialect.on_own_port, OTHER_PORT)):
         for route in router.routes if router else ():
             assert isinstance(route, APIRoute)
-            said = first_line(route.endpoint.__doc__).partition(" Raises ")[0]
-            found[f"{'/'.join(route.methods or ())} {route.path}{where}"] = said
+            path = f"{'/'.join(route.methods or ())} {route.path}{where}"
+            found[path] = summary(route.endpoint.__doc__)
     return found
 
 
@@ -91,8 +90,7 @@ def kinds(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 def place(kind: type[BaseModel]) -> tuple[str, int]:
     """Return the file and the line of a class."""
-    source = Path(str(sys.modules[kind.__module__].__file__)).read_text("utf-8")
-    return kind.__module__, source.index(f"\nclass {kind.__name__}(")
+    return kind.__module__, inspect.getsourcelines(kind)[1]
 
 
 def fields(kind: type[BaseModel]) -> str:

@@ -1,6 +1,6 @@
 """`errors.md`: the tree of errors."""
 
-from docs.render.markdown import code, first_line, join, prose, table
+from docs.render.markdown import code, first_line, join, rest, table
 from service.web.openapi import tree
 
 INTRO = """
@@ -16,12 +16,7 @@ def page() -> str:
     """Return the page: each code with its status, in the order of the statuses."""
     errors = sorted(tree(), key=lambda error: error.status)
     rows = [
-        [code(error.code), str(error.status), error.where, first_line(error.__doc__), advice(error.__doc__)]
+        [code(error.code), str(error.status), error.where, first_line(error.__doc__), rest(error.__doc__)]
         for error in errors
     ]
     return join(INTRO, table(["code", "status", "where", "meaning", "what to do"], rows))
-
-
-def advice(text: str | None) -> str:
-    """Return the paragraphs after the first one."""
-    return prose(text).partition("\n")[2]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from docs.render.markdown import join, prose
+from docs.render.markdown import join, rest
 from scoregate.evaluation.figures import FIGURES, Figure
 
 EXAMPLES = Path(__file__).with_name("examples")
@@ -23,11 +23,10 @@ def page() -> str:
 
 def section(name: str, figure: Figure) -> Iterator[str]:
     """Yield the section of a figure: what it is, its example, and what the docstring of its settings says."""
-    _, _, said = prose(figure.settings.__doc__).partition("\n\n")
     yield f"## {name}"
     yield f"{figure.help[:1].upper()}{figure.help[1:]}."
     yield console("evaluate", name)
-    yield said
+    yield rest(figure.settings.__doc__)
 
 
 def console(command: str, name: str) -> str:

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from docs.render.markdown import code, first_line, join, prose, table
+from docs.render.markdown import code, first_line, join, prose, rest, table
 from models.images.formats.registry import FORMATS
 from scoregate.bench import BENCHMARKS, GENERATORS, METRICS
 from scoregate.data import datasets, rows
@@ -53,13 +53,13 @@ def page() -> str:
     return join(
         INTRO,
         "## Data sets",
-        body(datasets),
+        rest(datasets.__doc__),
         files(),
         "## Columns of a data set",
-        body(rows),
+        rest(rows.__doc__),
         "## Result files",
         f"`-o OUT` is {code(*RESULTS)}, or of shards a folder.",
-        body(results),
+        rest(results.__doc__),
         TABLES,
         table(("suffix", "rows"), readers()),
         PICTURES,
@@ -73,11 +73,6 @@ def page() -> str:
             for part in answers(heading, names)
         ),
     )
-
-
-def body(module: Any) -> str:
-    """Return the docstring of a module after its first paragraph."""
-    return prose(module.__doc__).partition("\n")[2]
 
 
 def files() -> str:

@@ -71,6 +71,16 @@ def first_line(text: str | None) -> str:
     return prose(text).partition("\n")[0]
 
 
+def summary(text: str | None) -> str:
+    """Return the first paragraph of a function's docstring, without the errors that it raises."""
+    return first_line(text).partition(" Raises `")[0]
+
+
+def rest(text: str | None) -> str:
+    """Return the paragraphs of a docstring after the first one."""
+    return prose(text).partition("\n")[2]
+
+
 def entries(text: str | None) -> dict[str, str]:
     """Return the entries of a docstring's attributes or arguments; one may be about several names."""
     _, *sections = SECTIONS.split(inspect.cleandoc(text or "")) or [""]

@@ -8,12 +8,12 @@ from typing import Any, get_args
 from pydantic import TypeAdapter
 from typing_extensions import get_type_hints, is_typeddict
 
+from docs.render.app import settings
 from docs.render.markdown import code, inherited, join, prose, table, value
 from docs.render.schema import named, words
 from service.metrics.common.contract import Metric, MetricOptions
 from service.metrics.common.outputs import OutputMetric
 from service.metrics.common.registry import configured, own
-from service.wiring.load import load_settings
 
 INTRO = """
 # Metrics
@@ -120,9 +120,8 @@ def outputs_of(metric: Metric) -> list[OutputMetric]:
     """Return the metrics of its outputs, which it has where the settings name a model for it."""
     if metric.configure is None:
         return []
-    shipped = load_settings(None, {})
-    settings = shipped.model_copy(update={"metrics": {metric.name: {}}})
-    made = configured({metric.name: metric}, settings).values()
+    with_model = settings().model_copy(update={"metrics": {metric.name: {}}})
+    made = configured({metric.name: metric}, with_model).values()
     return [each for each in made if isinstance(each, OutputMetric)]
 
 
