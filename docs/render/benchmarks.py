@@ -5,7 +5,7 @@ from importlib import import_module
 
 from docs.render.figures import console
 from docs.render.markdown import code, join, rest, table
-from scoregate.bench import BENCHMARKS, Declaration
+from scoregate.bench import BENCHMARKS, Declaration, benchmark, data, grades, suite
 from scoregate.bench.benchmark import Benchmark
 
 INTRO = """
@@ -19,13 +19,21 @@ On invented answers the figures equal those of the authors' formulas to 1e-6. Ex
 authors' code was also run on the same answers, for `kris` that of BAGEL, with equal figures; for `tiif` also
 on the released answers of five generators. No published table was reproduced from pictures.
 """
+# What several benchmarks have in common, and the module whose docstring says it.
+SHARED = {
+    "Of generators": benchmark,
+    "With a judge": grades,
+    "Of metrics": data,
+    "A suite and its report": suite,
+}
 HEADS = ["name", "compares", "model of the paper", "prompts", "pictures of a prompt", "what it is"]
 
 
 def page() -> str:
     """Return the page: all benchmarks, and a section for each."""
     sections = (part for declaration in BENCHMARKS.values() for part in section(declaration))
-    return join(INTRO, table(HEADS, map(row, BENCHMARKS.values())), *sections)
+    shared = (part for title, module in SHARED.items() for part in (f"## {title}", rest(module.__doc__)))
+    return join(INTRO, table(HEADS, map(row, BENCHMARKS.values())), *shared, *sections)
 
 
 def row(declaration: Declaration) -> list[str]:

@@ -1,8 +1,24 @@
 """
-Benchmarks of generators: prompts out, and the tables of the answers about a folder of pictures.
+Benchmarks of generators: prompts out, and the tables of the answers about a folder of pictures. A benchmark
+is a `Benchmark`: what its items are, how their pictures are scored, and which values the answers give.  A
+generator's figures are means of these, with intervals over the prompts and cautions.
 
-A benchmark is a `Benchmark`: what its items are, how their pictures are scored, and which values the answers
-give.  A generator's figures are means of these, with intervals over the prompts and cautions.
+* **`--prompts`** prints a line of JSON for each prompt: `id`, `prompt`, `files` (the pictures' names, also
+  with another suffix; `{generator}` stands for NAME), `seeds`, and `grid` if the pictures are tiles of a
+  sheet.
+* **`NAME=FILE`** has answers that were given elsewhere: results of such a run, the authors' own file where
+  the section names one, or a table with the columns `item` (the `id`), `tile` (of several pictures),
+  `question` (its number or its text) and `answer`.
+* **Missing answers.** `true` and `false` answer a yes-no question, and other texts count as they are
+  written: an empty one is wrong, which `CAUTION` counts. Null, NaN and numbers are no answers: the picture
+  is left out. A grade or a probability that is missing is an error. `--complete` makes an error of a prompt
+  that lacks pictures or answers.
+* **Several pictures of a prompt** have their mean in `dpg` and `oneig`, as in the papers. Figures of
+  `oneig_text`, `longtext`, `compbench` and `unigen` are over all pictures, so a prompt with more of them
+  counts more, which `CAUTION` says.
+* **Sheets.** With `--grid 2x2`, rows x columns, a file is a sheet of several pictures.
+* **`--bootstrap N`** draws prompts, each with all of its pictures, for intervals and for `differences` of
+  each two generators.
 """
 
 import re

@@ -1,4 +1,15 @@
-"""A benchmark's data as a table: the user's copy, joined with scores from other files."""
+"""
+A benchmark's data as a table: the user's copy, joined with scores from other files.
+
+* **DATA** is the authors' file (`.json`, `.csv`, `.jsonl`, `.parquet`, also with `.gz`), or a result of
+  `scoregate batch`.
+* **`--scores FILE`** (repeatable) adds scores by the key of the benchmark's section; `joined` counts its
+  rows with a partner. **`--by-order`** joins row by row.
+* **`--metric COLUMN`** selects the metrics, by default all columns of numbers that the benchmark does not
+  use. One without figures has the reason in `undefined`.
+* **`--bootstrap N`**, **`--cluster`** (`geneval`, `winoground`, `eqben`): intervals, and `differences` of
+  each two.
+"""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

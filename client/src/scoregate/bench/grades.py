@@ -1,4 +1,17 @@
-"""Grades of pictures by a judge: its rubric, the outputs that are answers, and pictures before an edit."""
+"""
+Grades of pictures by a judge: its rubric, the outputs that are answers, and pictures before an edit.
+
+`gedit`, `imgedit`, `kris`, `wise` and `wise_verified` have grades by a vision-language model behind a
+server. Each has a rubric of the same name, and `kris` has four.
+
+* **The words are ours**, and not those of the authors: grades by other words are other figures, and
+  `CAUTION` names the rubric. Put the authors' words into a rubric of your own, with the outputs, ranges and
+  pictures of ours, and name it with `--rubric NAME`.
+* **Strict answers.** A picture whose answer has not the form of the rubric, also after one repetition, is
+  left out.
+* **Pictures before an edit** are named as `source` by `--prompts`. They are in the generator's folder, or
+  for several generators in the folder `--sources`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

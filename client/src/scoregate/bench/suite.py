@@ -1,4 +1,22 @@
-"""Suites of benchmarks of generators: a TOML file with the data and the settings of each, and their runs."""
+"""
+Suites of benchmarks of generators: a TOML file with the data and the settings of each, and their runs.
+
+The settings are options of `scoregate bench NAME` without their hyphens, and the path of DATA, relative to
+the file; with `benchmark` two tables are of one benchmark. `FOLDER/BENCHMARK` has the pictures of a
+generator in the authors' naming, or `FOLDER/BENCHMARK.csv` the answers about them.
+
+| file of the report | contents |
+|---|---|
+| `index.html` | tables, `CAUTION`, the service's warnings, each generator's worst pictures (`--worst 6`) |
+| `tables.tex` | all tables as LaTeX, cautions as comments |
+| `tables.json` | by benchmark, what `scoregate bench NAME --json` prints |
+| `manifest.json` | command, suite, options; SHA-256 of data and pictures; client, service and models |
+| `results/` | of scoring, by benchmark |
+
+The worst pictures are those by the mean of the first figure of a picture, of an edit distance the largest.
+What cannot be made is left out and named, with status 1. The same command goes on where it stopped.
+`--again` scores everything once more, and prints what differs; then the status is 1.
+"""
 
 import json
 import os
