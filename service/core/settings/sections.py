@@ -74,7 +74,25 @@ def lacks_packages() -> bool:
 
 
 class Server(Section):
-    """Addresses, limits and timeouts of the HTTP server."""
+    """
+    Addresses, limits and timeouts of the HTTP server.
+
+    * **Headers** must be complete `body_timeout_s` after their first byte. Of **bodies**, 8 KiB per second,
+      or the end, must arrive in every `body_timeout_s`. Otherwise the response is 408 `request_timeout`.
+      **Responses** must be read at that pace, or the connection closes.
+    * **Unfinished bodies** share `unfinished_bodies_mb`, at most half of `requests_mb`. Above it, the oldest
+      gets 503 `overloaded`. A body has at most 8,192 **chunks**, and one more for every 4 KiB; more get 400.
+    * **Connections**: three quarters of the limit of open files, at most 65,536. Further ones get 503
+      `overloaded`. Half-closed ones count as disconnected.
+    * **Memory.** A body counts in `requests_mb` until the response is written, an image by URL while it is in
+      memory, a line of a stream until it is read. Without room, a request gets 429 `memory_full`. The last
+      eighth is reserved for requests and images of at most 1 MiB. Plan 1.3 times `requests_mb`, plus
+      `images.decoded_budget_mb`, caches and models.
+    * **A Unix socket** has the mode 0660: the process's user and group may connect. Its folder must exist and
+      be writable. The file is there once requests are served, replaces one that a killed process left, and is
+      removed at the end; one on which another process listens is a taken port. `metrics_port` and the ports
+      of dialects are still ports.
+    """
 
     host: Given[str] = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port; 0 picks a free one.")
@@ -173,7 +191,18 @@ def usual_formats() -> list[str]:
 
 
 class Images(Section):
-    """Which images are accepted, and how much memory they take."""
+    """
+    Which images are accepted, and how much memory they take.
+
+    * **Memory.** In `decoded_budget_mb` an image takes 8 bytes per pixel as JPEG (progressive up to 10, CMYK
+      12), PNG, GIF or BMP, 20 as WebP or TIFF, and 24 as AVIF: by default, WebP and TIFF above 26, and AVIF
+      above 22 million pixels are `image_too_large`. AVIF, TIFF, and WebP other than plain lossy are decoded
+      in separate processes of about 40 MiB plus the pixels, at most `decode_workers` plus one for each lane.
+    * **Images by URL**: only `http` and `https`, listed hosts and ports, without wildcards; international
+      names as `xn--…`. If any address of a host is not public, the image is `url_not_allowed`, even of a
+      listed host. At most three redirects, each checked likewise, no cookies and no proxies. At most 64 are
+      fetched at a time: 16 from one host, 16 for one request, 32 for bulk requests.
+    """
 
     formats: list[str] = Field(
         default_factory=usual_formats,
@@ -296,7 +325,22 @@ class RuntimeSettings(Section):
 
 
 class Telemetry(Section):
-    """Export of traces."""
+    """
+    Export of traces.
+
+    | span | of | attributes |
+    |---|---|---|
+    | `POST /score` | the request | `http.*`, `scoregate.request_id`, `.lane`, `.items` |
+    | `decode` | the pixels of one image | |
+    | `metric` | one metric of one item | `scoregate.metric` |
+    | `questions` | the look-up or the writing of a set | `scoregate.style`, `.found`: hit, miss, coalesced |
+    | `queue`, `model` | calls of one metric that ran in one batch, not cached | `scoregate.model`, `.calls` |
+    | `batch` | a batch on a device of this process | `scoregate.model`, `.calls` |
+    | `fold` | the merge of frames' scores into one | |
+
+    A batch's span is in the trace of its first call, with links to and from the others. `error.type` is the
+    error code.
+    """
 
     otlp_endpoint: HttpAddress = Field(
         "", description="OpenTelemetry collector for traces, such as `http://otel-collector:4318`."
@@ -342,7 +386,26 @@ class QueueSettings(Section):
 
 
 class CacheSettings(Section):
-    """Where question sets and models' results are cached."""
+    """
+    Where question sets and models' results are cached.
+
+    A Redis is `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, `rediss://` for TLS, or `unix:///PATH[?db=DB]`,
+    with special characters of a password percent-encoded. It must be Redis 6.0 or later.
+
+    * **Question sets** are written by one process, and the others wait. If Redis fails, prompts whose set is
+      not in memory get `not_ready`.
+    * **Model outputs** are shared by processes with the same name and recipe of the model. If Redis fails,
+      they are computed again. Errors, and outputs of models without a revision, are not cached.
+    * **Memory** of a process: a likelihood takes about 0.5 kB, an embedding of 768 numbers 3.5 kB. In Redis a
+      likelihood takes 0.4 kB, such an embedding 5.3 kB, and a question set 1 to 3 kB (estimated).
+    * **A full Redis**: set `maxmemory`, and `maxmemory-policy` to `volatile-lru` or `volatile-ttl`, so that
+      it drops model outputs and keeps question sets. If sets expire too, use a separate Redis with
+      `noeviction` for them.
+    * **Outages** delay no request and need no restart. `/readyz` shows the reason under `caches` and stays
+      200.
+    * **Trust.** Anyone who can write to the Redis can change scores. An ACL can be
+      `~scoregate:* +@read +@write +@transaction +@connection`.
+    """
 
     questions: str = Field(
         "sqlite:///~/.cache/scoregate/questions.sqlite3",
@@ -415,7 +478,7 @@ StyleName = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]{0,63}$")]
 
 
 class StyleSettings(Section):
-    """
+    r"""
     A question style with your instructions, or a paper's, for a metric's option `style` and for `POST
     /questions`.
 
@@ -446,6 +509,41 @@ class StyleSettings(Section):
     style cannot be combined with options that change the instructions: `dsg.generation`, `tifa.verify`,
     `skills.singular`. `tifa_lines` and `gecko_lines` drop repeated questions, and those without choices or
     whose answer is no choice.
+
+    **The papers' instructions** are files of their repositories:
+
+    * DSG, three calls. In a checkout of [j-min/DSG](https://github.com/j-min/DSG) with pandas and tqdm:
+
+    ```text
+    from dsg import query_utils as dsg
+    for call, name in {"tuples": "TUPLE", "questions": "QUESTION", "dependencies": "DEPENDENCY"}.items():
+        prompt = dsg.make_prompt(getattr(dsg, f"_{name}_EXAMPLES"), "", getattr(dsg, f"_{name}_PREAMBLE"))
+        instructions, rest = prompt.split("\n\n", 1)
+        open(f"{call}.txt", "w").write(instructions)
+        open(f"{call}-examples.txt", "w").write(rest.rpartition("\n\ninput: ")[0])
+    ```
+
+    ```text
+    [questions.styles.dsg_released]
+    parser = "dsg_lines"
+    instructions = { tuples = "tuples.txt", questions = "questions.txt", dependencies = "dependencies.txt" }
+
+    [questions.styles.dsg_released.examples]
+    tuples = "tuples-examples.txt"
+    questions = "questions-examples.txt"
+    dependencies = "dependencies-examples.txt"
+    ```
+
+    * TIFA: `instructions` is the variable `prompt` of `tifascore/question_gen.py` in
+      [Yushi-Hu/tifa](https://github.com/Yushi-Hu/tifa), without the empty line and `Description: ` at its
+      end.
+    * Gecko: listings 3 and 4 of the paper's appendix C, each without the last `Description:`, are the files
+      of `keywords` and `questions`.
+    * Skill-aligned: `assets/tagging_prompts/prompt_v8.1.txt` of the archive that
+      [abdo-eldesokey/skill-aligned-eval](https://github.com/abdo-eldesokey/skill-aligned-eval) links, for
+      `skills_uids` (not tried here).
+    * VQ² has no prompt for an LLM ([wysiwyr](https://github.com/yonatanbitton/wysiwyr), `vq2_zeroshot/`).
+      Send its pairs as `question_set`.
     """
 
     parser: str = Field(description="The form of the messages and of the LLM's answers.")
@@ -472,7 +570,37 @@ Prompts = Literal["text", "digest", "off"]
 
 
 class DecisionSettings(Section):
-    """Where decisions are logged, and what of them."""
+    """
+    Where decisions are logged, and what of them.
+
+    The file has a table `decisions` with these columns:
+
+    | column | value |
+    |---|---|
+    | `decision_id` | The id of the decision in the response. |
+    | `time`, `milliseconds` | Seconds since 1970, and from the request's first byte to the decision. |
+    | `request_id`, `caller_id`, `key_name` | The request, the caller's `id` of the item, the key's name. |
+    | `policy`, `decision`, `reason`, `because` | The policy's id, the decision, and why. |
+    | `scores`, `errors`, `skipped`, `models` | As JSON, by metric or model; `skipped` were not started. |
+    | `picture` | SHA-256 of the bytes that were sent, not the image. Empty if they were never read. |
+    | `audit` | Of audited items: `selected`, then `complete` or `failed`. |
+    | `prompt`, `prompt_digest` | By `prompts` the text, its SHA-256, or neither. |
+
+    A process locks the file `NAME.lock` for its lifetime; another process with the same setting ends at its
+    start with status 75. Rows are written on a thread of their own, four times a second. No decision waits
+    for them or fails with them:
+
+    | fault | effect |
+    |---|---|
+    | `kill -9` | The rows of the last second at most are lost; the file stays whole. |
+    | a power cut | The last rows that were not on the disk are lost; the file stays whole. |
+    | a full or broken disk | Rows of that time are lost. |
+    | the file is deleted or moved | Rows are lost, and labels refused, until the next start. |
+    | a slow disk, or a locked file | Up to 10,000 rows wait in memory; others are lost. |
+
+    Lost rows are counted in `scoregate_decisions_unlogged_total`, and a warning in the log of the process
+    says so, once a minute at most.
+    """
 
     log: Given[str | None] = Field(
         None,

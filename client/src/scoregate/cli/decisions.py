@@ -1,4 +1,34 @@
-"""`scoregate decisions`: logs of decisions, exported, erased, labelled, sampled for labels, and reported."""
+"""
+`scoregate decisions`: logs of decisions, exported, erased, labelled, sampled for labels, and reported.
+
+The commands read the files directly, and take several of them, `decisions-*.sqlite3`. The service may run
+meanwhile.
+
+* **`export`** adds `labels`, the number of labels of a row in any of the files, and `good`, the share of
+  good ones.
+* **`erase`** erases decisions with their labels and samples, and removes their content from the write-ahead
+  log too. With status 1 another process still reads the old content: run it again.
+* **`sample`** takes as many rows of each decision, or all of a rare one. The probability of each row is
+  stored in `samples` with the id of the drawing: estimates weight a row by its inverse.
+* **`report`** prints tables, or draws them as one page without scripts, as private as the log.
+
+What the report has:
+
+* **Decisions**: counts and shares by policy and day (UTC), the share decided without a score, and the
+  audits.
+* **Wrong decisions**: the false-accept rate is the share of bad pictures that were accepted, the
+  false-reject rate the share of good ones that were rejected, with 95 % intervals, for each drawing. Other
+  labels are only counted: they are no random sample. The rates are Hajek's estimates: a labelled row counts
+  by the inverse of its probability, and of the share of drawn rows with a label. Intervals are of 1,000
+  drawings of the labelled rows of each decision.
+* **Drift**: later scores against those of the policy's first seven days, or of `--reference FROM:TO`: the
+  population stability index, over bins that end at the deciles of the reference, and the distance of
+  Kolmogorov and Smirnov. With few scores the index is above 0 by chance; ten are the least reference. A
+  metric that was not computed for every row of the policy's id is compared by complete audits, since
+  skipping selects.
+* **Nearest to another decision**: the twenty accepted pictures with the lowest margin, and the twenty
+  rejected with the highest: the least difference in the comparisons of `because`.
+"""
 
 import argparse
 import json
