@@ -56,10 +56,18 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The bounds within which a figure meets its target."""
+    """
+    The bounds within which a figure meets its target.
+
+    Attributes:
+        meaning: what the figure is, in words.
+        measured: the last values of it, in words.
+    """
 
     least: float = -inf
     most: float = inf
+    meaning: str = ""
+    measured: str = ""
 
     def met(self, value: float) -> bool:
         """Return True if *value* is within the bounds; NaN never is."""

@@ -21,6 +21,7 @@ PAGES = (
     "figures",
     "folders",
     "formats",
+    "measurements",
     "metrics",
     "models",
     "profiles",

@@ -26,8 +26,6 @@ def test_every_set_of_thresholds_can_be_read():
 
 
 def test_each_measure_is_documented():
-    """docs/performance.md has a row for each figure with a threshold."""
-    page = (FOLDER.parent / "docs" / "performance.md").read_text("utf-8")
-
+    """Each figure of `make loadtest` has its meaning and what was measured, for the reference page."""
     assert MEASURES
-    assert all(f"`{figure}`" in page for figure in read_thresholds("short"))
+    assert all(threshold.meaning and threshold.measured for threshold in read_thresholds("short").values())
