@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from docs.render.declarations import default_of
-from docs.render.markdown import code, first_line, inherited, join, table
+from docs.render.markdown import code, first_line, inherited, join, rest, table
 from scoregate import Client
+from scoregate.images import encoded
 from scoregate.trainers import Reward
 
 INTRO = """
@@ -18,6 +19,11 @@ The [client](../client.md) and the [rewards of trainers](../trainers/README.md) 
 ## Client
 
 `AsyncClient` has these methods, too, as coroutines or asynchronous generators.
+"""
+PICTURES = """
+## Pictures
+
+What every method takes as a picture, and what is sent of it.
 """
 REWARD = """
 ## Reward
@@ -33,6 +39,8 @@ def page() -> str:
     return join(
         INTRO,
         table(["method", "result", "what it does"], methods()),
+        PICTURES,
+        rest(encoded.__doc__),
         REWARD,
         table(["setting", "default", "meaning"], settings),
     )

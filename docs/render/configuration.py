@@ -20,6 +20,7 @@ from models.families.registry import own
 from service.core.settings.environment import PREFIX
 from service.core.settings.sections import PolicySettings, StyleSettings
 from service.core.settings.tree import PartSettings, Settings
+from service.web.keys import KeyTable
 
 INTRO = """
 # All settings
@@ -94,7 +95,10 @@ BY_NAME: Mapping[str, tuple[str, type[BaseModel]]] = {
 
 def page() -> str:
     """Return the page: a section for each table of a profile, in the order of the settings' tree."""
-    return join(INTRO, *sections(), RECIPE, code(*outside_recipes()))
+    keys = table(HEADS[:-1], (row[:-1] for row in rows_of(KeyTable, "NAME")))
+    return join(
+        INTRO, *sections(), RECIPE, code(*outside_recipes()), "## API keys", prose(KeyTable.__doc__), keys
+    )
 
 
 def sections() -> Iterator[str]:

@@ -85,13 +85,30 @@ ANYONE = Key("", b"")  # every caller has it if no keys are configured
 
 
 class KeyTable(Strict):
-    """The table of one key in the file."""
+    """
+    The table of one key in the file `server.api_keys_file`, named as the log names the key.
 
-    sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
-    lanes: Annotated[list[Literal["interactive", "bulk"]], Field(min_length=1)] | None = None
-    quota: Annotated[int, Field(ge=1, lt=10**12), WHOLE] | None = None
-    models: bool = False
-    endpoints: Annotated[list[Literal["decide", "label"]], Field(min_length=1)] | None = None
+    A quota fills steadily, in each process. With too little left, the response is 429 `quota_exceeded`; a
+    request for more than a minute is 413 `larger_than_quota`. `/score` counts items times metrics; `/decide`
+    items times metrics computed; `/rank` the images, and with a cascade the kept images again; `/compare` the
+    images or twice the pairs; `/questions` the prompts. Cached answers count, rejected requests do not.
+    """
+
+    sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")] = Field(
+        description="The SHA-256 of the key in hex."
+    )
+    lanes: Annotated[list[Literal["interactive", "bulk"]], Field(min_length=1)] | None = Field(
+        None, description="The lanes that it may use, by default both; another lane is 403 `forbidden`."
+    )
+    quota: Annotated[int, Field(ge=1, lt=10**12), WHOLE] | None = Field(
+        None, description="Most pairs of an item and a metric per minute."
+    )
+    models: bool = Field(False, description="Whether it may change models; else they are 403 `forbidden`.")
+    endpoints: Annotated[list[Literal["decide", "label"]], Field(min_length=1)] | None = Field(
+        None,
+        description="The key may use `/decide` and `/policies`, or label decisions, and no other path. Not "
+        "set: all paths but labels.",
+    )
 
 
 TABLES: TypeAdapter[dict[str, KeyTable]] = TypeAdapter(

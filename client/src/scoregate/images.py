@@ -108,9 +108,17 @@ def encoded(image: Any) -> bytes:
     """
     Return the bytes of a picture's file.
 
-    Bytes, paths and open files are sent unchanged.  Pixels are encoded without loss: `convert("RGB")` of a
-    PIL image; the 1, 3 or 4 channels of an array or a tensor.  If both ends of a shape could be channels,
-    they are last in an array and first in a tensor.  Orientation, profile and transparency go along.
+    * **Bytes, a path, or a file opened in binary mode**: the file as it is.
+    * **A PIL image**: its RGB pixels as a BMP; with an EXIF orientation, transparency, 16 bits or an ICC
+      profile as a PNG, so that `orient` and warnings are those of the file.
+    * **A NumPy array or a tensor**, (H, W, C), (C, H, W) or (H, W), of uint8, or of floating point from 0 to
+      1: its pixels as a BMP. If the first and the last axis could be the channels, an array's are last and a
+      tensor's first. A fourth channel is alpha: it is ignored, with the warning `alpha_ignored` unless it is
+      opaque.
+    * **The output of a video pipeline of diffusers**, or `scoregate.Frames([...])` of any of these, of an
+      array of several, or of the output's `frames[0]`: the frames of one scene; a plain list is an error. Of
+      more than 64 frames of an output, 16 that are spread evenly, or more if the option `samples` is more.
+    * **A URL**: itself, only with `Client(allow_urls=True)`; the service's operator must allow it too.
 
     Raises:
         BadImageError: the picture has none of these forms, or its file cannot be read.

@@ -1,6 +1,16 @@
 r"""
 Models behind an OpenAI-compatible HTTP API, such as vLLM's, a family for each role.
 
+* **Question LLM**, `openai`: `POST chat/completions` at temperature 0, with the schema of a question set as
+  `response_format`. An invalid answer is requested once more, with another seed; then the error is
+  `question_llm_failed`. Code fences and `<think>…</think>` are removed. A refusal is `call_refused`.
+* **VLM**, `openai_vlm`. With vLLM, the score is the exact probability that the first token is "Yes". Other
+  servers return their twenty likeliest tokens: a label that is not among them is an error. If `label_mass` is
+  small, try another `question`.
+* **Other answers of a VLM.** Choices are listed below the question as `A. red`; their probabilities are those
+  of the letters. For `judge`, vLLM's `--limit-mm-per-prompt`, if set, must allow four pictures. `soft_tifa`
+  needs the server's `/tokenize`.
+
 For `reward_model`, vLLM serves a model with a head of one or a few numbers as a classifier:
 
 ```
@@ -45,9 +55,9 @@ scoregate-server serve --model rerank=openai:Qwen/Qwen3-VL-Reranker-2B@http://12
   a variable of the template, which must read it.
 * **vLLM 0.32** reads `tie_word_embeddings` in `text_config`, and does not start without it. If a checkpoint
   has it outside only, add `"text_config": {"tie_word_embeddings": false}` to the overrides.
-* **The check** at the start, besides [those of all](../models.md#behind-an-api): a red and a blue picture get
-  scores that differ by more than noise, two calls at the same time the scores of each alone, to 0.001, and an
-  `instruction` changes the score.
+* **The check** at the start, besides [those of all](configuration.md#models-behind-an-api): a red and a
+  blue picture get scores that differ by more than noise, two calls at the same time the scores of each alone,
+  to 0.001, and an `instruction` changes the score.
 
 In the role `clip`, vLLM serves a CLIP, a SigLIP, or an embedder of both:
 
