@@ -1,5 +1,9 @@
 """The example packages of the documentation, installed in a folder and served by a process of its own."""
 
+import os
+import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +14,7 @@ import httpx
 
 from demo.process import SERVICE, free_port, running, url, wait_until_ready
 from tests.support.fake_service import PROFILE
-from tests.support.pages import FENCE, page
+from tests.support.pages import FENCE, ROOT, fences, page
 
 FAKES = PROFILE.read_text("utf-8")
 
@@ -39,6 +43,25 @@ def declare(folder: Path, name: str, version: str, groups: Mapping[str, Mapping[
     for group, entries in groups.items():
         lines += [f"[{group}]", *(f"{entry} = {place}" for entry, place in entries.items())]
     (metadata / "entry_points.txt").write_text("\n".join([*lines, ""]), "utf-8")
+
+
+def shown_runs(name: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """
+    Run the `scoregate` commands of a page about a package that *folder* has.
+
+    Yields what the page shows, and what the command printed, for each command.
+    """
+    (folder / "demo").symlink_to(ROOT / "demo")
+    path = os.pathsep.join(map(str, (folder, ROOT, ROOT / "client" / "src")))
+    [shown] = [text for _, text in fences(name, "text")]
+    for line in (line for _, text in fences(name, "sh") for line in text.splitlines()):
+        program, *words = shlex.split(line)
+        if program.endswith("/scoregate"):
+            command = [sys.executable, "-m", "scoregate.cli", *words]
+            environment = {**os.environ, "PYTHONPATH": path}
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+            assert not done.returncode, done.stderr
+            yield shown, done.stdout
 
 
 @contextmanager

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from service.plugins import Metric
-from tests.support.packages import FAKES, files_of, install, served
-from tests.support.pages import fences, requests, rows, section
+from tests.support.packages import FAKES, files_of, install, served, shown_runs
+from tests.support.pages import fences, rows, section
 from tests.support.pictures import b64, png
 
 PAGE = "add-a-metric.md"
@@ -36,20 +36,21 @@ def test_the_whole_package_has_less_than_forty_lines():
     assert sum(len(FILES[name].splitlines()) for name in FIRST) < 40
 
 
-@pytest.mark.parametrize(("route", "status", "body"), requests(PAGE))
-def test_the_requests_shown_are_answered_as_stated(client, route, status, body):
-    """A score with the metric's own option; a 422 that names an option it does not have."""
-    answer = client.post(f"/{route}", json=json.loads(body)).json()
+def test_the_command_of_the_page_prints_what_it_shows(tmp_path):
+    """By the package alone, in the command's own process: the score with its option, and the detail."""
+    install(tmp_path, {name: FILES[name] for name in FIRST})
+    [(shown, printed)] = shown_runs(PAGE, tmp_path)
 
-    if status == 200:
-        [result] = answer["results"]
-        assert not answer["partial"]
-        assert "0.35" == str(result["scores"]["dimness"])[:4]
-        assert "0.29" == str(result["details"]["dimness"]["mean"])[:4]
-    else:
-        assert status == answer["status"]
-        assert ["/options/dimness/contrast"] == [fault["pointer"] for fault in answer["errors"]]
-        assert "/options/dimness/contrast" in answer["detail"]
+    assert shown == printed
+
+
+def test_an_unknown_option_rejects_the_request(client):
+    """With its place."""
+    body = {"prompt": "x", "images": [b64(png())], "metrics": ["dimness"]}
+    answer = client.post("/score", json=body | {"options": {"dimness": {"contrast": 2}}}).json()
+
+    assert 422 == answer["status"]
+    assert ["/options/dimness/contrast"] == [fault["pointer"] for fault in answer["errors"]]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """docs/add-a-model.md: its family is found, loaded by a profile, and scored with."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import fields
 
@@ -8,8 +7,9 @@ import httpx
 import pytest
 
 from service.plugins import Family, LocalSettings, ModelSettings, RemoteSettings
-from tests.support.packages import files_of, install, served
-from tests.support.pages import requests, rows, section
+from tests.support.packages import files_of, install, served, shown_runs
+from tests.support.pages import rows, section
+from tests.support.pictures import b64, png
 
 PAGE = "add-a-model.md"
 FILES = files_of(PAGE)
@@ -25,22 +25,28 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.mark.parametrize(("route", "status", "body"), requests(PAGE))
-def test_the_request_shown_is_answered_as_stated(client, route, status, body):
-    """Red is red, blue is less so, and a prompt without a colour has no score."""
-    answer = client.post(f"/{route}", json=json.loads(body))
+def test_the_command_of_the_page_prints_what_it_shows(tmp_path):
+    """With the page's profile, in the command's own process."""
+    install(tmp_path, FILES)
+    [(shown, printed)] = shown_runs(PAGE, tmp_path)
+
+    assert shown == printed
+
+
+def test_red_is_red_and_a_text_without_a_colour_has_no_score(client):
+    """Blue is less like it."""
+    items = [{"prompt": prompt, "image": b64(png("red"))} for prompt in ("red", "blue", "a square")]
+    answer = client.post("/score", json={"items": items, "metrics": ["clipscore"]})
     first, second, third = answer.json()["results"]
 
-    assert status == answer.status_code
-    assert "0.99" == str(first["scores"]["clipscore"])[:4]
-    assert first["scores"]["clipscore"] > second["scores"]["clipscore"]
+    assert first["scores"]["clipscore"] > 0.99 > second["scores"]["clipscore"]
     assert {"clipscore": "call_refused"} == {name: error["code"] for name, error in third["errors"].items()}
 
 
 def test_the_model_is_listed_with_its_family_and_a_revision(client):
     """So its outcomes are cached: the same request again is a hit."""
     [model] = client.get("/models").json()["models"]
-    body = json.loads(requests(PAGE)[0][2])
+    body = {"items": [{"prompt": "red", "image": b64(png("red"))}], "metrics": ["clipscore"]}
     client.post("/score", json=body)
     again = client.post("/score", json=body).json()["results"][0]
 

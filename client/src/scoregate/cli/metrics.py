@@ -68,7 +68,7 @@ def as_text(metrics: Mapping[str, Mapping[str, Any]]) -> str:
     """Return each metric with its options and their defaults."""
     parts = []
     for name, each in metrics.items():
-        state = f"by {needs(each)}" if each["served"] else f"not served: {each['reason']}"
+        state = f"by {needs(each) or 'no model'}" if each["served"] else f"not served: {each['reason']}"
         rows = [[option, json.dumps(value)] for option, value in each["options"].items()]
         facts = [f"{shown(name)}: {shown(state)}"]
         facts += [each["only"]] if each.get("only") else []

@@ -42,6 +42,15 @@ def test_a_named_metric_has_its_options_with_defaults(command, service):
     ] == out.splitlines()
 
 
+def test_a_metric_without_a_model_says_so(command):
+    """Such as that of a package, which reads pixels alone."""
+    service = Service("clip@1", metrics={"dimness": metric() | {"models": [], "options": {"gain": 1.0}}})
+    service.facts = {"absent": {}}
+    _, out, _ = command(service, "metrics", "dimness")
+
+    assert "dimness: by no model" == out.splitlines()[0]
+
+
 def test_json_says_of_each_metric_whether_it_is_served(command, service):
     """Beside the entry of `GET /models`."""
     _, out, _ = command(service, "metrics", "--json")
