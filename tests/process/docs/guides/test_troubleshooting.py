@@ -33,12 +33,22 @@ def test_a_start_that_fails_says_what_the_page_shows(command, line):
 
 
 def test_the_codes_of_the_page_are_errors_of_the_service():
-    """The first column of the table of failed requests."""
-    cells = [cells[0] for cells in rows(section(PAGE, "## Requests fail: 429, 503 and others"))]
-    named = set(re.findall(r"`([a-z_0-9]+)`", " ".join(cells))) - {"pickscore", "hpsv2", "reward_model"}
+    """The first column of both tables of failed requests."""
+    for heading in ("## Calls return 429 or 503", "## Requests fail otherwise"):
+        cells = [cells[0] for cells in rows(section(PAGE, heading))]
+        named = set(re.findall(r"`([a-z_0-9]+)`", " ".join(cells)))
 
-    assert named
-    assert named <= {error.code for error in tree()}
+        assert named
+        assert named <= {error.code for error in tree()}
+
+
+def test_a_temporary_failure_of_each_code_has_a_row():
+    """Of a whole request with 429 or 503; which says what the caller does, and what the operator."""
+    table = [*rows(section(PAGE, "## Calls return 429 or 503"))][1:]
+    named = {name for cells in table for name in re.findall(r"`(\w+)`", cells[0])}
+
+    assert named == {error.code for error in tree() if error.status in (429, 503) and error.where != "entry"}
+    assert all(cells[1] and cells[2] for cells in table)
 
 
 @pytest.mark.parametrize(
