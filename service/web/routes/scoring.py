@@ -64,7 +64,20 @@ The last line has `done` and all other fields, or, if the rest failed as a whole
     ),
 )
 async def score(request: Request) -> Response:
-    """Score images against prompts."""
+    """
+    Score images against prompts.
+
+    With `stream=1` lines that are not read yet are kept, within the memory of all requests; if that is
+    full, the last line is the error `memory_full`. The connection is closed if the caller has not read all
+    lines 5 s after the request's deadline, or reads less than 8 KiB a second over 30 s of waiting. An error
+    before the first line has its status. Later it is the last line, `{"error": {"code": …, "detail": …}}`,
+    as `model_changed` when a model was replaced. A response without a last line was cut off.
+
+    Limits that are not settings: 64 pictures of an item, and 128 scored frames of their files (more with
+    the option `samples`); 4,000 characters of a template or an answer; 64 questions of 1,000 characters in
+    a set; 8 pictures by URL that a metric uses together, as in a grid; 68 file parts for each of
+    `server.max_items`. `GET /models` has all limits.
+    """
     service = service_of(request)
     wanted, parts = await read_body(request, requests_of(request).score, service.settings.server)
     asked = wanted.asked()

@@ -22,8 +22,8 @@ WRITTEN = {
     for path in sorted(DOCS.rglob("*.md"))
     if "adr" not in path.parts and not (text := path.read_text("utf-8")).startswith(GENERATED)
 }
-# Lists of pages and of alerts, and texts about the code and the project, which have nothing to run.
-NO_COMMAND = {"README.md", "architecture.md", "comparison.md", "operations/runbooks.md"}
+# A list of pages, and texts about the code and the project, which have nothing to run.
+NO_COMMAND = {"README.md", "architecture.md", "comparison.md"}
 
 
 def test_there_are_few_pages_with_few_words():
