@@ -153,7 +153,14 @@ class LoadRequest(Strict):
     "/models/{name}/load", **documented(Change, LoadRequest, also=[404, 409], never=[504], parameters=[NAME])
 )
 async def load(request: Request) -> Response:
-    """Bring a model back, or load another revision of it; check its example, and serve it."""
+    """
+    Bring a model back, or load another revision of it; check its example, and serve it.
+
+    Another revision is checked before the model stops: its files, its family, and the memory for its weights.
+    If loading or the test call fails, the old revision serves again, and the answer is the error. A model
+    whose test call has other numbers than at first does not serve (500 `model_fault`). A restart begins with
+    the profile's revision. Behind vLLM it calls `/wake_up`, and loads no other revision.
+    """
     check_operator(request)
     wanted, _ = await read_body(request, LoadRequest, service_of(request).settings.server)
     return await change(request, "load", wanted.revision or "")
@@ -161,7 +168,14 @@ async def load(request: Request) -> Response:
 
 @changes.post("/models/{name}/offload", **documented(Change, also=STATUSES, parameters=[NAME]))
 async def offload(request: Request) -> Response:
-    """Move the weights of a model to the host's memory."""
+    """
+    Move the weights of a model to the host's memory.
+
+    It is pinned, and the GPU's memory is given back; on a CPU nothing is freed. Behind vLLM it calls
+    `/sleep`; vLLM needs `--enable-sleep-mode` and `VLLM_SERVER_DEV_MODE=1`. A model changes only while no
+    request uses it. Requests for one that is away get 503 `not_ready`, or with `queue.wait_for_models = true`
+    wait for it.
+    """
     return await change(request, "offload")
 
 

@@ -10,6 +10,7 @@ from service.observability.logs import FIELDS
 from tests.support.pages import fences, page
 
 PAGE = "operations/watching.md"
+FILTERED = re.compile(r"\^scoregate_\(([\w|]+)\)")  # in a pattern of grep
 
 
 @pytest.fixture
@@ -30,6 +31,18 @@ def test_the_figures_of_the_process_that_are_named_exist(families):
 
     assert named
     assert named <= {sample.name for family in families for sample in family.samples}
+
+
+def test_the_series_that_commands_filter_exist(families):
+    """Those after `grep` on the pages for operators."""
+    samples = {sample.name for family in families for sample in family.samples} | {
+        f"{family.name}_total" for family in families
+    }
+    for name in ("operations/runbooks.md", "guides/troubleshooting.md"):
+        named = [f"scoregate_{each}" for group in FILTERED.findall(page(name)) for each in group.split("|")]
+
+        assert named
+        assert {*named} <= samples | {family.name for family in families}
 
 
 def test_queries_name_series_and_labels_that_exist(families):
