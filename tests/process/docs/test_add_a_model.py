@@ -6,7 +6,7 @@ from dataclasses import fields
 import httpx
 import pytest
 
-from service.plugins import Family, LocalSettings, ModelSettings, RemoteSettings
+from service.plugins import Family
 from tests.support.packages import files_of, install, served, shown_runs
 from tests.support.pages import rows, section
 from tests.support.pictures import b64, png
@@ -68,16 +68,3 @@ def test_the_table_of_fields_is_the_declaration():
     [_, *table] = rows(section("reference/declarations.md", "## Family"))
 
     assert {field.name for field in fields(Family)} == {cells[0].strip("`") for cells in table}
-
-
-@pytest.mark.parametrize(
-    ("settings", "base"),
-    [(LocalSettings, ModelSettings), (RemoteSettings, ModelSettings), (ModelSettings, None)],
-)
-def test_the_settings_of_a_base_class_are_those_of_the_page(settings, base):
-    """Those that it adds to `ModelSettings`."""
-    table = section(PAGE, "## The declaration")
-    [cells] = [cells for cells in rows(table) if cells[0].startswith(f"`{settings.__name__}`")]
-    added = settings.model_fields.keys() - (base.model_fields.keys() if base else ())
-
-    assert all(f"`{name}`" in cells[1] for name in added)
