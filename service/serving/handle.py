@@ -290,10 +290,9 @@ class Handle:
                 await all_done(waiting)
         except asyncio.CancelledError:
             context.calls.stage = stage(jobs)
-            raise
-        finally:
             for job in jobs:
                 self._leave(job, lane)
+            raise
         results = [each.result() for each in waiting]
         for job, result in zip(jobs, results, strict=True):
             if result.decoded_s:  # a replica decoded the images

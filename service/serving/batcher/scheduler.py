@@ -284,7 +284,7 @@ class Scheduler(Generic[M]):
         # Work that arrived before the last batch ended waited since then: the event loop was busy.
         gap_s = max(0.0, now - max(self._ended[device], min(call.arrived for call in calls)))
         self._charged = hosted.charged
-        begins, cost = now + self._free_in_s(device, now), TokenTally(call.prepared for call in calls).total
+        begins, cost = now + self._free_in_s(device, now), TokenTally([call.prepared for call in calls]).total
         run_s, copy = queue.cost_model.run_s(cost), hosted.copies[device]
         batch = RunningBatch(hosted, lane, calls, now, gap_s, run_s, device, copy, threads)
         self._running[batch] = begins + run_s
