@@ -23,7 +23,7 @@ from scoregate.errors import ScoregateError, ServiceConnectionError
 from scoregate.images import ImageLike
 from scoregate.items import Item, ScoreParams, names_of
 from scoregate.results import Result
-from scoregate.text import bound
+from scoregate.text import hinted_generator, in_words_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,21 +39,13 @@ def blocking(
     def wrapped(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             portal = self.portals.here()
-            return portal.run(bound(self, inner, self._inner, *args, **kwargs))
+            try:
+                work = inner(self._inner, *args, **kwargs)  # its body does not run yet
+            except TypeError as exc:
+                raise in_words_of(self, inner, exc, kwargs) from None
+            return portal.run(work)
         except ScoregateError as exc:
             raise exc.with_traceback(None) from exc.__cause__  # the loop's frames do not help
-
-    return wrapped
-
-
-def iterating(
-    method: Callable[Concatenate[Client, P], Iterator[T]],
-) -> Callable[Concatenate[Client, P], Iterator[T]]:
-    """Return a generator method of `Client`, in whose words wrong arguments are a `TypeError`."""
-
-    @wraps(method)
-    def wrapped(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return bound(self, method, self, *args, **kwargs)
 
     return wrapped
 
@@ -165,7 +157,7 @@ class Client:
     health = blocking(AsyncClient.health)
     ready = blocking(AsyncClient.ready)
 
-    @iterating
+    @hinted_generator
     def stream(
         self,
         items: Iterable[Item | tuple[ImageLike, str | None]],
@@ -187,7 +179,7 @@ class Client:
         finally:
             portal.leave(results)
 
-    @iterating
+    @hinted_generator
     def score_many(
         self,
         pairs: Iterable[Item | tuple[ImageLike, str | None]],

@@ -207,7 +207,7 @@ def load(
         TypeError: no name is given, or a keyword is unknown.
     """
     check_keywords(load, client)
-    return _loaded(given_of(names, devices, dtype, policies, metrics, options), client)
+    return _loaded(given_of(names, devices, dtype, policies, names_of(metrics), options), client)
 
 
 def aload(
@@ -225,7 +225,7 @@ def aload(
     `gate = await scoregate.aload("demo")`, or `async with scoregate.aload("demo") as gate`.
     """
     check_keywords(aload, client)
-    return Loading(given_of(names, devices, dtype, policies, metrics, options), client)
+    return Loading(given_of(names, devices, dtype, policies, names_of(metrics), options), client)
 
 
 def check_keywords(owner: Callable[..., Any], client: Iterable[str]) -> None:
@@ -241,14 +241,14 @@ def given_of(
     devices: Sequence[str] | str,
     dtype: str,
     policies: str | os.PathLike[str],
-    metrics: Sequence[str] | str,
+    metrics: Sequence[str],
     options: Mapping[str, Mapping[str, Any]] | None,
 ) -> Given:
     """Return what `load` is given.  Raises `TypeError` without a name."""
     if not names:
         raise TypeError('name a model, a profile, or "demo"')
     placed = tuple(devices.split() if isinstance(devices, str) else devices)
-    scored = {name: dict((options or {}).get(name, {})) for name in names_of(metrics)}
+    scored = {name: dict((options or {}).get(name, {})) for name in metrics}
     return Given(tuple(os.fspath(name) for name in names), placed, dtype, os.fspath(policies), scored or None)
 
 
@@ -359,9 +359,8 @@ class Service:
         more = {"timeout_s": self.timeout_s, "strict": self.strict, **more}
         try:
             if names := self.models:
-                return load(
-                    *names, policies=self.policies, metrics=self.metrics, options=self.options, **more
-                )
+                given = given_of(names, (), "", self.policies, self.metrics, self.options)
+                return _loaded(given, more)
             if self.policies:
                 raise BadInput("--policy-file is for models of --local: a service has policies of its own")
             return Client(self.base_url, api_key=self.api_key, **more)
