@@ -13,10 +13,11 @@ from itertools import count
 from os.path import relpath
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from scoregate.bench.data import json_of, rows_of
 from scoregate.data.folders import image_files
-from scoregate.data.rows import Row, composed, prompt_fault
+from scoregate.data.rows import Row, prompt_fault
 from scoregate.data.tiles import Grid
 from scoregate.data.tiles import tiles as tiles_of
 from scoregate.evaluation.tables import text
@@ -489,9 +490,10 @@ def place_of(path: Path, known: Collection[str]) -> tuple[str, int]:
 
 
 def without_zeros(path: Path) -> str:
-    """Return a path, `composed`, whose last part has no leading zeros if it is a number."""
+    """Return a path in one form of accents (NFC), whose last part has no leading zeros if it is a number."""
     number = path.name.isascii() and path.name.isdecimal()
-    return composed((path.with_name(str(int(path.name))) if number else path).as_posix())
+    plain = path.with_name(str(int(path.name))) if number else path
+    return normalize("NFC", plain.as_posix())
 
 
 def is_black(row: Row) -> bool:

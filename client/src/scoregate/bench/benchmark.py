@@ -286,7 +286,8 @@ def scored(
     with ResultsFile(file, plan) as results:
         part = nullcontext(Part(rows, results))
         sent = scored_rows(client, plan, [part], settings.concurrency, len(rows))
-        say_summary(Summary.of(results.lines()), sent, file, len(results.left_over))
+        left_over, summary = len(results.left_over), Summary.of(results.lines())
+        say_summary(summary, sent, file, left_over)
         found = in_lines(results.lines(), items, benchmark.reading)
     found.notes += notes
     return found
@@ -413,10 +414,9 @@ def sample_of(benchmark: Benchmark[Own], settings: Own, values: OfItems, chosen:
     in_order = {id: values[id] for id in sorted(values)}  # a seed must give the same drawings
     columns = {name: (np.array(of), np.array(each)) for name, (of, each) in columns_of(in_order).items()}
     shares = {name for name, (_, each) in columns.items() if np.isin(each, (0, 1)).all()}
-    found = means(columns, len(values), shares=shares)
-
     # Figures of a single item have no interval, and belong to derived ones when the item is drawn.
     single = {name: (of[0], fmean(each)) for name, (of, each) in columns.items() if len(set(of)) == 1}
+    found = means(columns, len(values), shares=shares)
 
     def figures(times: Any) -> dict[str, float]:
         drawn = found.figures(times)

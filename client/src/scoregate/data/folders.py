@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
+from unicodedata import normalize
 
 from scoregate.data.rows import (
     FORMAT_HEAD_BYTES,
@@ -14,7 +15,6 @@ from scoregate.data.rows import (
     OUTSIDE_REASON,
     VIDEOS,
     Row,
-    composed,
     existing,
     is_below,
     is_column,
@@ -137,6 +137,11 @@ def prompt_in(name: str, expression: str) -> str | None:
         return None
     group = "prompt" if "prompt" in found.re.groupindex else min(1, found.re.groups)
     return (found[group] or "").replace("_", " ").strip()
+
+
+def composed(name: str) -> str:
+    """Return a name with its accents in one form (NFC); macOS and other systems write them in two."""
+    return normalize("NFC", name)
 
 
 def without_suffix(name: str) -> str:

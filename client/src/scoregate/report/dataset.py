@@ -105,7 +105,7 @@ def write_page(settings: PageSettings, service: Service) -> BatchOutcome:
     opened = partial(session, settings, dataset, service)
     with offline(settings, dataset) if settings.offline else scored(opened, file) as found:
         results = found.results
-        summary, left_over = Summary.of(results.lines()), len(results.left_over)
+        left_over, summary = len(results.left_over), Summary.of(results.lines())
         write_drawn(settings, PageSource.of(dataset, results, runs_of(file)), known)
     files = {file: dataset.path}
     return BatchOutcome(file, dataset, files, found.requested, summary, left_over, found.seconds)
