@@ -20,6 +20,7 @@ from scoregate.runs.plan import plan_of, with_options
 from scoregate.runs.pool import own_store
 from scoregate.runs.results import Results, fields, flat
 from scoregate.runs.settings import Scoring
+from scoregate.settings import metric_names
 
 ITS_OWN = ("row", "image", "prompt")  # fields of a line that the batch has itself
 
@@ -75,7 +76,8 @@ class Score:
         with nullcontext() if questions is None else own_store(names, [Path(questions)]):
             self._gate = load(*names, **{"timeout_s": 600.0, **load_arguments})
         served = self._gate.models()
-        scoring = Scoring(metrics=names_of(metrics), options=options or {}, explain=explain, orient=orient)
+        given = metric_names(names_of(metrics))
+        scoring = Scoring(metrics=given, options=options or {}, explain=explain, orient=orient)
         self._plan = plan_of(served, scoring)
         dataset = Dataset(
             Path(folder, "batch"), image_column, prompt_column, metrics=self._plan.metrics, part=True

@@ -191,12 +191,14 @@ def test_a_policy_decides_about_the_rows_of_a_data_set_without_a_server(run, tmp
     assert ["accept", "accept"] == [row["decision"] for row in rows if "decision" in row]
 
 
-def test_the_suffix_of_the_results_is_checked_before_models_are_loaded(run, monkeypatch):
-    """A file that cannot be written is no reason to load anything."""
+@pytest.mark.parametrize("page", [(), ("page.html", "--results")])
+def test_the_suffix_of_the_results_is_checked_before_models_are_loaded(run, monkeypatch, page):
+    """A file that cannot be written is no reason to load anything, for a page likewise."""
     from service.process import gate
 
     monkeypatch.setattr(gate, "load_models", lambda settings: pytest.fail("models were loaded"))
-    done = run("batch", "pictures", "-p", "a red square", "-o", "out.txt", "--local", PROFILE)
+    command = "report" if page else "batch"
+    done = run(command, "pictures", "-p", "a red square", "-o", *page, "out.txt", "--local", PROFILE)
 
     assert 2 == done.returncode
     assert "out.txt: the name of the results must end in" in done.stderr

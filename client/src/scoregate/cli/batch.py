@@ -134,14 +134,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
     batch = settings_of(BatchCommand, arguments, options=options_of(arguments))
+    service = service_of(arguments, TIMEOUT_S)
     if batch.named:
         if batch.html:
             raise UsageFault("--html is for one data set; `versus` and `report` draw pages of generators")
         from scoregate.runs.generators import score_generators  # few runs need it
 
-        generators = score_generators(batch, service_of(arguments, TIMEOUT_S))
+        generators = score_generators(batch, service)
         return NO_SCORE if any(each.summary.incomplete for each in generators) else OK
-    outcome = score_batch(batch, service_of(arguments, TIMEOUT_S), page=batch.html)
+    outcome = score_batch(batch, service, page=batch.html)
     again = "" if outcome.out in outcome.files or batch.retry else " with --retry"  # for finished shards
     say_summary(
         outcome.summary, outcome.requested, outcome.out, outcome.left_over, outcome.seconds, again=again

@@ -111,7 +111,10 @@ class Dataset:
 
     def __iter__(self) -> Iterator[Row]:
         if self.shards:
-            rows: Iterator[Row] = self.sampled()
+            each = self.sampled()
+            rows: Iterator[Row] = (
+                row for shard, record in each for row in self.rows(record, shard, in_csv=False)
+            )
         else:
             rows = self.below(self.path) if self.table is None else self.listed(self.table)
         if not (self.matrix or self.sweeps or len(self.shards) > 1):
@@ -192,15 +195,14 @@ class Dataset:
         plain |= set() if self.matrix else {self.prompt_column}
         return in_json(values, plain, {*self.image.split(","), *RELATED_COLUMNS, self.frames_column or ""})
 
-    def sampled(self) -> Iterator[Row]:
-        """Yield the rows of shards, whose columns are checked unless the first sample has all of them."""
+    def sampled(self) -> Iterator[tuple[Path, Record]]:
+        """Yield shards with their samples, whose columns are checked unless the first one has all of them."""
         part = self.image_part or ""
         every = ((shard, record) for shard in self.shards for record in samples_of(shard, part))
         first = next(every, None)
         if not self.part and not (first and self.has_columns(first[1])):
             self.check_samples()
-        for shard, record in chain([first] if first else [], every):
-            yield from self.rows(record, shard, in_csv=False)
+        yield from chain([first] if first else [], every)
 
     def rows(self, record: Record, file: Path, in_csv: bool) -> Iterator[Row]:
         """Yield a record as the rows that are scored."""
@@ -209,8 +211,8 @@ class Dataset:
             yield self.row(each, file, in_csv)
 
     def check(self) -> None:
-        """Read the first row.  Raises `BadInput` if there is none, or what all rows need is missing."""
-        next(iter(self), None)
+        """Read the first sample or row.  Raises `BadInput` if there is none, or a column is missing."""
+        next(self.sampled() if self.shards else iter(self), None)
 
     def check_samples(self) -> None:
         """Check the columns of shards, as `check_columns`."""

@@ -183,9 +183,9 @@ class Row:
         except ValueError as exc:
             raise ValueError(f"column {column} {exc}") from exc
 
-    def item(self, uses: Sequence[str], orient: str | None, max_bytes: int | None) -> Item:
+    def item(self, uses: Sequence[str], orient: str | None, max_bytes: int | None) -> tuple[Item, str]:
         """
-        Return the row as it is sent.
+        Return the row as it is sent, and the `digest` of its pictures.
 
         Args:
             uses: the columns of related pictures that are sent along.
@@ -205,15 +205,18 @@ class Row:
             raise ValueError(f"{self.place}: {exc.strerror or exc}") from exc
         except ValueError as exc:
             raise ValueError(f"{self.place}: {exc}") from exc
-        return Item(
+        references, source = related.get("references", []), related.get("source", [])
+        sha256 = digest(*files, *references, *source[:1])
+        item = Item(
             prompt=self.prompt,
             image=Frames(files) if self.frames else files[0],
             options=self.options,
             metrics=self.metrics,
-            references=related.get("references", []),
-            source=next(iter(related.get("source", [])), None),
+            references=references,
+            source=next(iter(source), None),
             orient=orient,
         )
+        return item, sha256
 
     def bytes_of(self, image: Path | bytes) -> bytes:
         """Return the bytes of a picture.  Raises as `read`."""
@@ -247,13 +250,6 @@ def related_in(values: Mapping[str, Any]) -> dict[str, Any]:
     return {column: values[column] for column in RELATED_COLUMNS if not empty(values.get(column))}
 
 
-def digest_of(item: Item) -> str:
-    """Return the `digest` of the pictures of an item, whose files are bytes."""
-    files: Any = item.image.frames if isinstance(item.image, Frames) else [item.image]
-    related: Any = [*item.references, *([] if item.source is None else [item.source])]
-    return digest(*files, *related)
-
-
 def dumped_options(options: Mapping[str, Any]) -> str:
     """Return options as text that is equal for equal ones."""
     return json.dumps(options, sort_keys=True) if options else ""
@@ -262,11 +258,6 @@ def dumped_options(options: Mapping[str, Any]) -> str:
 def is_hidden(name: str) -> bool:
     """Return True for the name of a hidden file or folder, or of the one that macOS adds to archives."""
     return (name.startswith(".") and name not in (".", "..")) or name == "__MACOSX"
-
-
-def composed(name: str) -> str:
-    """Return a name with its accents in one form (NFC); macOS and other systems write them in two."""
-    return normalize("NFC", name)
 
 
 def existing(file: Path) -> Path:

@@ -15,16 +15,15 @@ from typing import Any, NamedTuple
 
 import scoregate
 from scoregate.data.datasets import Dataset
-from scoregate.data.rows import Row, digest_of
+from scoregate.data.rows import Row
 from scoregate.items import names_of
 from scoregate.local import Service
 from scoregate.records import BadInput, NoResult
-from scoregate.runs.manifest import Manifest, keep_sets
+from scoregate.runs.manifest import Manifest
 from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_options
 from scoregate.runs.results import (
     Results,
     ResultsFile,
-    check_kind,
     files_of,
     journal_of,
     lines_of,
@@ -133,10 +132,8 @@ def score_batch(
         raise BadInput("several generators: `score_generators` scores each into a file of its own")
     names = batch.metrics if batch.policy else batch.names  # the policy's are known by its service
     dataset, out = dataset_of(batch, names), batch.out
-    check_output(dataset, out, page)
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
-    if not in_folder:
-        check_kind(out)  # before models are loaded
+    check_output(dataset, out, page, in_folder=in_folder)
     if batch.filter or batch.kept_shards:
         from scoregate.runs.filter import check_filter
 
@@ -182,7 +179,7 @@ def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
 def into_file(batch: Batch, dataset: Dataset, service: Service, opened: Opened) -> BatchOutcome:
     """Score a data set into one file."""
     with scored(opened, batch.out) as found:
-        summary, left_over = Summary.of(found.results.lines()), len(found.results.left_over)
+        left_over, summary = len(found.results.left_over), Summary.of(found.results.lines())
     files = {batch.out: found.dataset.path} if batch.out.exists() else {}  # none without rows
     return BatchOutcome(batch.out, found.dataset, files, found.requested, summary, left_over, found.seconds)
 
@@ -243,11 +240,10 @@ class Session:
 
     @contextmanager
     def part(self, dataset: Dataset, results: ResultsFile) -> Iterator[Part]:
-        """
-        Yield the rows of *dataset* as a part of a run, which the manifest of the results describes.
-        """
+        """Yield the rows of *dataset* as a part of a run, which the manifest of the results describes."""
         with Manifest(dataset, self.settings, results, self.served, self.clock) as run:
             yield Part(dataset, results, run.answered)
+            run.keep_sets(self.client, results.set_ids)
             run.begun_s = max(run.begun_s, self.ended_s)  # rows are sent before the last part ends
         self.ended_s = self.clock()
 
@@ -390,7 +386,7 @@ def scored_rows(
     Score the rows of all parts without a complete line; return their number.
 
     The rows of a part are read while answers for the parts before it are awaited.  A part is entered before
-    its first row is read, and left after its last answer; its question sets are kept.
+    its first row is read, and left after its last answer.
 
     Args:
         count: of the rows, if known.
@@ -410,28 +406,27 @@ def scored_rows(
             allow_model_change=True,  # `Plan.line` compares with the plan
         )
         for answer in answers:
-            part, row, known = next_request(client, sent)
+            part, row, known = next_request(sent)
             part.results.add(row, plan.line(row, answer, known))
             asked += 1
             part.seen(answer)
             progress.step(failed=bool(answer.errors))
-        end_parts(client, sent)
+        end_parts(sent)
     return asked
 
 
-def next_request(client: scoregate.Client, sent: Sent) -> Request:
+def next_request(sent: Sent) -> Request:
     """Return the first request, and end the parts before it."""
-    end_parts(client, sent)
+    end_parts(sent)
     first = sent.popleft()
     assert isinstance(first, Request)
     return first
 
 
-def end_parts(client: scoregate.Client, sent: Sent) -> None:
-    """Keep the question sets of the first parts, and leave these, up to the first request."""
+def end_parts(sent: Sent) -> None:
+    """Leave the first parts, up to the first request."""
     while sent and isinstance(end := sent[0], End):
         sent.popleft()
-        keep_sets(client, end.part.results)
         end.opened.close()
 
 
@@ -459,12 +454,12 @@ def unscored_of(part: Part, plan: Plan, progress: Progress) -> Iterator[tuple[Re
         if plan.policy:
             plan.policy.check_options(each)
         try:
-            item = each.item(plan.uses, plan.orient, plan.max_bytes)
+            item, sha256 = each.item(plan.uses, plan.orient, plan.max_bytes)
         except ValueError as exc:
             results.add(each, plan.unreadable(each, str(exc)))
             progress.step(failed=True, resumed=True)
             continue
-        row = replace(each, sha256=digest_of(item))
+        row = replace(each, sha256=sha256)
         known = results.earlier(row)
         if known and plan.covers(known) and {*(row.metrics or plan.metrics)} == known["scores"].keys():
             results.keep(row, known)

@@ -18,7 +18,7 @@ from scoregate.data.rows import UNUSABLE
 from scoregate.records import BadInput, check_regular
 from scoregate.results import is_number
 from scoregate.runs.plan import Line, Plan
-from scoregate.runs.results import Results, ResultsFile
+from scoregate.runs.results import ResultsFile
 from scoregate.runs.settings import DataSource
 from scoregate.settings import VERSION
 from scoregate.text import complain
@@ -93,7 +93,7 @@ class Manifest(AbstractContextManager["Manifest"]):
         self.begun_s = clock()
         self._head = head_of(dataset, source, results)
         self._used = used(served, results.plan)
-        self._sets = results.sets = dict(sets_of(results.out))
+        self._sets = sets_of(results.out)
         self.asked = self.cached = 0
 
     def answered(self, result: scoregate.Result) -> None:
@@ -103,6 +103,15 @@ class Manifest(AbstractContextManager["Manifest"]):
         self.cached += bool(result.scores) and all(
             result.cache.get(metric) == "hit" for metric in result.scores
         )
+
+    def keep_sets(self, client: scoregate.Client, ids: Collection[str]) -> None:
+        """Add the question sets with these *ids*; sets that came with a row are in no store."""
+        try:
+            for id in sorted({*ids} - self._sets.keys()):
+                if found := stored(client, id):
+                    self._sets[id] = content_of(found)
+        except scoregate.ScoregateError as exc:  # the scores are there
+            complain(f"the manifest lacks question sets, run again to add them: {exc}")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -259,18 +268,6 @@ def is_run(content: Any) -> bool:
         and is_number(content.get("seconds"))
         and isinstance(content.get("service", {}), dict)
     )
-
-
-def keep_sets(client: scoregate.Client, results: Results) -> None:
-    """Add the sets that the lines name to `results.sets`; sets that came with a row are in no store."""
-    if results.sets is None:
-        return
-    try:
-        for id in sorted(results.set_ids - results.sets.keys()):
-            if found := stored(client, id):
-                results.sets[id] = content_of(found)
-    except scoregate.ScoregateError as exc:  # the scores are there
-        complain(f"the manifest lacks question sets, run again to add them: {exc}")
 
 
 def stored(client: scoregate.Client, id: str) -> scoregate.QuestionSet | None:

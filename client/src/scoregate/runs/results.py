@@ -18,14 +18,14 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from io import BytesIO
 from itertools import chain, combinations, islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, RELATED_COLUMNS, Row, digest, is_column
@@ -43,7 +43,7 @@ from scoregate.runs.plan import (
     key,
     loaded,
 )
-from scoregate.runs.settings import KINDS
+from scoregate.runs.settings import KINDS, check_kind
 from scoregate.store import Store, dumped, opened
 from scoregate.text import complain
 
@@ -51,12 +51,6 @@ log = logging.getLogger("scoregate.results")
 
 NO_ROW = 0  # `row` of a line that is of no row of the data set any more
 JOURNAL = ".part.jsonl"  # the end of the name of a file with the lines of a run, next to a table
-
-
-def check_kind(file: Path) -> None:
-    """Raise `BadInput` for a file of another kind than results have."""
-    if file.suffix.lower() not in KINDS:
-        raise BadInput(f"{file}: the name of the results must end in {', '.join(KINDS)}")
 
 
 def journal_of(out: Path) -> Path:
@@ -78,8 +72,7 @@ class Results(Store[Key]):
 
     Attributes:
         order: the offset of the line of each row of this run.
-        sets: question sets by id, where they are kept.
-        set_ids: those that the lines of this run name.
+        set_ids: the ids of the question sets that the lines of this run name.
 
     Raises:
         BadInput: the file holds something else, or scores of another plan.
@@ -90,7 +83,6 @@ class Results(Store[Key]):
     def __init__(self, plan: Plan, file: BinaryIO | None = None, name: str = "results") -> None:
         self.plan = plan
         self.order: dict[int, int] = {}
-        self.sets: dict[str, Any] | None = None
         self.set_ids: set[str] = set()
         super().__init__(file or BytesIO(), name)
 
@@ -129,9 +121,8 @@ class Results(Store[Key]):
         self.flush()
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines of this run, in the order of the data set."""
-        for number in sorted(self.order):
-            yield self.at(self.order[number])
+        """Return the lines of this run, in the order of the data set."""
+        return map(self.at, [self.order[number] for number in sorted(self.order)])
 
     @property
     def left_over(self) -> list[int]:
@@ -144,10 +135,9 @@ class Results(Store[Key]):
         for line in map(self.at, self.left_over):
             if line["row"] != NO_ROW:
                 self.append(line | {"row": NO_ROW}, key(line))
-        self.flush()
 
 
-class ResultsFile(Results):
+class ResultsFile(Results, AbstractContextManager["ResultsFile"]):
     """
     A file of results, as a context manager; its exit sorts the file.
 
@@ -155,14 +145,14 @@ class ResultsFile(Results):
     An exception that ends the run prints how many rows are kept.
 
     Args:
+        out: of a kind of `check_kind`.
         whole: write a table only if no exception ends the run, so that the file has every row or is absent.
 
     Raises:
-        BadInput: OUT holds something else, or scores of another plan.
+        BadInput: *out* holds something else, or scores of another plan.
     """
 
     def __init__(self, out: Path, plan: Plan, *, whole: bool = False) -> None:
-        check_kind(out)
         self.out, self.whole = out, whole
         self.write_table = WRITERS.get(out.suffix.lower())
         self.journal = journal_of(out)
@@ -172,9 +162,6 @@ class ResultsFile(Results):
                 file.writelines(map(dumped, read_lines(out)))
             os.replace(self._written, self.journal)
         super().__init__(plan, opened(self.journal), str(self.journal))
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

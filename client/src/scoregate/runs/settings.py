@@ -21,7 +21,6 @@ from scoregate.settings import (
     generator_paths,
     in_column,
     is_named,
-    metric_names,
     metrics_named,
     setting,
     whole,
@@ -145,7 +144,7 @@ class Scoring:
     @cached_property
     def names(self) -> list[str]:
         """The metrics in the order given, each once."""
-        return metric_names(self.metrics) or [METRIC]
+        return list(dict.fromkeys(self.metrics)) or [METRIC]
 
     def deciding(self, policy: str, metrics: Sequence[str], options: Mapping[str, Any]) -> Self:
         """
@@ -315,8 +314,19 @@ def has_prompts(path: Path) -> bool:
     return bool(dataset.shards) or dataset.table is not None or is_generated(path)
 
 
-def check_output(dataset: Dataset, out: Path, page: Path | None) -> None:
-    """Raise `BadInput` now for faults that would otherwise show when models are loaded, or all is scored."""
+def check_kind(file: Path) -> None:
+    """Raise `BadInput` for a file of another kind than results have."""
+    if file.suffix.lower() not in KINDS:
+        raise BadInput(f"{file}: the name of the results must end in {', '.join(KINDS)}")
+
+
+def check_output(dataset: Dataset, out: Path, page: Path | None, *, in_folder: bool = False) -> None:
+    """
+    Raise `BadInput` now for faults that would otherwise show when models are loaded, or all is scored.
+
+    Args:
+        in_folder: *out* is a folder with a file of results for each shard.
+    """
     files = dataset.shards or list(filter(None, [dataset.table]))
     if not files and (given := about_columns(dataset)):
         raise BadInput(f"{given[0]}: this folder has no table, but a text file for each picture")
@@ -331,6 +341,8 @@ def check_output(dataset: Dataset, out: Path, page: Path | None) -> None:
         raise BadInput(f"{page}: the page would overwrite the results")
     if dataset.image_part and {kind(shard) for shard in dataset.shards} != {".tar"}:
         raise BadInput("--image-part is for the pictures in tar files")
+    if not in_folder:
+        check_kind(out)
     dataset.check()
     if (
         not (files or dataset.no_prompt or dataset.prompt_from_name)
