@@ -48,6 +48,13 @@ def test_every_page_is_in_the_site_and_in_its_search(site):
         ("429 503 lane_full retry-after", "guides/troubleshooting"),
         ("threshold filter users fail closed", "guides/online-filter"),
         ("two generators better difference interval", "guides/compare-generators"),
+        ("run geneval my checkpoint", "benchmarks"),
+        ("write custom scorer package", "add-a-metric"),
+        ("load weights huggingface hub", "add-a-model"),
+        ("vqascore rtx 4090 vram", "guides/hardware"),
+        ("alert fires latency", "operations/runbooks"),
+        ("too many requests backoff", "guides/troubleshooting"),
+        ("rescore past decisions new checkpoint", "operations/decisions-log"),
     ],
 )
 def test_the_search_finds_a_page_by_the_words_of_people(site, words, name):

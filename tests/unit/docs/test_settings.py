@@ -43,8 +43,9 @@ def test_a_foreign_setting_is_refused():
 
 
 def test_the_variables_shown_are_settings():
-    """The `export` lines of docs/models.md fit the demo profile."""
-    lines = re.findall(r"^export (SCOREGATE_\w+)=(.*)$", page("models.md"), re.MULTILINE)
+    """The lines of docs/configuration.md with variables of a server and of models fit the demo profile."""
+    variable = re.compile(r"^(SCOREGATE_(?:SERVER|MODELS)\w+)='?(.*?)'?$", re.MULTILINE)
+    lines = variable.findall(page("configuration.md"))
 
-    assert lines
-    assert load_settings(None, dict(lines)).models
+    assert len(lines) == 3
+    assert load_settings(None, dict(lines)).models["questions"].timeout_s == 20
