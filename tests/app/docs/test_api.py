@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.pages import requests
+from tests.app.docs.test_readme import form
+from tests.support.pages import fences, requests
 
 PAGE = "api.md"
 
@@ -40,3 +41,15 @@ async def test_the_requests_shown_are_answered_as_stated(serve, fakes, route, st
 
     assert status == answer.status_code
     assert not answer.json().get("partial")
+
+
+@pytest.mark.anyio
+async def test_the_first_command_has_its_scores(serve):
+    """A form with a picture of the repository and an option."""
+    [(_, command)] = fences(PAGE, "sh")
+    data, files = form(command.replace("\\\n", ""))
+    async with serve() as client:
+        answer = (await client.post("/score", data=data, files=files)).json()
+
+    [result] = answer["results"]
+    assert set(data["metrics"].split(",")) == result["scores"].keys() == result["details"].keys()
