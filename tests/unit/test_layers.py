@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -210,13 +211,16 @@ def says(path: Path, name: str) -> bool:
     """
     Whether the code of a file has *name* as a word.
 
-    Imports of that question style do not count, since metrics share them; nor do docstrings, which compare
-    metrics, nor descriptions of options and settings.
+    Imports of that question style do not count, since metrics share them.
     """
-    tree, text = (
-        parsed(path),
-        path.read_text("utf-8").replace(f"from service.questions.styles.{name} import", ""),
-    )
+    text = code(path).replace(f"from service.questions.styles.{name} import", "")
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+@cache
+def code(path: Path) -> str:
+    """The text of a file without docstrings, which compare metrics, and descriptions of options and settings."""
+    tree, text = parsed(path), path.read_text("utf-8")
     said = [docstring_of(node) for node in ast.walk(tree)]
     said += [
         ast.get_source_segment(text, word.value) or ""
@@ -225,7 +229,7 @@ def says(path: Path, name: str) -> bool:
     ]
     for each in filter(None, said):
         text = text.replace(each, "")
-    return re.search(rf"\b{name}\b", text) is not None
+    return text
 
 
 def docstring_of(node: ast.AST) -> str:
