@@ -1,9 +1,6 @@
 """Hooks and fixtures for the tests of all tiers."""
 
-import atexit
-import gc
 import signal
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +18,7 @@ settings.register_profile("thorough", max_examples=600, **UNTIMED)
 settings.load_profile("gate")
 
 pytest_plugins = [
+    "tests.support.garbage",
     "tests.support.schedule",
     "tests.support.progress",
     "tests.support.background",
@@ -31,27 +29,6 @@ pytest_plugins = [
 def pytest_configure() -> None:
     """Restore Ctrl-C for the processes that tests start: a shell ignores it in background jobs."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-gc.disable()  # until all tests are collected: what is loaded stays
-
-
-def pytest_collection_finish() -> None:
-    """Keep what is loaded now out of later garbage collections, which took a tenth of the CPU time."""
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-
-
-@atexit.register
-def unfrozen() -> None:
-    """
-    Let what was loaded be collected at the end where torch was: its libraries report the rest.
-
-    Not earlier: pytest collects garbage five times after the last test.
-    """
-    if "torch" in sys.modules:
-        gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
