@@ -219,7 +219,7 @@ def says(path: Path, name: str) -> bool:
 
 @cache
 def code(path: Path) -> str:
-    """The text of a file without docstrings, which compare metrics, and descriptions of options and settings."""
+    """The text of a file without docstrings, which compare metrics, and without descriptions of options."""
     tree, text = parsed(path), path.read_text("utf-8")
     said = [docstring_of(node) for node in ast.walk(tree)]
     said += [
