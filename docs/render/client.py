@@ -3,12 +3,13 @@
 import inspect
 from collections.abc import Iterator
 from dataclasses import fields
+from typing import Any
 
 from docs.render.declarations import default_of
 from docs.render.markdown import code, first_line, inherited, join, rest, table
 from scoregate import Client
 from scoregate.images import encoded
-from scoregate.trainers import Reward
+from scoregate.trainers import Reward, divergence, figures, watch
 
 INTRO = """
 # Client and rewards
@@ -30,20 +31,42 @@ REWARD = """
 
 In code or in a trainer's YAML; [what the trainers take](../trainers/README.md#settings).
 """
+FIGURES = """
+## Figures of a reward
+
+`reward.statistics()` returns those of this process's pictures since its last call:
+"""
+WATCH = """
+## Watch
+
+[`Reward(watch=Watch(…))`](../guides/reward-hacking.md).
+"""
 
 
 def page() -> str:
     """Return the page: a row for each method, and for each setting of a reward."""
-    said = inherited(Reward)
-    settings = [[code(field.name), default_of(field), said[field.name]] for field in fields(Reward)]
     return join(
         INTRO,
         table(["method", "result", "what it does"], methods()),
         PICTURES,
         rest(encoded.__doc__),
         REWARD,
-        table(["setting", "default", "meaning"], settings),
+        settings(Reward),
+        FIGURES,
+        rest(figures.__doc__),
+        WATCH,
+        settings(watch.Watch),
+        rest(watch.__doc__),
+        "## Alarm",
+        rest(divergence.__doc__),
     )
+
+
+def settings(kind: type[Any]) -> str:
+    """Return the table of the settings of a dataclass."""
+    said = inherited(kind)
+    rows = [[code(field.name), default_of(field), said[field.name]] for field in fields(kind)]
+    return table(["setting", "default", "meaning"], rows)
 
 
 def methods() -> Iterator[list[str]]:

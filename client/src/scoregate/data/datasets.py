@@ -19,6 +19,9 @@ Data sets: folders of captions, metadata or GenEval, tables, shards.
 * **Shards**: a folder of tars or Parquet, or of Arrow by `datasets.save_to_disk`, one with a folder `data`
   of these, a pattern in quotes, `"shard-{000..999}.tar"` or `"shards/*.tar"`, or several of all these:
   their rows one after the other. Of a `DatasetDict` name a split.
+* **Limits**: a cell or a file of a shard of more than 64 MiB is an error of its row. A row group of
+  Parquet or a batch of Arrow that takes more than 256 MiB and 16 times its bytes in the file ends its shard
+  with an error, as does a file in a tar with more than 64 KiB of attributes.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

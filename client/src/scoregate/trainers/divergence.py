@@ -7,7 +7,30 @@ larger, as after outliers or when the spread has grown.  So neither the scale of
 autocorrelation of its noise must be given, and a steady rise is no noise.  The test follows single steps and
 means over more of them, since a run is hacked within twenty steps or within two hundred.
 
-The thresholds are calibrated by `python -m loadtest.watch calibrate`.
+* **There is an alarm** if the mean reward of the last 10 steps is the highest of the run, and the watched
+  metric falls. For the fall, the test compares the last 10 steps with 10 earlier ones, without the 5
+  between. It does the same with blocks of 3 and of 9 steps in place of steps. With one metric the threshold
+  is 4.6 of them, with two 5.3 (deviations of earlier changes of the curve). A few bad steps are no alarm: at
+  least 8 of the last 10 must be below the earlier mean, and 8 of the earlier ones above the new mean.
+* **False alarms.** At most 5 % of runs of 1,000 steps have one if the metric does not fall and the noise of
+  its step means is stationary (`Watch(alarms=0.01)`: 1 %). Several metrics share this rate; what is left for
+  each must be from 0.002 to 0.1. The thresholds are calibrated on simulated runs with seven kinds of
+  autocorrelated noise (`python -m loadtest.watch calibrate`). Of noise like AR(1) 0.8 whose spread doubles,
+  or that has outliers, 16 to 43 % of runs have one, of a random walk 11 % (`python -m loadtest.watch rates`).
+* **Limits.** The first 80 steps have no alarm, and blocks of 3 and 9 steps none before 240 and 720 steps. A
+  fall over more than some 250 steps is too slow for the test. A learning rate schedule, other prompts from
+  some step on, or a new guidance scale change the curves too. No alarm is no proof.
+
+Steps from the first one of the fall to the alarm, if the metric falls by 0.3, or by 0.5, of the deviation of
+its noise a step; medians of 200 simulated hacked runs:
+
+* white: 13, or 10
+* AR(1) 0.3: 15, or 11
+* AR(1) 0.6: 19, or 13
+* AR(1) 0.8: 26, or 15
+* AR(1) 0.9: 27, or 15
+* AR(1) 0.9 + white: 18, or 13
+* AR(1) 0.98 + white: 14, or 11
 """
 
 from __future__ import annotations

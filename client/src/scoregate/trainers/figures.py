@@ -1,4 +1,14 @@
-"""Figures of scored pictures, for the log of a training run."""
+"""
+Figures of scored pictures, for the log of a training run.
+
+* `scoregate/mean`, `scoregate/METRIC/mean`: of the rewards, and of each part.
+* `scoregate/spread`, `scoregate/METRIC/spread`: the mean standard deviation within the group of a prompt.
+* `scoregate/constant`: the share of groups of equal rewards, which have no gradient.
+* `scoregate/masked`: the share of pictures without a score.
+* `scoregate/left_out`: the share of rewards without a metric that is not `required`.
+* `scoregate/warnings`: the number of warnings of the service.
+* `scoregate/cached`: the share of scores from the service's cache, but for win rates.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +31,7 @@ def statistics(outcomes: Sequence[Outcome], groups: Sequence[Hashable]) -> dict[
         groups: the group of each outcome, such as its prompt.
 
     Returns:
-        `masked`: the share of pictures without a score.  `warnings`: their number.  `cached`: the share of
-        scores from the service's cache, but for win rates.  `left_out`: the share of rewards without some
-        part.  `mean` of the rewards.  `spread`: the mean over groups of the standard deviation.  `constant`:
-        the share of groups of equal rewards, which have no gradient.  `METRIC/mean` and `METRIC/spread`: of
-        each part.  What no score or no group of two has is not there.
+        The figures that the module lists; what no score or no group of two has is not there.
     """
     placed = [(group, one) for group, one in zip(groups, outcomes, strict=True) if isinstance(one, Scored)]
     figures: dict[str, float] = {}

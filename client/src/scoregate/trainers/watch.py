@@ -2,6 +2,20 @@
 The watch of a reward: other metrics score a sample of its pictures, for the log and a test for hacking.
 
 It works in the background of the reward, which it neither delays nor fails nor changes.
+
+* `scoregate/watch/reward`: the mean of the rewards of the watched step.
+* `scoregate/watch/METRIC/mean`: the mean of each metric of the watch.
+* `scoregate/watch/METRIC/correlation`: with the reward, of the newest 500 watched pictures.
+* `scoregate/watch/METRIC/divergence`: how far the metric falls, as a share of the threshold; 0 while the
+  reward does not rise, and 1 is the alarm.
+* `scoregate/watch/no_text`: the share of watched pictures whose prompt quotes no text, so that `ocr` has no
+  score.
+* `scoregate/watch/saturated`: the share of the reward's scores within 0.1 % of an end of their range, where
+  nothing can be learned.
+* `scoregate/watch/duplicates`: the share of pictures that resemble another one of their prompt (thumbnails
+  of 8 × 8 pixels that differ by less than 1 %; it needs Pillow), for a sample of the prompts.
+* `scoregate/watch/failed`, `scoregate/watch/skipped`: the share of the sample that a metric could not score,
+  and the number of pictures for which the queue had no room.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of the command, docs/report.md and the guide of generators: each command prints what they show."""
+"""The page of the command, docs/report.md and two guides: each command prints what they show."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from tests.process.client.cli.conftest import COMMAND
 from tests.support.packages import files_of
 from tests.support.pages import fences
 
-PAGES = ("reference/cli.md", "report.md", "guides/compare-generators.md")
+PAGES = ("reference/cli.md", "report.md", "guides/compare-generators.md", "guides/million-pictures.md")
 LEFT_OUT = re.compile(r"warning: .*demo model|\d+ pictures? in ")  # the page says that it lacks these lines
 REJECTING = "decide"  # one of the page's pictures is rejected, so the status is 1
 DECIMALS = re.compile(r"-?\d+\.\d+")

@@ -1,4 +1,4 @@
-"""docs/guides/reward-hacking.md: the watch as the page shows it, and the figures that it states."""
+"""docs/guides/reward-hacking.md: rewards and their watch as the page shows them, and its figures."""
 
 import asyncio
 import logging
@@ -9,15 +9,21 @@ from functools import cache
 from statistics import median
 
 import numpy as np
+import PIL.Image
 import pytest
 
+from demo.samples import FOLDER
 from loadtest.watch import FRESH, NOISES, SLOPES, delay
 from scoregate.trainers import Reward, divergence, verl_omni, watch
+from scoregate.trainers.figures import log
 from scoregate.trainers.watch import Watch
-from tests.support.pages import page
+from service.metrics.common.registry import metrics
+from service.wiring.load import DEMO_PROFILE, load_settings
+from tests.support.pages import fences, page
 from tests.unit.client.trainers.conftest import settle
 
 PAGE = "reward-hacking.md"
+PICTURES = [PIL.Image.new("RGB", (16, 16), colour) for colour in ("red", "blue")]
 FORK = multiprocessing.get_context("fork")
 SEEDS = range(FRESH, FRESH + 40)
 
@@ -33,23 +39,69 @@ def images():
     return np.random.default_rng(0).integers(0, 255, (20, 16, 16, 3), np.uint8)
 
 
-def test_the_figures_of_a_watch_are_in_the_log_of_a_step(module, caplog, images):
-    """All that the page lists, for the metric that the service has; the lack of the other is one line."""
-    watched = module(PAGE, "watched.py")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::scoregate.ScoregateWarning")  # they are demo models
+def test_the_program_of_the_page_has_an_alarm(module, monkeypatch, tmp_path, capsys):
+    """About when the page says so, or later where the machine is busy and the watch is behind."""
+    monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{tmp_path}/questions.sqlite3")
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "samples").symlink_to(FOLDER)
+    monkeypatch.chdir(tmp_path)
+    module(PAGE, "hacked.py")
+    stated, found = (
+        int(re.search(r"the alarm came in step (\d+)", text)[1])
+        for text in (page(f"guides/{PAGE}"), capsys.readouterr().out)
+    )
+
+    assert 90 < stated - 10 <= found
+
+
+def test_the_figures_of_a_watch_are_in_the_log_of_a_step(caplog, images):
+    """All that are listed, for the metric that the service has; the lack of the other is one line."""
+    reward = Reward("vqascore", watch=Watch(["artifact", "clipscore"]))
     with caplog.at_level(logging.INFO):
         for number in range(2):
             for call in range(10):
-                watched.reward(images, [f"{number} {call}"] * 20)
-            settle(watched.reward)
-            watched.end_of_step(number)
-    watched.reward.close()
+                reward(images, [f"{number} {call}"] * 20)
+            settle(reward)
+            log(reward.statistics(), number, logging.getLogger("rewards"))
+    reward.close()
 
     first = next(message for message in caplog.messages if message.startswith("step 0: "))
-    listed = re.findall(r"^\*.*?`(scoregate/watch/[a-z_/]+)`", page(f"guides/{PAGE}"), re.MULTILINE)
-    assert 8 <= len(listed)
+    listed = re.findall(r"`(scoregate/[a-zA-Z_/]+)`", page("reference/client.md"))
+    assert 18 == len(listed)
     for name in listed:
-        assert f"{name.replace('artifact', 'clipscore')} " in first
+        metric = "clipscore" if "watch" in name else "vqascore"
+        assert f"{name.replace('METRIC', metric)} " in first
     assert 1 == caplog.text.count("artifact has no score: unknown_metric")
+
+
+def test_a_formula_of_ones_own_is_over_the_parts_of_a_reward(module):
+    """The sum by the weights of the page, and the product."""
+    several = module(PAGE, "several.py")
+    rewards = several.reward(PICTURES, ["red"] * 2)
+    parts = list(zip(*rewards.parts.values(), strict=True))
+
+    assert [0.1 * a + 2.0 * b for a, b in parts] == pytest.approx(list(rewards))
+    assert [a * b for a, b in parts] == several.product(PICTURES, ["red"] * 2)
+
+
+def test_each_picture_is_scored_by_the_metrics_of_its_domain(module):
+    """By the weights of the page; its other domains have metrics that there are, too."""
+    domains = module(PAGE, "domains.py")
+    expected = [0.1 * one for one in Reward("vqascore")(PICTURES, ["red"] * 2)]
+
+    assert expected == pytest.approx(domains.scored(PICTURES, ["red"] * 2, ["other"] * 2))
+    assert {*domains.reward.names} <= metrics().keys()
+
+
+def test_the_composite_shown_is_one_that_a_profile_can_define(tmp_path):
+    """With the demo models."""
+    [(_, table)] = fences(f"guides/{PAGE}", "toml")
+    profile = tmp_path / "profile.toml"
+    profile.write_text(DEMO_PROFILE.read_text("utf-8") + table, "utf-8")
+
+    assert {"reward"} == load_settings(profile, {}).composites.keys()
 
 
 def test_a_forked_process_has_a_watch_of_its_own(images):
@@ -97,9 +149,9 @@ def test_a_worker_of_verl_omni_logs_its_watch(caplog, monkeypatch, images):
     assert "step 0: scoregate/watch/reward " in caplog.text
 
 
-def test_the_page_states_the_constants():
+def test_the_pages_state_the_constants():
     """Of the test, the figures and the queue."""
-    text = re.sub(r"\s+", " ", page(f"guides/{PAGE}"))
+    text = re.sub(r"\s+", " ", page(f"guides/{PAGE}") + page("reference/client.md"))
 
     assert f"the last {divergence.RECENT} steps with {divergence.BEFORE} earlier ones" in text
     assert f"without the {divergence.GAP} between" in text
@@ -122,11 +174,9 @@ def test_the_page_states_the_constants():
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_the_page_states_the_delays(noise):
-    """The medians of a part of those runs are within 3 steps of the table."""
-    [cells] = re.findall(
-        rf"^\| {re.escape(noise)} \| (\d+) steps \| (\d+) steps \|$", page(f"guides/{PAGE}"), re.M
-    )
+def test_the_reference_states_the_delays(noise):
+    """The medians of a part of those runs are within 3 steps of it."""
+    [cells] = re.findall(rf"^\* {re.escape(noise)}: (\d+), or (\d+)$", page("reference/client.md"), re.M)
 
     for slope, stated in zip(SLOPES, cells, strict=True):
         found = median(delay(seed, slope, NOISES[noise]) for seed in SEEDS)

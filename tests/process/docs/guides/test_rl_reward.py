@@ -1,18 +1,21 @@
-"""docs/guides/rl-reward.md: a failure never becomes a reward."""
+"""docs/guides/rl-reward.md: a reward by an address alone; a failure never becomes one."""
 
-import logging
+import json
 import re
+import shlex
 
 import numpy as np
 import PIL.Image
 import pytest
 
 import scoregate
-from service.metrics.common.registry import metrics
-from service.wiring.load import DEMO_PROFILE, load_settings
+from demo.process import free_port
+from tests.support.packages import files_of, served
 from tests.support.pages import fences, page
+from tests.support.paths import ROOT
 
 PAGE = "rl-reward.md"
+VQA = '[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "demo:clip_flant5"\n'
 RED, BLUE = (PIL.Image.new("RGB", (16, 16), colour) for colour in ("red", "blue"))
 
 
@@ -20,6 +23,24 @@ RED, BLUE = (PIL.Image.new("RGB", (16, 16), colour) for colour in ("red", "blue"
 def here(fake_service, monkeypatch):
     """The service, named in the environment as the page does."""
     monkeypatch.setenv("SCOREGATE_BASE_URL", fake_service.url)
+
+
+def test_a_trainer_gets_log_odds_by_an_address_alone(tmp_path, monkeypatch, capsys):
+    """A service with the variables of the page answers the page's program as the page says."""
+    [exported] = [text for _, text in fences(f"guides/{PAGE}", "sh") if "DIALECTS__ENABLED" in text]
+    words = [word for line in exported.splitlines() for word in shlex.split(line)]
+    variables = dict(word.split("=", 1) for word in words if word.startswith("SCOREGATE_"))
+    ports = {variables[name]: free_port(0) for name in variables if name.endswith("PORT")}
+    program = re.sub(
+        r"(?<=127\.0\.0\.1:)\d+", lambda port: str(ports[port[0]]), files_of(f"guides/{PAGE}")["pickled.py"]
+    )
+    settings = {name: ports.get(value, value) for name, value in variables.items()}
+    stated = re.search(r"log-odds: ([\d.-]+) for the right prompt, and ([\d.-]+) for", page(f"guides/{PAGE}"))
+
+    monkeypatch.chdir(ROOT)
+    with served(tmp_path, VQA, **settings):
+        exec(compile(program, "pickled.py", "exec"), {})
+    assert json.loads(capsys.readouterr().out) == pytest.approx([*map(float, stated.groups())], abs=0.01)
 
 
 def test_each_picture_gets_the_log_odds_of_its_own_prompt(module):
@@ -43,24 +64,6 @@ def test_a_picture_without_a_score_is_not_a_number_and_leaves_its_group(module):
     assert {-1, 0, 1} == set(values.round(4).tolist())
 
 
-def test_a_sum_has_its_parts(module):
-    """By the weights of the page."""
-    rewards, parts = module(PAGE, "several.py").scored([RED, BLUE], ["red"] * 2)
-
-    sums = [0.1 * a + 2.0 * b for a, b in zip(parts["vqascore"], parts["clipscore"], strict=True)]
-    assert sums == pytest.approx(rewards)
-
-
-def test_each_picture_is_scored_by_the_metrics_of_its_domain(module):
-    """By the weights of the page; its other domains have metrics that there are, too."""
-    domains, several = module(PAGE, "domains.py"), module(PAGE, "several.py")
-    _, parts = several.scored([RED, BLUE], ["red"] * 2)
-
-    expected = [0.1 * one for one in parts["vqascore"]]
-    assert expected == pytest.approx(domains.scored([RED, BLUE], ["red"] * 2, ["other"] * 2))
-    assert {*domains.reward.names} <= metrics().keys()
-
-
 def test_a_group_has_win_rates_and_advantages(module):
     """Each part apart; the advantages of all pictures have the mean 0 and the deviation 1."""
     groups = module(PAGE, "groups.py")
@@ -73,18 +76,6 @@ def test_a_group_has_win_rates_and_advantages(module):
     assert {"judge", "clipscore"} == parts.keys()
     assert all(1 == each[0] + each[1] == each[2] + each[3] for each in parts.values())
     assert (0, 1) == pytest.approx((np.mean(values), np.std(values, ddof=1)), abs=1e-6)
-
-
-def test_a_step_is_a_line_in_the_log(module, caplog):
-    """With the figures that the page lists."""
-    logged = module(PAGE, "logged.py")
-    logged.reward.outcomes([RED, BLUE], ["red"] * 2)
-    with caplog.at_level(logging.INFO, "rewards"):
-        logged.end_of_step(7)
-
-    assert "step 7: " in caplog.text
-    listed = re.findall(r"`(scoregate/[a-z_/]+)`", page(f"guides/{PAGE}"))
-    assert all(f"{name} " in caplog.text for name in listed)
 
 
 def test_questions_are_written_before_training(module):
@@ -109,28 +100,6 @@ def test_each_item_is_asked_the_questions_of_its_own_prompt(module):
         report = client.score_items(items, "dsg", explain=True)
 
     assert list(ids.values()) == [result.details["dsg"]["question_set"] for result in report]
-
-
-def test_the_composite_shown_is_one_that_a_profile_can_define(tmp_path):
-    """Beside the demo models, with the dialect that is shown."""
-    tables = [table for _, table in fences(f"guides/{PAGE}", "toml")]
-    profile = tmp_path / "profile.toml"
-    profile.write_text("\n".join([DEMO_PROFILE.read_text("utf-8"), *tables]), "utf-8")
-    settings = load_settings(profile, {})
-
-    assert {"reward"} == settings.composites.keys()
-    assert ("10.0.0.5", 8001, ["unirl"]) == (
-        settings.dialects.host,
-        settings.dialects.port,
-        [*settings.dialects.enabled],
-    )
-
-
-def test_the_drift_of_an_encoding_can_be_measured(module):
-    """Of noise, which JPEG changes."""
-    noise = np.random.default_rng(0).integers(0, 255, (32, 32, 3), np.uint8)
-
-    assert module(PAGE, "quality.py").drift([noise], ["noise"]) > 0
 
 
 def test_the_sizes_of_a_step_follow_from_the_pictures(module):

@@ -1,77 +1,63 @@
 """docs/guides/your-own-judge.md: from a rubric and ten ratings to a threshold."""
 
-import json
 import re
 import runpy
 import shlex
+import shutil
 
 import pytest
 
+from demo.samples import FOLDER
 from scoregate.cli.main import main
 from service.metrics.rubrics.rubric import MAX_CALLS, MAX_OUTPUTS, Rubric, RubricCall, rubric_of
 from service.wiring.load import load_settings
-from tests.support.packages import FAKES, files_of, served
+from tests.support.packages import files_of
 from tests.support.pages import fences, named_rows, page
-from tests.support.pictures import png
 
 PAGE = "guides/your-own-judge.md"
 RUBRICS = {name: text for name, text in files_of(PAGE).items() if name.startswith("rubrics/")}
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    """A service with the rubrics of the page, whose model writes answers of the form."""
-    folder = tmp_path_factory.mktemp("judge")
-    (folder / "rubrics").mkdir()
-    for name, text in RUBRICS.items():
-        (folder / name).write_text(text, "utf-8")
-    with served(folder, FAKES, SCOREGATE_JUDGE__RUBRICS=json.dumps([f"{folder}/rubrics"])) as client:
-        yield client
+[(_, COMMANDS)] = fences(PAGE, "sh")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, service):
-    """The files of the page with ten pictures, as the current folder."""
+def folder(tmp_path, monkeypatch):
+    """The samples with the files of the page, as the current folder, and the variables that it exports."""
+    folder = tmp_path / "samples"
+    shutil.copytree(FOLDER, folder)
     for name, text in files_of(PAGE).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, "utf-8")
-    for number in range(1, 11):
-        (tmp_path / f"{number:02}.png").write_bytes(png((20 * number, 0, 0)))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SCOREGATE_BASE_URL", str(service.base_url))
-    return tmp_path
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{tmp_path}/questions.sqlite3")
+    for word in shlex.split(COMMANDS.splitlines()[0])[1:]:
+        monkeypatch.setenv(*word.split("=", 1))
+    return folder
 
 
-def test_the_commands_lead_from_ratings_to_a_threshold(folder, capsys):
-    """Scores of the rubric and of two outputs, an agreement with its interval, and the threshold."""
-    [(_, commands)] = fences(PAGE, "sh")
-    graded, agreed, calibrated = (shlex.split(line)[1:] for line in commands.splitlines())
+@pytest.mark.filterwarnings("ignore::scoregate.ScoregateWarning")  # it is a demo model
+def test_the_commands_lead_from_ratings_to_a_threshold_and_to_a_pair(folder, capsys):
+    """With the demo's judge: the correlation and the winner of the page, an interval, a threshold."""
+    said = []
+    for line in COMMANDS.splitlines()[1:]:
+        assert 0 == main(shlex.split(line)[1:])
+        said.append(capsys.readouterr().out)
+    _, agreed, calibrated, compared = said
+    stated = re.search(r"`spearman`, here ([\d.]+),", page(PAGE))[1]
+    found = re.search(r"^spearman +([\d.]+)$", agreed, re.MULTILINE)[1]
 
-    assert 0 == main(graded)
-    rows = [json.loads(line) for line in (folder / "grades.jsonl").read_text("utf-8").splitlines()]
-    assert 10 == len(rows)
-    assert all({"judge", "judge.faithful", "judge.legible"} == row["scores"].keys() for row in rows)
-    for scores in (row["scores"] for row in rows):
-        assert scores["judge"] == pytest.approx(scores["judge.faithful"] / 4 * scores["judge.legible"])
-    capsys.readouterr()
-
-    assert 0 == main(agreed)
-    said = capsys.readouterr().out
-    assert re.search(r"^spearman +-?[\d.]+$", said, re.MULTILINE)
-    assert re.search(r"^interval\n.*\n(?:.+\n)*spearman +-?[\d.]+, -?[\d.]+$", said, re.MULTILINE)
-    assert 0 == main([*agreed, "--metric", "judge.faithful", "--metric", "judge.legible"])
-    assert re.search(r"^judge\.faithful +judge\.legible +spearman +", capsys.readouterr().out, re.MULTILINE)
-
-    assert 0 == main(calibrated)
-    assert re.search(r"^threshold .*: a picture passes", capsys.readouterr().out, re.MULTILINE)
+    assert stated == f"{float(found):.2f}"
+    assert re.search(r"^interval\n.*\n(?:.+\n)*spearman +-?[\d.]+, -?[\d.]+$", agreed, re.MULTILINE)
+    assert re.search(r"^threshold .*: a picture passes", calibrated, re.MULTILINE)
+    assert ["1", "count.png", "1.0000"] == compared.splitlines()[1].split()[:3]
 
 
+@pytest.mark.filterwarnings("ignore::scoregate.ScoregateWarning")
 def test_the_program_prints_the_reason_of_a_grade(folder, capsys):
     runpy.run_path(str(folder / "reasons.py"))
     first, *question = capsys.readouterr().out.splitlines()
 
-    assert re.fullmatch(r"[\d.]+ \['reason [\d.]+'\]", first)
-    assert 'This poster was generated from the text "a jazz poster with the word BLUE".' == question[0]
+    assert re.fullmatch(r"4\.0 \['yes: it is shown with the probability [\d.]+'\]", first)
+    assert 'This picture was generated from the text "three yellow stars".' == question[0]
     assert '"why": a text of one line - one sentence about what is wrong' in question
 
 
@@ -84,7 +70,7 @@ def test_the_profile_of_the_page_is_valid(folder):
 @pytest.mark.parametrize("name", RUBRICS)
 def test_each_rubric_of_the_page_is_one(name):
     """With the range of its formula."""
-    ends = {"rubrics/poster.toml": (0, 1), "rubrics/edit.toml": (0, 10)}
+    ends = {"rubrics/poster.toml": (0, 4), "rubrics/better.toml": (-1, 1), "rubrics/edit.toml": (0, 10)}
 
     assert ends[name] == rubric_of(name, RUBRICS[name]).bounds
 
