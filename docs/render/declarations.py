@@ -1,13 +1,16 @@
 """`declarations.md`: the fields of what packages and operators declare: metrics, families, rubrics."""
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
+from itertools import takewhile
 from typing import Any, cast
 
 from pydantic import BaseModel
 
-from docs.render.markdown import code, inherited, join, table
+from docs.render.markdown import code, inherited, join, rest, table
 from models.core.family import Signs
+from service.metrics.rubrics import prompt_files
 from service.metrics.rubrics.form import AnswerForm
 from service.metrics.rubrics.rubric import Rubric, RubricCall
 from service.plugins import Family, Metric
@@ -24,7 +27,22 @@ def page() -> str:
     """Return the page: a section for each kind."""
     kinds = (Metric, Family, Signs)
     models = (Rubric, RubricCall, AnswerForm)
-    return join(INTRO, *(part for kind in (*kinds, *models) for part in section(kind)))
+    return join(
+        INTRO,
+        *(part for kind in (*kinds, *models) for part in section(kind)),
+        "## Released reward models",
+        rest(prompt_files.__doc__),
+        table(["rubric", "score", "files", "about"], released()),
+    )
+
+
+def released() -> Iterator[list[str]]:
+    """Yield a row for each rubric of a released model, with its files and its first comment."""
+    for name, text in prompt_files.RELEASED_RUBRICS.items():
+        tree = tomllib.loads(text)
+        about = takewhile(lambda line: line.startswith("#"), text.splitlines())
+        files = [call["prompt_file"] for call in tree["calls"]]
+        yield [code(name), code(tree["score"]), code(*files), " ".join(line.strip("# ") for line in about)]
 
 
 def section(kind: type) -> Iterator[str]:

@@ -10,9 +10,9 @@ EXAMPLES = Path(__file__).with_name("examples")
 INTRO = """
 # Figures of scoregate evaluate
 
-[How far to trust scores](../evaluation.md) says what is common to all: tables, intervals, rows that are left
-out. The examples use tables of `tests/golden/evaluation` and of
-`tests/golden/examples`.
+[How far to trust scores](../evaluation.md) says which figure answers which question, and
+[the command](cli.md#evaluate) what is common to all: intervals, and rows that are left out. The examples use
+tables of `tests/golden/evaluation` and of `tests/golden/examples`.
 """
 
 

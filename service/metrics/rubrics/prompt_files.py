@@ -2,7 +2,11 @@
 Rubrics of released reward models, whose instructions an operator copies from the release: none is shipped.
 
 A call of such a rubric names a `prompt_file` in place of `instructions`.  The text in it that stands for the
-prompt of an item is its `prompt_slot`; without one the instructions are the same for all items.
+prompt of an item is its `prompt_slot`, by default `{prompt}`; without one the instructions are the same for
+all items.  `closing` is then empty by default.
+
+None of these models was run here: their parsers were compared with the released ones, which take a first
+number, a default or a random one where these refuse an answer.
 """
 
 import re

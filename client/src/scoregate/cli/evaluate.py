@@ -2,6 +2,23 @@
 `scoregate evaluate`: how far to trust scores, by figures from tables of scores and ratings.
 
 Tables of scores and ratings are read without a service.
+
+* **Intervals.** `--bootstrap N` (default 1000, for `alpha` and `means` 0; 0: off) adds `interval`, 95 %
+  percentile intervals, and `differences`, those of metric A minus B on the same drawings with two-sided p-values (not in
+  CSV). A share that is equal in all drawings has Wilson's interval. Another figure that is, such as the mean
+  of equal grades, has none, and a difference has `null` for both ends: its uncertainty cannot be estimated
+  from these rows.
+* **Clusters.** Pictures of one prompt are not independent, so `--cluster COLUMN` draws its values with all
+  their rows: by default the first of `prompt`, `item` and `text_id` in which rows share a value, else
+  `--group`, else rows. `winoground` and `sxs` always draw items, `geneval` prompts. Above 16.8 million pairs
+  accuracy has no interval.
+* **Several `--metric`** are compared on the rows that have all of them; `incomplete` counts the others. Fewer
+  than 30 rows, items or clusters are a `caution`.
+* **Left out and counted**: rows with an empty cell or NaN in a used column (`dropped`), and ratings outside
+  `--scale A:B`, such as a 6 for "unsure" (`out_of_scale`). `unquoted` counts numbers in quotes. Other cells
+  that are no number, and columns of equal values, end the command.
+* **Higher is better**, unless a result of `batch` or `--lower-is-better` marks the metric. Ties are without
+  float rounding.
 """
 
 import argparse

@@ -13,7 +13,7 @@ It works in the background of the reward, which it neither delays nor fails nor 
 * `scoregate/watch/saturated`: the share of the reward's scores within 0.1 % of an end of their range, where
   nothing can be learned.
 * `scoregate/watch/duplicates`: the share of pictures that resemble another one of their prompt (thumbnails
-  of 8 × 8 pixels that differ by less than 1 %; it needs Pillow), for a sample of the prompts.
+  of 8 x 8 pixels that differ by less than 1 %; it needs Pillow), for a sample of the prompts.
 * `scoregate/watch/failed`, `scoregate/watch/skipped`: the share of the sample that a metric could not score,
   and the number of pictures for which the queue had no room.
 """

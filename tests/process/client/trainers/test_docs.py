@@ -7,13 +7,11 @@ import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 import torch
 import yaml
 
-from scoregate import Client
 from scoregate.trainers.reward import Reward
 from tests.process.client.trainers.standins import (
     MultiVisualRewardManager,
@@ -46,19 +44,6 @@ def pasted(tmp_path, monkeypatch, here):
 def expected(here) -> Any:
     """The scores of the pictures, with the settings that are given."""
     return lambda *metric, **settings: list(Reward(*metric, **settings)(IMAGES, PROMPTS))
-
-
-def test_a_pipeline_s_pictures_are_filtered_by_a_policy(pasted, expected):
-    """The policy of the service accepts scores from 0.5."""
-    scores = expected(logit=False)
-    filtered = pasted("diffusers.md", "policy_filter.py")
-    pipe = Mock(return_value=SimpleNamespace(images=list(IMAGES)))
-    with Client(timeout_s=60) as filtered.client:
-        accepted = filtered.accepted(pipe, PROMPTS[0])
-
-    assert [index for index, score in enumerate(scores) if score >= 0.5] == [
-        index for index, image in enumerate(IMAGES) if any((image == each).all() for each in accepted)
-    ]
 
 
 def test_flow_grpo_finds_the_rewards_in_its_dictionary(pasted, expected):

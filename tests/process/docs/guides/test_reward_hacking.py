@@ -167,7 +167,7 @@ def test_the_pages_state_the_constants():
     assert f"At most {100 * Watch('x').alarms:g} % of runs of {divergence.STEPS_OF_A_RUN:,} steps" in text
     assert f"the newest {watch.MAX_CORRELATED_PAIRS} watched pictures" in text
     assert f"within {100 * watch.SATURATED_SHARE:g} % of an end" in text
-    assert f"thumbnails of {watch.THUMBNAIL_PIXELS} × {watch.THUMBNAIL_PIXELS} pixels" in text
+    assert f"thumbnails of {watch.THUMBNAIL_PIXELS} x {watch.THUMBNAIL_PIXELS} pixels" in text
     assert watch.MAX_DUPLICATE_DIFFERENCE / 255 < 0.01
     assert f"at most {watch.IMAGES_AT_ONCE} pictures at a time" in text
     assert f"At most {watch.MAX_WAITING} pictures and {watch.MAX_WAITING_BYTES >> 20} MiB wait" in text
