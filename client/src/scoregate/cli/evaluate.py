@@ -4,10 +4,10 @@
 Tables of scores and ratings are read without a service.
 
 * **Intervals.** `--bootstrap N` (default 1000, for `alpha` and `means` 0; 0: off) adds `interval`, 95 %
-  percentile intervals, and `differences`, those of metric A minus B on the same drawings with two-sided p-values (not in
-  CSV). A share that is equal in all drawings has Wilson's interval. Another figure that is, such as the mean
-  of equal grades, has none, and a difference has `null` for both ends: its uncertainty cannot be estimated
-  from these rows.
+  percentile intervals, and `differences`, those of metric A minus B on the same drawings with two-sided
+  p-values (not in CSV). A share that is equal in all drawings has Wilson's interval. Another figure that
+  is, such as the mean of equal grades, has none, and a difference has `null` for both ends: its
+  uncertainty cannot be estimated from these rows.
 * **Clusters.** Pictures of one prompt are not independent, so `--cluster COLUMN` draws its values with all
   their rows: by default the first of `prompt`, `item` and `text_id` in which rows share a value, else
   `--group`, else rows. `winoground` and `sxs` always draw items, `geneval` prompts. Above 16.8 million pairs

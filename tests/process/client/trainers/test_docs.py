@@ -134,13 +134,6 @@ def test_pictures_of_a_pipeline_are_picked(pasted, expected):
     assert (shown == IMAGES[best]).all()
 
 
-def test_a_reward_of_your_own_picks_too(pasted, expected):
-    """The page's, with a metric that asks questions."""
-    strict = pasted("diffusers.md", "strict.py")
-
-    assert strict.best_index(list(IMAGES), PROMPTS[0]) == max(range(4), key=expected("dsg").__getitem__)
-
-
 def test_the_folder_of_the_nodes_is_where_the_page_links_to(tmp_path):
     """The second line of the installation, in a ComfyUI folder."""
     link = files_of("trainers/comfyui.md")["install.sh"].splitlines()[1]

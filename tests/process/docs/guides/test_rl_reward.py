@@ -35,7 +35,9 @@ def test_a_trainer_gets_log_odds_by_an_address_alone(tmp_path, monkeypatch, caps
         r"(?<=127\.0\.0\.1:)\d+", lambda port: str(ports[port[0]]), files_of(f"guides/{PAGE}")["pickled.py"]
     )
     settings = {name: ports.get(value, value) for name, value in variables.items()}
-    stated = re.search(r"log-odds: ([\d.-]+) for the right prompt, and ([\d.-]+) for", page(f"guides/{PAGE}"))
+    stated = re.search(
+        r"log-odds:\s([\d.-]+) for the right prompt, and ([\d.-]+) for", page(f"guides/{PAGE}")
+    )
 
     monkeypatch.chdir(ROOT)
     with served(tmp_path, VQA, **settings):

@@ -43,18 +43,6 @@ def test_each_row_has_a_line_with_the_fields_of_the_page(folder):
     assert {"sheet.html", "scores.jsonl.manifest.json"} <= {path.name for path in folder.iterdir()}
 
 
-def test_the_program_continues_from_its_file(folder, capsys):
-    """The second run prints what the first one did, and requests only the row that failed."""
-    runpy.run_path(str(folder / "score_folder.py"))
-    first = capsys.readouterr().out
-    results = (folder / "results.jsonl").read_text("utf-8")
-    runpy.run_path(str(folder / "score_folder.py"))
-
-    assert ["presence.jpg", "count.png", "missing.png"] == [line.split()[0] for line in first.splitlines()]
-    assert first == capsys.readouterr().out
-    assert results == (folder / "results.jsonl").read_text("utf-8")
-
-
 def test_the_data_set_is_scored_from_a_program(folder, capsys):
     """Into the file of the command, which then has nothing to score but the row that failed."""
     runpy.run_path(str(folder / "score_table.py"))

@@ -9,6 +9,7 @@ import pytest
 import scoregate
 from demo.samples import FOLDER, listed
 from models.images.pixels import pad_and_resize
+from tests.support.pages import page
 from tests.support.pictures import saved
 
 PAGE = "surprising-scores.md"
@@ -23,18 +24,18 @@ def demo(demo_service):
         yield client
 
 
-def test_the_score_is_larger_than_the_probability_of_yes(module, demo):
-    """√(P(Yes) · P(</s> | Yes)), as the page says; the other numbers belong to the same answer."""
-    forms = module(PAGE, "forms.py").forms(demo, PICTURE, SAMPLE["wrong"])
-    yes, no = forms["P(Yes)"], forms["P(No)"]
-    end = forms["score"] ** 2 / yes
+def test_the_score_is_larger_than_the_probability_of_yes(demo):
+    """√(P(Yes) · P(</s> | Yes)), as the page says; the other details belong to the same answer."""
+    score = demo.score(PICTURE, SAMPLE["wrong"], explain=True)
+    yes, no = score.details["p_yes"], score.details["p_no"]
+    end = score.value**2 / yes
 
     assert end == pytest.approx(1, abs=0.01)
-    assert forms["score"] == pytest.approx(sqrt(yes * end))
-    assert forms["P(Yes) among Yes and No"] == pytest.approx(yes / (yes + no))
-    assert forms["Yes or No at all"] == pytest.approx(yes + no)
-    assert forms["log-odds"] == pytest.approx(np.log(yes / no), abs=1e-4)
-    assert SAMPLE["wrong"] in forms["question"]
+    assert score.value == pytest.approx(sqrt(yes * end))
+    assert score.details["label_mass"] == pytest.approx(yes + no)
+    assert score.details["logit"] == pytest.approx(np.log(yes / no), abs=1e-4)
+    assert SAMPLE["wrong"] in score.details["question"]
+    assert "0.49 where that is 0.24" in page(f"guides/{PAGE}")
     assert 0.49 == round(sqrt(0.24), 2)
 
 
