@@ -346,5 +346,5 @@ def answer(
         queue.finished(cost.total, ran_s, gap_s)
     for call, result in zip(calls, checked, strict=True):
         gone = call.result.done()
-        instruments.count_call(name, call.lane, result.outcome, result.waited_s, gone=gone)
         call.finish(result)
+        instruments.count_call(name, call.lane, result.outcome, result.waited_s, gone=gone)
