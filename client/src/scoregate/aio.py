@@ -15,17 +15,16 @@ from urllib.parse import quote
 
 from scoregate.comparison import Comparison, lonely
 from scoregate.connection import (
+    Breaker,
+    CircuitOpen,
     Connection,
     HttpTransport,
     Transport,
     addresses_of,
     api_key_of,
-    form,
     in_time,
 )
 from scoregate.decisions.decision import (
-    Breaker,
-    CircuitOpen,
     DecideCall,
     Decision,
     Decisions,
@@ -685,7 +684,7 @@ class AsyncClient:
 
         def encoded() -> tuple[str, bytes] | None:
             request = filled(files)
-            return None if request is None else form(request, files.parts)
+            return None if request is None else files.body(request)
 
         sent = await asyncio.to_thread(encoded)
         return None if sent is None else (time_s - (perf_counter() - began), *sent)

@@ -1,9 +1,8 @@
-"""Calls with timeouts, retries and failover."""
+"""Calls with timeouts, retries, failover, and a breaker for calls with a fallback."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 import re
@@ -21,6 +20,8 @@ from collections.abc import (
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from math import inf
+from threading import Lock
+from time import monotonic
 from typing import Any, TypeVar
 
 from scoregate.errors import ScoregateError, ServiceConnectionError, ServiceTimeoutError, reason_of
@@ -255,22 +256,55 @@ def backoff_s(retry: int) -> float:
     return backoff * random.uniform(0.5, 1.5)
 
 
-def form(request: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[str, bytes]:
-    """
-    Return the content type and the body: *request* as JSON in the part `request`, then the files.
+# --- calls with a fallback, which are not sent while the service is away ---
 
-    The body is joined here, since httpx2 would write each part to the socket separately: for 32 small files,
-    the writes would take 6 ms of the event loop, and one write takes 1 ms.
 
-    Raises:
-        ValueError: a number of the request is not finite.
-        TypeError: a value of the request is not JSON.
+MAX_FAILURES = 5  # after so many failures in a row, calls with a fallback are no longer sent
+TRIAL_S = 1.0  # seconds between two calls that try whether the service is back
+
+
+class CircuitOpen(Exception):
+    """The last calls failed, and none is sent now."""
+
+
+class Breaker:
     """
-    content = json.dumps(request, allow_nan=False).encode()
-    parts: dict[str, Any] = {"request": (None, content, "application/json")}
-    parts |= {name: (name, data) for name, data in files.items()}
-    built = httpx.Request("POST", "", files=parts)
-    return built.headers["Content-Type"], built.read()
+    The failures in a row of a client's calls with a fallback.
+
+    After `MAX_FAILURES` one call in `TRIAL_S` is sent, until one succeeds.  Threads and event loops share it.
+
+    Args:
+        clock: returns seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._lock = clock, Lock()
+        self._failures, self._last, self._sent_from = 0, "", 0.0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Breaker, ()  # the calls of another process did not fail
+
+    def check(self) -> None:
+        """Return if a call is to be sent now.  Raises `CircuitOpen`."""
+        with self._lock:
+            if self._failures < MAX_FAILURES:
+                return
+            now = self._clock()
+            if now < self._sent_from:
+                raise CircuitOpen(f"the last {self._failures} calls failed: {self._last}")
+            self._sent_from = now + TRIAL_S
+
+    def failed(self, why: str) -> None:
+        """Count a failure."""
+        with self._lock:
+            self._failures, self._last = self._failures + 1, why
+            if self._failures == MAX_FAILURES:
+                self._sent_from = self._clock() + TRIAL_S
+
+    def succeeded(self) -> None:
+        """Note an answer of the service."""
+        with self._lock:
+            self._failures = 0
 
 
 # --- transports and addresses ---

@@ -1,13 +1,15 @@
-"""Items to score, and the JSON of requests."""
+"""Items to score, and the bodies of requests."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 from scoregate.errors import BadImageError
+from scoregate.http import httpx
 from scoregate.images import SAMPLED_FRAMES, ImageLike, check_one, encoded, frames_of, is_url
 
 
@@ -196,6 +198,8 @@ class Files:
         Raises:
             BadImageError: it cannot be encoded; the error begins with *place*, a JSON pointer.
         """
+        if isinstance(image, (bytes, str, PathLike)):  # the service takes the frames of a file
+            return self._add(image, place)
         frames = self._frames(image, place, taken)
         if isinstance(frames, list):
             return [self._add(frame, f"{place}/{index}") for index, frame in enumerate(frames)]
@@ -230,6 +234,23 @@ class Files:
             self.parts[name] = data
             self.size += len(data)
         return {"part": self._named[key][0]}
+
+    def body(self, request: Mapping[str, Any]) -> tuple[str, bytes]:
+        """
+        Return the content type and the body: *request* as JSON in the part `request`, then the files.
+
+        The body is joined here, since httpx2 would write each part to the socket separately: for 32 small
+        files, the writes would take 6 ms of the event loop, and one write takes 1 ms.
+
+        Raises:
+            ValueError: a number of the request is not finite.
+            TypeError: a value of the request is not JSON.
+        """
+        content = json.dumps(request, allow_nan=False).encode()
+        parts: dict[str, Any] = {"request": (None, content, "application/json")}
+        parts |= {name: (name, data) for name, data in self.parts.items()}
+        built = httpx.Request("POST", "", files=parts)
+        return built.headers["Content-Type"], built.read()
 
     def sent(self, items: Sequence[Item]) -> list[tuple[str, bytes | None]]:
         """Return the prompt of each item, and its image that was added, see `file_of`."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 
-from scoregate.connection import Connection, form
+from scoregate.connection import Connection
 from scoregate.errors import (
     KINDS,
     BadImageError,
@@ -188,7 +188,7 @@ class Many:
                 sent.append(entry)
             except BadImageError as exc:
                 broken[entry.index] = self._failed(entry, exc.errors[0], exc)
-        content_type, body = form(self._params.request(wire), files.parts)
+        content_type, body = files.body(self._params.request(wire))
         metrics = [item.get("metrics", self._params.metrics) for item in wire]
         return ManyRequest(sent, metrics, content_type, body), broken
 

@@ -2,14 +2,16 @@
 
 import pytest
 
-from scoregate.connection import form
+from scoregate.items import Files
 from service.web.server.multipart import Form
 
 
 @pytest.mark.parametrize("data", [b"", b"\r\n--", b"\r\n", bytes(range(256)) * 300])
 def test_the_service_reads_the_form(data):
     """Whatever bytes a picture has; text in any script."""
-    kind, content = form({"prompt": "größe 猫"}, {"image0": data, "image1": b"x"})
+    files = Files()
+    files.parts |= {"image0": data, "image1": b"x"}
+    kind, content = files.body({"prompt": "größe 猫"})
     read = Form(kind, max_files=2)
     read.feed(content)
 
@@ -19,4 +21,4 @@ def test_the_service_reads_the_form(data):
 def test_a_number_that_is_not_finite_is_not_sent():
     """It would not be JSON."""
     with pytest.raises(ValueError, match="JSON"):
-        form({"options": {"gecko": {"nli_threshold": float("nan")}}}, {})
+        Files().body({"options": {"gecko": {"nli_threshold": float("nan")}}})

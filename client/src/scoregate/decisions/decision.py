@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Lock
-from time import monotonic
 from typing import Any
 
 from scoregate.errors import BadImageError, InvalidError, ScoregateError, WarnedError, error_of
@@ -14,8 +12,6 @@ from scoregate.items import Files, Item, given
 from scoregate.policy import STRICTEST_FIRST, Verdict
 from scoregate.results import Entries, MetricError, Notice, is_number, wrong
 
-MAX_FAILURES = 5  # after so many failures in a row, calls with a fallback are no longer sent
-RETRY_S = 1.0  # seconds between two calls that try whether the service is back
 TEMPORARY = (408, 425, 429)  # statuses of requests that are valid
 
 
@@ -197,47 +193,3 @@ def is_fault(error: ScoregateError) -> bool:
     if error.status == 404 and error.code == ScoregateError.code:  # a gateway's page, without a route to it
         return True
     return not 400 <= error.status < 500 or error.status in TEMPORARY
-
-
-class CircuitOpen(Exception):
-    """The last calls failed, and none is sent now."""
-
-
-class Breaker:
-    """
-    The failures in a row of a client's calls with a fallback.
-
-    After `MAX_FAILURES` one call in `RETRY_S` is sent, until one succeeds.  Threads and event loops share it.
-
-    Args:
-        clock: returns seconds.
-    """
-
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock, self._lock = clock, Lock()
-        self._failures, self._last, self._sent_from = 0, "", 0.0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Breaker, ()  # the calls of another process did not fail
-
-    def check(self) -> None:
-        """Return if a call is to be sent now.  Raises `CircuitOpen`."""
-        with self._lock:
-            if self._failures < MAX_FAILURES:
-                return
-            now = self._clock()
-            if now < self._sent_from:
-                raise CircuitOpen(f"the last {self._failures} calls failed: {self._last}")
-            self._sent_from = now + RETRY_S
-
-    def failed(self, why: str) -> None:
-        """Count a failure."""
-        with self._lock:
-            self._failures, self._last = self._failures + 1, why
-            if self._failures == MAX_FAILURES:
-                self._sent_from = self._clock() + RETRY_S
-
-    def succeeded(self) -> None:
-        """Note an answer of the service."""
-        with self._lock:
-            self._failures = 0

@@ -7,7 +7,7 @@ import httpx2 as httpx
 import pytest
 
 from scoregate import AsyncClient, Item, ScoregateError
-from scoregate.decisions.decision import MAX_FAILURES, RETRY_S, Breaker, CircuitOpen
+from scoregate.connection import MAX_FAILURES, TRIAL_S, Breaker, CircuitOpen
 from scoregate.errors import BadImageError, ServiceConnectionError, UnknownPolicyError, WarnedError
 from tests.support.answers import request_of
 from tests.support.pictures import png
@@ -231,10 +231,10 @@ def test_after_five_failures_one_call_a_second_is_sent(answered):
         because = decide()
     assert MAX_FAILURES == len(sent)
     assert because.startswith("fallback: the last 5 calls failed: connection_failed: ")
-    clock.now += RETRY_S
+    clock.now += TRIAL_S
     decide(), decide()
     assert MAX_FAILURES + 1 == len(sent)
-    clock.now += RETRY_S
+    clock.now += TRIAL_S
     away = False
     assert ["vqascore 0.9 >= 0.5"] * 3 == [decide() for _ in range(3)]
     assert MAX_FAILURES + 4 == len(sent)
@@ -267,11 +267,11 @@ def test_late_failures_do_not_postpone_the_next_trial():
     breaker = Breaker(clock := Clock())
     for _ in range(MAX_FAILURES):
         breaker.failed("x")
-    clock.now += RETRY_S / 2
+    clock.now += TRIAL_S / 2
     breaker.failed("x")
     with pytest.raises(CircuitOpen):
         breaker.check()
-    clock.now += RETRY_S / 2
+    clock.now += TRIAL_S / 2
 
     breaker.check()
     with pytest.raises(CircuitOpen):
