@@ -14,7 +14,7 @@ from functools import wraps
 from inspect import isasyncgenfunction, iscoroutinefunction, signature
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
 
 from tqdm import tqdm
 
@@ -22,6 +22,8 @@ STEERING = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, separators of 
 TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # bidi
 GAP = "  "
 
+Owner = TypeVar("Owner")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -110,11 +112,11 @@ def hinted_coroutine(method: Callable[..., Coroutine[Any, Any, T]]) -> Callable[
     return wrapped
 
 
-def hinted_generator(method: Callable[..., T]) -> Callable[..., T]:
+def hinted_generator(method: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[Owner, P], T]:
     """Return a function that returns the generator of *method*."""
 
     @wraps(method)
-    def wrapped(self: object, /, *args: Any, **kwargs: Any) -> T:
+    def wrapped(self: Owner, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return bound(self, method, self, *args, **kwargs)
 
     return wrapped
