@@ -57,6 +57,10 @@ def test_every_page_is_in_the_site_and_in_its_search(site):
         ("moderation log approved image", "operations/decisions-log"),
         ("too many requests backoff", "guides/troubleshooting"),
         ("rescore past decisions new checkpoint", "operations/decisions-log"),
+        ("curate training data threshold annotation", "guides/million-pictures"),
+        ("grpo reward server installing url", "guides/rl-reward"),
+        ("detect reward hacking python metrics", "guides/reward-hacking"),
+        ("custom rubric vlm pairwise comparison", "guides/your-own-judge"),
     ],
 )
 def test_the_search_finds_a_page_by_the_words_of_people(site, words, name):
