@@ -1,9 +1,9 @@
 """Copies of a model on several devices."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from models.core.contract import CheckpointError, Model, ModelInfo, Prepared
+from models.core.contract import CheckpointError, Model, ModelError, ModelInfo, Prepared
 from models.core.settings import ALL_DEVICES, DeviceSettings, ModelSettings
 
 
@@ -34,6 +34,38 @@ class Copies:
 
     def example(self) -> Any:
         return self._first.example()
+
+
+class Unloaded(Copies):
+    """
+    In place of a model that is loaded when it is first needed; nothing is prepared or scored before.
+
+    Args:
+        info: what the settings say about the model.
+        devices: of its copies.
+    """
+
+    def __init__(self, info: ModelInfo, devices: Sequence[str]) -> None:
+        super().__init__(dict.fromkeys(devices, Absent(info)))
+
+
+class Absent:
+    """A copy of an `Unloaded` model."""
+
+    def __init__(self, info: ModelInfo) -> None:
+        self.info = info
+
+    def prepare(self, call: Any) -> Prepared:
+        """Raise `ModelError`."""
+        raise ModelError("the model is not loaded")
+
+    def score(self, batch: Any) -> list[Any]:
+        """Raise `ModelError`."""
+        raise ModelError("the model is not loaded")
+
+    def example(self) -> Any:
+        """Raise `ModelError`."""
+        raise ModelError("the model is not loaded")
 
 
 def copies_of(device: str, model: Model) -> dict[str, Model]:

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from models.core.contract import CheckpointAway, CheckpointError, Temporary
 from models.families.registry import PluginError
 from service.core.concurrency.cpu_threads import on_thread
-from service.core.errors import ScoregateError
+from service.core.errors import NotReady, ScoregateError
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
+from service.process.first_use import needed_by
 from service.process.model_names import Tree, profile_of
 from service.questions.stores.opening import check_store
 from service.serving.loading import load_models
 from service.web.app import create_app
-from service.web.edge import App
 from service.web.server.body import ARRIVED_STATE
 from service.wiring.bootstrap import Service
 from service.wiring.load import (
@@ -35,7 +35,7 @@ log = logging.getLogger("scoregate.gate")
 
 DEMO = "demo"
 OWNER = {"SCOREGATE_JUDGE__ALLOW_INLINE": "true"}  # defaults where every caller is the operator
-LATER = Temporary
+LATER = (Temporary, NotReady)
 FAULTS = (SettingsError, PluginError, CheckpointError, ScoregateError)
 """
 What opening raises if the models cannot be served: for now, and until a person changes something.  Each has
@@ -111,19 +111,100 @@ def is_profile(name: str) -> bool:
     return name.endswith(".toml") or (PROFILES / f"{name}.toml").is_file()
 
 
+class Gate:
+    """
+    The app of a service in this process.
+
+    Args:
+        say: called with one line about what is loaded.
+    """
+
+    def __init__(self, service: Service, say: Callable[[str], object]) -> None:
+        self._service, self._say = service, say
+        self._app = create_app(service, keyless=True)  # each caller is this process
+
+    async def load_for(self, path: str, content_type: str, content: bytes) -> None:
+        """
+        Load the models that a request needs, and that were not loaded when the service was opened.
+
+        The request may be sent however long that takes: it has its own time then.
+
+        Raises `LATER` or one of `FAULTS`.
+        """
+        service = self._service
+        if not any(handle.backend.presence.awaited for handle in service.runtime.handles.values()):
+            return
+        needed = needed_by(service, self._app.state.requests, path, content_type, content)
+        if awaited := [each for each in needed.values() if each.backend.presence.awaited]:
+            self._say(f"loading {', '.join(each.name for each in awaited)}")
+            for handle in awaited:
+                await service.lifecycle.load_awaited(handle)
+
+    async def exchange(
+        self, method: str, path: str, headers: Mapping[str, str], content: bytes
+    ) -> GateResponse:
+        """
+        Return the app's response to one request.  If the task is cancelled, so is the work.
+
+        Args:
+            path: with a query, if any.
+        """
+        arrived, status = False, 0
+        path, _, query = path.partition("?")
+        body, found = bytearray(), dict[str, str]()
+
+        async def receive() -> MutableMapping[str, Any]:
+            nonlocal arrived
+            if arrived:  # the caller stays until its task is cancelled
+                await asyncio.get_running_loop().create_future()
+            arrived = True
+            return {"type": "http.request", "body": content, "more_body": False}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                found.update(
+                    (name.decode("latin-1"), text.decode("latin-1")) for name, text in message["headers"]
+                )
+            else:
+                body.extend(message.get("body", b""))
+
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "scheme": "http",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": [
+                (name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()
+            ],
+            "client": None,
+            "server": None,
+            "state": {ARRIVED_STATE: True},
+        }
+        await self._app(scope, receive, send)
+        return GateResponse(status, found, bytes(body))
+
+
 @asynccontextmanager
-async def open_app(
+async def open_gate(
     names: Sequence[str],
     devices: Sequence[str],
     dtype: str,
     policies: str = "",
     metrics: Mapping[str, Mapping[str, Any]] | None = None,
     say: Callable[[str], object] = lambda line: None,
-) -> AsyncIterator[App]:
+) -> AsyncIterator[Gate]:
     """
-    Open the service in this event loop, and yield its app.
+    Open the service in this event loop, and yield it.
 
-    Models are loaded on a thread.  A device that fails permanently is logged; its calls fail from then on.
+    Models are loaded on a thread: those of *metrics* now, others when a request needs them.  A device that
+    fails permanently is logged; its calls fail from then on.
 
     Args:
         say: called with one line about what is loaded.
@@ -135,63 +216,12 @@ async def open_app(
     def loaded() -> tuple[Settings, Mapping[str, Any]]:
         settings = settings_for(names, devices, dtype, policies, metrics)
         check_store(settings.cache)
-        purpose = f" for {', '.join(metrics)}" if metrics else ""
-        say(f"loading {', '.join(settings.models) or 'no model'}{purpose}")
-        return settings, load_models(settings)
+        if metrics:
+            say(f"loading {', '.join(settings.models) or 'no model'} for {', '.join(metrics)}")
+        return settings, load_models(settings, later=not metrics)
 
     settings, models = await on_thread(loaded)
     async with Service(
         settings, models, lambda reason: log.critical("a device broke: %s", reason)
     ) as service:
-        yield create_app(service, keyless=True)  # each caller is this process
-
-
-async def exchange(
-    app: App, method: str, path: str, headers: Mapping[str, str], content: bytes
-) -> GateResponse:
-    """
-    Return the app's response to one request.  If the task is cancelled, so is the work.
-
-    Args:
-        path: with a query, if any.
-    """
-    arrived, status = False, 0
-    path, _, query = path.partition("?")
-    body, found = bytearray(), dict[str, str]()
-
-    async def receive() -> MutableMapping[str, Any]:
-        nonlocal arrived
-        if arrived:  # the caller stays until its task is cancelled
-            await asyncio.get_running_loop().create_future()
-        arrived = True
-        return {"type": "http.request", "body": content, "more_body": False}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        nonlocal status
-        if message["type"] == "http.response.start":
-            status = message["status"]
-            found.update(
-                (name.decode("latin-1"), text.decode("latin-1")) for name, text in message["headers"]
-            )
-        else:
-            body.extend(message.get("body", b""))
-
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "scheme": "http",
-        "method": method,
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": query.encode(),
-        "root_path": "",
-        "headers": [
-            (name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()
-        ],
-        "client": None,
-        "server": None,
-        "state": {ARRIVED_STATE: True},
-    }
-    await app(scope, receive, send)
-    return GateResponse(status, found, bytes(body))
+        yield Gate(service, say)

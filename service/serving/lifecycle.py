@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,11 +38,22 @@ class Change:
 
 
 class Lifecycle:
-    """Loads, offloads and unloads models, each model by one change at a time, while no request uses it."""
+    """
+    Loads, offloads and unloads models, each model by one change at a time, while no request uses it.
 
-    def __init__(self, runtime: Runtime, instruments: Instruments) -> None:
-        self._runtime, self._instruments = runtime, instruments
+    Args:
+        check: called with a model that was loaded, before the change ends.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        instruments: Instruments,
+        check: Callable[[Handle], Awaitable[object]] | None = None,
+    ) -> None:
+        self._runtime, self._instruments, self._check = runtime, instruments, check
         self._under_way: dict[str, str] = {}
+        self._changes: dict[str, asyncio.Task[Change]] = {}  # the last one of each model
         self._tasks = Tasks()
 
     async def aclose(self) -> None:
@@ -73,8 +85,25 @@ class Lifecycle:
             raise Invalid(f"{name}: a model of this kind cannot be taken away and brought back: no {wanted}")
         if before := self._under_way.get(name):
             raise Conflict(f"models.{name}: {before} is under way")
-        self._under_way[name] = action
-        return await asyncio.shield(self._tasks.start(self._work(handle, action, revision)))
+        return await asyncio.shield(self._begin(handle, action, revision))
+
+    async def load_awaited(self, handle: Handle) -> None:
+        """
+        Load a model that waits for its first need; all requests that need it wait for one load.
+
+        The load goes on if its caller disconnects.  One that failed is tried again for the next request.
+        Raises as `change`.
+        """
+        while handle.backend.presence.awaited:
+            if handle.name not in self._under_way:
+                self._begin(handle, "load")
+            await asyncio.shield(self._changes[handle.name])
+
+    def _begin(self, handle: Handle, action: Action, revision: str = "") -> asyncio.Task[Change]:
+        self._under_way[handle.name] = action
+        task = self._tasks.start(self._work(handle, action, revision))
+        self._changes[handle.name] = task
+        return task
 
     async def _work(self, handle: Handle, action: Action, revision: str) -> Change:
         try:
@@ -97,6 +126,9 @@ class Lifecycle:
         try:
             if action == "load":
                 await self._load(handle, revision)
+                if self._check:
+                    await self._check(handle)
+                backend.presence.awaited = False
             else:
                 await self._take_away(handle, action)
         finally:

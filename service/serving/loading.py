@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from models.core.contract import ARITHMETIC, CheckpointAway, ModelInfo
+from models.core.copies import Unloaded, devices_of
 from models.core.family import BYTES_PER_NUMBER, Loaded, named
 from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
 from models.families.registry import families, packages
@@ -20,6 +21,7 @@ from service.serving.batcher.device import compute_on_one_core
 DIGEST_DIGITS = 16
 log = logging.getLogger("scoregate.loading")
 COMMIT_LENGTH = 40
+WRITER = "questions"  # the role of models that generate text
 
 
 def with_recipe(info: ModelInfo, table: ModelSettings) -> ModelInfo:
@@ -65,9 +67,12 @@ def options(table: ModelSettings) -> dict[str, Any]:
     return table.model_dump(mode="json", exclude=outside)
 
 
-def load_models(settings: Settings) -> dict[str, Loaded]:
+def load_models(settings: Settings, *, later: bool = False) -> dict[str, Loaded]:
     """
     Return the models of this process by configured name, except those that Ray places.
+
+    Args:
+        later: return an `Unloaded` for each model that would be loaded into this process.
 
     Raises:
         SettingsError: the secret that a table names is not set; checked before any weights are read.
@@ -77,7 +82,29 @@ def load_models(settings: Settings) -> dict[str, Loaded]:
     for table in here.values():
         if variable := getattr(table, "api_key_env", ""):
             read_secret(variable)
-    return {name: load_model(name, table) for name, table in here.items()}
+    load = unloaded if later else load_model
+    return {
+        name: load_model(name, table) if isinstance(table, RemoteSettings) else load(name, table)
+        for name, table in here.items()
+    }
+
+
+def unloaded(name: str, table: ModelSettings) -> Unloaded:
+    """Return what stands for the model of a table until it is loaded.  Raises `CheckpointError`."""
+    if isinstance(table, LocalSettings):
+        import torch  # noqa: F401  # the threads that will run it have torch's number of cores
+    devices = named(name, lambda: devices_of(table)) or ("cpu",)
+    checkpoint = getattr(table, "model", "") or getattr(table, "checkpoint", "")
+    info = ModelInfo(
+        table.role,
+        table.family,
+        table.id or checkpoint or name,
+        table.revision,
+        getattr(table, "dtype", "float32"),
+        devices[0],
+        generates=table.role == WRITER,
+    )
+    return Unloaded(info, devices)
 
 
 def load_model(name: str, table: ModelSettings) -> Loaded:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Self
 
 from models.core.contract import RemoteModel
-from models.core.copies import copies_of
+from models.core.copies import Unloaded, copies_of
 from models.core.family import Loaded
 from models.core.settings import Batch, ModelSettings, RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
@@ -96,7 +96,8 @@ class Runtime(ABC):
 
     def _serve_own(self, backend: Backend) -> None:
         """Make the handle of *backend*, whose model is configured by this process's settings."""
-        backend.info = with_recipe(backend.info, self._settings.models[backend.name])
+        if not backend.presence.awaited:
+            backend.info = with_recipe(backend.info, self._settings.models[backend.name])
         self._serve(backend)
 
     async def _serve_remote(self, name: str, model: RemoteModel) -> None:
@@ -196,7 +197,9 @@ class LocalRuntime(Runtime):
             table = self._settings.models[name]
             queue = queue_of(table, self._settings.queue, alone=model.info.generates)
             device = str(getattr(table, "device", model.info.device))
-            hosted_models.append(HostedModel(name, model, queue, copies=copies_of(device, model)))
+            hosted = HostedModel(name, model, queue, copies=copies_of(device, model))
+            hosted.paused = isinstance(model, Unloaded)
+            hosted_models.append(hosted)
         for generates in (False, True):
             for group in sharing([each for each in hosted_models if each.model.info.generates == generates]):
                 await self._start_pool(group, cores=1 if generates else all_cores())
@@ -214,7 +217,10 @@ class LocalRuntime(Runtime):
         self.pools.append(pool)
         for hosted in hosted_models:
             table = self._settings.models[hosted.name]
-            self._serve_own(LocalBackend(hosted, pool, table, self._cpu, self._mover))
+            backend = LocalBackend(hosted, pool, table, self._cpu, self._mover)
+            if hosted.paused:
+                backend.presence.wait_for_need()
+            self._serve_own(backend)
 
 
 def sharing(hosted_models: Sequence[LocalModel]) -> list[list[LocalModel]]:

@@ -27,7 +27,9 @@ from service.scoring.catalog import configured_metrics
 from service.scoring.engine import Engine
 from service.scoring.policies import served_policies
 from service.scoring.questions import Asker
+from service.serving.backends.contract import LOADED_STATE
 from service.serving.batcher.device import compute_on_one_core
+from service.serving.handle import Handle
 from service.serving.lifecycle import Lifecycle
 from service.serving.outbox import Outbox
 from service.serving.runtime import LocalRuntime, Runtime
@@ -160,7 +162,7 @@ class Service:
                 starting.push_async_callback(self.audits.aclose)
             self.asker = Asker(self.runtime, self.images, self.questions)
             starting.push_async_callback(self.outbox.aclose)
-            self.lifecycle = Lifecycle(self.runtime, self.instruments)
+            self.lifecycle = Lifecycle(self.runtime, self.instruments, self._try_essential_calls)
             starting.push_async_callback(self.lifecycle.aclose)  # closed first, since no change may follow
             self._stack = starting.pop_all()
         return self
@@ -180,11 +182,12 @@ class Service:
         for pool in (*self.cpu.values(), self.parser):
             pool.shutdown()
 
-    async def _try_essential_calls(self) -> None:
-        """Check that each model can answer the essential calls of its metrics."""
+    async def _try_essential_calls(self, model: Handle | None = None) -> None:
+        """Check that each loaded model, or one of them, answers the essential calls of its metrics."""
         for metric in self.metrics.values():
             for role, calls in (metric.essential() if metric.essential else {}).items():
-                if handle := self.runtime.handle(metric.name, role):
+                handle = self.runtime.handle(metric.name, role)
+                if handle and model in (None, handle) and handle.backend.presence.state == LOADED_STATE:
                     await handle.backend.require(metric.name, calls)
 
     def missing(self, metric: Metric) -> list[str]:

@@ -534,8 +534,16 @@ class AsyncClient:
         path = f"/decisions/{quote(decision_id, safe='')}/label"
         await self._connection.call("POST", path, self.timeout_s, content)
 
-    async def models(self) -> dict[str, Any]:
-        """Return the JSON of `GET /models`: models, metrics and limits."""
+    async def models(self, metrics: Sequence[str] | str = ()) -> dict[str, Any]:
+        """
+        Return the JSON of `GET /models`: models, metrics and limits.
+
+        Args:
+            metrics: load the models of these first.  In this process a model is loaded when it is first
+                needed, and has the id and the revision of the settings before.
+        """
+        if names := names_of(metrics):
+            await self._connection.prepare("/models", {"metrics": names})
         return await self._get("/models")
 
     async def metrics(self) -> dict[str, dict[str, Any]]:

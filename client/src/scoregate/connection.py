@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import re
@@ -29,6 +30,7 @@ from scoregate.http import httpx
 from scoregate.replies import ENCODING, Reply, failure, pieces_of, problem_of, reply_of
 
 T = TypeVar("T")
+JSON = "application/json"
 MAX_TIMEOUT_MS = 600_000  # maximum that the service accepts
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0  # the wait before the first retry; each further one doubles it
@@ -76,7 +78,7 @@ class Connection:
         path: str,
         timeout_s: float,
         content: bytes | None = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
     ) -> Any:
         """
         Return the JSON of the response.
@@ -95,7 +97,12 @@ class Connection:
                     raise failure(reply)
             return reply.json()
 
+        await self._transport.prepare(path, content_type, content or b"")
         return await self._retried(answered, timeout_s)
+
+    async def prepare(self, path: str, request: Mapping[str, Any]) -> None:
+        """Prepare a service of this process for such a request; see `Transport.prepare`."""
+        await self._transport.prepare(path, JSON, json.dumps(request).encode())
 
     async def lines(
         self, path: str, timeout_s: float, content_type: str, content: bytes
@@ -109,6 +116,7 @@ class Connection:
             ServiceTimeoutError, ServiceConnectionError, ScoregateError: as `call`; nothing is retried after
                 the first line.
         """
+        await self._transport.prepare(path, content_type, content)
         clock = self._transport.time
         deadline, rest = clock() + timeout_s, bytearray()
         async with AsyncExitStack() as stack:
@@ -343,6 +351,15 @@ class Transport(ABC):
         self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
     ) -> AbstractAsyncContextManager[tuple[str, AsyncIterator[bytes]]]:
         """POST, and yield the request's id and the pieces of the response.  Raises its error."""
+
+    async def prepare(self, path: str, content_type: str, content: bytes) -> None:  # noqa: B027, over HTTP nothing is
+        """
+        Make a service of this process ready for a request, whose timeout begins afterwards.
+
+        Raises:
+            NotReadyError: a model cannot be loaded now.
+            ScoregateError: it cannot be loaded.
+        """
 
     async def close(self, address: Address) -> None:  # noqa: B027, most have nothing to close
         """Close the connections to an address."""

@@ -8,7 +8,16 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -59,35 +68,48 @@ class LocalService:
         self._given = given
         self._server = server()
         self._stack = AsyncExitStack()
-        self._app: Any = None
+        self._gate: Any = None
         self.portals = OnePortal(self._stack.aclose)
         _all.add(self.portals)
 
     async def open(self) -> None:
         """
-        Load the models, on the service's own loop.
+        Open the service, on its own loop.
 
         Raises:
             NotReadyError: something is missing that may come, such as free memory or the hub.
-            ScoregateError: the models cannot be loaded; the detail says why.
+            ScoregateError: it cannot be opened; the detail says why.
         """
-        try:
-            self._app = await self._stack.enter_async_context(
-                self._server.open_app(*self._given, say=say_on_terminal)
+        with self._faults():
+            self._gate = await self._stack.enter_async_context(
+                self._server.open_gate(*self._given, say=say_on_terminal)
             )
+
+    async def load_for(self, path: str, content_type: str, content: bytes) -> None:
+        """Load the models that a request needs, from any event loop.  Raises as `open`."""
+        with self._faults():
+            await self._on_loop(self._gate.load_for, path, content_type, content)
+
+    async def exchange(self, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Any:
+        """Send a request to the app, from any event loop; cancelling the task cancels the work."""
+        return await self._on_loop(self._gate.exchange, method, path, headers, content)
+
+    async def _on_loop(self, work: Callable[..., Coroutine[Any, Any, Any]], *given: Any) -> Any:
+        """Return the result of *work* on the service's loop."""
+        portal = self.portals.portal
+        if portal is None or portal.loop is not asyncio.get_running_loop():
+            return await asyncio.wrap_future(self.portals.here().submit(work(*given)))
+        return await work(*given)
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Raise what the server raises for models that it cannot load as errors of the client."""
+        try:
+            yield
         except self._server.LATER as exc:
             raise NotReadyError(str(exc), status=503) from exc
         except self._server.FAULTS as exc:
             raise ScoregateError(str(exc), code=NOT_LOADED) from exc
-
-    async def exchange(self, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Any:
-        """Send a request to the app, from any event loop; cancelling the task cancels the work."""
-        request = method, path, headers, content
-        portal = self.portals.portal
-        if portal is None or portal.loop is not asyncio.get_running_loop():
-            here = self.portals.here()
-            return await asyncio.wrap_future(here.submit(self._server.exchange(self._app, *request)))
-        return await self._server.exchange(self._app, *request)
 
 
 class InProcess(Transport):
@@ -111,6 +133,9 @@ class InProcess(Transport):
         except (asyncio.TimeoutError, TimeoutError):
             raise ServiceTimeoutError(f"no result of {path} in time") from None
         return Reply(f"{ADDRESS}{path}", answer.status, answer.headers, answer.content)
+
+    async def prepare(self, path: str, content_type: str, content: bytes) -> None:
+        await self._service.load_for(path, content_type, content)
 
     @asynccontextmanager
     async def opened(
@@ -183,11 +208,12 @@ def load(
     **client: Any,
 ) -> LocalClient:
     """
-    Load models into this process, and return a `Client` of them; no port is opened.
+    Open the service of models in this process, and return a `Client` of it; no port is opened.
 
-    The engine, batching, caches, limits and errors are the service's.  The environment's `SCOREGATE_…`
-    settings hold here, too.  Close it, or use it as a context manager, to free the models; a gate that is
-    collected closes itself.
+    A model is loaded by the first call that needs it, which has its timeout from then on.  The engine,
+    batching, caches, limits and errors are the service's.  The environment's `SCOREGATE_…` settings hold
+    here, too.  Close it, or use it as a context manager, to free the models; a gate that is collected closes
+    itself.
 
     Args:
         names: "demo"; the name or the file of a profile, such as "gpu-24gb"; or models, by the names that
@@ -195,15 +221,15 @@ def load(
         devices: of models by name, such as "cuda:1"; by default the first GPU, or the CPU without one.
         dtype: of models by name, "float32" or "bfloat16".
         policies: a TOML file with tables `policies.NAME` for `decide`, in addition to the profile's.
-        metrics: that will be scored; the models of others are not loaded, and there are no policies.  By
-            default all models are.
+        metrics: that will be scored: their models are loaded now, and there are no others and no policies.
         options: of these, checked before the models are loaded.
         client: arguments of `Client`, such as `timeout_s`.
 
     Raises:
         ImportError: the package scoregate-server is not installed here.
         NotReadyError: something is missing that may come, such as free memory or the hub.
-        ScoregateError: the models cannot be loaded; the detail says why.
+        ScoregateError: a name or a setting is wrong, or a model cannot be loaded; the detail says why.
+            The first call that needs a model raises both, too.
         TypeError: no name is given, or a keyword is unknown.
     """
     check_keywords(load, client)
@@ -220,7 +246,7 @@ def aload(
     **client: Any,
 ) -> Loading:
     """
-    Load models into this process as `load` does, for an `AsyncClient` of them.
+    Open the service of models in this process as `load` does, for an `AsyncClient` of it.
 
     `gate = await scoregate.aload("demo")`, or `async with scoregate.aload("demo") as gate`.
     """

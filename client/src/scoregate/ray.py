@@ -75,8 +75,8 @@ class Score:
         names = names_of(model)
         with nullcontext() if questions is None else own_store(names, [Path(questions)]):
             self._gate = load(*names, **{"timeout_s": 600.0, **load_arguments})
-        served = self._gate.models()
         given = metric_names(names_of(metrics))
+        served = self._gate.models(given)
         scoring = Scoring(metrics=given, options=options or {}, explain=explain, orient=orient)
         self._plan = plan_of(served, scoring)
         dataset = Dataset(

@@ -35,10 +35,11 @@ class Presence:
 
     Attributes:
         state: "loaded" while they may.
+        awaited: the model is loaded when a request first needs it, and has not been; its calls wait.
     """
 
     def __init__(self, name: str, *, waits: bool = False) -> None:
-        self._name, self.waits = name, waits
+        self._name, self.waits, self.awaited = name, waits, False
         self.state: State = LOADED_STATE
         self._back, self._ended = asyncio.Event(), asyncio.Event()
         self._requests: Counter[object] = Counter()
@@ -47,7 +48,7 @@ class Presence:
     @property
     def reason(self) -> str:
         """The reason why calls are rejected; empty if they begin or wait."""
-        begins = self.waits or self.state == LOADED_STATE
+        begins = self.waits or self.awaited or self.state == LOADED_STATE
         return "" if begins else f"has been taken away ({self.state})"
 
     def change(self, state: State) -> None:
@@ -56,6 +57,10 @@ class Presence:
         self._last = set(self._requests) if state == "leaving" else set()
         if state == LOADED_STATE:
             self._wake()
+
+    def wait_for_need(self) -> None:
+        """Set the state of a model that will be loaded when a request needs it."""
+        self.state, self.awaited = "unloaded", True
 
     def _wake(self) -> None:
         """Let those who wait check again whether they may begin."""

@@ -76,10 +76,11 @@ class Pool:
         return self.scheduler.hosted_models
 
     async def __aenter__(self) -> Self:
-        """Score every model's example, then start serving."""
+        """Score the example of every model that is loaded, then start serving."""
         for hosted in self.hosted_models:
-            await self.warm(hosted)
-            self._instruments.model_ready.labels(hosted.name).set(1)
+            if not hosted.paused:
+                await self.warm(hosted)
+                self._instruments.model_ready.labels(hosted.name).set(1)
         compute_on_one_core()
         slots = [(device, slot) for device in self.devices for slot in range(len(device.slots))]
         self._tasks = [asyncio.create_task(self._run(*each)) for each in slots]

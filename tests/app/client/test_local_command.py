@@ -157,7 +157,7 @@ def test_a_wrong_name_is_found_before_models_are_loaded(run, monkeypatch, given,
     """Of a metric or an option, with the nearest; of a value."""
     from service.process import gate
 
-    monkeypatch.setattr(gate, "load_models", lambda settings: pytest.fail("models were loaded"))
+    monkeypatch.setattr(gate, "load_models", lambda settings, later: pytest.fail("models were loaded"))
     done = run("score", "pictures/red.png", "-p", "a red square", "--local", PROFILE, *given)
 
     assert 2 == done.returncode
@@ -196,7 +196,7 @@ def test_the_suffix_of_the_results_is_checked_before_models_are_loaded(run, monk
     """A file that cannot be written is no reason to load anything, for a page likewise."""
     from service.process import gate
 
-    monkeypatch.setattr(gate, "load_models", lambda settings: pytest.fail("models were loaded"))
+    monkeypatch.setattr(gate, "load_models", lambda settings, later: pytest.fail("models were loaded"))
     command = "report" if page else "batch"
     done = run(command, "pictures", "-p", "a red square", "-o", *page, "out.txt", "--local", PROFILE)
 

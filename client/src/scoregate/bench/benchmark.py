@@ -279,7 +279,7 @@ def scored(
         strict=settings.strict,
         orient=settings.orient,
     )
-    plan = plan_of(client.models(), scoring)
+    plan = plan_of(client.models(scoring.names), scoring)
     rows, notes = rows_of(benchmark, settings, items, placed)
     file = (settings.out or placed.folder) / f"{benchmark.name}-{name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -338,7 +338,7 @@ def scored(
         entry.name: {name: source_of(folder, entry.name) for name, folder in settings.generators.items()}
         for entry in entries
     }
-    if any(path and path.is_dir() for of_entry in sources.values() for path in of_entry.values()):
+    if scores := any(path and path.is_dir() for each in sources.values() for path in each.values()):
         client = stack.enter_context(connect(strict=settings.strict))
         served = client.models()
         connect = lambda *, strict, metrics=(): nullcontext(client)  # noqa: E731
@@ -354,6 +354,7 @@ def scored(
             }
             metrics |= dict.fromkeys(entry.benchmark.reading.metrics if folder.exists() else ())
     if metrics:
+        served = client.models([*metrics]) if scores else served
         report.facts |= used(served, plan_of(served, Scoring(metrics=[*metrics])))
     return report
 

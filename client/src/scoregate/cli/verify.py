@@ -12,7 +12,7 @@ differ by more than 0.005.
 import argparse
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,7 +160,7 @@ def run(arguments: argparse.Namespace) -> int:
     checkout = arguments.t2v_metrics
     ours, theirs = shipped(), published(checkout or Path())
     with connected(arguments, TIMEOUT_S) as client:
-        used = models_of(client)
+        used = models_of(client, {each.metric for each in (*ours, *theirs)})
         chosen = loaded(theirs if checkout else ours, used)
         for line in unchecked([*ours, *theirs], chosen, used):
             print(shown(line))
@@ -169,9 +169,9 @@ def run(arguments: argparse.Namespace) -> int:
         return OK if all([holds(known, score(client, known)) for known in chosen]) else NO_SCORE
 
 
-def models_of(client: scoregate.Client) -> dict[str, list[str]]:
-    """Return the labels of the models of each metric."""
-    answer = client.models()
+def models_of(client: scoregate.Client, metrics: Set[str]) -> dict[str, list[str]]:
+    """Return the labels of the models of each metric; those of *metrics* are loaded."""
+    answer = client.models(sorted(metrics))
     labels = {model["name"]: label(model) for model in answer["models"]}
     return {
         metric: [labels[name] for name in entry.get("models", ()) if name in labels]

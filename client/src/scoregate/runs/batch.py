@@ -301,13 +301,14 @@ def session_of(
     client: scoregate.Client, settings: Run, dataset: Dataset, policy: str | None = None
 ) -> Session:
     """Return the session of *client*, which decides about each row by a *policy* of its service, if named."""
-    served, named = client.models(), None
+    named = None
     if policy:
         from scoregate.decisions.policies import served_policy  # few runs need it
 
         named = served_policy(client.policies(), policy)
         settings = settings.deciding(named.name, named.rules.deciding, named.options)
         dataset = replace(dataset, metrics=settings.names)
+    served = client.models(settings.names)
     plan = plan_of(served, settings)
     plan = replace(plan, mixed=dataset.metrics_column is not None, policy=named)
     check_no_prompt(dataset, served["metrics"], plan.metrics)

@@ -132,7 +132,7 @@ def repeated(
     then: Mapping[Any, Line],
 ) -> Differences:
     """Score the rows of the lines *then* of *file* again, and compare."""
-    served = client.models()
+    served = client.models(content["metrics"])
     scoring = Scoring(  # a change of models is one of the differences
         metrics=content["metrics"],
         options=content["options"],
