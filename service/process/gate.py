@@ -16,13 +16,16 @@ from service.core.settings.tree import Settings
 from service.process.first_use import needed_by
 from service.process.model_names import Tree, profile_of
 from service.questions.stores.opening import check_store
+from service.scoring.policies import served_policies
 from service.serving.loading import load_models
 from service.web.app import create_app
+from service.web.endpoints import shown
 from service.web.server.body import ARRIVED_STATE
 from service.wiring.bootstrap import Service
 from service.wiring.load import (
     DEMO_PROFILE,
     PROFILES,
+    declared,
     file_of,
     for_metrics,
     meant,
@@ -81,7 +84,7 @@ def settings_for(
         source = file_of(DEMO_PROFILE if names[0] == DEMO else Path(names[0]))
         tree = tree_of(source)
     if policies:
-        tree["policies"] = {**tree.get("policies", {}), **policies_in(Path(policies))}
+        tree["policies"] = {**tree.get("policies", {}), **tables_of(Path(policies))}
         source = f"{source}, {policies}"
     settings = settings_of(tree, source, defaults=OWNER)
     return for_metrics(settings, metrics) if metrics else settings
@@ -98,12 +101,25 @@ def named(names: Sequence[str], devices: Sequence[str], dtype: str) -> Tree:
         raise CheckpointError(f"{exc}{hint}") from exc
 
 
-def policies_in(file: Path) -> dict[str, Any]:
+def tables_of(file: Path) -> dict[str, Any]:
     """Return the tables `policies.NAME` of a file.  Raises `SettingsError`."""
     found = tree_of(file).get("policies")
     if not isinstance(found, dict) or not found:
         raise SettingsError(f"{file}: has no table [policies.NAME]")
     return found
+
+
+def policies_in(names: Sequence[str], file: str = "") -> dict[str, dict[str, Any]]:
+    """
+    Return the policies of a profile and of a *file* by name, as `GET /policies` has them but for their ids.
+
+    Raises as `settings_for`.
+    """
+    settings = settings_for(names, (), "", file)
+    found = served_policies(*declared(settings), settings.policies)
+    return {
+        name: {"id": name, **each.expressions, "options": shown(each.options)} for name, each in found.items()
+    }
 
 
 def is_profile(name: str) -> bool:

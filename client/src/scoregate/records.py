@@ -23,6 +23,7 @@ from typing import IO, Any, AnyStr, BinaryIO, NoReturn, cast
 
 from scoregate import columnar
 from scoregate.columnar import has_more, rows_in
+from scoregate.text import meant_file
 
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
 
@@ -340,3 +341,32 @@ READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
     ".tsv": separated,
     ".parquet": parquet,
 }
+
+
+PAGE = b"<!doctype html"  # the first bytes of each page
+
+
+def check_page(path: Path) -> None:
+    """Raise `BadInput` if a page cannot be written to *path*, or would take the place of something else."""
+    if not path.parent.is_dir():
+        raise BadInput(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
+    if path.is_dir():
+        raise BadInput(f"{path}: is a folder: name a file for the page")
+    if not path.is_file():
+        return
+    with path.open("rb") as opened:
+        begin = opened.read(len(PAGE)).lower()
+    if begin and begin != PAGE:
+        raise BadInput(f"{path}: exists, and is no page: name another file")
+
+
+def check_json(path: Path) -> None:
+    """Raise `BadInput` if JSON cannot be written to *path*, or would take the place of something else."""
+    if not path.parent.is_dir():
+        raise BadInput(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
+    if not path.is_file():
+        return
+    try:
+        json.loads(path.read_bytes() or b"null")
+    except (ValueError, RecursionError):
+        raise BadInput(f"{path}: exists, and is not one JSON value: name another file") from None

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -203,7 +204,6 @@ def test_the_command_decides_by_a_policy_of_a_file(run):
     [
         (("--policy-file", "policies.toml"), "--policy-file needs --policy NAME"),
         (("--policy", "show", "--metrics-column", "policy"), "each row has the metrics of the policy"),
-        (("--policy", "show", "--ray", "local"), "--policy and --ray: give one of them"),
         (
             ("--policy", "none", "--policy-file", "policies.toml"),
             "no policy none; the service has show, strict",
@@ -236,3 +236,20 @@ def test_another_policy_of_the_same_scores_decides_anew(gate, suffix):
     assert [f"mine {name}" for name in (*COLOURS, "cut")] == [row["columns"]["policy"] for row in then]
     assert decisions(then)[:-1] == decisions(plain[:-1])
     assert FIELDS[0] not in plain[-1], "a row that such a run scores has no decision"
+
+
+def test_rows_of_several_generators_are_decided_like_those_of_one(run):
+    """By the same policy, with the number of each decision for each of them."""
+    for name, colours in {"ours": COLOURS[:4], "theirs": COLOURS[4:]}.items():
+        Path(name).mkdir()
+        for colour in colours:
+            Path(name, f"{colour}.png").write_bytes(png(colour))
+    given = ("-p", "a red square", "--policy", "show", "--policy-file", "policies.toml", "--local", PROFILE)
+    done = run("batch", "ours=ours", "theirs=theirs", "-o", "out", *given)
+    alone = run("batch", "ours", "-o", "alone.jsonl", *given)
+
+    assert 0 == done.returncode, done.stderr
+    assert 0 == alone.returncode, alone.stderr
+    assert decisions(lines(Path("alone.jsonl"))) == decisions(lines(Path("out/ours.jsonl")))
+    counts = Counter(row["decision"] for row in lines(Path("out/ours.jsonl")))
+    assert f"ours: {', '.join(f'{n} {name}' for name, n in counts.most_common())}" in done.stderr

@@ -340,3 +340,50 @@ def test_the_lines_of_the_page_are_those_of_a_run_with_questions(run, shards, po
 
     assert 2 == len(forms)
     assert all(re.search(f"^{form}$", done.stderr, re.MULTILINE) for form in forms)
+
+
+POLICY = """
+[policies.asked]
+accept = "dsg >= 0.5 and vqascore >= 0.5"
+without_score = "review"
+"""
+
+
+def test_processes_of_a_cluster_decide_as_this_one(run, pool, shards, tmp_path):
+    """By the metrics of the policy, whose question sets are written before."""
+    (tmp_path / "policies.toml").write_text(POLICY, "utf-8")
+    policy = ("--policy", "asked", "--policy-file", "policies.toml")
+    done = run("batch", "shards", "-o", "scores", *ON_RAY, *policy)
+    alone = run("batch", "shards", "-o", "alone", *LOCAL, *policy)
+
+    assert done.returncode == alone.returncode
+    assert decided(tmp_path / "alone") == decided(tmp_path / "scores")
+    assert 6 == len(decided(tmp_path / "scores"))
+    assert "dsg: 2 distinct prompts" in done.stderr
+    assert re.search(r"\d review|\d accept", done.stderr)
+
+
+def test_an_unknown_policy_is_found_before_a_process_loads_models(run, pool, shards):
+    """By the settings of the models."""
+    done = run("batch", "shards", "-o", "scores", *ON_RAY, "--policy", "none")
+
+    assert 2 == done.returncode
+    assert "no policy none" in done.stderr
+    assert [] == pool.calls
+
+
+def decided(folder):
+    """The decisions about the rows of shards."""
+    return [(row["decision"], row["because"]) for rows in rows_in(folder).values() for row in rows]
+
+
+def test_each_generator_has_a_folder_of_shards(run, pool, shards, tmp_path):
+    """Scored one after the other, and compared by `versus`."""
+    done = run("batch", "a=shards", "b=shards", "-o", "scores", *ON_RAY)
+    files = {f"{name}/{number}.parquet" for name in "ab" for number in range(2)}
+
+    assert 1 == done.returncode  # a row is broken
+    assert files == {
+        str(each.relative_to(tmp_path / "scores")) for each in tmp_path.glob("scores/*/*.parquet")
+    }
+    assert "Traceback" not in done.stderr

@@ -51,7 +51,12 @@ def gate(loaded, tmp_path):
     [
         (lambda gate: gate.score(PICTURE, PROMPT), {"vqa"}),
         (lambda gate: gate.score_items([ITEM], ["vqascore", "clipscore"]), {"vqa", "clip"}),
-        (lambda gate: gate.score_items([scoregate.Item(image=PICTURE, prompt=PROMPT, metrics=["clipscore"])]), {"clip"}),
+        (
+            lambda gate: gate.score_items(
+                [scoregate.Item(image=PICTURE, prompt=PROMPT, metrics=["clipscore"])]
+            ),
+            {"clip"},
+        ),
         (lambda gate: list(gate.score_many([ITEM], "clipscore")), {"clip"}),
         (lambda gate: list(gate.stream([ITEM], "clipscore")), {"clip"}),
         (lambda gate: gate.matrix([PICTURE], [PROMPT], "clipscore"), {"clip"}),
@@ -100,7 +105,8 @@ def test_models_that_wait_are_listed_as_ready(gate, loaded):
     gate.score(PICTURE, PROMPT)
     recipes = {each["name"]: each["recipe"] for each in gate.models()["models"]}
 
-    assert ready and all(each["ready"] for each in before["models"])
+    assert ready
+    assert all(each["ready"] for each in before["models"])
     assert before["metrics"].keys() == gate.models()["metrics"].keys()
     assert ["vqa"] == [name for name, recipe in recipes.items() if recipe] == loaded
 

@@ -50,7 +50,8 @@ matches in the name with its folders, with underscores as spaces.
   row with an error does not pass. `--kept-shards FOLDER` also writes new shards of these samples there: of
   a tar with the same files, of Parquet and Arrow as Parquet with the same rows and columns.
 * `A=folder B=folder`, or other data sets, are those of several generators: OUT is a folder with a file of
-  each.
+  each, and with `--ray` a folder of each. `--html` shows the pictures of a prompt side by side, `--filter`
+  writes the names of each, and `--policy` decides about each row.
 * `--no-prompt` reads no prompts, of any data set, for metrics that need none: `scoregate batch photos -m
   aesthetic --no-prompt -o scores.jsonl`.
 * A manifest next to OUT, with all options and the question sets, is for reproduce.
@@ -85,8 +86,8 @@ scoregate batch pairs.jsonl -o decided.jsonl --policy show
 * **Another policy of the same metrics and options decides anew**, also about finished shards. Nothing is
   scored again but rows with errors. Other metrics or options need another file. A run without `--policy`
   does not change decisions.
-* Rows have no options of their own for these metrics, but a `question_set`. `--metrics-column` and `--ray`
-  are refused. The log of the service has no rows of these decisions; the manifest has the conditions.
+* Rows have no options of their own for these metrics, but a `question_set`. `--metrics-column` is refused.
+  The log of the service has no rows of these decisions; the manifest has the conditions.
 """
 
 import argparse
@@ -103,10 +104,12 @@ from scoregate.cli.arguments import (
     service_of,
     settings_of,
 )
+from scoregate.local import Service
 from scoregate.runs.batch import TIMEOUT_S, score_batch, write_filtered
 from scoregate.runs.settings import Batch
 from scoregate.runs.summary import say_summary
 from scoregate.settings import setting, whole
+from scoregate.text import say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +117,13 @@ class BatchCommand(Batch):
     """Settings of a run, and of a page about its results."""
 
     html: Path | None = setting(
-        "write a page of pictures, the worst first", default=None, metavar="FILE", parse=Path
+        "write a page of pictures, the worst first; of generators, side by side",
+        default=None,
+        metavar="FILE",
+        parse=Path,
     )
     html_images: int = setting(
-        "pictures on that page at most (default %(default)s)",
+        "pictures on that page at most, or prompts of generators (default %(default)s)",
         "--html-pictures",
         default=500,
         metavar="N",
@@ -136,12 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
     batch = settings_of(BatchCommand, arguments, options=options_of(arguments))
     service = service_of(arguments, TIMEOUT_S)
     if batch.named:
-        if batch.html:
-            raise UsageFault("--html is for one data set; `versus` and `report` draw pages of generators")
-        from scoregate.runs.generators import score_generators  # few runs need it
-
-        generators = score_generators(batch, service)
-        return NO_SCORE if any(each.summary.incomplete for each in generators) else OK
+        return run_generators(batch, service)
     outcome = score_batch(batch, service, page=batch.html)
     again = "" if outcome.out in outcome.files or batch.retry else " with --retry"  # for finished shards
     say_summary(
@@ -153,3 +154,25 @@ def run(arguments: argparse.Namespace) -> int:
         write_sheet(batch.html, outcome.dataset, outcome.plan, outcome.lines, batch.html_images)
     copied = write_filtered(batch, outcome)
     return OK if outcome.complete and copied else NO_SCORE
+
+
+def run_generators(batch: BatchCommand, service: Service) -> int:
+    """Score several generators.  Return 0, or 1 if some row lacks a score."""
+    from scoregate.runs.generators import score_generators  # few runs need it
+
+    if batch.html:  # a package that the page needs is missed before anything is scored
+        from scoregate.report.versus import VersusSettings, outcome_of, shared_item
+
+        if len(batch.named) < 2:
+            raise UsageFault("--html shows generators side by side: name two, or one data set without a name")
+        settings = VersusSettings(
+            generators=[*batch.named],
+            metrics=batch.metrics,
+            item=shared_item(batch),
+            html_prompts=batch.html_images,
+        )
+    generators = score_generators(batch, service, page=batch.html)
+    if batch.html:
+        outcome_of(settings, generators).write_page(batch.html)
+        say(str(batch.html))
+    return NO_SCORE if any(each.summary.incomplete for each in generators) else OK

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from itertools import chain, islice
 from math import nan
@@ -20,7 +20,7 @@ from scoregate.evaluation.versus import versus as compared
 from scoregate.items import names_of
 from scoregate.local import Service
 from scoregate.notebooks import row_table
-from scoregate.records import BadInput, NoColumn, NoResult
+from scoregate.records import BadInput, NoColumn, NoResult, check_page
 from scoregate.report.formats import FORMATS, printed
 from scoregate.report.pairs import (
     IMAGE,
@@ -45,7 +45,7 @@ from scoregate.runs.generators import (
 )
 from scoregate.runs.settings import Run
 from scoregate.settings import generator_paths, in_column, setting, settings_in, share, whole
-from scoregate.text import meant_file, number
+from scoregate.text import number
 
 TEXT_FORMS = ("text", *FORMATS)
 KEPT_SETTINGS = (
@@ -207,37 +207,53 @@ def compare_generators(
     paths = generator_paths(settings.generators)
     if len(paths) < 2:
         raise BadInput("name two generators or more")
-    if settings.html and not settings.html.parent.is_dir():
-        folder = settings.html.parent
-        raise BadInput(f"{settings.html}: there is no folder {folder}{meant_file(folder)}")
+    if settings.html:
+        check_page(settings.html)
     datasets = {name: each for name, (_, each) in datasets_of(settings, paths).items()}
     check_folders(datasets, settings.item)
     if len(datasets) == len(paths):
         check_columns(datasets.values(), filter(None, (settings.by, settings.item)))
     generators = scored_generators(settings, paths, settings.out, service, client, settings.html)
-    metrics = metrics_of(generators, settings.metrics)
+    outcome = outcome_of(settings, generators)
+    if outcome.missing and settings.complete:
+        first = outcome.missing[0]
+        raise NoResult(
+            f"scores are missing: {len(outcome.missing)}, first {first['code']} of {first['generator']},"
+            f" {first['prompt'] or first['image']}"
+        )
+    if datasets:
+        write_comparison(settings, paths, datasets)
+    if settings.html:
+        outcome.write_page(settings.html)
+    return outcome
+
+
+def shared_item(run: Run) -> str | None:
+    """Return what folders of named generators have in common: their prompts, or the names of their files."""
+    alone = replace(run, more=())
+    datasets = {name: dataset for name, (_, dataset) in datasets_of(alone, run.named).items()}
+    try:
+        check_folders(datasets, None)
+    except BadInput:
+        check_folders(datasets, IMAGE)
+        return IMAGE
+    return None
+
+
+def outcome_of(settings: VersusSettings, generators: Sequence[ScoredGenerator]) -> VersusOutcome:
+    """Compare generators that are scored.  Raises `BadInput` if they share no prompt."""
+    metrics, names = metrics_of(generators, settings.metrics), [each.name for each in generators]
     images = with_tags(
         images_of(
             generators, metrics, item=settings.item, by=settings.by, questions=settings.html is not None
         )
     )
-    check_shared({name: {each.item for each in images if each.generator == name} for name in paths})
-    missing = [*missing_scores(images, list(paths), metrics)]
-    if missing and settings.complete:
-        first = missing[0]
-        raise NoResult(
-            f"scores are missing: {len(missing)}, first {first['code']} of {first['generator']},"
-            f" {first['prompt'] or first['image']}"
-        )
-    if datasets:
-        write_comparison(settings, paths, datasets)
+    check_shared({name: {each.item for each in images if each.generator == name} for name in names})
+    missing = [*missing_scores(images, names, metrics)]
     figures = figures_of(images, generators, metrics, settings)
-    content = content_of(figures, settings, list(paths)) | {"missing": missing}
+    content = content_of(figures, settings, names) | {"missing": missing}
     content |= sliced(images, generators, metrics, settings) if settings.by else {}
-    outcome = VersusOutcome(settings, generators, metrics, images, figures, content, missing)
-    if settings.html:
-        outcome.write_page(settings.html)
-    return outcome
+    return VersusOutcome(settings, generators, metrics, images, figures, content, missing)
 
 
 def write_comparison(settings: VersusSettings, paths: Mapping[str, Path], scored: Collection[str]) -> None:

@@ -24,6 +24,7 @@ from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_optio
 from scoregate.runs.results import (
     Results,
     ResultsFile,
+    check_replaced,
     files_of,
     journal_of,
     lines_of,
@@ -130,16 +131,18 @@ def score_batch(
     check_policy(batch)
     if batch.named:
         raise BadInput("several generators: `score_generators` scores each into a file of its own")
-    names = batch.metrics if batch.policy else batch.names  # the policy's are known by its service
+    names = batch.scored
     dataset, out = dataset_of(batch, names), batch.out
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
+    if batch.ray and not in_folder:
+        raise BadInput("--ray: the data set has to be in shards, and the results in a folder")
     check_output(dataset, out, page, in_folder=in_folder)
+    if not in_folder:
+        check_replaced(out)  # before models are loaded
     if batch.filter or batch.kept_shards:
         from scoregate.runs.filter import check_filter
 
         check_filter(batch, dataset, names, in_folder=in_folder)
-    if batch.ray and not in_folder:
-        raise BadInput("--ray: the data set has to be in shards, and the results in a folder")
     if batch.ray and client:
         raise BadInput("--ray: each process of the cluster loads its own models, and takes no client")
     service = replace(service, policies=str(batch.policy_file or ""))
@@ -153,8 +156,6 @@ def check_policy(batch: Batch) -> None:
         raise BadInput("--policy-file needs --policy NAME")
     if batch.policy and batch.metrics_column:
         raise BadInput("--policy and --metrics-column: each row has the metrics of the policy")
-    if batch.policy and batch.ray:
-        raise BadInput("--policy and --ray: give one of them, processes of a cluster do not decide")
 
 
 def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
@@ -164,16 +165,17 @@ def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
     from scoregate.runs.filter import only_shard, write_kept, write_shards
 
     out, folder = outcome.out, batch.kept_shards
-    write_kept(
-        out / KEPT_FILE if out.is_dir() else out.with_name(f"{out.name}.{KEPT_FILE}"),
-        batch.filter,
-        outcome.lines(),
-    )
+    write_kept(kept_file(out), batch.filter, outcome.lines())
     if not folder:
         return True
     shard = only_shard(outcome.dataset)
     files = {out: shard} if out.is_file() and shard else outcome.files
     return write_shards(folder, batch.filter, out, files)
+
+
+def kept_file(out: Path) -> Path:
+    """Return the file of the names of the rows that pass the filter."""
+    return out / KEPT_FILE if out.is_dir() else out.with_name(f"{out.name}.{KEPT_FILE}")
 
 
 def into_file(batch: Batch, dataset: Dataset, service: Service, opened: Opened) -> BatchOutcome:

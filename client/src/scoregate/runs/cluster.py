@@ -69,7 +69,9 @@ def score_on_cluster(
     summary = Summary()
     with joined(batch) as pool:
         unscored = [files[file] for file in first if file in left]
-        sets = write_sets(pool, place, batch, service, dataset, unscored, folder)
+        scoring = scoring_of(batch, place)
+        asking = replace(dataset, metrics=scoring.names)
+        sets = write_sets(pool, place, scoring, service, asking, unscored, folder)
         for number, row in enumerate(pool.map(ShardActor, (place, sets, opened, retry), rows), 1):
             asked += int(row["asked"])
             summary.add(pickle.loads(row["summary"]))
@@ -81,6 +83,17 @@ def score_on_cluster(
             if Path(row["file"]) in left:
                 say(f"shard {number} of {len(files)}: {row['file']}")
     return {file: shard for file, shard in files.items() if file.exists()}, asked, summary
+
+
+def scoring_of(batch: Batch, place: Place) -> Scoring:
+    """Return what is scored, with the metrics of a policy of the models' settings.  Raises `BadInput`."""
+    if not batch.policy:
+        return batch
+    from scoregate.decisions.policies import served_policy  # few runs need it
+
+    listed = server().policies_in(place.names, str(batch.policy_file or ""))
+    named = served_policy(listed, batch.policy)
+    return batch.deciding(named.name, named.rules.deciding, named.options)
 
 
 class ShardActor:

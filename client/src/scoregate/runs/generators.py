@@ -12,10 +12,11 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
 from scoregate.local import Service
 from scoregate.records import BadInput
-from scoregate.runs.batch import Part, Session, session_of
+from scoregate.runs.batch import Part, Session, check_policy, kept_file, score_batch, session_of
+from scoregate.runs.filter import check_filter, write_kept
 from scoregate.runs.manifest import beside, read_manifest, source_in
 from scoregate.runs.plan import Line, Plan
-from scoregate.runs.results import ResultsFile, lines_of, plan_in, results_in
+from scoregate.runs.results import ResultsFile, check_replaced, lines_of, plan_in, results_in
 from scoregate.runs.settings import (
     ANY_MODELS,
     KINDS,
@@ -68,25 +69,60 @@ class ScoredGenerator:
 
 
 def score_generators(
-    batch: Batch, service: Service, client: scoregate.Client | None = None
+    batch: Batch, service: Service, client: scoregate.Client | None = None, page: Path | None = None
 ) -> list[ScoredGenerator]:
     """
     Score the data set of each generator of a *batch* into a file of its own in the folder OUT.
 
+    With a filter the names of the rows that pass are in a file beside it.  On a cluster each generator has a
+    folder of its own, with a file for each shard.
+
+    Args:
+        client: in place of one of *service*.
+        page: a file that will be written about the results.
+
     Raises:
-        BadInput: a setting is about one data set; others as `scored_generators`.
+        BadInput: settings do not go together; others as `scored_generators`.
     """
-    for name in ("policy", "filter", "kept_shards", "ray"):
-        if getattr(batch, name):
-            raise BadInput(
-                f"--{name.replace('_', '-')} is for one data set, and there are several generators"
-            )
+    check_policy(batch)
+    if batch.kept_shards:
+        raise BadInput("--kept-shards: run `batch` for each generator alone, with a folder of its own")
     if batch.out.suffix.lower() in KINDS or batch.out.is_file():
         raise BadInput(f"{batch.out}: the results of several generators are in a folder")
     paths = batch.named
     if scored := [name for name, path in paths.items() if results_in(path)]:
         raise BadInput(f"{paths[scored[0]]}: these are results; batch scores data sets")
-    return scored_generators(replace(batch, more=()), paths, batch.out, service, client)
+    alone = replace(batch, more=())
+    if batch.ray:
+        generators = generators_on_cluster(alone, paths, service, client, page)
+    else:
+        service = replace(service, policies=str(batch.policy_file or ""))
+        generators = scored_generators(alone, paths, batch.out, service, client, page)
+    for each in generators:
+        if batch.policy:
+            say(f"{shown(each.name)}: {each.summary.decided}")
+        if batch.filter:
+            place = batch.out / (each.name if batch.ray else file_of(each.name))
+            write_kept(kept_file(place), batch.filter, each.lines())
+    return generators
+
+
+def generators_on_cluster(
+    batch: Batch,
+    paths: Mapping[str, Path],
+    service: Service,
+    client: scoregate.Client | None,
+    page: Path | None,
+) -> list[ScoredGenerator]:
+    """Score the shards of each generator on a cluster, one generator after the other."""
+    datasets_of(batch, paths)  # mistakes are found before the first is scored
+    batch.out.mkdir(parents=True, exist_ok=True)
+    generators = []
+    for name, path in paths.items():
+        outcome = score_batch(replace(batch, dataset=path, out=batch.out / name), service, client, page)
+        say_summary(outcome.summary, outcome.requested, outcome.out)
+        generators.append(ScoredGenerator(name, dict.fromkeys(outcome.files)))
+    return generators
 
 
 def scored_generators(
@@ -111,15 +147,18 @@ def scored_generators(
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
     datasets, requested = datasets_of(settings, paths), 0
+    policy = settings.policy if isinstance(settings, Batch) else None
     found = {name: dict.fromkeys(results_in(path)) for name, path in paths.items() if name not in datasets}
     if datasets:
         out.mkdir(parents=True, exist_ok=True)
         files = {name: out / file_of(name) for name in datasets}
         for name, file in files.items():
             check_output(datasets[name][1], file, page)
-        service = replace(service, metrics=settings.names, options=settings.options)
+            check_replaced(file)
+        if not policy:  # its service has the metrics of a policy
+            service = replace(service, metrics=settings.names, options=settings.options)
         with nullcontext(client) if client else service.client(outage=say_outage) as here:
-            sessions = {name: session_of(here, *each) for name, each in datasets.items()}
+            sessions = {name: session_of(here, *each, policy) for name, each in datasets.items()}
             counts, requested = scored_files(sessions, files)
         found |= {name: {file: counts[file]} for name, file in files.items()}
     generators = [ScoredGenerator(name, found[name]) for name in paths]
@@ -151,7 +190,11 @@ def datasets_of(settings: Run, paths: Mapping[str, Path]) -> dict[str, tuple[Run
         check_unread(settings)
     alone = [path for path in scored.values() if not has_prompts(path)]  # folders of pictures
     runs = {name: run_of(settings, path, prompts=path in alone or not alone) for name, path in scored.items()}
-    return {name: (run, dataset_of(run, run.names)) for name, run in runs.items()}
+    found = {name: (run, dataset_of(run, run.scored)) for name, run in runs.items()}
+    for run, dataset in found.values():
+        if isinstance(run, Batch) and run.filter:
+            check_filter(run, dataset, run.scored, in_folder=False)
+    return found
 
 
 def check_unread(settings: Run) -> None:

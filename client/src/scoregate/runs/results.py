@@ -53,6 +53,16 @@ NO_ROW = 0  # `row` of a line that is of no row of the data set any more
 JOURNAL = ".part.jsonl"  # the end of the name of a file with the lines of a run, next to a table
 
 
+def check_replaced(file: Path) -> None:
+    """Raise `BadInput` for a file of something else, which results would take the place of."""
+    if not file.is_file() or not file.stat().st_size or results_in(file):
+        return
+    with file.open("rb") as opened:
+        # a run may have ended in its first line
+        if file.suffix.lower() in WRITERS or opened.readline().endswith(b"\n"):
+            raise BadInput(f"{file} is no result of `scoregate batch`: name another file")
+
+
 def journal_of(out: Path) -> Path:
     """Return the path of the lines of a run: OUT itself, or for a table a file next to it."""
     return out.with_name(f"{out.name}{JOURNAL}") if out.suffix.lower() in WRITERS else out

@@ -12,7 +12,7 @@ from scoregate.data.folders import captions_alone, is_generated, left_out
 from scoregate.data.matrix import sweep_of
 from scoregate.data.rows import prompt_fault
 from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
-from scoregate.records import BadInput, kind
+from scoregate.records import BadInput, check_page, kind
 from scoregate.settings import (
     CONCURRENCY,
     METRIC,
@@ -146,6 +146,11 @@ class Scoring:
         """The metrics in the order given, each once."""
         return list(dict.fromkeys(self.metrics)) or [METRIC]
 
+    @property
+    def scored(self) -> Sequence[str]:
+        """The metrics that are known before the service is."""
+        return self.names
+
     def deciding(self, policy: str, metrics: Sequence[str], options: Mapping[str, Any]) -> Self:
         """
         Return these settings with the metrics of a policy, and their options.
@@ -244,6 +249,11 @@ class Batch(Run):
         "GPUs of each (default: 1, or 0 without any)", default=None, metavar="X", parse=amount, group=GROUP
     )
 
+    @property
+    def scored(self) -> Sequence[str]:
+        """The metrics that are known before the service is, which has those of a policy."""
+        return self.metrics if self.policy else self.names
+
 
 def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
     """
@@ -339,6 +349,8 @@ def check_output(dataset: Dataset, out: Path, page: Path | None, *, in_folder: b
             raise BadInput(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
     if page and page.resolve() == out.resolve():
         raise BadInput(f"{page}: the page would overwrite the results")
+    if page:
+        check_page(page)
     if dataset.image_part and {kind(shard) for shard in dataset.shards} != {".tar"}:
         raise BadInput("--image-part is for the pictures in tar files")
     if not in_folder:

@@ -1,5 +1,6 @@
 """`scoregate batch` and `report` of several generators: `A=folder B=folder`."""
 
+import json
 import re
 from pathlib import Path
 
@@ -51,21 +52,56 @@ def test_each_generator_has_a_file_of_results(command, service):
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (("--filter", "vqascore >= 0.5"), "--filter is for one data set, and there are several generators"),
-        (("--policy", "show"), "--policy is for one data set"),
-        (("--ray", "auto"), "--ray is for one data set"),
-        (("--html", "page.html"), "--html is for one data set; `versus` and `report` draw pages"),
+        (("--filter", "clipscore >= 0.5"), "clipscore is not scored, see --metric"),
+        (("--filter", "vqascore >= 0.5", "--kept-shards", "kept"), "run `batch` for each generator alone"),
+        (("--policy-file", "policies.toml"), "--policy-file needs --policy NAME"),
+        (("--ray", "auto"), "--ray: the data set has to be in shards"),
+        (("--html", "no/page.html"), "no/page.html: there is no folder no"),
         (("theirs=red",), "are both named theirs"),
         (("gone=no",), "no: no such file or folder"),
     ],
 )
-def test_settings_of_one_data_set_are_refused_before_anything_is_scored(command, service, given, why):
+def test_what_does_not_go_together_is_refused_before_anything_is_scored(command, service, given, why):
     """With the name of the setting."""
     call = (*BATCH[:3], *given, *BATCH[3:]) if "=" in given[0] else (*BATCH, *given)
     status, _, err = command(service, *call)
 
     assert (2, []) == (status, service.sent)
     assert why in err
+
+
+def test_the_page_shows_the_generators_side_by_side(command, service):
+    """As that of `versus`: matched by file name, where they share no prompt."""
+    status, _, err = command(service, *BATCH, "--html", "page.html")
+    page = Path("page.html").read_text("utf-8")
+
+    assert 0 == status, err
+    assert err.endswith("page.html\n")
+    assert "ours and theirs side by side" in page
+    assert 3 == len(json.loads(content_in(page))["prompts"])
+
+
+def content_in(page):
+    """The JSON of a page's prompts."""
+    return re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1]
+
+
+def test_a_page_of_one_generator_is_refused(command, service):
+    """It has nothing at its side."""
+    status, _, err = command(service, "batch", "ours=red", "-o", "out", "--html", "page.html")
+
+    assert (2, []) == (status, service.sent)
+    assert "--html shows generators side by side: name two" in err
+
+
+def test_each_generator_has_the_names_of_its_rows_that_pass(command, service):
+    """Beside its results."""
+    status, _, err = command(service, *BATCH, "--filter", "vqascore >= 0.11 and vqascore < 0.92")
+
+    assert 0 == status, err
+    assert "0.png\n1.png\n" == Path("out/ours.jsonl.kept.txt").read_text("utf-8")
+    assert "1.png\n2.png\n" == Path("out/theirs.jsonl.kept.txt").read_text("utf-8")
+    assert "2 of 3 rows are kept by" in err
 
 
 def test_results_of_several_generators_are_in_a_folder(command, service):
