@@ -3,8 +3,9 @@
 import argparse
 import logging
 import sys
+from itertools import takewhile
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from models.core.contract import CheckpointError, Temporary
 from models.core.messages import in_short
@@ -23,7 +24,7 @@ from service.process.model_names import Tree, as_toml, profile_of
 from service.process.needs import check_devices, needs
 from service.process.ready import ready
 from service.serving.loading import load_models
-from service.wiring.load import load_settings, settings_of
+from service.wiring.load import load_settings, meant, settings_of
 
 log = logging.getLogger("scoregate.start")
 
@@ -54,9 +55,31 @@ def main() -> None:
         sys.exit(status)
 
 
+class ServerParser(argparse.ArgumentParser):
+    """A parser that names the nearest command, option or value for one that it does not have."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse.  An unknown option before a command is an error, with the nearest one."""
+        commands = {name for each in self._actions if isinstance(each.choices, dict) for name in each.choices}
+        options = [*self._option_string_actions]
+        for word in takewhile(lambda word: word not in commands, sys.argv[1:] if args is None else args):
+            name = word.partition("=")[0]
+            if name.startswith("--") and not any(option.startswith(name) for option in options):
+                self.error(f"unrecognized argument: {word}{meant(name, options)}")
+        return super().parse_known_args(args, namespace)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise `ArgumentError` for a value that is none of the choices, with the nearest of these."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as exc:
+            near = meant(str(value), [*map(str, action.choices or ())])
+            raise argparse.ArgumentError(action, f"{exc.message}{near}") from None
+
+
 def parser() -> argparse.ArgumentParser:
     """Build the parser of the command line."""
-    top = argparse.ArgumentParser(prog="scoregate-server", description=__doc__)
+    top = ServerParser(prog="scoregate-server", description=__doc__)
     about = "TOML profile, or the name of a shipped one such as gpu-24gb; the demo profile by default"
     top.add_argument("--config", type=Path, help=about)
     top.add_argument("--check", action="store_true", help="the same as the command check")

@@ -69,12 +69,13 @@ from scoregate.results import (
     warned,
     without_warned,
 )
-from scoregate.text import hinted
+from scoregate.text import hinted, hinted_keywords
 
 Filled = Callable[[Files], "Mapping[str, Any] | None"]
 
 
 @hinted
+@hinted_keywords
 class AsyncClient:
     """
     Asynchronous version of `scoregate.Client`, with the same methods.

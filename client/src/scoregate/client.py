@@ -23,7 +23,7 @@ from scoregate.errors import ScoregateError, ServiceConnectionError
 from scoregate.images import ImageLike
 from scoregate.items import Item, ScoreParams, names_of
 from scoregate.results import Result
-from scoregate.text import hinted_generator, in_words_of
+from scoregate.text import hinted_generator, hinted_keywords, in_words_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,6 +50,7 @@ def blocking(
     return wrapped
 
 
+@hinted_keywords
 class Client:
     """
     Client of one service, for any number of threads and forked processes.

@@ -10,6 +10,7 @@ from typing import Any
 from scoregate.errors import ScoregateError, error_of
 from scoregate.notebooks import row_table, warning_lines
 from scoregate.results import Entries, MetricError, is_number, wrong
+from scoregate.text import fixed
 
 WINNERS = ("a", "b", "tie")
 
@@ -109,7 +110,7 @@ class Comparison(Entries[Pair]):
         for place, index in enumerate(self.ranking, 1):
             rate, strength = self.win_rates[index], self.strengths[index]
             if rate is not None and strength is not None:
-                shown = [f"{rate:.3f}", f"{strength.value:.3f}", f"{strength.stderr:.3f}"]
+                shown = [fixed(each, 3) for each in (rate, strength.value, strength.stderr)]
                 rows.append([str(place), str(index), *shown])
         why = [f"<br><small>{pair.a}, {pair.b}: {escape(pair.error.detail)}</small>" for pair in self.failed]
         return row_table(rows) + "".join(why) + warning_lines(self.warnings)

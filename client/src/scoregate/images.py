@@ -76,6 +76,7 @@ class Frames:
 
     Raises:
         TypeError: it is neither; a video file is an image by itself.
+        ValueError: there is no image in it.
     """
 
     frames: Any
@@ -83,6 +84,8 @@ class Frames:
     def __post_init__(self) -> None:
         if not (is_list(self.frames) or dimensions(self.frames) in (VIDEO, BATCH)):
             raise TypeError(f"Frames takes a list of images, not {type(self.frames).__name__}")
+        if not len(self.frames):
+            raise ValueError("Frames needs an image at least, and is empty")
 
 
 # Protocols, since a client needs none of the libraries.

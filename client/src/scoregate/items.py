@@ -11,8 +11,10 @@ from typing import Any
 from scoregate.errors import BadImageError
 from scoregate.http import httpx
 from scoregate.images import SAMPLED_FRAMES, ImageLike, check_one, encoded, frames_of, is_url
+from scoregate.text import hinted_keywords
 
 
+@hinted_keywords
 @dataclass(frozen=True)
 class TimeSpan:
     """
@@ -33,6 +35,7 @@ class TimeSpan:
         return given(start=self.start, end=self.end, fps=self.fps)
 
 
+@hinted_keywords
 @dataclass(frozen=True, kw_only=True)
 class Accept:
     """
@@ -50,6 +53,7 @@ class Accept:
     on_error: str = "raise"
 
 
+@hinted_keywords
 @dataclass(frozen=True)
 class Cascade:
     """
@@ -65,6 +69,7 @@ class Cascade:
     on_deadline: str = "fail"
 
 
+@hinted_keywords
 @dataclass(frozen=True)
 class Pairing:
     """
@@ -86,6 +91,7 @@ ALL_IMAGES = Accept()
 ALL_PAIRS = Pairing()
 
 
+@hinted_keywords
 @dataclass(frozen=True, kw_only=True)
 class Item:
     """

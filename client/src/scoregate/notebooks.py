@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from scoregate.images import smaller
+from scoregate.text import fixed
 
 MOST_WARNINGS = 10
 MAX_BYTES = 2 * 2**20  # bytes of a picture; larger ones would make the notebook's file too large
@@ -36,7 +37,7 @@ def questions(details: Any) -> str:
 def question_score(question: Mapping[str, Any]) -> str:
     """Return a question's score, if it has one."""
     score = question.get("score")
-    return f"{score:.3f}" if isinstance(score, (int, float)) else ""
+    return fixed(score, 3) if isinstance(score, (int, float)) else ""
 
 
 def failure(error: Any) -> str:

@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from scoregate.errors import ScoregateError, ServiceConnectionError, WarnedError, error_of
 from scoregate.notebooks import failure, image_of, questions, row_table, warning_lines
+from scoregate.text import number
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,7 +55,7 @@ class Score:
         return self.value
 
     def _repr_html_(self) -> str:
-        head = f"<b>{escape(self.metric)} {self.value:.4f}</b><br>{escape(self.prompt)}"
+        head = f"<b>{escape(self.metric)} {number(self.value)}</b><br>{escape(self.prompt)}"
         below = (
             f"<br><small>{escape(self.model)}</small>{warning_lines(self.warnings)}{questions(self.details)}"
         )
@@ -170,7 +171,7 @@ class Report(Entries[Result]):
     def _repr_html_(self) -> str:
         rows = []
         for result, (prompt, shown) in zip(self[: len(self.shown)], self.shown, strict=True):
-            cells = [f"{escape(name)} <b>{score:.4f}</b>" for name, score in result.scores.items()]
+            cells = [f"{escape(name)} <b>{number(score)}</b>" for name, score in result.scores.items()]
             cells += [f"{escape(name)} {failure(error)}" for name, error in result.errors.items()]
             asked = [questions(details) for details in result.details.values()]
             rows.append([image_of(shown), "<br>".join([escape(prompt), *cells]) + "".join(asked)])
@@ -219,7 +220,7 @@ class Ranking(Entries[Ranked]):
     def _repr_html_(self) -> str:
         rows = [["", "picture", "score", "decided by", "accepted"]]
         for place, ranked in enumerate(self, 1):
-            score = failure(ranked.error) if ranked.score is None else f"{ranked.score:.4f}"
+            score = failure(ranked.error) if ranked.score is None else number(ranked.score)
             accepted = "yes" if ranked.accepted else "no"
             rows.append([str(place), str(ranked.index), score, escape(ranked.decided_by or ""), accepted])
         return row_table(rows) + warning_lines(self.warnings)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_origin
 
 from scoregate.records import GZIP, BadInput, json_or_text, number, strict_json, toml_of
-from scoregate.text import shown
+from scoregate.text import meant, shown
 
 S = TypeVar("S")
 
@@ -150,7 +150,7 @@ def settings_in(kind: type[S], values: Mapping[str, Any]) -> S:
     """
     known = {each.name: each for each in fields(kind) if "shown" in each.metadata}  # type: ignore[arg-type]
     for name in values.keys() - known.keys():
-        raise BadInput(f"{name}: no such setting; there are {', '.join(known)}")
+        raise BadInput(f"{name}: no such setting{meant(name, known) or ';'} there are {', '.join(known)}")
     required = [each.name for each in known.values() if each.default is each.default_factory is MISSING]
     if missing := [name for name in required if name not in values]:
         raise BadInput(f"{missing[0]} is missing")

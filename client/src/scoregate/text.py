@@ -63,7 +63,13 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: Iterabl
 
 def number(value: float | None) -> str:
     """Format a score with four digits; a dash for None."""
-    return "–" if value is None else f"{value:.4g}" if abs(value) >= 1000 else f"{value:.4f}"
+    return "–" if value is None else f"{value:.4g}" if abs(value) >= 1000 else fixed(value)
+
+
+def fixed(value: float, digits: int = 4) -> str:
+    """Format a number with so many decimals; what rounds to zero has no sign."""
+    text = f"{value:.{digits}f}"
+    return text if float(text) else text.removeprefix("-")
 
 
 # --- what a person may have meant ---
@@ -145,6 +151,23 @@ def in_words_of(
     if unknown == "metrics" and "metric" in names:
         return TypeError(f"{text}: metric= is one name; score_items and score_many take several")
     return TypeError(f"{text}{meant(unknown, names)}")
+
+
+def hinted_keywords(kind: type[T]) -> type[T]:
+    """Wrap the constructor of a class: a keyword that it does not have is a `TypeError` with the nearest."""
+    constructor: Callable[..., None] = kind.__init__
+    names = [*signature(constructor).parameters][1:]
+
+    @wraps(constructor)
+    def wrapped(self: object, /, *args: Any, **kwargs: Any) -> None:
+        if unknown := next((name for name in kwargs if name not in names), ""):
+            raise TypeError(
+                f"{kind.__name__}() got an unexpected keyword argument {unknown!r}{meant(unknown, names)}"
+            )
+        constructor(self, *args, **kwargs)
+
+    kind.__init__ = wrapped  # type: ignore[misc]
+    return kind
 
 
 # --- progress on stderr, and lines above it ---

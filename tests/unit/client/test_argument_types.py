@@ -6,7 +6,7 @@ from inspect import signature
 import numpy as np
 import pytest
 
-from scoregate import AsyncClient, Client, Frames, Item, aload, load, local
+from scoregate import Accept, AsyncClient, Cascade, Client, Frames, Item, TimeSpan, aload, load, local
 from scoregate.items import Files
 from scoregate.trainers import Reward
 from scoregate.trainers.images import items_of, size_of
@@ -187,3 +187,35 @@ def test_a_wrong_keyword_of_load_is_refused_before_a_model_is_loaded(loading, ke
 
     with pytest.raises(TypeError, match=said):
         loading("demo", **{keyword: "vqascore"})
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: Client(adress=ADDRESS), r"^Client\(\) got .* 'adress'$"),
+        (lambda: Client(ADDRESS, timeout=3), r"^Client\(\) got .* 'timeout'; did you mean timeout_s\?"),
+        (lambda: AsyncClient(ADDRESS, apikey=""), r"^AsyncClient\(\) .* 'apikey'; did you mean api_key\?"),
+        (lambda: Item(promt="a dog", image="a.png"), r"^Item\(\) .* 'promt'; did you mean prompt\?"),
+        (lambda: Accept(treshold=0.5), r"^Accept\(\) .* 'treshold'; did you mean threshold\?"),
+        (lambda: Cascade("clipscore", kep=1), r"^Cascade\(\) .* 'kep'; did you mean keep\?"),
+        (lambda: TimeSpan(begin=1), r"^TimeSpan\(\) .* 'begin'"),
+        (lambda: Reward("vqascore", metric="dsg"), "multiple values for argument 'metric'"),
+        (lambda: Reward(weight={}), r"^Reward\(\) .* 'weight'; did you mean weights\?"),
+    ],
+)
+def test_a_wrong_keyword_of_a_constructor_is_answered_with_the_right_one(call, said):
+    """As that of a method."""
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+def test_the_keywords_of_a_constructor_are_shown_by_help():
+    """As without the check."""
+    assert {"base_url", "timeout_s"} <= signature(Client).parameters.keys()
+    assert {"prompt", "image"} <= signature(Item).parameters.keys()
+
+
+def test_frames_need_an_image():
+    """A scene without one has no score."""
+    with pytest.raises(ValueError, match="needs an image at least"):
+        Frames([])

@@ -38,6 +38,7 @@ INTERRUPTED_STATUS = 130
 
 LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
 
+MAX_PLACES = 3  # faults of a request that are printed
 COLUMN_OPTIONS = "column_options"  # the name of the arguments' field with the options that name columns
 PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
@@ -63,8 +64,11 @@ def exit_code(error: scoregate.ScoregateError) -> int:
 
 def described(error: scoregate.ScoregateError) -> str:
     """Return *error* in one line: its code, what it says, and every place of the request that is wrong."""
-    places = [f"{fault['pointer']}: {fault['detail']}" for fault in error.errors or ()]
-    hint = ""
+    faults = error.errors or ()
+    places = [f"{fault['pointer']}: {fault['detail']}" for fault in faults[:MAX_PLACES]]
+    if more := len(faults) - len(places):
+        places.append(f"and {more} more")
+    hint = next(filter(None, map(mending, faults)), "")
     if error.status == HTTPStatus.UNAUTHORIZED:
         hint = "; set SCOREGATE_API_KEY, or --api-key"
     elif isinstance(error, scoregate.errors.ServiceConnectionError) and not error.status:
@@ -72,6 +76,15 @@ def described(error: scoregate.ScoregateError) -> str:
     elif error.status == HTTPStatus.NOT_FOUND and error.code == scoregate.ScoregateError.code:
         hint = "; is this another server's port? name the service with --base-url"
     return shown(f"{error.code}: " + ("; ".join(places) or error.detail) + hint)
+
+
+def mending(fault: Mapping[str, Any]) -> str:
+    """Return how a command mends a fault of its request, if it is one of a person's first hour."""
+    if fault.get("code") == "too_many_items" and fault["pointer"] in ("/items", "/images"):
+        return "; `scoregate batch` takes any number of pictures"
+    if str(fault["pointer"]).endswith("/prompt") and str(fault["detail"]).startswith("is needed"):
+        return '; give it with -p "TEXT"'
+    return ""
 
 
 class Once(argparse.Action):

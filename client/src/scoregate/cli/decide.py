@@ -27,6 +27,7 @@ import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, settings_of
 from scoregate.cli.score import found, tried
 from scoregate.cli.warnings import warn
+from scoregate.records import check_json
 from scoregate.settings import ORIENT, setting, whole
 from scoregate.text import complain, table
 
@@ -67,6 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some picture is not accepted."""
     settings = settings_of(DecideCommand, arguments)
+    if settings.out:
+        check_json(settings.out)
     names, items = items_of(settings)
     service = replace(service_of(arguments), policies=str(settings.policy_file or ""))
     policies = list(dict.fromkeys(settings.policy)) or ["show"]
@@ -87,7 +90,7 @@ def items_of(settings: DecideCommand) -> tuple[list[str], list[scoregate.Item]]:
     Return the pictures' names and their items; one that cannot be read is decided by the policy.
 
     Raises:
-        OSError: a file that was named does not exist.
+        UsageFault: a file that was named does not exist.
     """
     named = [(name, name == given) for given in settings.images for name in found(given)]
     images = []

@@ -47,6 +47,7 @@ from scoregate.cli.arguments import (
 from scoregate.decisions.erasure import EraseSettings, erase
 from scoregate.decisions.export import ExportSettings, export
 from scoregate.decisions.labels import LabelSettings, SampleSettings, label, sample
+from scoregate.records import check_json, check_page
 from scoregate.report.decisions.settings import ReportSettings
 from scoregate.text import complain, say
 
@@ -90,6 +91,10 @@ def run_report(settings: ReportSettings) -> int:
     except ModuleNotFoundError as exc:
         extra = "pip install './client[evaluate]' in a checkout of Scoregate"
         raise UsageFault(f"decisions report needs {exc.name}: {extra}") from exc
+    if settings.html:
+        check_page(settings.html)
+    if settings.out:
+        check_json(settings.out)
     content = content_of(settings)
     if settings.out:
         settings.out.write_text(f"{json.dumps(content, allow_nan=False)}\n", "utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 
 from scoregate.data.rows import Row
 from scoregate.local import Service
-from scoregate.records import BadInput
+from scoregate.records import BadInput, check_page
 from scoregate.report.sheet import write_sheet
 from scoregate.runs.generators import COMPARISON
 from scoregate.runs.manifest import beside, read_manifest, source_in
@@ -48,6 +48,7 @@ def write_result_page(result: Path, out: Path | None = None) -> Path:
         return page
     write = writer_of(result)
     place = out or page_place(result)
+    check_page(place)
     write(place)
     return place
 

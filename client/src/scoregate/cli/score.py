@@ -81,7 +81,7 @@ from scoregate.images import is_url
 from scoregate.records import check_regular
 from scoregate.results import lower_is_better
 from scoregate.runs.summary import ScoreFigures, figure_lines, pace
-from scoregate.text import LEFT_OUT, complain, number, say, say_unused, shown, table
+from scoregate.text import LEFT_OUT, complain, meant_file, number, say, say_unused, shown, table
 
 FETCH_S = 60.0
 MAX_BYTES = 64 * 2**20  # bytes of a picture at a URL; a request has this limit by default
@@ -215,8 +215,7 @@ def read_images(names: Iterable[str]) -> tuple[list[tuple[str, bytes]], list[str
     A folder has the pictures of all its files, in order.
 
     Raises:
-        OSError: a file that was named does not exist.
-        UsageFault: a name leads to no picture, or none can be read.
+        UsageFault: a name leads to no picture or does not exist, or none can be read.
     """
     every = [(name, tried(name, name == given)) for given in names for name in found(given)]
     read = [(name, data) for name, (data, why) in every if not why]
@@ -242,8 +241,13 @@ def tried(name: str, given: bool) -> tuple[bytes, str]:
         return b"", str(exc)
     except OSError as exc:
         if given and isinstance(exc, FileNotFoundError):
-            raise
+            raise UsageFault(f"{name}: {exc.strerror}{meant_file(name) or meant_prompt(name)}") from None
         return b"", f"{name}: {exc.strerror or exc}"
+
+
+def meant_prompt(name: str) -> str:
+    """Return how a prompt is given, for a text that is not like the name of a file; else an empty text."""
+    return "" if Path(name).suffix else f'; is it the prompt? -p "{name}"'
 
 
 def found(name: str) -> Iterator[str]:

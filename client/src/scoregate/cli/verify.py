@@ -19,7 +19,7 @@ from pathlib import Path
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, connected
 from scoregate.records import NoResult
-from scoregate.text import complain, shown, table
+from scoregate.text import complain, fixed, shown, table
 
 MAX_TIE_DIFFERENCE = 0.005  # known scores that differ by no more have no order
 
@@ -224,8 +224,8 @@ def holds(known: Known, scores: Sequence[float | None]) -> bool:
         for case, value in zip(cases, part, strict=True):
             near = value is not None and abs(value - case.score) <= known.tolerance
             sound &= near
-            got = "-" if value is None else f"{value:.4f}"
-            rows.append([case.name, f"{case.score:.4f}", got, sign(near)])
+            got = "-" if value is None else fixed(value)
+            rows.append([case.name, fixed(case.score), got, sign(near)])
         order = ordered(cases, part)
         sound &= order
         rows.append([f"{name}: order", "", "", sign(order)])

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from scoregate.report.html import facts, image, note, safe
 from scoregate.report.rows import Details, ReportRow, ScoredRow
 from scoregate.results import is_number
-from scoregate.text import number
+from scoregate.text import fixed, number
 
 MAX_BOXES = 20  # boxes that are drawn, the surest ones
 CLASS_COLOURS = 6  # classes of objects have them in turn
@@ -81,7 +81,7 @@ def found_list(boxes: list[Box]) -> str:
     if not boxes:
         return ""
     lines = "".join(
-        f"<li>{safe(' '.join(filter(None, (colour, name))))} {score:.2f}</li>"
+        f"<li>{safe(' '.join(filter(None, (colour, name))))} {fixed(score, 2)}</li>"
         for name, score, _, colour in boxes[:MAX_BOXES]
     )
     left = len(boxes) - MAX_BOXES

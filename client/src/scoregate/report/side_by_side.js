@@ -19,7 +19,7 @@ function offer(id, texts) {
   element(id).replaceChildren(...texts.map((text, place) => Object.assign(made("option", text), { value: place })));
 }
 
-const number = (value) => (value === null || value === undefined ? MISSING : value.toFixed(4));
+const number = (value) => (value === null || value === undefined ? MISSING : value.toFixed(4).replace(/^-(0\.0+)$/, "$1"));
 const chosen = (id) => Number(element(id).value);
 const pair = () => pairs[chosen("pair")];
 

@@ -18,6 +18,7 @@ from scoregate.connection import addresses_of, api_key_of
 from scoregate.errors import ConflictError, ScoregateError, UnknownMetricError
 from scoregate.items import Item, Pairing, name_of, names_of
 from scoregate.results import ScoregateWarning, lower_is_better, understood
+from scoregate.text import hinted_keywords
 from scoregate.trainers.figures import statistics
 from scoregate.trainers.groups import Gather, groups_of, of_all_ranks
 from scoregate.trainers.images import check_encode, in_batches, items_of
@@ -42,6 +43,7 @@ MAX_RECENT_OUTCOMES = 8192  # most outcomes that wait for `statistics`
 LOG_ODDS = ("vqascore",)  # the metrics whose scores are probabilities that are log-odds on request
 
 
+@hinted_keywords
 @dataclass(eq=False)
 class Reward:
     """

@@ -42,6 +42,7 @@ from scoregate.errors import NoTextError, ScoregateError, UnknownMetricError, re
 from scoregate.images import Frames
 from scoregate.items import Item, names_of
 from scoregate.results import Result, lower_is_better, understood
+from scoregate.text import hinted_keywords
 from scoregate.trainers.divergence import STEPS_OF_A_RUN, Divergence
 from scoregate.trainers.figures import PREFIX, log
 from scoregate.trainers.images import size_of
@@ -49,6 +50,7 @@ from scoregate.trainers.outcomes import Outcome, Scored
 from scoregate.trainers.sending import Sender, left_out
 
 
+@hinted_keywords
 @dataclass(frozen=True)
 class Watch:
     """

@@ -90,7 +90,7 @@ def test_answers_in_files_need_no_service(files, monkeypatch):
     ("name", "more", "line"),
     [
         ("dgp", {}, "no benchmark dgp; there are ts2, "),
-        ("dpg", {"seeds": 1}, "seeds: no such setting; there are "),
+        ("dpg", {"seeds": 1}, "seeds: no such setting; did you mean seed? there are "),
         ("dpg", {"answers": {}}, "name a generator"),
         ("dpg", {"dependencies": "all"}, "dependencies: 'all': choose from released, direct, none"),
         ("dpg", {"bootstrap": -1}, "bootstrap: -1: a whole number from 0"),

@@ -31,8 +31,16 @@ def test_columns_stand_straight():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "–"), (0.0, "0.0000"), (-3.25, "-3.2500"), (123456.0, "1.235e+05")]
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0.0, "0.0000"),
+        (-0.00001, "0.0000"),
+        (-0.0001, "-0.0001"),
+        (-3.25, "-3.2500"),
+        (123456.0, "1.235e+05"),
+    ],
 )
 def test_a_missing_score_is_a_dash_and_no_zero(value, text):
-    """Numbers have four digits."""
+    """Numbers have four digits; what rounds to zero has no sign."""
     assert text == number(value)

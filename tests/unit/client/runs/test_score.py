@@ -91,5 +91,5 @@ def test_a_client_is_strict_or_not_by_itself(folder, client):
 
 def test_an_unknown_setting_is_an_error(folder, client):
     """A misspelt one would be silently the default."""
-    with pytest.raises(BadInput, match="promt_column: no such setting; there are dataset, "):
+    with pytest.raises(BadInput, match="promt_column: no such setting; did you mean prompt_column"):
         runs.score("rows.jsonl", "out.jsonl", client=client, promt_column="text")

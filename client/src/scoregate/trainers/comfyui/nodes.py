@@ -11,6 +11,7 @@ from scoregate.decisions.decision import Decisions
 from scoregate.errors import BadImageError, ScoregateError
 from scoregate.items import Item
 from scoregate.policy import STRICTEST_FIRST
+from scoregate.text import fixed
 from scoregate.trainers.images import items_of
 from scoregate.trainers.outcomes import NoScore, Outcome, best_first, complete, reaching
 from scoregate.trainers.reward import Reward
@@ -50,7 +51,7 @@ def outcomes_of(images: Any, prompt: str, metric: str, url: str) -> list[Outcome
 
 def table(outcomes: list[Outcome]) -> str:
     """Return a line for each picture, for a node that shows text."""
-    shown = [one.code if isinstance(one, ScoregateError) else f"{one:.4f}" for one in outcomes]
+    shown = [one.code if isinstance(one, ScoregateError) else fixed(one) for one in outcomes]
     return "\n".join(f"{index}: {text}" for index, text in enumerate(shown))
 
 
