@@ -84,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--config", type=Path, help=about)
     top.add_argument("--check", action="store_true", help="the same as the command check")
     top.add_argument("--version", action="version", version=__version__)
-    common = argparse.ArgumentParser(add_help=False)
+    common = ServerParser(add_help=False)
     # If it is not given after the command, the value from before the command stays.
     common.add_argument("--config", type=Path, help=about, default=argparse.SUPPRESS)
     declare = top.add_subparsers(dest="command", metavar="COMMAND").add_parser

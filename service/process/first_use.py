@@ -7,6 +7,8 @@ import orjson
 from service.core.errors import ScoregateError
 from service.serving.handle import Handle
 from service.web.server.body import parse
+from service.web.wire.decide import DecideRequest
+from service.web.wire.requests import QuestionsRequest
 from service.web.wire.types import Requests
 from service.wiring.bootstrap import Service
 
@@ -20,7 +22,7 @@ def needed_by(
     path = path.partition("?")[0]
     try:
         if path == "/questions":
-            wanted = parse(json_in(content_type, content), requests.questions)
+            wanted: QuestionsRequest = parse(json_in(content_type, content), requests.questions)
             _, writer = service.engine.catalog.style(wanted.style, {})
             return {writer.name: writer} if writer else {}
         metrics = [*metrics_of(service, requests, path, json_in(content_type, content))]
@@ -40,7 +42,8 @@ def metrics_of(service: Service, requests: Requests, path: str, body: bytes) -> 
         case "/compare":
             yield parse(body, requests.compare).named
         case "/decide":
-            for name in parse(body, requests.decide).named.values():
+            decide: DecideRequest = parse(body, requests.decide)
+            for name in decide.named.values():
                 yield from service.policies[name].rules.metrics if name in service.policies else ()
         case "/policies":  # their ids name the models
             for policy in service.policies.values():

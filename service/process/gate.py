@@ -98,11 +98,13 @@ def named(names: Sequence[str], devices: Sequence[str], dtype: str) -> Tree:
         raise
     except CheckpointError as exc:
         hint = next(filter(None, (meant(name, profile_names()) for name in names)), "")
-        raise CheckpointError(f"{exc}{hint}") from exc
+        raise CheckpointError(f"{str(exc).removeprefix('--model ')}{hint}") from exc
 
 
 def tables_of(file: Path) -> dict[str, Any]:
     """Return the tables `policies.NAME` of a file.  Raises `SettingsError`."""
+    if not file.is_file():
+        raise SettingsError(f"{file}: there is no such file")
     found = tree_of(file).get("policies")
     if not isinstance(found, dict) or not found:
         raise SettingsError(f"{file}: has no table [policies.NAME]")

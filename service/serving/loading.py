@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from models.core.contract import ARITHMETIC, CheckpointAway, ModelInfo
 from models.core.copies import Unloaded, devices_of
@@ -89,7 +89,7 @@ def load_models(settings: Settings, *, later: bool = False) -> dict[str, Loaded]
     }
 
 
-def unloaded(name: str, table: ModelSettings) -> Unloaded:
+def unloaded(name: str, table: ModelSettings) -> Loaded:
     """Return what stands for the model of a table until it is loaded.  Raises `CheckpointError`."""
     if isinstance(table, LocalSettings):
         import torch  # noqa: F401  # the threads that will run it have torch's number of cores
@@ -104,7 +104,7 @@ def unloaded(name: str, table: ModelSettings) -> Unloaded:
         devices[0],
         generates=table.role == WRITER,
     )
-    return Unloaded(info, devices)
+    return cast(Loaded, Unloaded(info, devices))
 
 
 def load_model(name: str, table: ModelSettings) -> Loaded:

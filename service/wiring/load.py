@@ -78,8 +78,9 @@ def profile_names() -> list[str]:
 
 def meant(name: str, names: Sequence[str]) -> str:
     """Return a question about the one of *names* that is most like *name*; empty if none is."""
-    close = get_close_matches(name, names, 1)
-    return f"; did you mean {close[0]}?" if close else ""
+    folded = {each.casefold(): each for each in names}
+    close = get_close_matches(name.casefold(), folded, 1)
+    return f"; did you mean {folded[close[0]]}?" if close else ""
 
 
 def file_of(profile: Path) -> Path:

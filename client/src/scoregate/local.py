@@ -22,6 +22,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
@@ -31,7 +32,7 @@ from scoregate.errors import NotReadyError, ScoregateError, ServiceTimeoutError
 from scoregate.items import names_of
 from scoregate.records import BadInput
 from scoregate.replies import Reply, failure
-from scoregate.text import meant, say
+from scoregate.text import meant, meant_file, say
 
 ADDRESS = "http://in-process"
 NOT_LOADED = "not_loaded"  # the code of an error that a person has to mend
@@ -385,6 +386,8 @@ class Service:
         more = {"timeout_s": self.timeout_s, "strict": self.strict, **more}
         try:
             if names := self.models:
+                if self.policies and not Path(self.policies).is_file():
+                    raise BadInput(f"{self.policies}: no such file{meant_file(self.policies)}")
                 given = given_of(names, (), "", self.policies, self.metrics, self.options)
                 return _loaded(given, more)
             if self.policies:

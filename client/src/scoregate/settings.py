@@ -252,8 +252,12 @@ def option_value(text: str) -> Any:
 
 
 def metric_names(texts: Sequence[str]) -> list[str]:
-    """Return the names in texts such as `dsg,ocr`, each once."""
-    return list(dict.fromkeys(name.strip() for text in texts for name in text.split(",")))
+    """Return the names in texts such as `dsg,ocr`, each once.  Raises `BadInput` if these have none."""
+    names = (name.strip() for text in texts for name in text.split(","))
+    found = list(dict.fromkeys(filter(None, names)))
+    if texts and not found:
+        raise BadInput("-m: names no metric")
+    return found
 
 
 def json_object(text: str) -> dict[str, dict[str, Any]]:

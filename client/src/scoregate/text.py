@@ -80,8 +80,9 @@ MAX_NAMES = 10_000  # names of a folder that are compared
 
 def meant(name: str, names: Iterable[str]) -> str:
     """Return a question about the one of *names* that is most like *name*; empty if none is."""
-    close = get_close_matches(name, [*names], 1)
-    return f"; did you mean {close[0]}?" if close else ""
+    folded = {each.casefold(): each for each in names}
+    close = get_close_matches(name.casefold(), folded, 1)
+    return f"; did you mean {folded[close[0]]}?" if close else ""
 
 
 def meant_file(path: str | os.PathLike[str]) -> str:
@@ -89,9 +90,9 @@ def meant_file(path: str | os.PathLike[str]) -> str:
     path = Path(path)
     with suppress(OSError, ValueError):
         first = next((each for each in (*reversed(path.parents), path) if not each.exists()), path)
-        names = [each.name for each in islice(first.parent.iterdir(), MAX_NAMES)]
-        if close := get_close_matches(first.name, names, 1):
-            found = first.parent / close[0]
+        names = {each.name.casefold(): each.name for each in islice(first.parent.iterdir(), MAX_NAMES)}
+        if close := get_close_matches(first.name.casefold(), names, 1):
+            found = first.parent / names[close[0]]
             whole = found / path.relative_to(first)
             return f"; did you mean {whole if whole.exists() else found}?"
     return ""
@@ -155,7 +156,8 @@ def in_words_of(
 
 def hinted_keywords(kind: type[T]) -> type[T]:
     """Wrap the constructor of a class: a keyword that it does not have is a `TypeError` with the nearest."""
-    constructor: Callable[..., None] = kind.__init__
+    init = "__init__"
+    constructor: Callable[..., None] = getattr(kind, init)
     names = [*signature(constructor).parameters][1:]
 
     @wraps(constructor)
@@ -166,7 +168,7 @@ def hinted_keywords(kind: type[T]) -> type[T]:
             )
         constructor(self, *args, **kwargs)
 
-    kind.__init__ = wrapped  # type: ignore[misc]
+    setattr(kind, init, wrapped)
     return kind
 
 

@@ -317,7 +317,10 @@ def test_the_built_in_suite_has_benchmarks_that_exist(run, files):
         ("[dpg]\nfirst-row = true", "[dpg]: data is not the path"),
         ('[dpg]\ndata = "x"\nout = "y"', "[dpg]: out is given to the command"),
         ('[dpg]\ndata = "x"\nseed = 1', "[dpg]: seed is given to the command"),
-        ('[dpg]\ndata = "x"\nfirst = true', "[dpg]: first: no such setting; there are"),
+        (
+            '[dpg]\ndata = "x"\nfirst = true',
+            "[dpg]: first: no such setting; did you mean first_row? there are",
+        ),
         ('[dpg]\ndata = "x"\ndependencies = "all"', "[dpg]: dependencies: 'all': choose from"),
         ('[geneval2]\ndata = "x"\ngrid = "2x2"', "[geneval2]: grid: no such setting"),
         ('[dpg]\ndata = "x"\noptions = 3', "[dpg]: an object of objects"),

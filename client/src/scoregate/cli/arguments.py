@@ -80,6 +80,8 @@ def described(error: scoregate.ScoregateError) -> str:
 
 def mending(fault: Mapping[str, Any]) -> str:
     """Return how a command mends a fault of its request, if it is one of a person's first hour."""
+    if fault.get("code") == "unknown_policy" and str(fault["detail"]).endswith("has: none"):
+        return "; with --local, --policy-file FILE brings policies"
     if fault.get("code") == "too_many_items" and fault["pointer"] in ("/items", "/images"):
         return "; `scoregate batch` takes any number of pictures"
     if str(fault["pointer"]).endswith("/prompt") and str(fault["detail"]).startswith("is needed"):
@@ -159,7 +161,8 @@ class CommandParser(argparse.ArgumentParser):
         options = tuple(self._option_string_actions)
         names = [word.partition("=")[0] for word in self._words if word.startswith("--")]
         wrong = (name for name in names if not any(option.startswith(name) for option in options))
-        return meant(next(wrong, ""), options)
+        plain = [option.removeprefix("--") for option in options]  # dashes would make all alike
+        return meant(next(wrong, "").removeprefix("--"), plain).replace("mean ", "mean --", 1)
 
     def declare(self) -> None:
         """Declare the arguments, unless they are declared."""

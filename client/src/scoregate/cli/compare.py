@@ -22,7 +22,7 @@ import json
 from typing import Any
 
 import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, add_options, connected, options_of
+from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_options, connected, options_of
 from scoregate.cli.rank import naming
 from scoregate.cli.score import read_images
 from scoregate.cli.warnings import warn
@@ -69,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     images, faults = read_images(arguments.images)
     if faults:
         raise NoResult("; ".join(faults))
+    if len(images) < 2:
+        raise UsageFault("name two pictures or more, or a folder of them")
     names = [name for name, _ in images]
     options = options_of(arguments)
     metrics = [] if arguments.rubric else [arguments.metric or METRIC]

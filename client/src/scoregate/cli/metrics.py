@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scoregate.cli.arguments import OK, UsageFault, connected
-from scoregate.text import shown, table
+from scoregate.text import meant, shown, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     with connected(arguments) as client:
         known = client.metrics()
     if missing := [name for name in arguments.names if name not in known]:
-        raise UsageFault(f"{missing[0]}: there is no such metric; there are {', '.join(known)}")
+        near = meant(missing[0], known) or ";"
+        raise UsageFault(f"{missing[0]}: there is no such metric{near} there are {', '.join(known)}")
     chosen = {name: known[name] for name in arguments.names or known}
     if arguments.json:
         print(json.dumps(chosen))

@@ -22,11 +22,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, add_options, connected, options_of
+from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_options, connected, options_of
 from scoregate.cli.score import read_images
 from scoregate.cli.warnings import warn
 from scoregate.records import NoResult
-from scoregate.settings import METRIC, finite, whole
+from scoregate.settings import METRIC, finite, metric_names, whole
 from scoregate.text import complain, number, table
 
 IMAGE_POINTER = re.compile(r"/images/(\d+)")
@@ -70,6 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise NoResult(f"{'; '.join(faults)}; --on-error pass or block ranks the others")
     names = [name for name, _ in images]
     options, cheap = options_of(arguments), arguments.cascade
+    if len(metric_names([arguments.metric])) > 1:
+        raise UsageFault("rank orders by one metric: name one by --metric, and a cheap one by --cascade")
     metrics = [arguments.metric, *([cheap.metric] if cheap else [])]
     with connected(arguments, metrics=metrics, options=options) as client, naming(names):
         ranking = client.rank(

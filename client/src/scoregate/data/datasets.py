@@ -240,13 +240,15 @@ class Dataset:
     def check_columns(self, rows: Iterable[Record]) -> None:
         """Raise `BadInput` if a column is missing: one line instead of an error for each row."""
         table = self.table or self.path
-        seen = [list(record.values) for record in islice(rows, ROWS_SEARCHED_FOR_COLUMN)]
+        first = [*islice(rows, ROWS_SEARCHED_FOR_COLUMN)]
+        seen = [list(record.values) for record in first]
+        why = next((f": row {each.number}: {each.fault}" for each in first if each.fault), "")
         names = list(dict.fromkeys(name for keys in seen for name in keys))
         if seen and not names and self.shards:
             return  # each of them has an error
         if not names:
             raise BadInput(
-                f"{table}: no rows" if not seen else f"{table}: none of the first rows can be read"
+                f"{table}: no rows" if not seen else f"{table}: none of the first rows can be read{why}"
             )
         read = [*self.image.split(","), *self.prompt_column.split(",")]
         if self.matrix and (fault := taken([name for name in names if name not in read])):

@@ -13,6 +13,7 @@ from scoregate.expression import ANY, NAME, Condition, Formula, Interval
 from scoregate.policy import Outcome, Policy
 from scoregate.records import BadInput, toml_of
 from scoregate.settings import BadSetting, setting
+from scoregate.text import meant
 
 CHOICES = {"without_score": DECISIONS, "unreadable": ("review", "reject")}
 KEYS = ("accept", "review", "rank_by", *CHOICES, "timeout_ms", "options")
@@ -116,7 +117,8 @@ def served_policy(served: Mapping[str, Any], name: str) -> NamedPolicy:
         BadInput: it has no such policy, or this client cannot parse it.
     """
     if name not in served:
-        raise BadInput(f"no policy {name}; the service has {', '.join(served) or 'none'}")
+        hint = meant(name, served) if served else "; with --local, --policy-file FILE brings policies"
+        raise BadInput(f"no policy {name}; the service has {', '.join(served) or 'none'}{hint}")
     table = served[name]
     ranges = {metric: interval_of(*bounds) for metric, bounds in table.get("ranges", {}).items()}
     return NamedPolicy(name, rules_of(f"policies.{name}", table), table["options"], table["id"], ranges)

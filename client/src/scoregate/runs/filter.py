@@ -15,7 +15,7 @@ from scoregate.records import GZIP, BadInput, arrow, arrow_batches, kind, parque
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of
 from scoregate.runs.settings import Batch
-from scoregate.text import say, shown
+from scoregate.text import meant, say, shown
 
 MARK = ".filter"  # the file in a folder of new shards that says what their samples passed
 
@@ -41,7 +41,8 @@ def check_filter(batch: Batch, dataset: Dataset, metrics: Sequence[str], *, in_f
     """
     wanted, folder = batch.filter, batch.kept_shards
     if wanted and (others := [name for name in names_in(wanted.tree) if name.name not in metrics]):
-        unscored = fault(others[0].column, f"{others[0].name} is not scored, see --metric")
+        near = meant(others[0].name, metrics)
+        unscored = fault(others[0].column, f"{others[0].name} is not scored, see --metric{near}")
         raise BadInput(f"--filter {wanted.text}: {unscored}")
     if not folder:
         return

@@ -74,8 +74,8 @@ def score_generators(
     """
     Score the data set of each generator of a *batch* into a file of its own in the folder OUT.
 
-    With a filter the names of the rows that pass are in a file beside it.  On a cluster each generator has a
-    folder of its own, with a file for each shard.
+    A filter writes the names of the rows that pass next to the results.  A cluster writes a folder for each
+    generator, with a file for each shard.
 
     Args:
         client: in place of one of *service*.
@@ -150,6 +150,8 @@ def scored_generators(
     policy = settings.policy if isinstance(settings, Batch) else None
     found = {name: dict.fromkeys(results_in(path)) for name, path in paths.items() if name not in datasets}
     if datasets:
+        if out.is_file():
+            raise BadInput(f"{out}: is a file: name a folder for the scores")
         out.mkdir(parents=True, exist_ok=True)
         files = {name: out / file_of(name) for name in datasets}
         for name, file in files.items():

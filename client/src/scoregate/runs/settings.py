@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from scoregate.data.datasets import Dataset
-from scoregate.data.folders import captions_alone, is_generated, left_out
+from scoregate.data.folders import captions_alone, image_files, is_generated, is_image, left_out
 from scoregate.data.matrix import sweep_of
-from scoregate.data.rows import prompt_fault
+from scoregate.data.rows import existing, prompt_fault
 from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
 from scoregate.records import BadInput, check_page, kind
 from scoregate.settings import (
@@ -264,6 +264,8 @@ def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
     """
     if source.frames_column and (source.matrix or source.grid):
         raise BadInput(f"--{'matrix' if source.matrix else 'grid'} and --frames-column: give one of them")
+    if source.dataset.is_file() and is_image(source.dataset):
+        raise BadInput(f"{source.dataset}: is a picture: name its folder, or use `scoregate score`")
     others = source.matrix or source.prompt_column != PROMPT_COLUMN
     prompts = {f"--{name.replace('_', '-')}": getattr(source, name) for name in OF_A_FOLDER}
     if source.no_prompt and (others or any(value is not None for value in prompts.values())):
@@ -356,14 +358,23 @@ def check_output(dataset: Dataset, out: Path, page: Path | None, *, in_folder: b
     if not in_folder:
         check_kind(out)
     dataset.check()
-    if (
-        not (files or dataset.no_prompt or dataset.prompt_from_name)
-        and dataset.prompt is None
-        and (alone := captions_alone(dataset.path))
-    ):
-        say_unused("text files without a picture of the same name", alone)
+    if not (files or dataset.no_prompt or dataset.prompt_from_name) and dataset.prompt is None:
+        if not is_generated(dataset.path):
+            check_captions(dataset.path)
+        if alone := captions_alone(dataset.path):
+            say_unused("text files without a picture of the same name", alone)
     if dataset.path.is_dir() and not (dataset.shards or dataset.table or is_generated(dataset.path)):
         say_unused(LEFT_OUT, left_out(dataset.path))
+
+
+def check_captions(folder: Path) -> None:
+    """Raise `BadInput` for a folder of pictures of which none has a caption."""
+    images = [*image_files(folder)]
+    if images and not any(existing(image.with_suffix(".txt")).exists() for image in images):
+        raise BadInput(
+            f"{folder}: no picture has a caption, a text file of its name: give the prompts by -p TEXT,"
+            " --prompts FILE or --prompt-from-name REGEX, or --no-prompt"
+        )
 
 
 def about_columns(dataset: Dataset) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 
 import scoregate
 from scoregate.cli.arguments import described
+from scoregate.text import meant
 from tests.support.pictures import png
 from tests.unit.client.cli.served import Service, metric
 
@@ -103,7 +104,7 @@ def test_a_table_of_something_else_is_no_place_for_scores(command, name, content
     status, _, said = command(None, "batch", "photos", "-o", name)
 
     assert 2 == status
-    assert f"{name} has no result of `scoregate batch`: name another file" in said
+    assert f"{name} is no result of `scoregate batch`: name another file" in said
     assert content == Path(name).read_text("utf-8")
 
 
@@ -113,3 +114,49 @@ def test_results_that_end_in_their_first_line_are_continued(command, service):
 
     assert 0 == command(service, "batch", "photos", "-o", "o.jsonl")[0]
     assert 1 == len([json.loads(line) for line in Path("o.jsonl").read_text("utf-8").splitlines()])
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (("batch", "p.png", "-p", "a", "-o", "o.jsonl"), "p.png: is a picture: name its folder, or use"),
+        (("batch", "bare", "-o", "o.jsonl"), "bare: no picture has a caption, a text file of its name: give"),
+        (("versus", "photos", "Bar", "-p", "a"), "Bar: no such file or folder; did you mean bare?"),
+        (("versus", "a=photos", "b=bare", "-p", "a", "-o", "p.png"), "p.png: is a file: name a folder"),
+        (("batch", "bad.jsonl", "-o", "o.jsonl"), "none of the first rows can be read: row 1: "),
+        (
+            ("batch", "photos", "-o", "o.jsonl", "--filter", "VQAscor > 0.5"),
+            "VQAscor is not scored, see --metric; did you mean vqascore?",
+        ),
+        (("batch", "photos", "-o", "o.jsonl", "-m", ","), "-m: names no metric"),
+        (("rank", "photos", "-p", "a", "--metric", "a,b"), "rank orders by one metric"),
+        (("compare", "p.png", "-p", "a"), "name two pictures or more"),
+        (("score", "P.PNG", "-p", "a"), "P.PNG: No such file or directory; did you mean p.png?"),
+        (
+            ("decide", "p.png", "--policy-file", "polices.toml", "--local", "demo"),
+            "polices.toml: no such file; did you mean pol",
+        ),
+    ],
+)
+def test_a_mistake_is_found_before_a_service_is_called(command, call, said):
+    """With what was probably meant, or what to do."""
+    Path("bare").mkdir()
+    Path("bare", "red.png").write_bytes(png("red"))
+    Path("bad.jsonl").write_text('{"image": "p.png" "prompt": "a"}\n', "utf-8")
+    Path("policies.toml").write_text("", "utf-8")
+    status, _, err = command(None, *call)
+
+    assert 2 == status
+    assert said in err
+
+
+def test_capitals_are_no_other_letters():
+    """In the name that is meant."""
+    assert "; did you mean vqascore?" == meant("VQAScor", ["clipscore", "vqascore"])
+
+
+def test_an_option_that_is_like_none_is_answered_with_none(command):
+    """Equal dashes are no likeness."""
+    said = command(None, "evaluate", "means", "o.jsonl", "--value", "v")[2]
+
+    assert "did you mean" not in said
