@@ -364,6 +364,8 @@ def check_json(path: Path) -> None:
     """Raise `BadInput` if JSON cannot be written to *path*, or would take the place of something else."""
     if not path.parent.is_dir():
         raise BadInput(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
+    if path.is_dir():
+        raise BadInput(f"{path}: is a folder: name a file for the JSON")
     if not path.is_file():
         return
     try:

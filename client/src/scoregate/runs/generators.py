@@ -31,6 +31,7 @@ from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import metric_names
 from scoregate.text import say, say_outage, shown
 
+PRINT_KINDS = (".json", ".html", ".md", ".tex")  # files that a person may expect of a comparison
 COMPARISON = "comparison.json"  # names the generators and settings of `versus`, in the folder of its scores
 
 
@@ -87,8 +88,7 @@ def score_generators(
     check_policy(batch)
     if batch.kept_shards:
         raise BadInput("--kept-shards: run `batch` for each generator alone, with a folder of its own")
-    if batch.out.suffix.lower() in KINDS or batch.out.is_file():
-        raise BadInput(f"{batch.out}: the results of several generators are in a folder")
+    check_folder(batch.out)
     paths = batch.named
     if scored := [name for name, path in paths.items() if results_in(path)]:
         raise BadInput(f"{paths[scored[0]]}: these are results; batch scores data sets")
@@ -150,8 +150,7 @@ def scored_generators(
     policy = settings.policy if isinstance(settings, Batch) else None
     found = {name: dict.fromkeys(results_in(path)) for name, path in paths.items() if name not in datasets}
     if datasets:
-        if out.is_file():
-            raise BadInput(f"{out}: is a file: name a folder for the scores")
+        check_folder(out)
         out.mkdir(parents=True, exist_ok=True)
         files = {name: out / file_of(name) for name in datasets}
         for name, file in files.items():
@@ -171,6 +170,14 @@ def scored_generators(
         say(*(f"warning: {each}" for each in summary.warnings))
     check_comparable(generators, settings)
     return generators
+
+
+def check_folder(out: Path) -> None:
+    """Raise `BadInput` if the scores of generators cannot be in *out*, or it is probably meant as a file."""
+    if out.is_file():
+        raise BadInput(f"{out}: is a file: name a folder for the scores")
+    if out.suffix.lower() in (*KINDS, *PRINT_KINDS) and not out.is_dir():
+        raise BadInput(f"{out}: the scores of several generators are in a folder, which has another name")
 
 
 def file_of(generator: str) -> str:

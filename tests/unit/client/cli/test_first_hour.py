@@ -123,6 +123,11 @@ def test_results_that_end_in_their_first_line_are_continued(command, service):
         (("batch", "bare", "-o", "o.jsonl"), "bare: no picture has a caption, a text file of its name: give"),
         (("versus", "photos", "Bar", "-p", "a"), "Bar: no such file or folder; did you mean bare?"),
         (("versus", "a=photos", "b=bare", "-p", "a", "-o", "p.png"), "p.png: is a file: name a folder"),
+        (
+            ("versus", "a=photos", "b=bare", "-p", "a", "-o", "out.json"),
+            "out.json: the scores of several gen",
+        ),
+        (("decide", "p.png", "-p", "a", "-o", "bare"), "bare: is a folder: name a file"),
         (("batch", "bad.jsonl", "-o", "o.jsonl"), "none of the first rows can be read: row 1: "),
         (
             ("batch", "photos", "-o", "o.jsonl", "--filter", "VQAscor > 0.5"),

@@ -107,7 +107,7 @@ def test_each_generator_has_the_names_of_its_rows_that_pass(command, service):
 def test_results_of_several_generators_are_in_a_folder(command, service):
     """A file has those of one; and results are not scored again."""
     assert (
-        "out.jsonl: the results of several generators are in a folder"
+        "out.jsonl: the scores of several generators are in a folder"
         in command(service, *BATCH[:3], "-o", "out.jsonl")[2]
     )
     command(service, *BATCH)
