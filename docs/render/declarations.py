@@ -1,4 +1,4 @@
-"""`declarations.md`: the fields of what packages and operators declare: metrics, families, rubrics."""
+"""`declarations.md`: the fields of what packages and operators declare: metrics, families, files."""
 
 import tomllib
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from docs.render.markdown import code, inherited, join, rest, table
 from models.core.family import Signs
 from service.metrics.rubrics import prompt_files
+from service.metrics.rubrics.checklists import Checklist
 from service.metrics.rubrics.form import AnswerForm
 from service.metrics.rubrics.rubric import Rubric, RubricCall
 from service.plugins import Family, Metric
@@ -18,15 +19,15 @@ from service.plugins import Family, Metric
 INTRO = """
 # Declarations
 
-The fields of a [metric](../add-a-metric.md), of a [family of models](../add-a-model.md), and of a
-[rubric](../guides/your-own-judge.md).
+The fields of a [metric](../add-a-metric.md), of a [family of models](../add-a-model.md), of a
+[rubric](../guides/your-own-judge.md), and of a [checklist](../guides/your-own-judge.md#checklists).
 """
 
 
 def page() -> str:
     """Return the page: a section for each kind."""
     kinds = (Metric, Family, Signs)
-    models = (Rubric, RubricCall, AnswerForm)
+    models = (Rubric, RubricCall, AnswerForm, Checklist)
     return join(
         INTRO,
         *(part for kind in (*kinds, *models) for part in section(kind)),

@@ -11,6 +11,7 @@ from pydantic import (
     Field,
     StringConstraints,
     Tag,
+    ValidationError,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -57,6 +58,13 @@ def branch(name: str) -> Tag:
     """Return the tag of a union's branch, and register it in `BRANCHES`."""
     BRANCHES.add(name)
     return Tag(name)
+
+
+def first_fault(exc: ValidationError) -> str:
+    """Return the first fault of a file's table, after its place, as one line."""
+    first = exc.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part not in BRANCHES)
+    return ": ".join(filter(None, (place, first["msg"].removeprefix("Value error, "))))
 
 
 def clean(text: str) -> str:

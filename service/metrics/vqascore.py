@@ -13,8 +13,8 @@ from typing import Literal
 from pydantic import ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
-from models.core.outcomes import Likelihood
 from service.core.fields import SLOT, TextOrTemplate
+from service.metrics.common.answers import likelihood
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
@@ -113,14 +113,6 @@ async def vqascore(item: Item, models: ModelCalls, options: VqaScoreOptions) -> 
     }
     cut = (CUT,) if answer.truncated else ()
     return Score(outputs[options.output], details, warnings=cut)
-
-
-def likelihood(answer: Likelihood, normalization: str) -> float:
-    """Return exp of the mean ("reference"), the sum ("product") or the first log-probability."""
-    log_probs = answer.log_probs
-    if normalization == "first_token":
-        return exp(log_probs[0])
-    return exp(sum(log_probs) / (len(log_probs) if normalization == "reference" else 1))
 
 
 def demand_of(prompt: str, options: VqaScoreOptions) -> dict[str, Demand]:

@@ -26,6 +26,7 @@ from service.core.redis import TOO_OLD, RedisClient, shown
 from service.core.settings import NotYet, SettingsError
 from service.core.settings.environment import read_secret
 from service.core.settings.tree import Settings
+from service.metrics.rubrics.checklists import read_checklist
 from service.metrics.rubrics.prompt_files import RELEASED_RUBRICS, PromptFile, PromptMissing, named_in
 from service.process.check import as_bytes, plans, weights_of
 from service.process.needs import is_pending, pending
@@ -167,6 +168,18 @@ def check_prompts(folder: Path, rubrics: Iterable[Path] = ()) -> Iterator[Findin
         yield Finding("prompts", fact, checked=False)
 
 
+def check_checklists(files: Iterable[Path]) -> Iterator[Finding]:
+    """Yield the digest of each checklist, and the hash of each file that it names."""
+    for path in files:
+        try:
+            found, copies = read_checklist(path)
+        except ValueError as exc:
+            yield Finding("checklists", str(exc), f"correct {path}", WRONG)
+        else:
+            named = "".join(f"; {file.path} was read, sha256:{file.sha256}" for file in copies)
+            yield Finding("checklists", f"{path} was read, {found.digest}{named}")
+
+
 MAX_SKEW_S = 30.0
 ANSWER_S = 20.0  # the version, and each known call, may take so long
 LASTING_REASONS = ("Authentication", "certificate", "TLS", TOO_OLD)  # in reasons that a person has to remove
@@ -299,6 +312,7 @@ def local(settings: Settings) -> Iterator[Finding]:
     yield about
     yield disk_of_cache(pending)
     yield check_ports(settings)
+    yield from check_checklists(settings.checklist_files)
     remote = [table.role for table in settings.models.values() if isinstance(table, RemoteSettings)]
     if "vqa" in remote:  # released models are served by such servers
         yield from check_prompts(settings.prompts, settings.rubric_files)

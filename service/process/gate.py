@@ -37,7 +37,10 @@ from service.wiring.load import (
 log = logging.getLogger("scoregate.gate")
 
 DEMO = "demo"
-OWNER = {"SCOREGATE_JUDGE__ALLOW_INLINE": "true"}  # defaults where every caller is the operator
+OWNER = {  # defaults where every caller is the operator
+    "SCOREGATE_JUDGE__ALLOW_INLINE": "true",
+    "SCOREGATE_CHECKLISTS__ALLOW_INLINE": "true",
+}
 LATER = (Temporary, NotReady)
 FAULTS = (SettingsError, PluginError, CheckpointError, ScoregateError)
 """

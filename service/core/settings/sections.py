@@ -298,6 +298,17 @@ class JudgeSettings(Section):
     )
 
 
+class ChecklistSettings(Section):
+    """Fixed yes/no questions with weights."""
+
+    folders: list[Path] = Field(
+        [], description="Folders of checklists: each file NAME.toml is one, read at the start."
+    )
+    allow_inline: bool = Field(
+        False, description="Requests may bring a checklist of their own, of at most 64 questions."
+    )
+
+
 class RuntimeSettings(Section):
     """Where the models run."""
 

@@ -1,5 +1,6 @@
 """The root of the settings."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -19,6 +20,7 @@ from models.families.registry import families
 from service.core.settings.dialects import Dialects
 from service.core.settings.sections import (
     CacheSettings,
+    ChecklistSettings,
     DecisionSettings,
     Images,
     JudgeSettings,
@@ -146,6 +148,7 @@ class Settings(Section):
     composites: dict[str, dict[str, PartSettings]] = Field({})
     policies: dict[PolicyName, PolicySettings] = Field({})
     judge: JudgeSettings = JudgeSettings()
+    checklists: ChecklistSettings = ChecklistSettings()
     questions: QuestionSettings = QuestionSettings()
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
@@ -186,9 +189,12 @@ class Settings(Section):
     @property
     def rubric_files(self) -> list[Path]:
         """The files of rubrics in the folders of the settings."""
-        return [
-            file for folder in self.judge.rubrics for file in sorted(folder.glob("*.toml")) if file.is_file()
-        ]
+        return toml_files(self.judge.rubrics)
+
+    @property
+    def checklist_files(self) -> list[Path]:
+        """The files of checklists likewise."""
+        return toml_files(self.checklists.folders)
 
     @property
     def prompts(self) -> Path:
@@ -199,3 +205,8 @@ class Settings(Section):
     def demo_models(self) -> list[str]:
         """Names of the demo models, whose scores mean nothing for real images."""
         return [name for name, table in self.models.items() if table.is_demo]
+
+
+def toml_files(folders: Iterable[Path]) -> list[Path]:
+    """Return the TOML files of folders, by name in each."""
+    return [file for folder in folders for file in sorted(folder.glob("*.toml")) if file.is_file()]

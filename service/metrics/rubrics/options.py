@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import (
     ConfigDict,
@@ -28,6 +28,26 @@ RUBRICS = rubrics_of(
 )
 
 NONE_ABSENT: Mapping[str, str] = MappingProxyType({})
+
+
+class Digested(Protocol):
+    """The content of a file of the operator, with its hash."""
+
+    @property
+    def digest(self) -> str:
+        """`sha256:` and the hash."""
+
+
+def known_name(given: str, known: Mapping[str, Digested], absent: Mapping[str, str] = NONE_ABSENT) -> str:
+    """Return the name in `NAME` or `NAME@DIGEST`.  Raises `ValueError` if it or the digest is unknown."""
+    name, at, digest = given.partition("@")
+    if name in absent:
+        raise ValueError(f"{name} is not served: {absent[name]}")
+    if name not in known:
+        raise ValueError(f"must be one of {', '.join(known)}")
+    if at and digest != known[name].digest:
+        raise ValueError(f"{name} has another digest here: {known[name].digest}")
+    return name
 
 
 def in_schema(schema: dict[str, Any], options: "type[JudgeOptions]") -> None:
@@ -72,14 +92,7 @@ class JudgeOptions(MetricOptions):
     def _known(cls, rubric: Any) -> Any:
         if isinstance(rubric, Rubric):
             return rubric
-        name, at, digest = rubric.partition("@")
-        if name in cls.absent:
-            raise ValueError(f"{name} is not served: {cls.absent[name]}")
-        if name not in cls.rubrics:
-            raise ValueError(f"must be one of {', '.join(cls.rubrics)}")
-        if at and digest != cls.rubrics[name].digest:
-            raise ValueError(f"{name} has another digest here: {cls.rubrics[name].digest}")
-        return name
+        return known_name(rubric, cls.rubrics, cls.absent)
 
     @model_serializer(mode="wrap")
     def _with_the_digest(self, fields: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:

@@ -57,7 +57,11 @@ class PromptFile:
         """
         if not isinstance(name, str) or not FILE_NAME.fullmatch(name):
             raise ValueError(f"prompt_file: a name must match {FILE_NAME.pattern}")
-        path = folder / name
+        return cls.at(folder / name)
+
+    @classmethod
+    def at(cls, path: Path) -> "PromptFile":
+        """Read a file.  Raises as `of`."""
         try:
             with path.open("rb") as file:
                 content = file.read(MAX_BYTES + 1)

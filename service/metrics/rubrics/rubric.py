@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, ValidationError, model_validator
 
 from service.core.expression import FUNCTIONS, MAX_CHARACTERS, Formula, NoValue
-from service.core.fields import BRANCHES, WHOLE, Prompt, Strict, branch, few, filled
+from service.core.fields import WHOLE, Prompt, Strict, branch, few, filled, first_fault
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside
 from service.metrics.rubrics.form import MAX_OUTPUTS, AnswerForm, Written, form_of
 from service.metrics.rubrics.output import Output
@@ -293,10 +293,7 @@ def rubric_of(name: str, text: str, prompts: Path | None = None) -> Rubric:
     except PromptMissing:
         raise
     except ValidationError as exc:
-        first = exc.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part not in BRANCHES)
-        said = first["msg"].removeprefix("Value error, ")
-        raise ValueError(": ".join(filter(None, (f"the rubric {name}", place, said)))) from exc
+        raise ValueError(f"the rubric {name}: {first_fault(exc)}") from exc
     except (ValueError, RecursionError) as exc:  # the message of a TOML error has the line
         raise ValueError(f"the rubric {name}: {exc}") from exc
 

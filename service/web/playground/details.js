@@ -89,7 +89,8 @@ function asking(question) {
     kind,
     needs.length > 1 && `needs ${needs.join(", ")}`,
     zeroed.length > 0 && `counts 0, as ${zeroed.join(", ")} was answered no`,
-    answer !== undefined && !YES_NO.has(expected) && answer !== expected && `expected ${expected}`,
+    answer !== undefined && expected !== undefined && !YES_NO.has(expected) && answer !== expected && `expected ${expected}`,
+    question.contribution !== undefined && `adds ${number(question.contribution)}`,
     question.dropped === true && "left out: not in the prompt",
   ].filter(Boolean);
   return el(

@@ -173,6 +173,21 @@ def test_the_operator_of_a_gate_brings_rubrics(run, tmp_path):
     assert "judge" in scored(run, "score", "pictures/red.png", "-p", "a", "--local", PROFILE, *given)
 
 
+def test_the_operator_of_a_gate_brings_checklists(run, tmp_path):
+    """The questions of a file with their weights and what they add to the score."""
+    table = 'questions = ["Is it red?", "Is it round?"]\nweights = [0.5, -0.25]\nintercept = 2\n'
+    (tmp_path / "mine.toml").write_text(table, "utf-8")
+    given = ("-m", "checklist", "--option", "checklist.checklist=@mine.toml", "--explain")
+
+    printed = scored(run, "score", "pictures/red.png", "-p", "a", "--local", PROFILE, *given)
+
+    rows = [line.split() for line in printed.splitlines() if "Is it " in line]
+    assert ["0.5000", "-0.2500"] == [row[-2] for row in rows]
+    added = sum(float(row[-1]) for row in rows)
+    assert f"checklist {2 + added:.4f}" in printed
+    assert "intercept: 2.0000" in printed
+
+
 def test_a_warning_of_demo_models_stands_once_in_the_commands_form(run):
     """Neither a line of the log nor a library's bar stands before it."""
     done = run("score", "pictures/red.png", "-p", "a red square", "--local", PROFILE)

@@ -129,7 +129,9 @@ async def test_a_request_whose_time_ran_out_has_failed_as_a_whole(opened):
 async def test_a_metric_that_is_not_served_is_refused(opened):
     """The message lists what is served."""
     async with opened() as service:
-        with pytest.raises(UnknownMetric, match="this server has: vqascore, clip_i, clipscore, dsg"):
+        with pytest.raises(
+            UnknownMetric, match="this server has: vqascore, checklist, clip_i, clipscore, dsg"
+        ):
             await score(service, [UnopenedItem("a", [ImageRef(png())])], "bleu")
 
 

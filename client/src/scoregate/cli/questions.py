@@ -14,6 +14,7 @@ ROLE = "questions"  # models that write questions have this role
 
 HEADS = ("ID", "QUESTION", "AFTER", "EXPECTED", "ANSWER", "P", "SCORE", "ZEROED BY")
 NUMBERS = ("ID", "P", "SCORE")
+WEIGHT_HEADS = ("weight", "contribution")  # where questions have weights
 GRADE_HEADS = ("OUTPUT", "VALUE", "ANSWERS", "SPREAD", "PROBABILITIES")
 
 
@@ -73,7 +74,14 @@ def explained(details: Mapping[str, Any]) -> str:
     parts = []
     questions = details.get("questions")
     if isinstance(questions, list):
-        parts.append(table(HEADS, map(question_row, questions), right=NUMBERS))
+        weighed = [*WEIGHT_HEADS] if any("contribution" in question for question in questions) else []
+        rows = [
+            question_row(question) + [number(question.get(head)) for head in weighed]
+            for question in questions
+        ]
+        parts.append(
+            table((*HEADS, *map(str.upper, weighed)), rows, right=(*NUMBERS, *map(str.upper, weighed)))
+        )
     parts += graded(details)
     for name, value in details.items():
         if isinstance(value, str | int | float | bool):
@@ -119,7 +127,7 @@ def figure(value: Any) -> str:
 
 def nested(details: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the details within *details* by name: of a composite's parts, of frames, of a grid of frames."""
-    found = {name: details.get(name) for name in ("details", "grid")}
+    found = {name: details.get(name) for name in ("details", "grid", "alignment")}
     if isinstance(parts := details.get("parts"), Mapping):
         found |= parts
     if isinstance(frames := details.get("frames"), list):

@@ -73,3 +73,19 @@ def test_one_output_of_a_judge_has_its_answers_and_probabilities():
     assert ["VALUE", "PROBABILITIES"] == lines[0].split()
     assert ["0.7500", "yes", "0.7500,", "no", "0.2500"] == lines[1].split()
     assert {"  rubric: poster", "  value: 0.7500", "  label_mass: 0.9000"} == {*lines[2:]}
+
+
+def test_the_questions_of_a_checklist_have_weights_and_what_they_add():
+    """A question that only gates others has no weight; the alignment stands below."""
+    asked = {"id": 1, "text": "Is it red?", "answer": "yes", "probability": 0.9, "score": 1.0}
+    gate = {**asked, "weight": None, "contribution": 0.0}
+    gated = {**asked, "id": 2, "depends_on": [1], "weight": -0.5, "contribution": -0.5}
+    alignment = {"score": 0.25, "weight": 2.0, "contribution": 0.5}
+
+    head, *rows = explained({"questions": [gate, gated], "alignment": alignment}).splitlines()
+
+    assert ["WEIGHT", "CONTRIBUTION"] == head.split()[-2:]
+    assert [["–", "0.0000"], ["-0.5000", "-0.5000"]] == [row.split()[-2:] for row in rows[:2]]
+    assert ["alignment:", "score: 0.2500", "weight: 2.0000", "contribution: 0.5000"] == [
+        row.strip() for row in rows[2:]
+    ]

@@ -1,0 +1,202 @@
+"""Files of checklists: what they may hold, and what the doctor says of them."""
+
+import hashlib
+import json
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from service.core.settings.tree import Settings
+from service.metrics.checklist import ChecklistOptions, demand_of
+from service.metrics.rubrics.checklists import Checklist, checklists_in, read_checklist
+from service.process.doctor import check_checklists
+from service.serving.admission import Demand
+from tests.support.checklists import MASKED_BY, write_checklists
+from tests.support.pages import fences
+
+GOOD = 'questions = ["Is it red?", "Is it round?", "Is it big?"]\nweights = [1, 2]\ngates = [[1, 3]]\n'
+
+
+def test_a_checklist_reads_the_copies_of_a_releases_files_beside_it(tmp_path):
+    """Questions one a line, weights as a list or with an intercept, in the order of the release."""
+    write_checklists(tmp_path)
+
+    image, files = read_checklist(tmp_path / "image.toml")
+    video, _ = read_checklist(tmp_path / "video.toml")
+
+    assert (30, 28, -0.7) == (len(image.questions), len(image.weights), image.intercept)
+    assert [*range(4, 31)] == [*image.factors]
+    assert (1, 2) == tuple(image.all_questions[number].depends_on[0] for number in (29, 26))
+    assert ["image.txt", "image.json"] == [file.path.name for file in files]
+    assert "Does it show a cat? Please answer yes or no." == video.texts("a cat")[-1]
+    assert np.divide(video.weights, 29) == pytest.approx([*video.factors.values()])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ("[1, 2]", "[1]"),
+            "weights: there are 1, and 2 are needed: one for each question that gates no other$",
+        ),
+        (
+            ("gates", "alignment = true\ngates"),
+            "weights: there are 2, and 3 are needed: .*, and for the alignment",
+        ),
+        (("[1, 2]", "[1, nan]"), r"weights\.1: Input should be a finite number|weights\.1: .*less than"),
+        (("[1, 2]", "[1, 1e7]"), r"weights\.1: Input should be less than or equal to 1000000"),
+        (("[1, 2]", "[1, true]"), r"weights\.1: Input should be a valid number"),
+        (("[1, 2]", "[0, 0]"), "weights: all are 0"),
+        (("[[1, 3]]", "[[1, 4]]"), "gates: there is no question 4"),
+        (("[[1, 3]]", "[[4, 1]]"), "gates: there is no question 4"),
+        (("[[1, 3]]", "[[0, 3]]"), r"gates\.0\.0: Input should be greater than or equal to 1"),
+        (("[[1, 3]]", "[[1]]"), r"gates\.0: List should have at least 2 items"),
+        (("[[1, 3]]", "[[1, 2], [2, 3]]"), "gates: question 2 gates others, and is gated by 1"),
+        (("[[1, 3]]", "[[1, 1]]"), "gates: question 1 gates others, and is gated by 1"),
+        (("[[1, 3]]", "[[1, 3], [1, 2]]"), "gates: two lists begin with question 1"),
+        (("[[1, 3]]", "[[1, 3, 3]]"), "gates: the list of question 1 names a question twice"),
+        (("big", "red"), 'questions: "Is it red[?]" stands there 2 times'),
+        (("Is it big?", " "), r"questions\.2: is empty"),
+        (("Is it big?", "{prompt} or {prompt}?"), "questions: question 3 has {prompt} more than once"),
+        (("Is it big?", "x" * 1001), r"questions\.2: String should have at most 1000 characters"),
+        (("gates", 'template = "x"\ngates'), "template: must contain {} exactly once"),
+        (
+            ("gates", 'score = "mean"\nintercept = 1\ngates'),
+            "score: a mean has neither alignment nor intercept",
+        ),
+        (("gates", "colour = 1\ngates"), "colour: Extra inputs are not permitted"),
+        (("weights", "weights ="), "line 2"),
+        (("[1, 2]", '"gone.json"'), r"weights: .*/gone\.json is not there"),
+        (("[1, 2]", '"../gone.json"'), "weights: the name of a file must match"),
+        (
+            ("[1, 2]", '"bad.json"'),
+            r"weights: .*/bad\.json must have a list of numbers, or an object of coef",
+        ),
+        (("[1, 2]", '"nan.json"'), r"weights\.1: Input should be (a finite number|less)"),
+        (("[1, 2]", '"cut.json"'), r"weights: .*/cut\.json Expecting"),
+        (('["Is it red?", "Is it round?", "Is it big?"]', '"gap.txt"'), r"questions\.1: is empty"),
+        (("gates", f"# {'x' * 65_536}\ngates"), "has more than 65536 bytes"),
+    ],
+)
+def test_a_file_that_is_no_checklist_is_refused_with_its_name_and_field(tmp_path, change, said):
+    """Wrong counts, no number, gates of nothing or of gates, duplicates, empty, too long, missing files."""
+    (tmp_path / "bad.json").write_text('{"coef": [1, 2]}', "utf-8")
+    (tmp_path / "nan.json").write_text("[1, NaN]", "utf-8")
+    (tmp_path / "cut.json").write_text("[1, 2", "utf-8")
+    (tmp_path / "gap.txt").write_text("Is it red?\n\nIs it big?", "utf-8")
+    (tmp_path / "mine.toml").write_text(GOOD.replace(*change), "utf-8")
+
+    with pytest.raises(ValueError, match=rf"^mine\.toml: .*(?:{said})"):
+        read_checklist(tmp_path / "mine.toml")
+
+
+def test_the_checklists_of_the_guide_are_read(tmp_path):
+    """One with its own questions, and one with the files of a release, whose gates are those of its code."""
+    own, copied = (text for _, text in fences("guides/your-own-judge.md", "toml") if "gates" in text)
+    write_checklists(tmp_path)
+    (tmp_path / "own.toml").write_text(own, "utf-8")
+    (tmp_path / "copied.toml").write_text(copied, "utf-8")
+    (tmp_path / "image.txt").rename(tmp_path / "questions.txt")
+    (tmp_path / "image.json").rename(tmp_path / "weights.json")
+
+    assert {2: 0.5, 3: 0.8, 4: 0.3} == read_checklist(tmp_path / "own.toml")[0].factors
+    gates = read_checklist(tmp_path / "copied.toml")[0].gates
+    assert {gate - 1: [number - 1 for number in others] for gate, *others in gates} == MASKED_BY
+
+
+def test_64_questions_are_the_most():
+    texts = [f"Is it {number}?" for number in range(65)]
+
+    Checklist(questions=texts[:64], weights=[1.0] * 64)
+    with pytest.raises(ValueError, match="at most 64 items"):
+        Checklist(questions=texts, weights=[1.0] * 65)
+
+
+def test_names_are_those_of_the_files_and_each_is_there_once(tmp_path):
+    """The folder's come before those of the service, which they cannot replace."""
+    (tmp_path / "mine.toml").write_text(GOOD, "utf-8")
+    known = ChecklistOptions.checklists
+
+    assert ["mine", "demo"] == [*checklists_in([tmp_path], known)]
+    with pytest.raises(ValueError, match=r"mine\.toml: there is another one of that name"):
+        checklists_in([tmp_path, tmp_path], known)
+    with pytest.raises(ValueError, match="gone: there is no such folder"):
+        checklists_in([tmp_path / "gone"], known)
+    (tmp_path / "demo.toml").write_text(GOOD, "utf-8")
+    with pytest.raises(ValueError, match=r"demo\.toml: there is another one of that name"):
+        checklists_in([tmp_path], known)
+
+
+def test_the_digest_covers_the_files_that_a_checklist_names(tmp_path):
+    """One weight or one word more is another digest; a comment is none."""
+    write_checklists(tmp_path)
+
+    def digest():
+        return read_checklist(tmp_path / "image.toml")[0].digest
+
+    digests = [digest()]
+    for name, old, new in [
+        ("image.json", "2.354", "2.355"),
+        ("image.txt", "thing", "object"),
+        ("image.toml", "30]", "4]"),
+    ]:
+        path = tmp_path / name
+        path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
+        digests.append(digest())
+    (tmp_path / "image.toml").write_text(
+        "# of 2026\n" + (tmp_path / "image.toml").read_text("utf-8"), "utf-8"
+    )
+
+    assert len(set(digests)) == 4
+    assert digests[-1] == digest()
+
+
+def test_the_range_holds_the_scores_of_all_answers():
+    """Over all answers of a small table, of which the extremes are reached."""
+    table = {"questions": ["a?", "b?", "c?"], "weights": [0.7, 0.1, -0.2], "intercept": 0.3}
+    least, largest = Checklist(**table).bounds
+    signs = np.array(np.meshgrid(*[(-1, 1)] * 3)).reshape(3, -1)
+    scores = np.array(table["weights"]) @ signs + 0.3
+
+    assert (scores.min(), scores.max()) == (pytest.approx(least), pytest.approx(largest))
+    aligned = Checklist(**{**table, "questions": ["a?", "b?"]}, alignment=True)
+    assert (0.0, 1.3) == tuple(map(pytest.approx, aligned.bounds))
+
+
+def test_the_demand_is_a_call_for_each_question_and_one_for_the_alignment(tmp_path):
+    """With the lengths of the texts, so that a long prompt in each question is counted."""
+
+    aligned = Checklist(questions=["{prompt}?", "b?"], weights=[1, 1, 1], alignment=True)
+
+    class Options(ChecklistOptions):
+        checklists: ClassVar = {"demo": aligned}
+
+    suffix = len(" Please answer yes or no.")
+    assert {"vqa": Demand(3, 2 * 100 + len("?b?") + 2 * suffix)} == demand_of("p" * 100, Options())
+
+
+def test_the_doctor_names_path_and_hashes_of_each_checklist(tmp_path):
+    write_checklists(tmp_path)
+    (tmp_path / "video.json").write_text("[1]", "utf-8")
+    settings = Settings.model_validate({"models": {}, "checklists": {"folders": [str(tmp_path)]}})
+
+    read, broken = map(str, check_checklists(settings.checklist_files))
+
+    checklist, _ = read_checklist(tmp_path / "image.toml")
+    assert f"✓ checklists: {tmp_path}/image.toml was read, {checklist.digest}; " in read
+    for name in ("image.txt", "image.json"):
+        content = (tmp_path / name).read_bytes()
+        assert f"{tmp_path}/{name} was read, sha256:{hashlib.sha256(content).hexdigest()}" in read
+    assert "✗ checklists: video.toml: weights: there are 1, and 29 are needed" in broken
+    assert f"correct {tmp_path}/video.toml" in broken
+
+
+def test_options_show_the_name_with_the_digest():
+    """In provenance and in the ids of policies, so that a changed file is another policy."""
+    options = ChecklistOptions()
+
+    assert f"demo@{options.chosen.digest}" == json.loads(options.model_dump_json())["checklist"]
+    assert "demo" == ChecklistOptions(checklist=f"demo@{options.chosen.digest}").name
+    with pytest.raises(ValueError, match="must be one of demo"):
+        ChecklistOptions(checklist="gone")
