@@ -37,7 +37,7 @@ async def test_a_metric_whose_model_failed_its_last_call_is_degraded_and_no_rewa
     assert {} == before["degraded"] == mended["degraded"]
     assert (reason, reason) == (failing["degraded"]["dsg"], failing["degraded"]["sum"])
     of_clip = {"clipscore", "refclipscore", "clip_i"}
-    assert {"vqascore", "judge", *of_clip} == failing["rewards"].keys()
+    assert {"vqascore", "judge", "checklist", *of_clip} == failing["rewards"].keys()
     assert {} == failing["not_ready"]
     assert (False, reason) == (told["dsg"]["ready"], told["dsg"]["degraded"])
     assert (True, None) == (told["vqascore"]["ready"], told["vqascore"].get("degraded"))

@@ -125,7 +125,9 @@ async def test_metrics_that_are_not_served_are_not_in_the_schema(document):
     names = document["components"]["schemas"]["ScoreRequest"]["properties"]["metrics"]["items"]["enum"]
 
     of_questions = {"dsg", "tifa", "soft_tifa", "vq2", "gecko", "skills"}
-    assert {"vqascore", "clipscore", "refclipscore", "clip_i", "judge", *of_questions} == {*names}
+    assert {"vqascore", "clipscore", "refclipscore", "clip_i", "judge", "checklist", *of_questions} == {
+        *names
+    }
 
 
 @pytest.mark.shared

@@ -30,6 +30,7 @@ OF_THE_VQA = (
     "tifa",
     "vq2",
     "judge",
+    "checklist",
 )  # metrics that ask a VQA model
 
 
@@ -134,7 +135,10 @@ async def test_only_metrics_whose_models_serve_are_on_the_roster(serve, monkeypa
     assert {key: ["ready"] for key in OF_THE_CLIP} == told["rewards"]
     assert {key: ["models.vqa: not serving"] for key in OF_THE_VQA} == told["not_ready"]
     assert {*OF_THE_CLIP} == {name for name, metric in metrics.items() if metric["ready"]}
-    assert ({*OF_THE_CLIP, "vqascore", "judge"}, {}) == (again["rewards"].keys(), again["not_ready"])
+    assert ({*OF_THE_CLIP, "vqascore", "judge", "checklist"}, {}) == (
+        again["rewards"].keys(),
+        again["not_ready"],
+    )
     assert "the question LLM (models.questions): not serving" == again["degraded"]["dsg"]
 
 
@@ -147,7 +151,7 @@ async def test_a_metric_without_its_model_is_not_on_offer(serve, fakes):
 
     assert {key: ["ready"] for key in OF_THE_VQA} == roster
     assert (422, "unknown_metric") == (refused.status_code, refused.json()["code"])
-    assert "vqascore, dsg" in refused.json()["detail"]
+    assert "vqascore, checklist, dsg" in refused.json()["detail"]
 
 
 async def test_prometheus_gets_no_series_of_what_is_not_served(serve):

@@ -181,7 +181,7 @@ async def test_no_other_clip_stands_in_for_a_metrics_own(serve, metric):
     assert (422, "unknown_metric") == (answer.status_code, answer.json()["code"])
     assert ("/metrics/1", "unknown_metric") == (fault["pointer"], fault["code"])
     assert f"metrics.{metric}.model" in fault["detail"]
-    assert "this server has: vqascore, clip_i, clipscore, dsg" in fault["detail"]
+    assert "this server has: vqascore, checklist, clip_i, clipscore, dsg" in fault["detail"]
     assert metric not in offered
 
 
