@@ -61,6 +61,20 @@ def test_the_program_prints_the_reason_of_a_grade(folder, capsys):
     assert '"why": a text of one line - one sentence about what is wrong' in question
 
 
+@pytest.mark.filterwarnings("ignore::scoregate.ScoregateWarning")
+def test_the_checklist_of_the_demo_has_the_right_answers_and_their_sum(folder, capsys):
+    """A green circle and a red square: the weights 0.4, 0.2 and 0.3, and the intercept 0.1."""
+    [command] = re.findall(r"^scoregate .*-m checklist.*$", page(PAGE), re.MULTILINE)
+    assert 0 == main(shlex.split(command)[1:])
+    printed = capsys.readouterr().out
+
+    answers = dict(re.findall(r"(Is there [^?]*)\?.* (yes|no) ", printed))
+    yes = {"Is there a circle", "Is there a square", "Is there a red square"}
+    no = {"Is there a red circle", "Is there a blue circle"}
+    assert answers == dict.fromkeys(yes, "yes") | dict.fromkeys(no, "no")
+    assert f"checklist {0.3 - 0.4 - 0.2 + 0.1:.4f}" in printed
+
+
 def test_the_profile_of_the_page_is_valid(folder):
     settings = load_settings(folder / "judge.toml", {})
 
