@@ -268,3 +268,19 @@ async def test_a_revision_for_which_memory_is_missing_stops_nothing(weights, mon
 
         assert [True, True] == [weights.here[copy] for copy in hosted.copies.values()]
         assert await answered(handle)
+
+
+@pytest.mark.parametrize("other", ["load", "offload"])
+async def test_a_model_that_waits_for_its_need_is_loaded_once(weights, other):
+    """Also where an operator's change of it is under way; it serves when all who need it go on."""
+    async with serving(weights) as (handle, _, lifecycle):
+        await lifecycle.change("vqa", "unload")
+        handle.backend.presence.wait_for_need()
+        before = len(weights.tables)
+        changing = asyncio.create_task(lifecycle.change("vqa", other))
+        await asyncio.sleep(0)
+        await asyncio.gather(changing, *(lifecycle.load_awaited(handle) for _ in range(3)))
+
+        assert 1 == len(weights.tables) - before
+        assert not handle.backend.presence.awaited
+        assert await answered(handle)

@@ -79,3 +79,17 @@ async def test_requests_that_waited_are_under_way_when_the_model_is_back():
         presence.change("loaded")
         presence.change("leaving")
         await presence.wait("request")
+
+
+async def test_calls_of_a_model_that_waits_for_its_need_are_not_rejected():
+    """They wait for it, whatever the settings say; it has no reason not to be ready."""
+    presence = Presence("vqa")
+    presence.wait_for_need()
+    waiting = asyncio.create_task(presence.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    assert ("", "unloaded") == (presence.reason, presence.state)
+
+    presence.change("loading")
+    presence.change("loaded")
+    await waiting
