@@ -124,7 +124,10 @@ def fault_of(error: ErrorDetails, body: Any, wire: type[BaseModel]) -> Fault:
     if kind == "literal_error" and (words := [*words_at(wire, where)]):
         given = error["input"] if isinstance(error["input"], str) else ""
         return Fault.unknown(at, kind, error["msg"], given, words)
-    return Fault(at, kind, error["msg"].removeprefix("Value error, "))
+    text = error["msg"].removeprefix("Value error, ")
+    if kind == "too_short":
+        text = text.replace("List should have", "should have").replace(" after validation", "")
+    return Fault(at, kind, text)
 
 
 def place(error: ErrorDetails, body: Any) -> Sequence[str | int]:

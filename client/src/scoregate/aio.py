@@ -32,7 +32,7 @@ from scoregate.decisions.decision import (
     is_fault,
 )
 from scoregate.errors import ScoregateError
-from scoregate.images import ImageLike, check_one
+from scoregate.images import ImageLike, check_one, several
 from scoregate.items import (
     ALL_IMAGES,
     ALL_PAIRS,
@@ -295,7 +295,7 @@ class AsyncClient:
         import numpy as np
 
         name_of(metric)
-        every, texts = list(images), list(prompts)
+        every, texts = several(images), several(prompts, "prompts")
         if not (every and texts):
             return np.zeros((len(every), len(texts)))
         pairs = [(image, text) for image in every for text in texts]
@@ -342,7 +342,7 @@ class AsyncClient:
         """
         check_prompt(prompt)
         name_of(metric)
-        every, unsent = list(images), dict[int, Ranked]()
+        every, unsent = several(images), dict[int, Ranked]()
 
         def filled(files: Files) -> dict[str, Any] | None:
             wire, broken = files.images(every, strict=accept.on_error == "raise")
@@ -407,7 +407,7 @@ class AsyncClient:
         check_one(source, "source")
         if metric is not None:
             name_of(metric)
-        every, unsent = list(images), dict[int, ScoregateError]()
+        every, unsent = several(images), dict[int, ScoregateError]()
 
         def filled(files: Files) -> dict[str, Any] | None:
             wire, broken = files.images(every, strict=pairs.on_error == "raise")

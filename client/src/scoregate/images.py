@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, Union
@@ -335,6 +335,13 @@ def check_one(image: Any, what: str = "image") -> None:
             f"{what} is one image, not {len(image)}: score_many, rank and matrix take several; the frames of"
             " one scene are scoregate.Frames([...])"
         )
+
+
+def several(images: Iterable[Any], what: str = "images") -> list[Any]:
+    """Return a list of *images*.  Raises `TypeError` for one image, or another single value."""
+    if isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Iterable):
+        raise TypeError(f"{what} are a list, not {type(images).__name__}: one is a list of one")
+    return list(images)
 
 
 def sample_frames(frames: Any, count: int = SAMPLED_FRAMES) -> list[Any]:

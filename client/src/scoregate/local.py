@@ -274,6 +274,10 @@ def given_of(
     """Return what `load` is given.  Raises `TypeError` without a name."""
     if not names:
         raise TypeError('name a model, a profile, or "demo"')
+    if wrong := next((each for each in names if not isinstance(each, str | os.PathLike)), None):
+        raise TypeError(f'models are named one by one, as load("a", "b"), and not by {wrong!r}')
+    if not isinstance(devices, str | Sequence):
+        raise TypeError(f'devices are names such as "cuda:1", not {devices!r}')
     placed = tuple(devices.split() if isinstance(devices, str) else devices)
     scored = {name: dict((options or {}).get(name, {})) for name in metrics}
     return Given(tuple(os.fspath(name) for name in names), placed, dtype, os.fspath(policies), scored or None)

@@ -175,6 +175,8 @@ def test_errors_are_those_of_the_client(gate):
         gate.score(PICTURES[0], "a", "no_metric")
     with pytest.raises(scoregate.errors.InvalidError, match="normalization"):
         gate.score(PICTURES[0], "a", options={"vqascore": {"normalization": "?"}})
+    with pytest.raises(scoregate.errors.InvalidError, match=r"/images: should have at least 2 items, not 1$"):
+        gate.compare("a", PICTURES[:1])
     with pytest.raises(scoregate.errors.ImageUndecodableError):
         gate.score(PICTURES[0][:40], "a")
     with pytest.raises((scoregate.errors.ServiceTimeoutError, scoregate.errors.DeadlineExceededError)):

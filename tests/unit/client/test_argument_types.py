@@ -219,3 +219,32 @@ def test_frames_need_an_image():
     """A scene without one has no score."""
     with pytest.raises(ValueError, match="needs an image at least"):
         Frames([])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client: client.matrix("a.png", ["a dog"]),
+        lambda client: client.matrix(["a.png"], "a dog"),
+        lambda client: client.rank("a dog", "a.png"),
+        lambda client: client.compare("a dog", b"a picture"),
+        lambda client: client.rank("a dog", 5),
+    ],
+)
+def test_a_single_value_in_the_place_of_several_is_refused(call):
+    """Its letters would be as many pictures or prompts."""
+    with Client(ADDRESS) as client, pytest.raises(TypeError, match=r"(images|prompts) are a list, not "):
+        call(client)
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "said"),
+    [
+        ([["a/b"]], {}, r"models are named one by one, as load\(\"a\", \"b\"\), and not by \['a/b'\]"),
+        (["demo"], {"devices": 0}, 'devices are names such as "cuda:1", not 0'),
+    ],
+)
+def test_wrong_types_of_load_are_refused_with_the_right_ones(names, more, said):
+    """Before anything is imported."""
+    with pytest.raises(TypeError, match=said):
+        load(*names, **more)
