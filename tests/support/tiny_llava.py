@@ -13,11 +13,13 @@ from transformers import (
     LlavaConfig,
     LlavaForConditionalGeneration,
     LlavaProcessor,
+    PreTrainedTokenizerFast,
 )
 
 from tests.support.tiny_tokenizer import make_tokenizer
 
 SIDE, PATCH = 56, 4  # 196 patches: more than one block of vLLM's cache, which holds 128 tokens on a CPU
+LABELS = ("Yes", "No")
 HEAD = "language_model.score.weight"  # where vLLM looks for a reward model's head
 TEMPLATE = (
     "{% for message in messages %}{% for part in message['content'] %}"
@@ -59,9 +61,20 @@ def make_llava(directory: Path) -> None:
         vision_feature_select_strategy="default",
     )
     model = LlavaForConditionalGeneration(config).eval()
+    add_answers(model, processor.tokenizer)
     model.save_pretrained(directory)
     rename(directory / "model.safetensors", "vision_tower.")
     processor.save_pretrained(directory)
+
+
+@torch.no_grad()
+def add_answers(model: LlavaForConditionalGeneration, tokenizer: PreTrainedTokenizerFast) -> None:
+    """Make "Yes" and "No" the likeliest tokens after a newline, which this tokenizer has no word for."""
+    embedding = model.get_input_embeddings().weight[tokenizer.unk_token_id]
+    direction = embedding / embedding.norm()
+    embedding *= 20  # else the layers bring in more than the token itself
+    for label in LABELS:
+        model.lm_head.weight[tokenizer.convert_tokens_to_ids(label)] += 1.5 * direction
 
 
 def make_processor() -> LlavaProcessor:
@@ -69,7 +82,7 @@ def make_processor() -> LlavaProcessor:
     pixels = CLIPImageProcessor(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE})
     return LlavaProcessor(
         pixels,
-        make_tokenizer(["<image>"], ["Yes", "No"]),
+        make_tokenizer(["<image>"], LABELS),
         patch_size=PATCH,
         vision_feature_select_strategy="default",
         num_additional_image_tokens=1,
@@ -92,7 +105,7 @@ def label_probabilities(
     directory: Path,
     rgb: PIL.Image.Image,
     question: str,
-    labels: tuple[str, ...] = ("Yes", "No"),
+    labels: tuple[str, ...] = LABELS,
     before: Sequence[str | PIL.Image.Image] = (),
 ) -> tuple[float, ...]:
     """

@@ -21,6 +21,11 @@ EIGHT = [
 ]
 
 
+POLICY = """Does this picture show {violence}, blood or "gore"?
+ Your answer must start with 'Yes' or 'No'.
+"""
+
+
 @pytest.fixture(scope="module")
 def vlm():
     """The server of the LLaVA."""
@@ -36,13 +41,21 @@ def llava(vlm):
 
 @pytest.fixture(scope="module")
 def with_vlm(vlm, tmp_path_factory):
-    """A client of a service whose one model is a VLM served by vLLM."""
-    tables = f"""
-        [models.vqa]
-        family = "openai_vlm"
+    """A client of a service whose models are a VLM served by vLLM, and that VLM with a policy."""
+    served = f"""
         base_url = "{vlm.base_url}"
         model = "m"
         timeout_s = 170
+    """
+    tables = f"""
+        [models.vqa]
+        family = "openai_vlm"
+        {served}
+        [models.safety]
+        family = "openai_safety"
+        {served}
+        policy = '''
+{POLICY}'''
     """
     with service(tmp_path_factory.mktemp("with-vlm"), tables) as client:
         yield client
@@ -60,6 +73,21 @@ def test_a_vlm_gives_the_probabilities_that_transformers_computes(with_vlm, llav
         assert result["scores"]["vqascore"] == pytest.approx(yes, abs=1e-5)
         assert (details["p_yes"], details["p_no"]) == pytest.approx((yes, no), abs=1e-5)
         assert details["label_mass"] == pytest.approx(yes + no, abs=2e-5)
+
+
+def test_a_vlm_with_a_policy_gives_the_safety_that_transformers_computes(with_vlm, llava):
+    """One minus P("Yes") among both words; the policy as it stands in the file, with its last newline."""
+    found = []
+    for sample in LISTED[:4]:
+        picture = (FOLDER / sample["file"]).read_bytes()
+        yes, no = label_probabilities(llava, pixels(picture), POLICY)
+        [result] = scored(with_vlm, ["a star"], "safety", picture)
+        assert "safety" in result["scores"], result
+        found.append(result["scores"]["safety"])
+
+        assert found[-1] == pytest.approx(no / (yes + no), abs=1e-4)
+        assert result["details"]["safety"]["unsafe"] == pytest.approx([yes / (yes + no)], abs=1e-4)
+    assert 0.02 < max(found) - min(found)
 
 
 SHAPE = {"id": 1, "text": "What is it?", "choices": ["a ring", "a star", "a heart"], "expected": "a star"}
