@@ -42,7 +42,7 @@ def best_of_n(output: Any, prompt: str, *, reward: Reward = INTERACTIVE) -> Best
         ScoregateError: the direction of the metric is unknown.
     """
     images = images_of(output)
-    outcomes = reward.outcomes(images, prompts_for(images, prompt))
+    outcomes = reward.outcomes(images, prompts_for(images, prompt), trains=False)
     scores = [None if isinstance(one, ScoregateError) else one for one in outcomes]
     order = best_first(outcomes, reward.lower_is_better)
     if not order:
@@ -73,7 +73,7 @@ def gate(
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error is one of {', '.join(ON_ERROR)}, not {on_error!r}")
     images = images_of(output)
-    outcomes = reward.outcomes(images, prompts_for(images, prompt))
+    outcomes = reward.outcomes(images, prompts_for(images, prompt), trains=False)
     reached = reaching(outcomes, threshold, reward.lower_is_better)
     if on_error == "raise" and any(isinstance(one, ScoregateError) for one in reached):
         raise NoScore.among(reached)

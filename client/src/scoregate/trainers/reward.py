@@ -26,6 +26,7 @@ from scoregate.trainers.outcomes import (
     NoScore,
     Outcome,
     Rewards,
+    Scored,
     WeightedSum,
     complete,
     filled,
@@ -39,6 +40,7 @@ from scoregate.trainers.watch import Watch, Watcher
 __all__ = ["NoScore", "Outcome", "Reward"]
 
 REQUESTS_AT_ONCE = 8  # requests of one call
+ADVICE_S = 10.0  # the most that the first call waits for warnings about its metrics
 MAX_RECENT_OUTCOMES = 8192  # most outcomes that wait for `statistics`
 LOG_ODDS = ("vqascore",)  # the metrics whose scores are probabilities that are log-odds on request
 
@@ -129,6 +131,7 @@ class Reward:
         self._portals = Portals()
         self._warned: Counter[str] = Counter()
         self._lower: bool | None = None  # None until the first request
+        self._advised = False  # whether the warnings of `check` were given in this process
         self._recent: deque[tuple[str, Outcome]] = deque(maxlen=MAX_RECENT_OUTCOMES)
         self._watcher = Watcher(Watch.of(self.watch), self._warned) if self.watch else None
 
@@ -220,14 +223,21 @@ class Reward:
         channels: int | None = None,
         references: Sequence[Any] | None = None,
         domains: Sequence[str] | None = None,
+        trains: bool = True,
     ) -> list[Outcome]:
-        """Return for each picture its reward, a float with `parts`, or its error."""
+        """
+        Return for each picture its reward, a float with `parts`, or its error.
+
+        Args:
+            trains: the first call with a score gives the warnings of `check`; False where scores only choose
+                among pictures.
+        """
         sums = self._sums_of(domains, len(prompts))
         if self.group_by and references is not None:
             raise ValueError("pictures that are compared have no references")
         items = items_of(images, prompts, channels, references, self.encode)
         every, of_all, own = of_all_ranks(items, sums, self.gather)
-        outcomes = self._here().run(self._outcomes(every, of_all))
+        outcomes = self._here().run(self._trained(every, of_all) if trains else self._outcomes(every, of_all))
         return self._noted(prompts, items, [outcomes[place] for place in own])
 
     async def outcomes_soon(
@@ -237,7 +247,7 @@ class Reward:
         sums = self._sums_of(domains, len(prompts))
         items = await asyncio.to_thread(items_of, images, prompts, None, encode=self.encode)
         every, of_all, own = await asyncio.to_thread(of_all_ranks, items, sums, self.gather)
-        outcomes = await asyncio.wrap_future(self._here().submit(self._outcomes(every, of_all)))
+        outcomes = await asyncio.wrap_future(self._here().submit(self._trained(every, of_all)))
         return self._noted(prompts, items, [outcomes[place] for place in own])
 
     def check(self) -> dict[str, Mapping[str, Any]]:
@@ -253,23 +263,38 @@ class Reward:
                 raise UnknownMetricError(
                     f"the service has no metric {metric!r}, but {', '.join(sorted(served))}"
                 )
-            if not self.group_by and lower_is_better(served[metric]) and self._is_sought(metric):
-                warnings.warn(
-                    f"lower scores of {metric} are better, and trainers seek high rewards: give it a"
-                    " negative weight",
-                    ScoregateWarning,
-                    stacklevel=2,
-                )
+        self._advised = True
+        for text in self._advice(served):
+            warnings.warn(text, ScoregateWarning, stacklevel=2)
+        return {metric: served[metric] for metric in self.names}
+
+    def _advice(self, served: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """Return what is wrong with the metrics for a trainer, by their entries; a missing one is sound."""
+        entries = {metric: served.get(metric, {}) for metric in self.names}
+        advice = [
+            f"lower scores of {metric} are better, and trainers seek high rewards: give it a negative weight"
+            for metric, entry in entries.items()
+            if not self.group_by and lower_is_better(entry) and self._is_sought(metric)
+        ]
         for domain, one in self._sums.items():
-            if not any(served[metric].get("reads_prompt", True) for metric in one.weights):
-                warnings.warn(
+            if not any(entries[metric].get("reads_prompt", True) for metric in one.weights):
+                advice.append(
                     f"{', '.join(one.weights)} read no prompt{f' in the domain {domain}' if domain else ''}:"
                     " pictures of any content can get this reward, and a generator that is trained by it"
-                    " forgets prompts; add a metric that reads them",
-                    ScoregateWarning,
-                    stacklevel=2,
+                    " forgets prompts; add a metric that reads them"
                 )
-        return {metric: served[metric] for metric in self.names}
+        return advice
+
+    async def _advise(self) -> None:
+        """Give the warnings of `check`, once in this process; none if the service does not answer."""
+        self._advised = True
+        try:
+            models = await asyncio.wait_for(self._sender().client.models(), ADVICE_S)
+            advice = self._advice(entries_of(models))
+        except (ScoregateError, asyncio.TimeoutError):  # the scores are there
+            return
+        for text in advice:
+            warnings.warn(text, ScoregateWarning, stacklevel=2)
 
     def _is_sought(self, metric: str) -> bool:
         """Return True if higher scores of *metric* raise some reward."""
@@ -328,8 +353,7 @@ class Reward:
 
     def _served(self) -> dict[str, dict[str, Any]]:
         """Return the entries of `GET /models` by metric."""
-        models = self._here().run(self._sender().client.models())
-        return understood(lambda: {str(name): dict(entry) for name, entry in models["metrics"].items()})
+        return entries_of(self._here().run(self._sender().client.models()))
 
     def close(self) -> None:
         """Close this process's connections, and stop its watch.  A later call opens new ones."""
@@ -371,6 +395,15 @@ class Reward:
                 options[metric] = {"output": "logit", **options.get(metric, {})}
         return options
 
+    async def _trained(
+        self, items: Sequence[Item | ScoregateError], sums: Sequence[WeightedSum]
+    ) -> list[Outcome]:
+        """Return `_outcomes`, after the warnings about their metrics if these are the first with a score."""
+        outcomes = await self._outcomes(items, sums)
+        if not self._advised and any(isinstance(one, Scored) for one in outcomes):
+            await self._advise()
+        return outcomes
+
     async def _outcomes(
         self, items: Sequence[Item | ScoregateError], sums: Sequence[WeightedSum]
     ) -> list[Outcome]:
@@ -406,3 +439,8 @@ class Reward:
 def with_metrics(item: Item | ScoregateError, wanted: WeightedSum) -> Item | ScoregateError:
     """Return *item*, to be scored by the metrics of its domain alone; an error itself."""
     return replace(item, metrics=list(wanted.weights)) if isinstance(item, Item) else item
+
+
+def entries_of(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the entry of each metric in the JSON of `GET /models`.  Raises `ScoregateError`."""
+    return understood(lambda: {str(name): dict(entry) for name, entry in models["metrics"].items()})

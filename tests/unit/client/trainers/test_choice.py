@@ -107,7 +107,7 @@ def test_the_node_for_comfyui_orders_in_the_direction_of_the_metric(lower, monke
     from scoregate.trainers.comfyui import nodes
 
     reward = lower(failing(**{"0.7": "image_undecodable"}))
-    outcomes = reward.outcomes([png()] * 4, [*SCORES, "0.7"])
+    outcomes = reward.outcomes([png()] * 4, [*SCORES, "0.7"], trains=False)
     monkeypatch.setattr(nodes, "scorer", lambda metric, url: reward)
     monkeypatch.setattr(nodes, "outcomes_of", lambda *asked: outcomes)
     images = np.arange(4)

@@ -46,7 +46,8 @@ def scorer(metric: str, url: str) -> Reward:
 
 def outcomes_of(images: Any, prompt: str, metric: str, url: str) -> list[Outcome]:
     """Return the score of each picture, or its error."""
-    return scorer(metric, url).outcomes(images, [prompt] * len(images), channels=COLOURS)
+    prompts = [prompt] * len(images)
+    return scorer(metric, url).outcomes(images, prompts, channels=COLOURS, trains=False)
 
 
 def table(outcomes: list[Outcome]) -> str:
