@@ -186,18 +186,20 @@ class KnownCalls:
     Attributes:
         first: the result of each opposite must differ from that of this call.
         opposites: empty for no check.
+        compared: what of the results is compared, and between which calls, in words.
         drift: how far the results of the first call and the first opposite, sent at the same time, may be
             from those of each alone; None for no such check.
     """
 
     first: Any = None
     opposites: tuple[Opposite, ...] = ()
+    compared: str = ""
     drift: float | None = None
 
     @classmethod
-    def of(cls, first: Any, second: Any) -> "KnownCalls":
+    def of(cls, first: Any, second: Any, *, compared: str) -> "KnownCalls":
         """Return two calls whose results must not be equal."""
-        return cls(first, (Opposite(second),))
+        return cls(first, (Opposite(second),), compared)
 
     @property
     def calls(self) -> tuple[Any, ...]:

@@ -216,7 +216,7 @@ async def check_upstream(name: str, table: RemoteSettings) -> tuple[Finding, str
             remedy = f"correct {label}" if wrong else "start the server"
             fact = f"{table.base_url} {reason}"
             return Finding(label, fact, remedy, WRONG if wrong else LATER), date
-        answered = await known_calls(name, table, server)
+        return await known_calls(name, table, server, f"{version} serves {table.model}"), date
     except NotReady as exc:
         return Finding(label, str(exc), "serve it with a vLLM that the docs name", WRONG), date
     except UpstreamError as exc:
@@ -224,28 +224,28 @@ async def check_upstream(name: str, table: RemoteSettings) -> tuple[Finding, str
         return Finding(label, f"{table.base_url} {explained(exc)}", "see the server's log", status), date
     finally:
         await server.aclose()
-    return Finding(label, f"{version} serves {table.model}{answered}"), date
 
 
-async def known_calls(name: str, table: RemoteSettings, server: Upstream) -> str:
+async def known_calls(name: str, table: RemoteSettings, server: Upstream, served: str) -> Finding:
     """
     Send the model's known calls with a priority, as the service does at its start.
 
-    Return what they show.
+    Return what they show, after the words *served*.
 
     Raises:
-        NotReady: the answers are wrong, for example without the log-probabilities of the named tokens.
+        NotReady: the answers are wrong, for example equal where they must differ.
         UpstreamError: the server does not answer.
     """
     model = cast(RemoteModel, families()[table.family].load(name, table))
-    known = model.known_calls()
+    known, label = model.known_calls(), f"models.{name}"
     post = partial(server.post, headers={"X-Vllm-Priority": "1"})
     trust = Trust(name, known, lambda call: model.answer(model.prepare(call), post), time.monotonic)
     await trust.check()
     if not known.opposites:
-        return ""
-    numbers = "log-probabilities of named tokens" if table.role == "vqa" else "numbers"
-    return f", with {numbers} that differ for a right and a wrong text; a priority is accepted"
+        return Finding(label, served)
+    if trust.unanswered:
+        return Finding(label, f"{served}; known calls were not compared: {trust.unanswered}", checked=False)
+    return Finding(label, f"{served}, whose {known.compared} differ; a priority is accepted")
 
 
 async def version_of(server: Upstream) -> tuple[str, str]:

@@ -238,7 +238,9 @@ class DecisionModel(ServedModel):
 
     def known_calls(self) -> KnownCalls:
         """Return one question about two pictures: some servers of these bodies ignore pictures."""
-        return KnownCalls.of(*opposite_images(self.info.question))
+        return KnownCalls.of(
+            *opposite_images(self.info.question), compared="probabilities for a red and a blue picture"
+        )
 
     def together(self, prepared: Prepared) -> str:
         """Return the picture's digest: all questions about it may share a request."""

@@ -104,7 +104,9 @@ class OpenAiClip(ServedModel):
     def known_calls(self) -> KnownCalls:
         """Return two pictures, one red and one blue."""
         other = Opposite(ImageCall(OTHER_IMAGE), SAME_IMAGES, LEAST_DIFFERENCE)
-        return KnownCalls(ImageCall(IMAGE), (other,), MOST_DRIFT)
+        return KnownCalls(
+            ImageCall(IMAGE), (other,), "embeddings of a red and a blue picture", drift=MOST_DRIFT
+        )
 
     def together(self, prepared: Prepared) -> str:
         """Return one key for all texts of a list; images have requests of their own."""

@@ -25,7 +25,7 @@ class OpenAiEmbedding(ServedModel):
 
     def known_calls(self) -> KnownCalls:
         """Return two texts of which one is true."""
-        return KnownCalls.of(*map(TextCall, TEXTS))
+        return KnownCalls.of(*map(TextCall, TEXTS), compared="embeddings of two texts")
 
     async def answer(self, prepared: Prepared, post: Post) -> Embedding:
         """Return the embedding at length 1.  Raises `UpstreamError` if it is no vector of numbers."""

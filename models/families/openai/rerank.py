@@ -58,11 +58,14 @@ class OpenAiReranker(ServedModel):
     def known_calls(self) -> KnownCalls:
         """Return a text with a right and a wrong picture, and the right one without instruction."""
         opposites = [Opposite(RerankCall(OTHER_IMAGE, TEXTS[0]), SAME_IMAGES, LEAST_DIFFERENCE)]
+        compared = "scores of a red and a blue picture"
         if self._instruction:
+            compared += ", and with and without the instruction,"
             # A sure model's score may change little with its instruction.
             plain = RerankCall(IMAGE, TEXTS[0], instructed=False)
             opposites.append(Opposite(plain, NO_INSTRUCTION, MOST_DRIFT))
-        return KnownCalls(RerankCall(IMAGE, TEXTS[0]), tuple(opposites), MOST_DRIFT)
+        first = RerankCall(IMAGE, TEXTS[0])
+        return KnownCalls(first, tuple(opposites), compared, drift=MOST_DRIFT)
 
     async def answer(self, prepared: Prepared, post: Post) -> Reward:
         """

@@ -41,7 +41,10 @@ class OpenAiReward(ServedModel):
 
     def known_calls(self) -> KnownCalls:
         """Return calls for a red picture with a right and a wrong prompt."""
-        return KnownCalls.of(*(RewardCall(IMAGE, text) for text in TEXTS))
+        return KnownCalls.of(
+            *(RewardCall(IMAGE, text) for text in TEXTS),
+            compared="outputs for a right and a wrong text of a picture",
+        )
 
     async def answer(self, prepared: Prepared, post: Post) -> Reward:
         """Return the head's outputs.  Raises `UpstreamError` if they are not numbers."""

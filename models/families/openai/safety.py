@@ -47,7 +47,8 @@ class OpenAiSafety(OpenAiVlm):
             UpstreamError: see `OpenAiVlm`.
         """
         found: Any = await super().answer(prepared, post)
-        if found.label_mass < LEAST_MASS:
+        of_a_policy = prepared.data.parts[-1]["text"] == self._policy  # a known call is only compared
+        if of_a_policy and found.label_mass < LEAST_MASS:
             raise ModelError(f"{NO_ANSWER} {found.label_mass:.2g}")
         return Reward((1 - found.probability, found.probability))
 

@@ -167,7 +167,10 @@ class OpenAiVlm(ServedModel):
 
     def known_calls(self) -> KnownCalls:
         """Return the questions whether a red picture is red, and whether it is blue."""
-        return KnownCalls.of(*opposite_questions(self.info.question))
+        return KnownCalls.of(
+            *opposite_questions(self.info.question),
+            compared="log-probabilities of named tokens for opposite questions about a picture",
+        )
 
     async def answer(self, prepared: Prepared, post: Post) -> CallResult:
         """

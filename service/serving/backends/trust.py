@@ -40,6 +40,7 @@ class Trust:
     Attributes:
         doubted: the next call waits for a check.
         fault: the check that failed, in words that follow the model's name; empty if all passed.
+        unanswered: why the last check compared nothing, likewise; empty if it did.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Trust:
         self._checking: SingleFlight[None] = SingleFlight()
         self._again = -inf
         self.doubted = True
-        self.fault = ""
+        self.fault = self.unanswered = ""
 
     async def check(self) -> None:
         """
@@ -81,14 +82,16 @@ class Trust:
         await self._checking.aclose()
 
     async def _check(self) -> None:
+        self.unanswered = ""
         try:
             calls = self._known.calls
             outcomes = [await self._answer(call) for call in (*calls, *calls[:1])]
             beside = await self._beside() if outcomes else []
         except ServerFailed:
             raise
-        except (UpstreamError, ModelError):
-            outcomes = []  # its answer lacks a field, which is an error of every call that needs it
+        except (UpstreamError, ModelError) as exc:
+            # Its answer lacks a field, which is an error of every call that needs it.
+            outcomes, self.unanswered = [], str(exc)
         self.fault = self._judged(outcomes, beside) if outcomes else ""
         self.doubted, self._again = False, self._clock() + RENEW_S
 

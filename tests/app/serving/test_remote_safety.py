@@ -52,9 +52,10 @@ async def test_a_model_that_answers_something_else_has_no_score(with_safety, ser
     assert error["detail"].endswith("0.4")
 
 
-async def test_a_server_that_drops_pictures_is_not_served(with_safety, server):
-    """By the check of every VLM: opposite questions about a known picture have the same answer."""
-    server.known = server.chat = says(0.01, 0.99)
+@pytest.mark.parametrize(("yes", "no"), [(0.01, 0.99), (0.1, 0.2)])
+async def test_a_server_that_drops_pictures_is_not_served(with_safety, server, yes, no):
+    """By the check of every VLM, also of one that answers known questions with other words, too."""
+    server.known = server.chat = says(yes, no)
     async with with_safety(POLICY) as client:
         answer = await client.post("/score", json={"items": [ITEM], "metrics": ["safety"]})
 

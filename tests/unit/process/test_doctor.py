@@ -1,8 +1,12 @@
 """`scoregate-server doctor`: findings from facts, and the exit status."""
 
+import asyncio
+import json
 import logging
 from email.utils import formatdate
+from math import log
 from types import SimpleNamespace
+from zlib import crc32
 
 import httpx
 import huggingface_hub
@@ -10,6 +14,7 @@ import pytest
 from huggingface_hub.errors import OfflineModeIsEnabled, RepositoryNotFoundError
 
 from models.core.family import Plan
+from models.families.registry import families
 from service.core.settings.tree import Settings
 from service.process.doctor import (
     BROKEN,
@@ -23,8 +28,10 @@ from service.process.doctor import (
     check_memory,
     check_packages,
     hub,
+    known_calls,
     status_of,
 )
+from tests.support.fake_openai import weighed
 
 GB = 10**9
 
@@ -164,3 +171,77 @@ def test_a_wrong_name_is_told_from_a_hub_that_is_away(found_by_hub, error, statu
     assert status == finding.status
     assert finding.remedy.endswith(remedy)
     assert "owner/clip: cannot be found" in finding.fact
+
+
+class Server:
+    """A server whose numbers depend on the whole body, its picture and its texts."""
+
+    async def post(self, path, body, headers):
+        if path == "../tokenize":
+            ids = {"Yes": [5], "No": [6]}[body["prompt"]]
+            return {"tokens": ids, "token_strs": [body["prompt"]]}
+        number = crc32(json.dumps(body).encode()) / 2**32
+        return {
+            "answers": [{"probability": number}],
+            "data": [{"index": 0, "score": number, "probs": [number], "embedding": [number, 1.0]}],
+            **weighed(id5=log(number), id6=log(1 - number)),
+        }
+
+
+class WithoutLogProbabilities(Server):
+    """A server that returns the text of an answer alone."""
+
+    async def post(self, path, body, headers):
+        answer = await super().post(path, body, headers)
+        return {**answer, "choices": [{"message": {"content": "Yes"}}]}
+
+
+def known_calls_of(server, family, role, **more):
+    table = families()[family].settings(
+        family=family, role=role, base_url="http://h/v1", model="m", timeout_s=5, **more
+    )
+    return asyncio.run(known_calls("x", table, server, "vLLM 1 serves m"))
+
+
+PICTURES = "of a red and a blue picture"
+QUESTIONS = "log-probabilities of named tokens for opposite questions about a picture"
+
+
+@pytest.mark.parametrize(
+    ("family", "role", "more", "compared"),
+    [
+        ("openai_vlm", "vqa", {}, QUESTIONS),
+        ("openai_safety", "safety", {"policy": "Is it?"}, QUESTIONS),
+        ("decisions", "vqa", {"body": "openai"}, "probabilities for a red and a blue picture"),
+        ("openai_rerank", "reranker", {}, f"scores {PICTURES}"),
+        (
+            "openai_rerank",
+            "reranker",
+            {"instruction": "Find it."},
+            f"scores {PICTURES}, and with and without the instruction,",
+        ),
+        ("openai_clip", "clip", {}, f"embeddings {PICTURES}"),
+        ("openai_embedding", "embedding", {}, "embeddings of two texts"),
+        ("openai_reward", "reward", {}, "outputs for a right and a wrong text of a picture"),
+    ],
+)
+def test_the_finding_about_a_server_names_what_was_compared(family, role, more, compared):
+    """Rerankers, embedders and decisions of two pictures, others of two texts."""
+    found = known_calls_of(Server(), family, role, **more)
+
+    assert f"✓ models.x: vLLM 1 serves m, whose {compared} differ; a priority is accepted" == str(found)
+
+
+def test_answers_that_could_not_be_compared_are_no_passed_check():
+    """The reason stands in their place; metrics by written answers need none of them."""
+    found = known_calls_of(WithoutLogProbabilities(), "openai_vlm", "vqa")
+
+    assert 0 == found.status
+    assert str(found).startswith(
+        "- models.x: vLLM 1 serves m; known calls were not compared: returned no log-"
+    )
+
+
+def test_a_model_without_known_calls_has_none_in_its_finding():
+    """A question LLM is only found among the server's models."""
+    assert "✓ models.x: vLLM 1 serves m" == str(known_calls_of(Server(), "openai", "questions"))

@@ -26,7 +26,7 @@ class Model:
 
     def __init__(self, **answers):
         self.answers, self.asked, self.now = {**SOUND, **answers}, [], 0.0
-        self.trust = Trust("m", KnownCalls.of("red", "blue"), self.ask, lambda: self.now)
+        self.trust = Trust("m", KnownCalls.of("red", "blue", compared="shares"), self.ask, lambda: self.now)
 
     async def ask(self, call):
         self.asked.append(call)
