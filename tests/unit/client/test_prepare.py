@@ -43,4 +43,4 @@ async def test_loading_takes_no_time_of_a_call():
     await connection.call("POST", "/score", 60.0, b"{}")
     [_] = [each async for each in connection.lines("/score?stream=1", 60.0, "application/json", b"{}")]
 
-    assert [60.0, 60.0] == transport.left
+    assert ([60.0, 60.0], 2000) == (transport.left, transport.now)
