@@ -71,7 +71,9 @@ async function offer() {
   const names = Object.keys(metrics);
   const whole = names.filter((name) => metrics[name].ready && !metrics[name].only && !metrics[name].needs);
   const before = chosen();
-  const first = before.length ? before : whole.slice(0, CHOSEN_AT_FIRST);
+  const fixed = (name) => (metrics[name].range ?? []).every(Number.isInteger); // not by an operator's weights
+  const likely = [...whole.filter(fixed), ...whole.filter((name) => !fixed(name))];
+  const first = before.length ? before : likely.slice(0, CHOSEN_AT_FIRST);
   byId("metrics").replaceChildren(...names.map((name) => pill(name, first.includes(name))));
   byId("metric").replaceChildren(...names.map((name) => el("option", { value: name }, name)));
   byId("metric").value = first[0] ?? names[0];
