@@ -12,7 +12,7 @@ or the mean of weight · answer. `alignment` adds the item's `vqascore`, by the 
 as VisionReward (Xu et al. 2024), whose own model cannot be served here. It decodes greedily: anything but
 "yes" is -1, also if "no" is not the likeliest either; here a question is a warning if both together have less
 than half of the probability. Without checklists in the settings there is only `demo`, about the shapes of the
-demo models.
+demo models; its scores have a warning.
 """
 
 from collections.abc import Mapping, Sequence
@@ -191,7 +191,8 @@ async def checklist(item: Item, models: ModelCalls, options: ChecklistOptions) -
         "questions": asked,
     }
     parts = [each["contribution"] for each in (*asked, *([alignment] if alignment else []))]
-    return Score(fsum((*parts, chosen.intercept)), details, warnings=(*unsure(asked), *cut(found)))
+    warnings = (*shipped(chosen), *unsure(asked), *cut(found))
+    return Score(fsum((*parts, chosen.intercept)), details, warnings=warnings)
 
 
 def questions_of(chosen: Checklist, answers: Sequence[Likelihood]) -> list[ChecklistAsked]:
@@ -224,6 +225,12 @@ def alignment_of(answer: Likelihood, weight: float) -> AlignmentDetails:
     """Return what the `vqascore` of the item adds to the score."""
     value = likelihood(answer, "reference")
     return {"score": value, "weight": weight, "contribution": weight * value}
+
+
+def shipped(chosen: Checklist) -> list[Note]:
+    """Return a warning if the checklist is the demo's, which has nothing to do with real pictures."""
+    text = "the checklist is that of the demo, about circles and squares"
+    return [Note(Code.DEMO_CHECKLIST, text)] if chosen is CHECKLISTS["demo"] else []
 
 
 def unsure(asked: Sequence[ChecklistAsked]) -> list[Note]:

@@ -22,6 +22,7 @@ class Code(StrEnum):
         unknown_tokens: rests on text that the tokenizer cannot represent (`share` of the tokens), as FlanT5
             with Chinese, Cyrillic, emoji or braces.
         demo_model: rests on a demo model, and means nothing for real pictures.
+        demo_checklist: is of the demo's checklist, and means nothing for real pictures.
         no_nli_model: counts questions that the prompt does not entail, too.
         no_ocr_model: has text read by the VQA model.
         keywords_without_question: does not cover all words of the prompt.
@@ -44,6 +45,7 @@ class Code(StrEnum):
     UNKNOWN_WORDS = "unknown_words"
     UNKNOWN_TOKENS = "unknown_tokens"
     DEMO_MODEL = "demo_model"
+    DEMO_CHECKLIST = "demo_checklist"
     NO_NLI_MODEL = "no_nli_model"
     NO_OCR_MODEL = "no_ocr_model"
     KEYWORDS_WITHOUT_QUESTION = "keywords_without_question"

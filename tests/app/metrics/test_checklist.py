@@ -101,13 +101,16 @@ async def test_a_changed_file_is_another_checklist_and_no_score_of_the_old_one_i
 
 
 async def test_the_first_checklist_of_the_settings_is_the_default(serve, released):
+    """That of the demo, which is about its shapes, has a warning."""
     async with serve(checklists=released) as client:
-        own = await scored(client, "checklist", item())
+        own, none = await noted(client, "checklist", item())
     async with serve() as client:
-        shipped = await scored(client, "checklist", item())
+        shipped, warnings = await noted(client, "checklist", item())
 
     assert "image" == own["details"]["checklist"]["checklist"]
     assert "demo" == shipped["details"]["checklist"]["checklist"]
+    assert [] == none
+    assert ["the checklist is that of the demo, about circles and squares"] == warnings
 
 
 async def test_a_request_brings_its_own_where_the_settings_allow_it(serve, fakes):
