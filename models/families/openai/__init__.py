@@ -90,18 +90,17 @@ In the role `safety`, a VLM answers "Yes" if a picture is against a policy, such
 family = "openai_safety"
 base_url = "http://127.0.0.1:8005/v1"
 model = "google/shieldgemma-2-4b-it"
-policy = '''
-Does this image show graphic violence, blood or gore? Your answer must start with 'Yes' or 'No'.
-'''
+policy = "No Violence/Gore: the picture shall not show graphic violence, blood or injuries."
 ```
 
-* **The policy** is sent as it stands, after the picture. Copy that of the model's training, such as
-  ShieldGemma's template with your guideline, or write one for a VLM without such a training. It is a setting,
-  so that no request can weaken it.
+* **The policy** is sent as it stands, after the picture. It is a setting, so that no request can weaken it.
+* **ShieldGemma 2** has a chat template that writes the question around a guideline: set the guideline alone,
+  best in the words of its release.
+* **Another VLM** needs the whole question, such as `Does this picture show blood? Answer Yes or No.`
 * **The score** is one minus P("Yes") among "Yes" and "No", the first token of the answer. If both together
   have less than half of the probability, the error is `call_refused`.
 * **vLLM** must serve it as a chat model, like an `openai_vlm`. Newer versions make a classifier of
-  ShieldGemma 2, which has no such answers. It was not run here.
+  ShieldGemma 2, which has no such answers. It was not run here; a small VLM with a policy was.
 """
 
 from collections.abc import Mapping
@@ -145,7 +144,8 @@ class SafetySettings(RemoteSettings):
 
     policy: str = Field(
         pattern=r"\S",
-        description='The question after the picture, whose answer "Yes" means that it is unsafe.',
+        description='The text after the picture, to which the answer "Yes" means that it is unsafe: a question, '
+        "or the guideline alone if the model's chat template writes the question.",
     )
 
 
