@@ -144,8 +144,8 @@ class SafetySettings(RemoteSettings):
 
     policy: str = Field(
         pattern=r"\S",
-        description='The text after the picture, to which the answer "Yes" means that it is unsafe: a question, '
-        "or the guideline alone if the model's chat template writes the question.",
+        description='The text after the picture, to which the answer "Yes" means that it is unsafe: a '
+        "question, or the guideline alone if the model's chat template writes the question.",
     )
 
 
