@@ -170,10 +170,21 @@ def test_settings_without_an_unsafe_label_are_refused(checkpoints):
         settings(checkpoints["vit"], ())
 
 
-def test_a_classifier_with_several_labels_at_once_is_refused(tmp_path):
-    """Its probabilities have no sum."""
-    with pytest.raises(CheckpointError, match="problem_type is 'multi_label_classification'"):
-        loaded(save(tmp_path, problem_type="multi_label_classification"))
+@pytest.mark.parametrize("problem", ["multi_label_classification", "regression"])
+def test_a_classifier_whose_outputs_are_no_labels_of_one_picture_is_refused(tmp_path, problem):
+    """Its outputs have no softmax."""
+    with pytest.raises(CheckpointError, match=f"problem_type is '{problem}'; one label is needed"):
+        loaded(save(tmp_path, problem_type=problem))
+
+
+@pytest.mark.parametrize("places", [(1, 2, 3, 4), (0, 1, 2, 7)], ids=str)
+def test_names_of_other_outputs_than_those_there_are_refused(own, places):
+    """A count from 1, or a gap: by one line that has the numbers."""
+    path = own / "config.json"
+    names = {str(place): label for place, label in zip(places, LABELS, strict=True)}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "id2label": names}))
+    with pytest.raises(CheckpointError, match=rf"config\.json: id2label has {', '.join(names)}, not"):
+        loaded(own)
 
 
 def headless(directory):
@@ -224,6 +235,7 @@ def test_code_of_the_checkpoint_is_not_run(own):
     [
         ({"do_resize": False}, "different sizes"),
         ({"image_mean": "bright"}, "processor fails"),
+        ({"size": {"height": 64, "width": 64}}, r"processor does not fit: .*64\*64"),
         ({"image_processor_type": "OwnProcessor"}, "preprocessor_config.json"),
     ],
     ids=str,

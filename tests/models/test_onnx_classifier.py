@@ -79,6 +79,16 @@ def test_logits_get_a_softmax_where_the_settings_say_so(tmp_path):
     assert [each.value for each in soft] == pytest.approx([each.value for each in logits], abs=1e-6)
     with pytest.raises(CheckpointError, match=r"logits\.onnx: the outputs are no probabilities"):
         loaded(tmp_path / "logits.onnx")
+    with pytest.raises(CheckpointError, match=r"soft\.onnx: .* the outputs are probabilities already"):
+        loaded(tmp_path / "soft.onnx", output="logits")
+
+
+@pytest.mark.parametrize("field", ["mean", "std"])
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_a_mean_that_is_no_number_is_refused(tmp_path, field, number):
+    """By an infinite divisor all pictures would be equal."""
+    with pytest.raises(ValueError, match=field):
+        settings(tmp_path / "g.onnx", **{field: (number, 1, 1)})
 
 
 @pytest.mark.parametrize(

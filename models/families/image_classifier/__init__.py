@@ -13,8 +13,8 @@ checkpoint = "Falconsai/nsfw_image_detection"
 unsafe = ["nsfw"]
 ```
 
-Each picture has exactly one label; a classifier with several at once (`multi_label_classification`) is
-refused. What the checkpoint's image processor crops is not seen.
+Each picture has exactly one label; a classifier with several at once (`multi_label_classification`), or a
+regression, is refused. What the checkpoint's image processor crops is not seen.
 
 `onnx_classifier` runs an ONNX file with onnxruntime (`pip install '.[onnx]'`) on the CPU. The graph has one
 input, float32 pixels (N, height, width, 3) or (N, 3, height, width), and one output (N, labels). The file of
@@ -41,7 +41,7 @@ own](../guides/online-filter.md#choose-a-threshold), generated ones among them.
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from models.core.family import Family, Signs
 from models.core.settings import NOT_IN_RECIPE, Batch, LocalSettings, PlacedSettings
@@ -78,12 +78,12 @@ class OnnxClassifierSettings(PlacedSettings):
         "cropped. `0`: that size, without a crop.",
     )
     colours: Literal["rgb", "bgr"] = Field("rgb", description="Order of the colours.")
-    mean: tuple[float, ...] = Field(
+    mean: tuple[FiniteFloat, ...] = Field(
         min_length=3,
         max_length=3,
         description="Subtracted from each colour's bytes (0 to 255), in the order of `colours`.",
     )
-    std: tuple[Annotated[float, Field(gt=0)], ...] = Field(
+    std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...] = Field(
         min_length=3, max_length=3, description="What each is divided by then."
     )
     device: Annotated[Literal["cpu"], NOT_IN_RECIPE] = Field(

@@ -19,6 +19,7 @@ from models.checkpoints.weights import DTYPES
 from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
+from models.core.messages import in_short, listed
 from models.core.outcomes import Reward
 from models.families.image_classifier import ARCHITECTURES, FAMILY, ImageClassifierSettings
 from models.families.image_classifier.labels import Labels, cost_of
@@ -26,7 +27,7 @@ from models.families.inputs import upload
 from models.families.processors import PIXELS, ProcessorPixels
 from models.images.pixels import middle
 
-SEVERAL_LABELS = "multi_label_classification"
+ONE_LABEL = ("single_label_classification", None)
 SHORTEST_EDGE = "shortest_edge"
 
 
@@ -60,9 +61,14 @@ class ImageClassifier:
         network = load_pretrained(AutoModelForImageClassification, directory, DTYPES[dtype])
         self._network = network.to(device).eval()
         config = network.config
-        if config.problem_type == SEVERAL_LABELS:
+        if config.problem_type not in ONE_LABEL:
             raise CheckpointError(
-                f"{directory / CONFIG}: problem_type is {SEVERAL_LABELS!r}; one label is needed"
+                f"{directory / CONFIG}: problem_type is {config.problem_type!r}; one label is needed"
+            )
+        if {*config.id2label} != {*range(config.num_labels)}:
+            raise CheckpointError(
+                f"{directory / CONFIG}: id2label has {listed([*map(str, config.id2label)], 40)}, not"
+                f" the outputs 0 to {config.num_labels - 1}"
             )
         names = [str(config.id2label[place]) for place in range(config.num_labels)]
         self._labels = Labels(directory / CONFIG, names, unsafe)
@@ -76,12 +82,16 @@ class ImageClassifier:
         self._check(directory)
 
     def _check(self, directory: Path) -> None:
-        """Raise `CheckpointError` if the image processor makes inputs that are no batch."""
+        """Raise `CheckpointError` if the image processor makes no batch, or none for the network."""
         wide, high = (PIL.Image.new("RGB", size) for size in ((64, 48), (48, 64)))
         if {*self._pixels.inputs(wide)} != {PIXELS}:
             raise CheckpointError(f"{directory}: its image processor makes more than {PIXELS}")
         if self._resized(wide).shape != self._resized(high).shape:
             raise CheckpointError(f"{directory}: its image processor makes pictures of different sizes")
+        try:
+            self.score([self.prepare(self.example())])
+        except ValueError as exc:  # of transformers, about sizes
+            raise CheckpointError(f"{directory}: its image processor does not fit: {in_short(exc)}") from exc
 
     def _resized(self, rgb: PIL.Image.Image) -> torch.Tensor:
         return self._pixels.resized(middle(rgb) if self._cut else rgb)

@@ -29,6 +29,7 @@ BYTES_PER_NUMBER = 4
 TOLERANCE = 1e-3  # rounding of probabilities, whose sum is 1
 FLOATS = "tensor(float)"
 ERRORS_ONLY = 3  # the log level
+ALREADY = '`output` is "logits", and the outputs are probabilities already'
 NO_PROBABILITIES = 'the outputs are no probabilities; perhaps `output` is "logits"'
 
 
@@ -119,6 +120,8 @@ class OnnxClassifier:
                 f"{path}: the output for one picture has the shape {found.shape}; there are"
                 f" {len(self._settings.labels)} labels"
             )
+        if self._settings.output == "logits" and are_probabilities(found[0]):
+            raise CheckpointError(f"{path}: {ALREADY}")
         [result] = self.score([example])
         if isinstance(result, ModelError):
             raise CheckpointError(f"{path}: {result}")
@@ -151,12 +154,17 @@ class OnnxClassifier:
         if self._settings.output == "logits":
             powers = np.exp(row - row.max())
             row = powers / powers.sum()
-        elif row.min() < 0 or not abs(row.sum() - 1) <= TOLERANCE:  # also without a number
+        elif not are_probabilities(row):
             return ModelError(NO_PROBABILITIES)
         return self._labels.result(row)
 
     def example(self) -> RewardCall:
         return RewardCall(grey(384, 256))
+
+
+def are_probabilities(row: np.ndarray) -> bool:
+    """Return True if no output is below 0 and their sum is 1; False also if one is not a number."""
+    return bool(row.min() >= 0 and abs(row.sum() - 1) <= TOLERANCE)
 
 
 def session_of(path: Path, content: bytes, threads: int) -> Any:
