@@ -90,7 +90,7 @@ class ImageClassifier:
             raise CheckpointError(f"{directory}: its image processor makes pictures of different sizes")
         try:
             self.score([self.prepare(self.example())])
-        except ValueError as exc:  # of transformers, about sizes
+        except ValueError as exc:  # transformers raises it for sizes
             raise CheckpointError(f"{directory}: its image processor does not fit: {in_short(exc)}") from exc
 
     def _resized(self, rgb: PIL.Image.Image) -> torch.Tensor:
