@@ -211,8 +211,10 @@ def test_a_model_is_changed_by_a_client_of_one_address(several):
 
 
 def test_a_reward_has_several_addresses(several, waited):
-    """As a list, also pickled, or by a client."""
-    client, calls = several({"a": REFUSED, "b": scored})
+    """As a list, also pickled, or by a client.  The advice about its metrics is a GET, which fails here."""
+    client, calls = several(
+        {"a": REFUSED, "b": lambda sent: scored(sent) if sent.content else problem(404, "not_found")}
+    )
     assert [0.5, 0.5] == [*Reward(client=client, logit=False)([png(), png()], ["x", "y"])]
     assert "b" in calls
     with pytest.raises(ValueError, match="must begin with http"):
