@@ -60,7 +60,7 @@ async def test_a_metric_that_its_model_cannot_serve_is_not_ready(tmp_path):
     """The demo's VQA model has no single token for a grade, so `judge` is refused."""
     text = await last_lines(tmp_path, "demo:clip_flant5")
 
-    assert "Ready: vqascore. " in text
+    assert "Ready: vqascore, checklist. " in text
     assert "judge" not in text
 
 
@@ -70,7 +70,7 @@ async def test_a_metric_whose_server_is_away_is_not_ready_yet(tmp_path):
         port = closed.getsockname()[1]
     text = await last_lines(tmp_path, "demo:clip_flant5", f"openai:m@http://127.0.0.1:{port}")
 
-    assert "Ready: vqascore. " in text
+    assert "Ready: vqascore, checklist. " in text
     assert "Not ready yet: dsg, gecko, " in text
     assert "(models.questions): cannot be reached" in text
 
