@@ -32,5 +32,5 @@ def test_a_model_is_served_by_its_name(tmp_path):
     said = "".join(lines)
     assert 0 == process.returncode, (tmp_path / "stderr").read_text()
     assert "cpu: " in said.partition("Ready:")[0]
-    assert f"Ready: vqascore. Open http://{HOST}:{port}/ in a browser" in said
+    assert f"Ready: vqascore, checklist. Open http://{HOST}:{port}/ in a browser" in said
     assert 0.5 < json.loads(answer.stdout)["results"][0]["scores"]["vqascore"] <= 1

@@ -23,6 +23,7 @@ SHARED = {
         "tests/process/client/cli/test_suite.py",
         "tests/process/client/cli/test_verify.py",
         "tests/process/client/test_load.py",
+        "tests/process/docs/guides/test_benchmarks.py",
         "tests/process/docs/guides/test_surprising_scores.py",
         "tests/process/docs/test_profiles_page.py",
         "tests/process/test_end_to_end.py",

@@ -13,7 +13,6 @@ from loadtest.gpu.bench import Bench
 from loadtest.gpu.geometry import QUESTION_LLM, TINY, VLM
 from loadtest.gpu.results import Results
 from loadtest.gpu.steps import run
-from loadtest.peers.peer import peer_served
 from loadtest.servers import Server
 from tests.support.background import awaited
 from tests.support.service import until
@@ -32,18 +31,13 @@ UNITS = {
 }
 
 
-def served(peer, checkpoint, python, log):
-    """The question LLM by the command of the part; the VLM by a fork, which imports nothing anew."""
-    how = peer_served if Path(checkpoint).name.startswith("question-llm") else forked
-    return how(peer, checkpoint, python, log)
-
-
 @contextmanager
 def forked(peer, checkpoint, _, log):
-    """A vLLM with the options of the part's command."""
+    """A vLLM with the options of the part's command, by a fork, which imports nothing anew."""
     port = free_port(0)
     module, *options = peer.command(checkpoint, port)[1:]
     assert module == "vllm.entrypoints.openai.api_server"
+    assert [*PYTHON.parents[1].glob(f"lib/*/site-packages/{module.replace('.', '/')}.py")]
     process = fork(Path(awaited("template")["socket"]), log, options)
     try:
         until(lambda: answers(port), STARTED_WITHIN_S)
@@ -58,7 +52,7 @@ def rows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gpu")
     results = Results(folder / "tiny.jsonl", {"card": "none"})
     bench = Bench(TINY, torch.device("cpu"), "float32", folder, results, PYTHON)
-    steps = {"limits": partial(limits.steps, bench), "vllm": partial(vllm.steps, bench, served)}
+    steps = {"limits": partial(limits.steps, bench), "vllm": partial(vllm.steps, bench, forked)}
     run(steps, results, lambda: None)
     return {row.what: row for row in results.of("vllm")}
 

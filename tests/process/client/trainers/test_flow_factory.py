@@ -99,7 +99,7 @@ def test_a_group_gets_the_win_rates_of_its_samples(model, client):
 
 def test_a_metric_that_is_not_served_ends_the_start(model):
     """And not the first step."""
-    with pytest.raises(UnknownMetricError, match="no metric 'hpsv9', but clip_i, clipscore"):
+    with pytest.raises(UnknownMetricError, match="no metric 'hpsv9', but checklist, clip_i, clipscore"):
         model(metric="hpsv9")
 
 

@@ -50,14 +50,14 @@ def scoregate(folder, line):
     return run(folder, "-m", "scoregate.cli", *shlex.split(line)[1:])
 
 
-def test_the_section_about_geneval_ends_with_its_table(tmp_path):
+def test_the_section_about_geneval_ends_with_its_table(tmp_path, demo_service):
     """By its program and its commands, with the demo's detector: one of two prompts is shown."""
     (tmp_path / "evaluation_metadata.jsonl").write_text("\n".join(map(json.dumps, PROMPTS)), "utf-8")
     (tmp_path / "my_generator.py").write_text(GENERATOR, "utf-8")
     (tmp_path / "program.py").write_text(files_of(PAGE)["geneval_folders.py"], "utf-8")
     run(tmp_path, "program.py")
     for line in commands("## GenEval"):
-        shown = scoregate(tmp_path, line.replace("--local geneval", "--local demo"))
+        shown = scoregate(tmp_path, line.replace("--local geneval", f"--base-url {demo_service.url}"))
 
     assert 8 == len([*tmp_path.glob("A/0000[01]/samples/000[0-3].png")])
     [heads, row] = shown.split("generators\n")[1].splitlines()[:2]
@@ -68,7 +68,7 @@ def test_the_section_about_geneval_ends_with_its_table(tmp_path):
     assert ["A", "0.0000", "–", "–", "–", "–", "1.0000", "–", "0.5000"] == row.split()[:9]
 
 
-def test_the_section_about_t2i_compbench_ends_with_its_table(tmp_path):
+def test_the_section_about_t2i_compbench_ends_with_its_table(tmp_path, demo_service):
     """The pictures that `--prompts` names are scored by the demo's model, with phrases of a table."""
     prompts, install, score = commands("## T2I-CompBench")
     (tmp_path / "dataset").mkdir()
@@ -83,7 +83,8 @@ def test_the_section_about_t2i_compbench_ends_with_its_table(tmp_path):
             path = tmp_path / "pictures" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(FOLDER / "binding.png", path)
-    served = score.replace("Salesforce/blip-vqa-capfilt-large", "demo --phrases phrases.csv")
+    ours = f"--base-url {demo_service.url} --phrases phrases.csv"
+    served = score.replace("--local Salesforce/blip-vqa-capfilt-large", ours)
     [heads, row] = scoregate(tmp_path, served).split("generators\n")[1].splitlines()[:2]
 
     assert install.startswith("pip install spacy")
