@@ -175,14 +175,14 @@ def read_checklist(path: Path) -> tuple[Checklist, list[PromptFile]]:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ValueError(f"{path} has more than {MAX_BYTES} bytes")
-        table = tomllib.loads(content.decode())
+        table = tomllib.loads(content.decode("utf-8-sig"))
         named = {
             field: named_file(path.parent, field, table[field])
             for field in FILE_NAMES
             if isinstance(table.get(field), str)
         }
         if "questions" in named:
-            table["questions"] = named["questions"].text.splitlines()
+            table["questions"] = named["questions"].text.split("\n")  # splitlines() ends one at U+2028, too
         if "weights" in named:
             table |= weights_in(named["weights"], table)
         return Checklist.model_validate(table), [*named.values()]
@@ -205,10 +205,18 @@ def named_file(folder: Path, field: str, name: str) -> PromptFile:
         raise ValueError(f"{field}: {exc}") from exc
 
 
+def no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object.  Raises `ValueError` if a key stands there twice: the first would be ignored."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("has a key twice")
+    return found
+
+
 def weights_in(file: PromptFile, table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that a JSON file has, `weights` and perhaps `intercept`.  Raises `ValueError`."""
     try:
-        match json.loads(file.text):
+        match json.loads(file.text, object_pairs_hook=no_key_twice):
             case list(weights):
                 return {"weights": weights}
             case {"coef": list(weights), "intercept": [intercept], **others} if not others:

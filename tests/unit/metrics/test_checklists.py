@@ -200,3 +200,29 @@ def test_options_show_the_name_with_the_digest():
     assert "demo" == ChecklistOptions(checklist=f"demo@{options.chosen.digest}").name
     with pytest.raises(ValueError, match="must be one of demo"):
         ChecklistOptions(checklist="gone")
+
+
+def test_a_file_of_weights_with_a_key_twice_is_refused(tmp_path):
+    """The first list of weights would be ignored."""
+    write_files(tmp_path, '{"coef": [1, 2], "coef": [3, 4], "intercept": [0]}')
+
+    with pytest.raises(ValueError, match=r"a\.toml: weights: .*a\.json has a key twice"):
+        read_checklist(tmp_path / "a.toml")
+
+
+def test_only_the_end_of_a_line_ends_a_question(tmp_path):
+    """Not a separator of lines within it; a byte order mark of any of the files is ignored."""
+    write_files(tmp_path, "[1, 2]")
+
+    assert ["Is it\u2028red?", "Is it round?"] == read_checklist(tmp_path / "a.toml")[0].questions
+
+
+def write_files(folder, weights):
+    """Write a checklist of two questions with such weights, all files with a byte order mark."""
+    files = {
+        "a.toml": 'questions = "a.txt"\r\nweights = "a.json"\r\n',
+        "a.txt": "Is it\u2028red?\r\nIs it round?\r\n",
+        "a.json": weights,
+    }
+    for name, text in files.items():
+        (folder / name).write_bytes(text.encode("utf-8-sig"))
