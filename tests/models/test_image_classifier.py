@@ -1,9 +1,11 @@
 """Image classifiers of transformers: the score is one minus the probabilities of its unsafe labels."""
 
+import io
 import json
 import shutil
 
 import numpy as np
+import PIL.Image
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -22,7 +24,7 @@ from tests.support.dry_run import dry_run
 from tests.support.image_classifiers import LABELS, UNSAFE, save
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
-SIZES = [(32, 32), (97, 41), (40, 123), (7, 5), (300, 200), (64, 64)]
+SIZES = [(32, 32), (97, 41), (40, 123), (7, 5), (300, 200), (64, 64), (1, 1), (3, 3), (2, 3)]
 STRIPS = [(3, 1), (1, 300), (700, 2)]
 KINDS = ["vit", "convnext"]
 
@@ -90,6 +92,39 @@ def test_a_long_strip_is_cut_where_its_ends_are_cropped(checkpoints):
         assert cut == torch.equal(whole, part)
 
 
+def test_a_long_strip_is_whole_where_nothing_is_cropped(tmp_path):
+    """A ConvNeXt of 384 pixels squashes pictures, though its size is named that of the shorter edge."""
+    directory = save(tmp_path, "convnext")
+    edit(directory / "preprocessor_config.json", size={"shortest_edge": 384})
+    strip = noise(900, 3)
+    [found] = scored(loaded(directory), [strip])
+
+    assert found.value == pytest.approx(safe(directory, strip), abs=1e-5)
+    assert found.value != pytest.approx(safe(directory, strip.crop((354, 0, 546, 3))), abs=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "1", "P", "RGBA", "I;16", "CMYK"])
+def test_pictures_of_any_mode_are_scored_by_their_colours(checkpoints, mode):
+    """Greyscale and others as in RGB; what is transparent is white, as a viewer shows it."""
+    picture = noise(40, 30)
+    picture = picture.convert("L").convert("I;16") if mode == "I;16" else picture.convert(mode)
+    if mode in ("LA", "RGBA"):
+        picture.putalpha(PIL.Image.linear_gradient("L").resize(picture.size))
+    buffer = io.BytesIO()
+    picture.save(buffer, "TIFF" if mode == "CMYK" else "PNG")
+    image = Image(buffer.getvalue())
+    model = loaded(checkpoints["vit"])
+    [found] = model.score([model.prepare(RewardCall(image))])
+
+    assert found.value == pytest.approx(safe(checkpoints["vit"], image.rgb), abs=1e-5)
+
+
+def safe(directory, picture):
+    """One minus the unsafe labels' probabilities by transformers."""
+    shares = dict(zip(LABELS, expected(directory, picture), strict=True))
+    return 1 - sum(shares[label] for label in UNSAFE)
+
+
 def test_the_names_of_unsafe_labels_are_in_the_order_of_the_settings(checkpoints):
     """A name that is given twice counts once."""
     picture = noise(*SIZES[0])
@@ -131,10 +166,12 @@ def test_it_scores_on_a_device_that_is_not_there(checkpoints):
     assert numbers <= held < 2 * numbers
 
 
-def test_weights_that_are_no_numbers_are_an_error(own):
-    """Never a score."""
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize("label", LABELS)
+def test_logits_that_are_no_numbers_are_an_error(own, number, label):
+    """Never a score, also where minus infinity would be a probability of 0."""
     tensors = load_file(own / "model.safetensors")
-    tensors["classifier.bias"][0] = float("nan")
+    tensors["classifier.bias"][LABELS.index(label)] = float(number)
     save_file(tensors, own / "model.safetensors", {"format": "pt"})
     [outcome] = scored(loaded(own), [noise(32, 32)])
 
@@ -170,27 +207,45 @@ def test_settings_without_an_unsafe_label_are_refused(checkpoints):
         settings(checkpoints["vit"], ())
 
 
-@pytest.mark.parametrize("problem", ["multi_label_classification", "regression"])
-def test_a_classifier_whose_outputs_are_no_labels_of_one_picture_is_refused(tmp_path, problem):
-    """Its outputs have no softmax."""
-    with pytest.raises(CheckpointError, match=f"problem_type is '{problem}'; one label is needed"):
-        loaded(save(tmp_path, problem_type=problem))
-
-
-@pytest.mark.parametrize("places", [(1, 2, 3, 4), (0, 1, 2, 7)], ids=str)
-def test_names_of_other_outputs_than_those_there_are_refused(own, places):
-    """A count from 1, or a gap: by one line that has the numbers."""
-    path = own / "config.json"
-    names = {str(place): label for place, label in zip(places, LABELS, strict=True)}
-    path.write_text(json.dumps({**json.loads(path.read_text()), "id2label": names}))
-    with pytest.raises(CheckpointError, match=rf"config\.json: id2label has {', '.join(names)}, not"):
+@pytest.mark.parametrize("kind", ["multi_label_classification", "regression", "ordinal"])
+def test_a_classifier_whose_outputs_are_no_labels_is_refused(own, kind):
+    """The probabilities of several labels at once have no sum, and other outputs are none."""
+    edit(own / "config.json", problem_type=kind)
+    with pytest.raises(CheckpointError, match=f"problem_type is '{kind}'"):
         loaded(own)
+
+
+def test_labels_have_the_numbers_of_the_file_in_any_order(own, checkpoints):
+    """JSON has them as strings; what `label2id` says is not used."""
+    named = {str(number): LABELS[number] for number in (3, 1, 0, 2)}
+    edit(own / "config.json", id2label=named, label2id={label: 0 for label in LABELS})
+    [found], [before] = (scored(loaded(each), [noise(32, 32)]) for each in (own, checkpoints["vit"]))
+
+    assert before == found
+
+
+@pytest.mark.parametrize("numbers", [(1, 2, 3, 4), (0, 1, 2, 7)], ids=str)
+def test_labels_without_the_numbers_of_the_outputs_are_refused(own, numbers):
+    """Such as those of a list that begins at 1."""
+    edit(own / "config.json", id2label=dict(zip(map(str, numbers), LABELS, strict=True)))
+    told = ", ".join(map(str, numbers))
+    with pytest.raises(CheckpointError, match=f"id2label has the numbers {told}, not 0 to 3"):
+        loaded(own)
+
+
+def edit(path, **said):
+    """Change what a file of a checkpoint says."""
+    path.write_text(json.dumps({**json.loads(path.read_text()), **said}))
 
 
 def headless(directory):
     """A network without a head."""
-    path = directory / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "architectures": ["ViTModel"]}))
+    edit(directory / "config.json", architectures=["ViTModel"])
+
+
+def no_processor(directory):
+    """A checkpoint whose image processor was forgotten."""
+    (directory / "preprocessor_config.json").unlink()
 
 
 @pytest.mark.parametrize(
@@ -211,6 +266,13 @@ def test_a_spoilt_checkpoint_is_one_line_that_names_the_table_and_the_file(own, 
             act("left", settings(own))
         assert named in str(told.value)
         assert "\n" not in str(told.value)
+
+
+def test_a_checkpoint_without_its_image_processor_is_refused(own):
+    """The sizes and colours of its training are nowhere else."""
+    no_processor(own)
+    with pytest.raises(CheckpointError, match=r"preprocessor_config\.json: missing"):
+        loaded(own)
 
 
 def test_code_of_the_checkpoint_is_not_run(own):
@@ -235,15 +297,14 @@ def test_code_of_the_checkpoint_is_not_run(own):
     [
         ({"do_resize": False}, "different sizes"),
         ({"image_mean": "bright"}, "processor fails"),
-        ({"size": {"height": 64, "width": 64}}, r"processor does not fit: .*64\*64"),
+        ({"size": {"height": 64, "width": 64}}, r"fails with its image processor: .*64\*64"),
         ({"image_processor_type": "OwnProcessor"}, "preprocessor_config.json"),
     ],
     ids=str,
 )
 def test_an_image_processor_that_makes_no_batch_is_refused(own, said, named):
     """By one line that names the checkpoint."""
-    path = own / "preprocessor_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **said}))
+    edit(own / "preprocessor_config.json", **said)
     with pytest.raises(CheckpointError, match=named) as told:
         loaded(own)
     assert str(own) in str(told.value)

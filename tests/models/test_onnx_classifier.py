@@ -79,8 +79,6 @@ def test_logits_get_a_softmax_where_the_settings_say_so(tmp_path):
     assert [each.value for each in soft] == pytest.approx([each.value for each in logits], abs=1e-6)
     with pytest.raises(CheckpointError, match=r"logits\.onnx: the outputs are no probabilities"):
         loaded(tmp_path / "logits.onnx")
-    with pytest.raises(CheckpointError, match=r"soft\.onnx: .* the outputs are probabilities already"):
-        loaded(tmp_path / "soft.onnx", output="logits")
 
 
 @pytest.mark.parametrize("field", ["mean", "std"])
@@ -102,6 +100,49 @@ def test_outputs_that_are_no_probabilities_are_an_error_of_the_call(tmp_path, mo
     [outcome] = scored(model, [noise(32, 32)])
 
     assert isinstance(outcome, ModelError)
+
+
+@pytest.mark.parametrize("at", range(3))
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_logits_that_are_no_numbers_are_an_error_of_the_call(tmp_path, monkeypatch, number, at):
+    """Also minus infinity, which would be a probability of 0."""
+    graph(tmp_path / "g.onnx", SHAPES["NHWC"], labels=3, softmax=False)
+    model = loaded(tmp_path / "g.onnx", output="logits")
+    row = [0.5, 0.1, -2.0]
+    row[at] = float(number)
+    monkeypatch.setattr(model, "_run", lambda batch: np.array([row], np.float32))
+    [outcome] = scored(model, [noise(32, 32)])
+
+    assert isinstance(outcome, ModelError)
+
+
+def test_outputs_after_a_softmax_are_refused_as_logits(tmp_path):
+    """A second softmax would move every score towards the same number."""
+    graph(tmp_path / "g.onnx", SHAPES["NHWC"], labels=3)
+    with pytest.raises(CheckpointError, match="the outputs are from 0 to 1, as after a softmax or sigmoid"):
+        loaded(tmp_path / "g.onnx", output="logits")
+
+
+def test_a_graph_whose_pictures_change_each_others_outputs_is_refused(tmp_path):
+    """As with a softmax over the batch, which a single picture does not show."""
+    graph(tmp_path / "g.onnx", SHAPES["NHWC"], labels=3, axis=0)
+    with pytest.raises(CheckpointError, match="three pictures together have other outputs than each alone"):
+        loaded(tmp_path / "g.onnx", output="logits")
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)},
+        {"mean": (0.5, 0.5, 0.5), "std": (1, 1, 1)},
+        {"mean": (0, 0, 0), "std": (0.5, 0.5, 0.5)},
+    ],
+    ids=str,
+)
+def test_steps_of_colours_from_0_to_1_are_refused(tmp_path, steps):
+    """Pixels are bytes, so that every score would be wrong."""
+    with pytest.raises(ValueError, match="multiply those of colours from 0 to 1 by 255"):
+        settings(tmp_path / "g.onnx", **steps)
 
 
 @pytest.mark.parametrize(

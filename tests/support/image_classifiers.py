@@ -66,6 +66,7 @@ def graph(
     softmax: bool = True,
     outputs: int = 1,
     inputs: int = 1,
+    axis: int = 1,
 ) -> np.ndarray:
     """
     Save the graph of the product of a picture's mean colour with random weights, or of its softmax.
@@ -77,7 +78,7 @@ def graph(
     weights = np.random.default_rng(5).normal(0, 0.02, (colours, labels)).astype(np.float32)
     mean = node("ReduceMean", "pixels", "mean", ints("axes", axes) + int_("keepdims", 0))
     product = node("MatMul", ["mean", "weights"], "logits", b"")
-    chosen = node("Softmax", "logits", "chosen", int_("axis", 1)) if softmax else b""
+    chosen = node("Softmax", "logits", "chosen", int_("axis", axis)) if softmax else b""
     last = "chosen" if softmax else "logits"
     initial = field(
         5,

@@ -13,8 +13,8 @@ checkpoint = "Falconsai/nsfw_image_detection"
 unsafe = ["nsfw"]
 ```
 
-Each picture has exactly one label; a classifier with several at once (`multi_label_classification`), or a
-regression, is refused. What the checkpoint's image processor crops is not seen.
+Each picture has exactly one label; a classifier with another `problem_type`, such as several at once
+(`multi_label_classification`), is refused. What the checkpoint's image processor crops is not seen.
 
 `onnx_classifier` runs an ONNX file with onnxruntime (`pip install '.[onnx]'`) on the CPU. The graph has one
 input, float32 pixels (N, height, width, 3) or (N, 3, height, width), and one output (N, labels). The file of
@@ -39,9 +39,9 @@ A classifier finds what its training showed. Choose the threshold with [pictures
 own](../guides/online-filter.md#choose-a-threshold), generated ones among them.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, model_validator
 
 from models.core.family import Family, Signs
 from models.core.settings import NOT_IN_RECIPE, Batch, LocalSettings, PlacedSettings
@@ -93,6 +93,15 @@ class OnnxClassifierSettings(PlacedSettings):
         1, ge=1, description="Per batch; more help only if cores are idle."
     )
     batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
+
+    @model_validator(mode="after")
+    def check_scale(self) -> Self:
+        """Raise `ValueError` for a mean or std of colours from 0 to 1, which would make every score wrong."""
+        if min(self.std) < 1 or any(0 < abs(each) < 1 for each in self.mean):
+            raise ValueError(
+                "mean and std are of bytes from 0 to 255: multiply those of colours from 0 to 1 by 255"
+            )
+        return self
 
 
 FAMILY = Family(

@@ -5,7 +5,9 @@ The network and the image processor are those of transformers, so probabilities 
 """
 
 from collections.abc import Sequence
+from math import nan
 from pathlib import Path
+from typing import Any
 
 import PIL.Image
 import torch
@@ -25,10 +27,10 @@ from models.families.image_classifier import ARCHITECTURES, FAMILY, ImageClassif
 from models.families.image_classifier.labels import Labels, cost_of
 from models.families.inputs import upload
 from models.families.processors import PIXELS, ProcessorPixels
-from models.images.pixels import middle
+from models.images.pixels import MAX_ASPECT, middle
 
-ONE_LABEL = ("single_label_classification", None)
-SHORTEST_EDGE = "shortest_edge"
+ONE_LABEL = "single_label_classification"
+STRIP = (MAX_ASPECT + 2, 1)  # a pixel of each end is cut
 
 
 def weights(directory: Path) -> list[Path]:
@@ -61,28 +63,22 @@ class ImageClassifier:
         network = load_pretrained(AutoModelForImageClassification, directory, DTYPES[dtype])
         self._network = network.to(device).eval()
         config = network.config
-        if config.problem_type not in ONE_LABEL:
+        if config.problem_type not in (None, ONE_LABEL):
             raise CheckpointError(
                 f"{directory / CONFIG}: problem_type is {config.problem_type!r}; one label is needed"
             )
-        if {*config.id2label} != {*range(config.num_labels)}:
-            raise CheckpointError(
-                f"{directory / CONFIG}: id2label has {listed([*map(str, config.id2label)], 40)}, not"
-                f" the outputs 0 to {config.num_labels - 1}"
-            )
-        names = [str(config.id2label[place]) for place in range(config.num_labels)]
-        self._labels = Labels(directory / CONFIG, names, unsafe)
-        processor = load_processor(AutoImageProcessor, directory)
-        # A strip of 16,000 pixels, resized by its shorter edge, would take gigabytes; its ends are cropped.
-        self._cut = SHORTEST_EDGE in dict(getattr(processor, "size", None) or {})
-        self._pixels = ProcessorPixels(processor, directory)
+        self._labels = Labels(directory / CONFIG, names_of(directory / CONFIG, config), unsafe)
+        self._pixels = ProcessorPixels(load_processor(AutoImageProcessor, directory), directory)
+        self._cut = False
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         files = (CONFIG, PREPROCESSOR, PROCESSOR)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, reentrant=True)
         self._check(directory)
+        # A strip of 16,000 pixels, resized by its shorter edge, would take gigabytes; its ends are cropped.
+        self._cut = self._crops_strips()
 
     def _check(self, directory: Path) -> None:
-        """Raise `CheckpointError` if the image processor makes no batch, or none for the network."""
+        """Raise `CheckpointError` if the image processor makes inputs that are no batch of the network."""
         wide, high = (PIL.Image.new("RGB", size) for size in ((64, 48), (48, 64)))
         if {*self._pixels.inputs(wide)} != {PIXELS}:
             raise CheckpointError(f"{directory}: its image processor makes more than {PIXELS}")
@@ -90,8 +86,16 @@ class ImageClassifier:
             raise CheckpointError(f"{directory}: its image processor makes pictures of different sizes")
         try:
             self.score([self.prepare(self.example())])
-        except ValueError as exc:  # transformers raises it for sizes
-            raise CheckpointError(f"{directory}: its image processor does not fit: {in_short(exc)}") from exc
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, ValueError) as exc:
+            raise CheckpointError(f"{directory}: fails with its image processor: {in_short(exc)}") from exc
+
+    def _crops_strips(self) -> bool:
+        """Return True if the pixels of a long strip are those of its middle, whatever is at its ends."""
+        ends = PIL.Image.linear_gradient("L").resize(STRIP).convert("RGB")
+        ends.paste((255, 0, 0), (0, 0, 1, 1))
+        return torch.equal(self._pixels.resized(ends), self._pixels.resized(middle(ends)))
 
     def _resized(self, rgb: PIL.Image.Image) -> torch.Tensor:
         return self._pixels.resized(middle(rgb) if self._cut else rgb)
@@ -106,11 +110,22 @@ class ImageClassifier:
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
         """Return the results of `Labels` for the softmax of the network's logits, in float64."""
         pixels = self._pixels.normalised(upload([prepared.data for prepared in batch], self._device))
-        logits = self._network(pixel_values=pixels.to(self._dtype)).logits
-        return [self._labels.result(row) for row in logits.cpu().double().softmax(-1).numpy()]
+        logits = self._network(pixel_values=pixels.to(self._dtype)).logits.cpu().double()
+        finite = logits.isfinite().all(-1, keepdim=True)  # else a logit of -inf would be a probability of 0
+        return [self._labels.result(row) for row in logits.softmax(-1).where(finite, nan).numpy()]
 
     def example(self) -> RewardCall:
         return RewardCall(grey(384, 256))
+
+
+def names_of(path: Path, config: Any) -> list[str]:
+    """Return the labels of a configuration, in order.  Raises `CheckpointError`."""
+    named = config.id2label
+    if {*named} != {*range(config.num_labels)}:
+        raise CheckpointError(
+            f"{path}: id2label has the numbers {listed([*map(str, named)])}, not 0 to {len(named) - 1}"
+        )
+    return [str(named[place]) for place in range(config.num_labels)]
 
 
 def from_settings(settings: ImageClassifierSettings) -> ImageClassifier:

@@ -16,8 +16,8 @@ import PIL.Image
 
 from models.checkpoints.locate import hub_file, path_of
 from models.core.calls import RewardCall
-from models.core.contract import CheckpointError, ModelError, ModelInfo, Prepared
-from models.core.examples import grey
+from models.core.contract import NOT_FINITE, CheckpointError, ModelError, ModelInfo, Prepared
+from models.core.examples import IMAGE, OTHER_IMAGE, grey
 from models.core.family import Plan
 from models.core.messages import in_short
 from models.core.outcomes import Reward
@@ -29,8 +29,11 @@ BYTES_PER_NUMBER = 4
 TOLERANCE = 1e-3  # rounding of probabilities, whose sum is 1
 FLOATS = "tensor(float)"
 ERRORS_ONLY = 3  # the log level
-ALREADY = '`output` is "logits", and the outputs are probabilities already'
-NO_PROBABILITIES = 'the outputs are no probabilities; perhaps `output` is "logits"'
+NO_PROBABILITIES = (
+    'the outputs are no probabilities with the sum 1; perhaps `output` is "logits". '
+    "A probability for each label by itself (sigmoid) is not supported"
+)
+NO_LOGITS = 'the outputs are from 0 to 1, as after a softmax or sigmoid, and `output` is "logits"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +116,23 @@ class OnnxClassifier:
         outputs = self._session.get_outputs()
         if len(outputs) != 1:
             raise CheckpointError(f"{path}: has {len(outputs)} outputs; one is needed")
-        example = self.prepare(self.example())
-        found = self._run([example])
-        if found.shape != (1, len(self._settings.labels)):
+        known = [self.prepare(RewardCall(image)) for image in (self.example().image, IMAGE, OTHER_IMAGE)]
+        try:
+            alone, together = [self._run([each]) for each in known], self._run(known)
+        except Exception as exc:  # onnxruntime's errors have no class of their own
+            raise CheckpointError(f"{path}: fails on pictures: {in_short(exc)}") from exc
+        if alone[0].shape != (1, len(self._settings.labels)):
             raise CheckpointError(
-                f"{path}: the output for one picture has the shape {found.shape}; there are"
+                f"{path}: the output for one picture has the shape {alone[0].shape}; there are"
                 f" {len(self._settings.labels)} labels"
             )
-        if self._settings.output == "logits" and are_probabilities(found[0]):
-            raise CheckpointError(f"{path}: {ALREADY}")
-        [result] = self.score([example])
-        if isinstance(result, ModelError):
-            raise CheckpointError(f"{path}: {result}")
+        for result in map(self._result, np.concatenate(alone).astype(np.float64)):
+            if isinstance(result, ModelError):
+                raise CheckpointError(f"{path}: {result}")
+        if not np.allclose(np.concatenate(alone), together, rtol=TOLERANCE, atol=TOLERANCE):
+            raise CheckpointError(f"{path}: three pictures together have other outputs than each alone")
+        if self._settings.output == "logits" and together.min() >= 0 and together.max() <= 1:
+            raise CheckpointError(f"{path}: {NO_LOGITS}")
 
     def prepare(self, call: RewardCall) -> Prepared:
         """Squash the picture, and crop the middle: (height, width, 3), uint8.  A prompt is not used."""
@@ -151,20 +159,17 @@ class OnnxClassifier:
         return np.concatenate(found)
 
     def _result(self, row: np.ndarray) -> Reward | ModelError:
+        if not np.isfinite(row).all():  # a logit of -inf would be a probability of 0
+            return ModelError(NOT_FINITE)
         if self._settings.output == "logits":
             powers = np.exp(row - row.max())
             row = powers / powers.sum()
-        elif not are_probabilities(row):
+        elif row.min() < 0 or not abs(row.sum() - 1) <= TOLERANCE:
             return ModelError(NO_PROBABILITIES)
         return self._labels.result(row)
 
     def example(self) -> RewardCall:
         return RewardCall(grey(384, 256))
-
-
-def are_probabilities(row: np.ndarray) -> bool:
-    """Return True if no output is below 0 and their sum is 1; False also if one is not a number."""
-    return bool(row.min() >= 0 and abs(row.sum() - 1) <= TOLERANCE)
 
 
 def session_of(path: Path, content: bytes, threads: int) -> Any:
