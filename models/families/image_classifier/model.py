@@ -111,7 +111,7 @@ class ImageClassifier:
         """Return the results of `Labels` for the softmax of the network's logits, in float64."""
         pixels = self._pixels.normalised(upload([prepared.data for prepared in batch], self._device))
         logits = self._network(pixel_values=pixels.to(self._dtype)).logits.cpu().double()
-        finite = logits.isfinite().all(-1, keepdim=True)  # else a logit of -inf would be a probability of 0
+        finite = logits.isfinite().all(-1, keepdim=True)  # the softmax makes a 0 of a logit of -inf
         return [self._labels.result(row) for row in logits.softmax(-1).where(finite, nan).numpy()]
 
     def example(self) -> RewardCall:
