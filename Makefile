@@ -10,8 +10,8 @@ CLIENTS := .venv-clients
 MUTANTS := .venv-mutants
 PURELIB := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 TICK_S ?= 20
-# Two more than the cores of the gate: whole groups of tests wait for a server.
-WORKERS ?= 4
+# One more than the two cores of the gate: whole groups of tests wait for a server.
+WORKERS ?= 3
 DIST := --dist loadgroup --no-loadscope-reorder
 PARALLEL := --numprocesses $(WORKERS) $(DIST)
 HELM := v3.22.0

@@ -18,6 +18,7 @@ from tests.support.service import until
 PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
 TEMPLATE = Path(__file__).with_name("vllm_template.py")
 STARTED_WITHIN_S = 300
+CACHE_BYTES = 128 * 2**20  # of keys and values, for each server; the least of its variable is a GiB
 
 
 @contextmanager
@@ -27,7 +28,7 @@ def vllm_template(address: Path) -> Iterator[Path]:
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_KVCACHE_SPACE": "1",  # where a server's command says nothing else
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # no process for the worker: a third less time to start
         "VLLM_NO_USAGE_STATS": "1",
         "HF_HUB_OFFLINE": "1",
@@ -88,6 +89,7 @@ class VLLM:
             *("--host", "127.0.0.1", "--port", str(port), "--max-model-len", "2048"),
             *("--enforce-eager", "--scheduling-policy", "priority"),
             *("--distributed-executor-backend", "uni"),
+            *("--kv-cache-memory-bytes", str(CACHE_BYTES)),
             *more,
         ]
 
