@@ -44,10 +44,10 @@ finds_ours = echo "import site; site.addsitedir('$$($(BIN)/python -c $(PURELIB))
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/server: pyproject.toml client/pyproject.toml requirements.lock
+$(VENV)/server: pyproject.toml client/pyproject.toml requirements.lock requirements-evaluate.lock
 	@echo "Setting up $(VENV), once: a minute or two, downloads 3 GB, takes 6 GB on disk"
 	$(PYTHON) -m venv $(VENV)
-	@$(call watched,$(VENV)) $(call installed,$(VENV),-r requirements.lock)
+	@$(call watched,$(VENV)) $(call installed,$(VENV),-r requirements.lock -r requirements-evaluate.lock)
 	@$(call installed,$(VENV),--no-deps --editable . --editable client)
 	@touch $@
 

@@ -35,6 +35,18 @@ def test_the_locked_version_is_in_the_range(name):
     assert WANTED[name].contains(LOCK[name])
 
 
+def test_what_make_demo_sets_up_has_the_package_that_versus_needs():
+    """README compares two folders after that command."""
+    [rule] = re.findall(
+        r"^\$\(VENV\)/server:.*\n(?:\t.*\n)+", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
+    locks = re.findall(r"-r (\S+\.lock)", rule)
+
+    assert any(
+        line.startswith("scipy==") for lock in locks for line in (ROOT / lock).read_text().splitlines()
+    )
+
+
 def test_nobody_is_told_to_install_a_name_that_is_not_ours():
     """Whoever takes a name of ours on the public index could run code here.  Files are installed instead."""
     sources = [f"{folder}/**/*.py" for folder in ("service", "models", "demo", "loadtest", "client/src")]
