@@ -55,7 +55,7 @@ def has(log, request_id):
 
 @pytest.fixture(scope="module")
 def ways(tmp_path_factory):
-    """The least of three requests for each metric, the caches of prompts empty; a slow machine only adds."""
+    """The least of twelve requests for each metric, the caches of prompts empty; a slow machine only adds."""
     folder, port = tmp_path_factory.mktemp("journey"), free_port(0)
     path, log, ways = folder / "trace.json", folder / "stderr", {}
     command = (*TRACED, str(path), "serve", "--config", str(PROFILE))
@@ -67,7 +67,7 @@ def ways(tmp_path_factory):
         wait_until_ready(process, port)
         for metric in MOST:
             seen = []
-            for number in range(6):
+            for number in range(15):
                 item = {"prompt": f"{metric} {number}", "image": b64(png("red", size=(64, 64)))}
                 os.kill(process.pid, signal.SIGUSR1)
                 answer = client.post(f"{url(port)}/score", json={"items": [item], "metrics": [metric]})
