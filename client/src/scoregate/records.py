@@ -346,13 +346,18 @@ READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
 PAGE = b"<!doctype html"  # the first bytes of each page
 
 
-def check_page(path: Path) -> None:
-    """Raise `BadInput` if a page cannot be written to *path*, or would take the place of something else."""
+def stands_there(path: Path, what: str) -> bool:
+    """Return True if *path* is a file already.  Raises `BadInput` if it can be none, for the *what*."""
     if not path.parent.is_dir():
         raise BadInput(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
     if path.is_dir():
-        raise BadInput(f"{path}: is a folder: name a file for the page")
-    if not path.is_file():
+        raise BadInput(f"{path}: is a folder: name a file for the {what}")
+    return path.is_file()
+
+
+def check_page(path: Path) -> None:
+    """Raise `BadInput` if a page cannot be written to *path*, or would take the place of something else."""
+    if not stands_there(path, "page"):
         return
     with path.open("rb") as opened:
         begin = opened.read(len(PAGE)).lower()
@@ -362,11 +367,7 @@ def check_page(path: Path) -> None:
 
 def check_json(path: Path) -> None:
     """Raise `BadInput` if JSON cannot be written to *path*, or would take the place of something else."""
-    if not path.parent.is_dir():
-        raise BadInput(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
-    if path.is_dir():
-        raise BadInput(f"{path}: is a folder: name a file for the JSON")
-    if not path.is_file():
+    if not stands_there(path, "JSON"):
         return
     try:
         json.loads(path.read_bytes() or b"null")
