@@ -41,7 +41,7 @@ from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.question_sets import cut
 from service.metrics.rubrics.checklists import Checklist, checklists_in
-from service.metrics.rubrics.options import form_of, known_name
+from service.metrics.rubrics.options import form_of, known_name, list_names
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
 
@@ -65,9 +65,7 @@ CHECKLISTS: Mapping[str, Checklist] = {
 
 def in_schema(schema: dict[str, Any], options: "type[ChecklistOptions]") -> None:
     """List the names of the checklists in the JSON schema of the options."""
-    field = schema["properties"]["checklist"]
-    by_name = next((form for form in field.get("oneOf", ()) if form.get("type") == "string"), field)
-    by_name["enum"] = [*options.checklists]
+    list_names(schema["properties"]["checklist"], options.checklists)
 
 
 class ChecklistOptions(MetricOptions):

@@ -1,6 +1,6 @@
 """Options of metrics that grade by rubrics: the rubric, by name or as a table, and texts of the item."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Protocol
@@ -50,11 +50,15 @@ def known_name(given: str, known: Mapping[str, Digested], absent: Mapping[str, s
     return name
 
 
+def list_names(field: dict[str, Any], names: Iterable[str]) -> None:
+    """List the *names* in the JSON schema of a field, which may also have the form of a table."""
+    by_name = next((form for form in field.get("oneOf", ()) if form.get("type") == "string"), field)
+    by_name["enum"] = [*names]
+
+
 def in_schema(schema: dict[str, Any], options: "type[JudgeOptions]") -> None:
     """List the names of the rubrics in the JSON schema of the options."""
-    field = schema["properties"]["rubric"]
-    by_name = next((form for form in field.get("oneOf", ()) if form.get("type") == "string"), field)
-    by_name["enum"] = [*options.rubrics]
+    list_names(schema["properties"]["rubric"], options.rubrics)
 
 
 class JudgeOptions(MetricOptions):
