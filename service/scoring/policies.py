@@ -59,7 +59,7 @@ class ServedPolicy:
             *self.expressions.items(),
             *((name, given.model_dump(mode="json")) for name, given in sorted(self.options.items())),
         ]
-        object.__setattr__(self, "_digest", hashlib.sha256(json.dumps(content, default=str).encode()))
+        object.__setattr__(self, "_digest", hashlib.sha256(json.dumps(content).encode()))
 
     @property
     def expressions(self) -> dict[str, str]:
@@ -76,7 +76,7 @@ class ServedPolicy:
         """Return its id, `NAME@DIGEST`, where its metrics use these *models*, by configured name."""
         digest = self._digest.copy()
         for name, info in sorted(models.items()):
-            digest.update(json.dumps([name, info.identity], default=str).encode())
+            digest.update(json.dumps([name, info.identity]).encode())
         return f"{self.name}@{digest.hexdigest()[:DIGEST_DIGITS]}"
 
 

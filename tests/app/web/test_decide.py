@@ -155,6 +155,30 @@ async def test_what_was_not_started_in_time_is_skipped(serve, fakes):
     assert {"without_score: clipscore deadline_exceeded"} == {entry["because"] for entry in entries}
 
 
+async def test_items_of_one_metric_are_admitted_as_a_whole(serve, monkeypatch):
+    """One check for all of their calls, in place of one for each item."""
+    admit, demands = Handle.admit, []
+
+    def noted(self, context, demand):
+        demands.append(demand.calls)
+        admit(self, context, demand)
+
+    async with serve(policies={"show": FIT}) as client:
+        monkeypatch.setattr(Handle, "admit", noted)
+        await made(client)
+
+    assert [len(ITEMS)] == demands
+
+
+async def test_decisions_that_rest_on_a_demo_model_have_a_warning(serve):
+    """As scores have."""
+    async with serve(policies={"show": FIT}) as client:
+        service_of(client).engine.demo = {"vqa"}
+        answer = (await decide(client)).json()
+
+    assert [{"code": "demo_model"}] == answer["warning_codes"]
+
+
 async def test_a_full_lane_is_the_items_error(serve, monkeypatch):
     """With the decision of `without_score`; the request is not refused."""
 
@@ -300,15 +324,15 @@ async def test_only_a_request_that_is_wrong_itself_is_refused(serve, fields, cod
 async def test_decisions_are_counted_by_policy_and_reason(serve, fakes):
     """All series exist from the start."""
     async with serve(policies={"show": FIT}) as client:
-        before = counted(client)
-        await made(client, items=[ITEMS[0], {**ITEMS[0], "image": "!"}])
+        service_of(client).decisions, before = (sink := Sink()), counted(client)
+        [good, _] = await made(client, items=[ITEMS[0], {**ITEMS[0], "image": "!"}])
         after = counted(client)
-        durations = service_of(client).instruments.decision_duration.labels("show")._sum.get()
+        seconds = service_of(client).instruments.decision_duration.labels("show")._sum.get()
 
     grown = {labels: after[labels] - before[labels] for labels in after if after[labels] != before[labels]}
     assert before.keys() == after.keys()
-    assert {"expression": 1, "unreadable": 1} == {reason: count for (_, reason), count in grown.items()}
-    assert 0 < durations
+    assert {(good["decision"], "expression"): 1, ("reject", "unreadable"): 1} == grown
+    assert sum(record.milliseconds for record in sink) == pytest.approx(1000 * seconds)
 
 
 def counted(client):

@@ -35,6 +35,7 @@ def test_the_client_has_the_same_module():
             "review",
             "b 0.1 < 0.5 and c 0.2 < 0.8 and a 0.7 >= 0.4",
         ),
+        ({"a": 0.91, "b": 0.6, "c": 0.9}, "accept", "a 0.91 >= 0.62 and b 0.6 >= 0.5"),
         ({"a": 0.25}, "reject", "a 0.25 < 0.62 and a 0.25 < 0.4"),
     ],
 )
@@ -67,6 +68,23 @@ def test_sides_are_shown_with_their_scores_and_parentheses():
         "expression",
         "min(a 0.5, 2.0 * (b 0.25 - c 0.125)) / 2.0 <= -b 0.25 + 1.0",
     )
+
+
+@pytest.mark.parametrize(
+    ("side", "shown"),
+    [
+        ("a - b + c", "a 0.5 - b 0.25 + c 0.125"),
+        ("a - (b + c)", "a 0.5 - (b 0.25 + c 0.125)"),
+        ("a - b * c", "a 0.5 - b 0.25 * c 0.125"),
+        ("a / b * c", "a 0.5 / b 0.25 * c 0.125"),
+        ("a / (b * c)", "a 0.5 / (b 0.25 * c 0.125)"),
+    ],
+)
+def test_parentheses_stand_only_where_the_value_would_differ_without_them(side, shown):
+    """An operator is applied from the left, and `*` before `-`."""
+    policy = Policy(Condition.of(f"{side} > -9"))
+
+    assert f"{shown} > -9.0" == decided(policy, a=0.5, b=0.25, c=0.125)[2]
 
 
 def test_an_unknown_score_is_said_where_it_does_not_matter():

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from models.images.frame_stack import FrameStack
 from models.images.image import Image
 from service.core.errors import ImageUndecodable, ModelFault, NotReady
 from service.core.expression import Condition, Formula, Interval
@@ -24,6 +25,7 @@ from service.scoring.decide import (
     outcomes,
     predicted,
     score_together,
+    with_bytes,
 )
 from service.scoring.plan import UnopenedItem
 from service.scoring.policies import ServedPolicy
@@ -69,6 +71,15 @@ def test_of_a_group_the_best_are_accepted_and_of_equals_the_first():
     [first, low, *_] = outcomes(each, by, 1)
     assert ("group", "group: 1 accepted before it, by b") == (first.reason, first.because)
     assert "expression" == low.reason
+
+
+def test_a_group_that_nothing_ranks_is_accepted_in_the_order_of_the_request():
+    """And `because` names that order."""
+    by = policy()
+    first, second = outcomes([candidate(by, "x", a=0.6), candidate(by, "x", a=0.9)], by, 1)
+
+    assert "accept" == first.decision
+    assert ("reject", "group: 1 accepted before it, by their order") == (second.decision, second.because)
 
 
 def test_an_item_that_cannot_be_ranked_is_the_last_of_its_group():
@@ -231,6 +242,20 @@ def test_the_digest_is_that_of_the_pictures_bytes():
     assert "" == digest_of(refs) == digest_of(refs[2:])
 
 
+def test_the_copy_for_an_audit_has_the_bytes_of_every_image_and_how_it_is_read():
+    """An opened image is not part of it; where bytes are gone, the address stands for them."""
+    read, gone = ImageRef(Url("http://a/a.png"), orient="exif"), ImageRef(Url("http://a/b.png"))
+    film, source = ImageRef(b"film", FrameStack), ImageRef(b"source", orient="as_stored")
+    read.image = Image(b"read")
+    copy = with_bytes(UnopenedItem("a cat", [read, film], references=[gone], source=source))
+
+    assert [b"read", b"film", gone.source, b"source"] == [ref.source for ref in images_of(copy)]
+    assert [Image, FrameStack, Image, Image] == [ref.kind for ref in images_of(copy)]
+    assert ["exif", None, None, "as_stored"] == [ref.orient for ref in images_of(copy)]
+    assert [None] * 4 == [ref.image for ref in images_of(copy)]
+    assert with_bytes(replace(ITEM, frames=[film])).source is None
+
+
 def test_a_demand_is_what_the_catalog_says():
     """So that the predictions above are those of one call."""
     assert {"m": Demand(1, 5)} == catalog(a=1.0).known["a"].demand("a cat", MetricOptions())
@@ -303,6 +328,27 @@ async def test_stages_go_on_until_nothing_is_wanted():
     assert 0.5 == found.rank(by)
     assert [] == found.skipped(by)
     assert {"a note"} == {*found.report.notes}
+
+
+@pytest.mark.anyio
+async def test_stages_that_have_no_time_one_after_the_other_are_scored_in_one_call():
+    """Their pictures are opened once."""
+    engine = Scorer(catalog(a=30.0, b=40.0), a=0.9, b=0.8)
+    await staged(engine, policy("a >= 0.5 and b >= 0.5"))
+
+    assert [["a", "b"]] == engine.stages
+
+
+@pytest.mark.anyio
+async def test_a_stage_that_raises_is_the_error_of_its_metrics_and_logged_with_the_first(caplog):
+    """The decision is made without their scores."""
+    engine = Scorer(catalog(c__one=1.0, c__two=1.0))
+    by = policy("c.one >= 0.5 and c.two >= 0.5")
+    found = await staged(engine, by)
+
+    assert {"c.one": "internal", "c.two": "internal"} == found.codes
+    assert ["c.one"] == [record.metric for record in caplog.records]
+    assert "internal" == found.outcome(by).reason
 
 
 @pytest.mark.anyio

@@ -7,6 +7,7 @@ import pytest
 from models.core.contract import ModelInfo
 from service.core.settings import SettingsError
 from service.core.settings.sections import PolicySettings
+from service.metrics.common.outputs import output_metric
 from service.metrics.common.registry import metrics
 from service.scoring.policies import given_for, served_policies, together
 
@@ -16,7 +17,11 @@ ASSIGNED = {
     ("artifact", "artifact"): "artifact",
     ("dsg", "vqa"): "vqa",
 }
-KNOWN = {**metrics(), "artifact": replace(metrics()["artifact"], direction="lower is better")}
+KNOWN = {
+    **metrics(),
+    "artifact": replace(metrics()["artifact"], direction="lower is better"),
+    "vqascore.margin": output_metric(metrics()["vqascore"], "margin", "an output", (0, 1)),
+}
 FIT = "vqascore >= 0.62"
 
 
@@ -87,6 +92,21 @@ def test_a_warning_says_which_scores_are_better(accept, better):
     said = f"policies.show.accept: column 1: {name} is better the {better} it is; this is the reverse"
 
     assert (said,) == policy(accept).warnings
+
+
+def test_a_warning_names_the_setting_of_its_comparison():
+    """`review` has warnings as `accept` has."""
+    [warning] = policy(review="vqascore < 0.5").warnings
+
+    assert warning.startswith("policies.show.review: column 1: ")
+
+
+@pytest.mark.parametrize("named", ["vqascore", "vqascore.margin"])
+def test_a_policy_of_an_output_has_options_of_the_output_or_of_its_metric(named):
+    """An expression that has the output uses both."""
+    given = {named: {"output": "logit"}}
+
+    assert "logit" == policy("vqascore.margin > 0.5", options=given).options["vqascore.margin"].output
 
 
 def test_an_output_has_the_options_of_its_metric_unless_it_has_its_own():
