@@ -19,11 +19,11 @@ from mutmut.mutation.diff_apply import get_diff_for_mutant
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 MUTMUT = Path(sys.executable).with_name("mutmut")
-LINKS = ("service", "tests", "demo", "pyproject.toml")
+LINKS = ("service", "tests", "demo", "docs", "pyproject.toml")
 KILLED, HUNG = (1, 3), (-24, 24, 36, 152, 255)  # exit codes, as mutmut reads them
 ENOUGH = 0.9
 # What takes 3 * (10 s + the time of the function's tests) hangs: much, for a machine that has other work.
-SETTINGS = "[mutmut]\nsource_paths=service\nalso_copy=demo\ntimeout_multiplier=3\ntimeout_constant=10\n"
+SETTINGS = "[mutmut]\nsource_paths=service\ntimeout_multiplier=3\ntimeout_constant=10\n"
 
 
 def folder_of(name: str, area: dict[str, list[str]]) -> Path:
@@ -34,7 +34,9 @@ def folder_of(name: str, area: dict[str, list[str]]) -> Path:
         if not (folder / link).exists():
             (folder / link).symlink_to(ROOT / link)
     lists = {
+        "also_copy": ["demo", "docs"],
         "only_mutate": area["files"],
+        "do_not_mutate": area.get("except", []),
         "pytest_add_cli_args_test_selection": area["tests"],
         "pytest_add_cli_args": area.get("options", []),
     }

@@ -2,14 +2,21 @@
 
 import hashlib
 import json
+from math import exp, log
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from models.core.outcomes import Likelihood
+from models.families.fake.model import GREY
+from service.core.errors import Unanswered
 from service.core.settings.tree import Settings
-from service.metrics.checklist import ChecklistOptions, demand_of
+from service.metrics.checklist import ChecklistOptions, checklist, demand_of, questions_of, unsure
+from service.metrics.common.contract import Item
 from service.metrics.rubrics.checklists import Checklist, checklists_in, read_checklist
+from service.observability.notes import Code
 from service.process.doctor import check_checklists
 from service.serving.admission import Demand
 from tests.support.checklists import MASKED_BY, write_checklists
@@ -76,6 +83,10 @@ def test_a_checklist_reads_the_copies_of_a_releases_files_beside_it(tmp_path):
         (("[1, 2]", '"nan.json"'), r"weights\.1: Input should be (a finite number|less)"),
         (("[1, 2]", '"cut.json"'), r"weights: .*/cut\.json Expecting"),
         (('["Is it red?", "Is it round?", "Is it big?"]', '"gap.txt"'), r"questions\.1: is empty"),
+        (
+            ("[1, 2]", '"both.json"\nintercept = 1'),
+            r"weights: .*/both\.json has an intercept, and so has the",
+        ),
         (("gates", f"# {'x' * 65_536}\ngates"), "has more than 65536 bytes"),
     ],
 )
@@ -84,6 +95,7 @@ def test_a_file_that_is_no_checklist_is_refused_with_its_name_and_field(tmp_path
     (tmp_path / "bad.json").write_text('{"coef": [1, 2]}', "utf-8")
     (tmp_path / "nan.json").write_text("[1, NaN]", "utf-8")
     (tmp_path / "cut.json").write_text("[1, 2", "utf-8")
+    (tmp_path / "both.json").write_text('{"coef": [1, 2], "intercept": [0]}', "utf-8")
     (tmp_path / "gap.txt").write_text("Is it red?\n\nIs it big?", "utf-8")
     (tmp_path / "mine.toml").write_text(GOOD.replace(*change), "utf-8")
 
@@ -162,6 +174,120 @@ def test_the_range_holds_the_scores_of_all_answers():
     assert (scores.min(), scores.max()) == (pytest.approx(least), pytest.approx(largest))
     aligned = Checklist(**{**table, "questions": ["a?", "b?"]}, alignment=True)
     assert (0.0, 1.3) == tuple(map(pytest.approx, aligned.bounds))
+
+
+def likely(yes, no=0.0):
+    """The answer of a model that says yes and no with these probabilities."""
+    return Likelihood((log(yes),), log(yes), log(no) if no else -1e4)
+
+
+GATED = Checklist(
+    questions=["Is it red?", "Is it round?", "Is {prompt} big?"],
+    weights=[2, -1],
+    gates=[[1, 3]],
+    intercept=0.5,
+)
+
+
+def test_each_question_is_shown_with_its_answer_and_its_part_of_the_score():
+    """As many are needed to check the score by hand; one that gates others has no weight."""
+    no, yes = questions_of(GATED, [likely(0.2, 0.6), likely(0.6, 0.2), likely(0.9, 0.1)])[:2]
+    [*_, gated] = questions_of(GATED, [likely(0.2, 0.6), likely(0.6, 0.2), likely(0.9, 0.1)])
+    [*_, counted] = questions_of(GATED, [likely(0.6, 0.2), likely(0.6, 0.2), likely(0.1, 0.9)])
+
+    shown = {"depends_on": (), "label_mass": pytest.approx(0.8), "zeroed_by": []}
+    assert no == shown | {
+        **{"id": 1, "text": "Is it red?", "answer": "no", "probability": pytest.approx(0.25)},
+        **{"score": -1.0, "weight": None, "contribution": 0.0},
+    }
+    assert yes == shown | {
+        **{"id": 2, "text": "Is it round?", "answer": "yes", "probability": pytest.approx(0.75)},
+        **{"score": 1.0, "weight": 2.0, "contribution": 2.0},
+    }
+    assert ((1,), [1], "yes", 0.0, -1.0, 0.0) == tuple(
+        gated[name] for name in ("depends_on", "zeroed_by", "answer", "score", "weight", "contribution")
+    )
+    assert ((1,), [], "no", -1.0, -1.0, 1.0) == tuple(
+        counted[name] for name in ("depends_on", "zeroed_by", "answer", "score", "weight", "contribution")
+    )
+    assert "0.0" == str(gated["contribution"]) == str(no["contribution"])  # without a sign
+
+
+def test_an_answer_that_is_as_likely_as_the_other_is_no():
+    """Only a larger probability of yes is +1."""
+    assert [-1.0, 1.0] == [
+        each["score"] for each in questions_of(GATED, [likely(0.4, 0.4), likely(0.41, 0.4), likely(0.1)])[:2]
+    ]
+
+
+def test_a_question_without_the_probability_of_any_answer_is_named_by_its_number():
+    with pytest.raises(Unanswered, match=r"^question 2: neither yes nor no has any probability$"):
+        questions_of(GATED, [likely(0.9), Likelihood((-1e4,), -1e4, -1e4), likely(0.9)])
+
+
+@pytest.mark.parametrize(
+    ("masses", "said"),
+    [
+        ((0.5, 0.6, 0.7), None),
+        ((0.6, 0.49, 0.7), "yes and no have 0.49 of the probability of the answer to question 2: "),
+        (
+            (0.3, 0.1, 0.5),
+            "yes and no have 0.1 of the probability of the answer to question 2, "
+            "and below 0.5 of 2 answers: ",
+        ),
+    ],
+)
+def test_the_least_sure_answer_is_the_warning_with_the_number_of_others(masses, said):
+    """None where yes and no have half of the probability of each answer."""
+    asked = [{"id": number, "label_mass": mass} for number, mass in enumerate(masses, 1)]
+    notes = [(Code.LOW_LABEL_MASS, f"{said}the model would answer something else")] if said else []
+
+    assert notes == [(note.code, note.text) for note in unsure(asked)]
+
+
+@pytest.mark.anyio
+async def test_the_score_of_the_prompt_is_the_last_call_and_the_first_weight():
+    """By the mean of the log-probabilities of its tokens, as `vqascore` has it by default."""
+    chosen = Checklist(questions=["Is {prompt} red?"], weights=[3, 2], alignment=True, intercept=0.5)
+    calls = []
+
+    async def ask(*call):
+        calls.append(call)
+        return [likely(0.9, 0.1), Likelihood((-0.5, -0.1), -0.5, -3.0)]
+
+    class Options(ChecklistOptions):
+        checklists: ClassVar = {"demo": chosen}
+
+    vqa = SimpleNamespace(ask=ask, question="Does it show {}?")
+    found = await checklist(Item(GREY, "a dog"), SimpleNamespace(vqa=vqa), Options())
+
+    asked = ["Is a dog red? Please answer yes or no.", "Does it show a dog?"]
+    assert [(GREY, asked, "Yes")] == calls
+    aligned = {"score": exp(-0.3), "weight": 3.0, "contribution": 3 * exp(-0.3)}
+    assert 2.0 + 0.5 + 3 * exp(-0.3) == pytest.approx(found.value)
+    assert ("demo", chosen.digest, 0.5, aligned) == tuple(
+        found.details[name] for name in ("checklist", "digest", "intercept", "alignment")
+    )
+    assert ["Is {prompt} red?"] == [each["text"] for each in found.details["questions"]]
+
+
+def test_the_digest_is_the_hash_of_all_fields_as_json():
+    """Whoever has the table can compute it."""
+    fields = {
+        **{"questions": ["Is it rosé?"], "weights": [2.0], "intercept": 0.0, "score": "sum"},
+        **{"alignment": False, "gates": [], "template": "{} Please answer yes or no."},
+        **{"prompt_slot": "{prompt}"},
+    }
+    content = json.dumps(fields, ensure_ascii=False).encode()
+
+    assert f"sha256:{hashlib.sha256(content).hexdigest()}" == Checklist(**fields).digest
+
+
+def test_a_name_is_one_that_an_option_may_have(tmp_path):
+    (tmp_path / "My.toml").write_text(GOOD, "utf-8")
+
+    with pytest.raises(ValueError, match=r"^My\.toml: a name must match "):
+        read_checklist(tmp_path / "My.toml")
 
 
 def test_the_demand_is_a_call_for_each_question_and_one_for_the_alignment(tmp_path):

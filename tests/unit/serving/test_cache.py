@@ -68,6 +68,11 @@ def test_an_entry_that_fills_the_cache_to_the_last_byte_is_kept():
     assert (1, 0) == (len(fits), len(lacks_a_byte))
 
 
+def test_only_a_cache_of_no_bytes_stores_nothing():
+    """Misses of one that stores something are counted, however little fits."""
+    assert [False, True] == [OutcomeCache(size).stores for size in (0, 1)]
+
+
 def test_a_view_of_an_array_counts_with_the_memory_behind_it():
     """Python counts the memory of arrays that own it."""
     array = np.zeros(1000, np.float32)
