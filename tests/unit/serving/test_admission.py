@@ -3,12 +3,15 @@
 import asyncio
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from service.core.errors import LaneFull, Overloaded, TooLarge
-from service.serving.admission import Demand
+from service.serving.admission import AdmissionForecast, Demand
 from service.serving.batcher.queue import CostModel
+from service.serving.cache import NO_CACHE
+from service.serving.handle import Handle
 from tests.support.fakes import HELD_S
 from tests.support.handles import asking, call, context, held, serving, until
 
@@ -31,6 +34,15 @@ async def test_a_full_lane_is_refused_with_the_time_in_which_it_drains(lane, kin
 
     assert pytest.approx(6.0, rel=0.01) == refused.value.retry_after_s
     assert f"the {lane} lane of {handle.name} is full" == refused.value.detail
+
+
+async def test_a_model_that_cannot_be_called_is_refused_with_the_reason():
+    """In place of its lane, which has room."""
+    full = AdmissionForecast(full=True, wait_s=0.0, run_s=0.0, drain_s=0.0)
+    backend = SimpleNamespace(name="vqa", missing="no replica is ready", forecast=lambda *_: full)
+
+    with pytest.raises(LaneFull, match=r"^vqa: no replica is ready$"):
+        Handle(backend, NO_CACHE).admit(context(), Demand())
 
 
 async def test_what_nobody_waits_for_any_more_is_not_prepared():
@@ -100,8 +112,8 @@ async def test_an_idle_model_tries_what_fits_into_one_batch_whatever_time_is_lef
     async with serving() as (handle, _, _, hosted):
         await learns(handle, hosted)
         handle.admit(context(seconds=0.01), Demand(calls=8))
-        with pytest.raises(LaneFull):
-            handle.admit(context(seconds=0.01), Demand(calls=9))
+        with pytest.raises(LaneFull, match=r", and 0\.0 s are left$"):
+            handle.admit(context(seconds=-1.0), Demand(calls=9))
 
 
 async def test_long_texts_are_part_of_what_a_request_costs():

@@ -9,7 +9,7 @@ import pytest
 from models.core.calls import LikelihoodCall
 from models.core.outcomes import Likelihood
 from models.images.image import Image
-from service.core.errors import ImageUndecodable, ModelChanged, ModelFault
+from service.core.errors import ImageUndecodable, ModelChanged, ModelFault, NotReady
 from service.serving.cache import OutcomeCache
 from service.serving.handle import BULK_KEPT_S
 from service.serving.job import Job
@@ -334,6 +334,21 @@ async def test_a_model_that_leaves_is_kept_for_the_requests_that_it_serves():
             await asyncio.sleep(0)
             assert not idle.done()
         await idle
+
+    assert isinstance(answer, Likelihood)
+
+
+async def test_work_that_a_request_under_way_shares_runs_before_its_model_leaves():
+    """Though the work came after the model was taken away."""
+    async with serving() as (handle, *_):
+        asked, late = context(), context()
+        with handle.used_by(asked):
+            handle.backend.presence.change("leaving")
+            with handle.used_by(late):
+                with pytest.raises(NotReady):
+                    await handle.call([call()], late)
+                handle.shared_by(asked, late)
+                [answer] = await handle.call([call()], late)
 
     assert isinstance(answer, Likelihood)
 

@@ -3,8 +3,10 @@
 import pytest
 
 from models.core.contract import Prepared
+from models.core.outcomes import Reward
+from service.core.errors import ModelFault
 from service.serving.handle import stage
-from service.serving.job import Job
+from service.serving.job import Job, JobResult
 
 WAITS = Prepared(1, None)
 
@@ -48,6 +50,28 @@ def test_a_job_has_the_latest_deadline_of_its_callers():
         made.join("bulk", deadline)
 
     assert 20.0 == made.deadline
+
+
+def test_no_batch_takes_a_job_from_its_deadline_on():
+    """Nor one that has its result."""
+    made = job()
+
+    assert [False, True] == [made.has_gone(now) for now in (9.9, 10.0)]
+    made.answer(ModelFault())
+    assert made.has_gone(0.0)
+
+
+def test_the_result_of_a_job_has_its_times_and_its_batch():
+    """A job that no batch took has waited and run for no time."""
+    made, refused = job(), job()
+    made.arrived, made.batch = 2.0, "the traceparent of a span"
+    made.begin(5.0)
+    outcome = Reward((1.0,))
+    made.answer(outcome, 0.5)
+    refused.answer(outcome)
+
+    assert JobResult(outcome, 3.0, 0.5, "the traceparent of a span") == made.result.result()
+    assert JobResult(outcome) == refused.result.result()
 
 
 def test_a_job_is_interactive_while_it_has_interactive_callers():
