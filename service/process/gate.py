@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import orjson
 
 from models.core.contract import CheckpointAway, CheckpointError, Temporary
 from models.families.registry import PluginError
@@ -13,14 +15,17 @@ from service.core.concurrency.cpu_threads import on_thread
 from service.core.errors import NotReady, ScoregateError
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.process.first_use import needed_by
 from service.process.model_names import Tree, profile_of
 from service.questions.stores.opening import check_store
 from service.scoring.policies import served_policies
+from service.serving.handle import Handle
 from service.serving.loading import load_models
 from service.web.app import create_app
 from service.web.endpoints import shown
-from service.web.server.body import ARRIVED_STATE
+from service.web.server.body import ARRIVED_STATE, parse
+from service.web.wire.decide import DecideRequest
+from service.web.wire.requests import QuestionsRequest
+from service.web.wire.types import Requests
 from service.wiring.bootstrap import Service
 from service.wiring.load import (
     DEMO_PROFILE,
@@ -37,6 +42,7 @@ from service.wiring.load import (
 log = logging.getLogger("scoregate.gate")
 
 DEMO = "demo"
+FORM = "multipart/form-data"
 OWNER = {  # defaults where every caller is the operator
     "SCOREGATE_JUDGE__ALLOW_INLINE": "true",
     "SCOREGATE_CHECKLISTS__ALLOW_INLINE": "true",
@@ -246,3 +252,52 @@ async def open_gate(
         settings, models, lambda reason: log.critical("a device broke: %s", reason)
     ) as service:
         yield Gate(service, say)
+
+
+# --- the models that a request needs, read from its JSON before the app reads it ---
+
+
+def needed_by(
+    service: Service, requests: Requests, path: str, content_type: str, content: bytes
+) -> dict[str, Handle]:
+    """Return the models that a request may use, by name; none if the app refuses it."""
+    path = path.partition("?")[0]
+    try:
+        if path == "/questions":
+            wanted: QuestionsRequest = parse(json_in(content_type, content), requests.questions)
+            _, writer = service.engine.catalog.style(wanted.style, {})
+            return {writer.name: writer} if writer else {}
+        metrics = [*metrics_of(service, requests, path, json_in(content_type, content))]
+    except ScoregateError:
+        return {}
+    used = service.engine.catalog.used
+    return {handle.name: handle for name in metrics for handle in used.get(name, ())}
+
+
+def metrics_of(service: Service, requests: Requests, path: str, body: bytes) -> Iterator[str]:
+    """Yield the metrics of a request.  Raises `ScoregateError` if the body is not valid."""
+    match path:
+        case "/score":
+            yield from parse(body, requests.score).asked().values()
+        case "/rank":
+            yield from parse(body, requests.rank).metrics.values()
+        case "/compare":
+            yield parse(body, requests.compare).named
+        case "/decide":
+            decide: DecideRequest = parse(body, requests.decide)
+            for name in decide.named.values():
+                yield from service.policies[name].rules.metrics if name in service.policies else ()
+        case "/policies":  # their ids name the models
+            for policy in service.policies.values():
+                yield from policy.rules.metrics
+        case "/models" if body:
+            yield from orjson.loads(body)["metrics"]
+
+
+def json_in(content_type: str, content: bytes) -> bytes:
+    """Return the JSON of a body; a form of the client begins with it."""
+    if not content_type.startswith(FORM):
+        return content
+    boundary = content_type.partition("boundary=")[2].strip('"').encode()
+    begin = content.find(b"\r\n\r\n") + 4
+    return content[begin : content.find(b"\r\n--" + boundary, begin)]

@@ -1,5 +1,6 @@
 """A device: its threads, the cores that batches get on a CPU, and the first calls of a model."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -75,13 +76,15 @@ class ExecutionSlot:
         self.since, self._torch = inf, loaded_torch()
         self._thread = FairThreads(1, "device", compute_on_one_core)
 
-    async def score(self, model: Model, batch: Sequence[Prepared], threads: int = 1) -> Sequence[Any]:
+    def score(
+        self, model: Model, batch: Sequence[Prepared], threads: int = 1
+    ) -> "asyncio.Future[Sequence[Any]]":
         """Return the model's outcomes, on a CPU computed with *threads*.  Raises as `Model.score` does."""
-        return await self._thread.run(compute, self._torch, threads, model, batch)
+        return self._thread.run(compute, self._torch, threads, model, batch)
 
-    async def run(self, work: Callable[..., R], *given: Any) -> R:
+    def run(self, work: Callable[..., R], *given: Any) -> "asyncio.Future[R]":
         """Return the result of *work* on this thread."""
-        return await self._thread.run(work, *given)
+        return self._thread.run(work, *given)
 
     def close(self) -> None:
         """End the thread."""

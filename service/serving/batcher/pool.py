@@ -197,10 +197,10 @@ class Pool:
             raise
         finally:
             now = self.clock()
-            self.scheduler.end(batch, now)
             self._instruments.count_device(
                 batch.hosted.name, device.name, len(batch.calls), now - batch.began
             )
+            self.scheduler.end(batch, now)
             slot.since = inf
             self._work.set()
             self._ended.set()
