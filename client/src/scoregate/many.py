@@ -26,8 +26,8 @@ from scoregate.errors import (
 )
 from scoregate.images import ImageLike
 from scoregate.items import Files, Item, ScoreParams
+from scoregate.records import Line, Store, opened_to_append
 from scoregate.results import Notice, Result, is_number, results_of, understood, without_warned
-from scoregate.store import Line, Store, opened
 from scoregate.text import Progress
 
 MAX_ITEMS = 128  # items of a request by the service's default
@@ -262,7 +262,7 @@ class Resume(Store[int]):
     def __init__(self, path: str | PathLike[str], params: ScoreParams, *, strict: bool = False) -> None:
         self._params, self._strict = params, strict
         self._keys: dict[int, str] = {}  # keys of the items that this run came to
-        super().__init__(opened(path), str(fspath(path)))
+        super().__init__(opened_to_append(path), str(fspath(path)))
         scored = [line.get("models", {}) for line in map(self.at, self.starts.values()) if line["scores"]]
         self.models: Mapping[str, str] = dict(pair for models in reversed(scored) for pair in models.items())
         self.is_mixed = len({frozenset(models) for models in scored}) > 1

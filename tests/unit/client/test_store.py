@@ -8,9 +8,9 @@ import pytest
 from scoregate.data.rows import Row
 from scoregate.items import ScoreParams
 from scoregate.many import Resume
+from scoregate.records import opened_to_append
 from scoregate.runs.plan import Plan
 from scoregate.runs.results import Results
-from scoregate.store import opened
 
 PLAN = Plan(["vqascore"], {}, {})
 ROWS = [Row(number, f"{number}.png", "a cat", sha256="sha256:0") for number in (1, 2)]
@@ -24,7 +24,7 @@ def of_items(path):
 
 def of_rows(path):
     """The store of data sets."""
-    return Results(PLAN, opened(path))
+    return Results(PLAN, opened_to_append(path))
 
 
 def item_line(index, score):

@@ -269,6 +269,11 @@ class Dataset:
             return Row(number, record.name, fault=f"{place}: {record.fault}", shard=shard)
         image, prompt = ("image", "prompt") if self.matrix else (self.image, self.prompt_column)
         text, faults = None if self.no_prompt else values.get(prompt), []
+        columns = {
+            column: value
+            for column, value in values.items()
+            if column not in (image, prompt, self.frames_column) and is_column(value)
+        }
         name, frames, options = None, list[Path | bytes](), dict[str, dict[str, Any]]()
         try:
             name, frames = self.shown(values, image, folder)
@@ -282,20 +287,17 @@ class Dataset:
             )
         except ValueError as exc:
             faults.append(str(exc))
-        related = related_in(values)
-        metrics = names_in(values.get(self.metrics_column)) if self.metrics_column else []
-        if unknown := [name for name in metrics if name not in self.metrics]:
-            faults.append(f"column {self.metrics_column} has {unknown[0]!r}, which is not scored")
+        related, metrics = related_in(values), list[str]()
+        if self.metrics_column:
+            metrics = names_in(values.get(self.metrics_column))
+            if unknown := [name for name in metrics if name not in self.metrics]:
+                faults.append(f"column {self.metrics_column} has {unknown[0]!r}, which is not scored")
         return Row(
             number,
             name,
             text if isinstance(text, str) else None,
             frames[0] if frames else b"",
-            {
-                column: value
-                for column, value in values.items()
-                if column not in (image, prompt, self.frames_column) and is_column(value)
-            },
+            columns,
             f"{place}, {'; '.join(faults)}" if faults else "",
             related,
             folder,

@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, cast
 
 from scoregate.data.rows import IMAGES, VIDEOS, is_hidden
 from scoregate.records import (
-    GZIP,
     MAX_LINE,
     BadInput,
     Record,
@@ -28,6 +27,7 @@ from scoregate.records import (
     of_batches,
     opened,
     parquet,
+    stem,
 )
 
 MAX_SHARDS = 100_000  # shards of a pattern
@@ -144,11 +144,6 @@ def below(folder: Path) -> list[Path]:
     if len(found) > 1:
         raise BadInput(f"{folder}: there are several splits, name one of {', '.join(map(str, found))}")
     return next(iter(found.values()), [])
-
-
-def stem(shard: Path) -> str:
-    """Return the name of a shard without its suffixes."""
-    return Path(shard.name.removesuffix(GZIP)).stem
 
 
 def samples_of(shard: Path, image_part: str = "") -> Iterator[Record]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.data.datasets import Dataset
-from scoregate.data.shards import groups, stem
+from scoregate.data.shards import groups
 from scoregate.data.tiles import Sheets
 from scoregate.expression import ANY, Condition, fault, names_in
-from scoregate.records import GZIP, BadInput, arrow, arrow_batches, kind, parquet_batches
+from scoregate.records import GZIP, BadInput, arrow, arrow_batches, kind, parquet_batches, stem
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of
 from scoregate.runs.settings import Batch

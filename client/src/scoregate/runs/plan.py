@@ -17,9 +17,9 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, dumped_options, is_column
 from scoregate.many import change_of
 from scoregate.records import TABLES_OF_TEXT, BadInput, kind
+from scoregate.records import Line as Line
 from scoregate.results import Notice, Result, is_number, lower_is_better
 from scoregate.runs.settings import ANY_MODELS, Scoring
-from scoregate.store import Line as Line
 
 if TYPE_CHECKING:
     from scoregate.decisions.policies import NamedPolicy

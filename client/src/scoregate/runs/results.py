@@ -29,8 +29,18 @@ from typing import Any, BinaryIO, NamedTuple
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, RELATED_COLUMNS, Row, digest, is_column
-from scoregate.data.shards import stem
-from scoregate.records import BadInput, Record, arrow, check_regular, json_or_text, records
+from scoregate.records import (
+    BadInput,
+    Record,
+    Store,
+    arrow,
+    check_regular,
+    dumped,
+    json_or_text,
+    opened_to_append,
+    records,
+    stem,
+)
 from scoregate.runs.plan import (
     DECISION_FIELDS,
     Key,
@@ -44,7 +54,6 @@ from scoregate.runs.plan import (
     loaded,
 )
 from scoregate.runs.settings import KINDS, check_kind
-from scoregate.store import Store, dumped, opened
 from scoregate.text import complain
 
 log = logging.getLogger("scoregate.results")
@@ -171,7 +180,7 @@ class ResultsFile(Results, AbstractContextManager["ResultsFile"]):
             with self._written.open("wb") as file:
                 file.writelines(map(dumped, read_lines(out)))
             os.replace(self._written, self.journal)
-        super().__init__(plan, opened(self.journal), str(self.journal))
+        super().__init__(plan, opened_to_append(self.journal), str(self.journal))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
