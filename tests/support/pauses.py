@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-from scoregate.connection import HttpTransport
+from scoregate.transport import HttpTransport
 
 
 class Unpaused(HttpTransport):

@@ -18,7 +18,6 @@ from scoregate.connection import (
     Breaker,
     CircuitOpen,
     Connection,
-    HttpTransport,
     Transport,
     addresses_of,
     api_key_of,
@@ -42,13 +41,13 @@ from scoregate.items import (
     Files,
     Item,
     Pairing,
+    ScoreCall,
     ScoreParams,
     TimeSpan,
     check_prompt,
     given,
     name_of,
     names_of,
-    packed,
 )
 from scoregate.many import MATRIX_PAIRS, MAX_ITEMS, Many
 from scoregate.policy import Verdict
@@ -62,7 +61,6 @@ from scoregate.results import (
     question_set_of,
     question_sets_of,
     ranking_of,
-    report_of,
     score_of,
     streamed,
     understood,
@@ -70,6 +68,7 @@ from scoregate.results import (
     without_warned,
 )
 from scoregate.text import hinted, hinted_keywords
+from scoregate.transport import HttpTransport
 
 Filled = Callable[[Files], "Mapping[str, Any] | None"]
 
@@ -202,15 +201,14 @@ class AsyncClient:
             ScoregateError: the request failed as a whole; after some results, the others are missing.
         """
         params = ScoreParams(names_of(metrics), options, explain, priority or self.priority)
-        every, unsent = [Item.of(item) for item in items], dict[int, Result]()
-        files = Files(allow_urls=self.allow_urls, options=params.options)
-        body = await self._body(files, filler(every, params, unsent), timeout_s)
-        for failed in unsent.values():
+        call = ScoreCall([Item.of(item) for item in items], params)
+        body = await self._body(call.request, timeout_s)
+        for failed in call.unsent.values():
             yield failed
         if body is None:
             return
-        places = [place for place in range(len(every)) if place not in unsent]
-        own = [params.metrics_of(every[place]) for place in places]
+        places = [place for place in range(len(call.items)) if place not in call.unsent]
+        own = [params.metrics_of(call.items[place]) for place in places]
         async with aclosing(streamed(self._connection.lines("/score?stream=1", *body), own)) as results:
             async for result in results:
                 found = replace(result, index=places[result.index])
@@ -365,7 +363,7 @@ class AsyncClient:
                 **span.fields,
             )
 
-        raw = await self._send("/rank", Files(allow_urls=self.allow_urls), filled, timeout_s)
+        raw = await self._send("/rank", filled, timeout_s)
         ranking = understood(ranking_of, raw, len(every), unsent)
         if self.strict and ranking.warnings:
             raise warned(ranking.warnings, ranking.request_id)
@@ -429,7 +427,7 @@ class AsyncClient:
                 priority=priority or self.priority,
             )
 
-        raw = await self._send("/compare", Files(allow_urls=self.allow_urls), filled, timeout_s)
+        raw = await self._send("/compare", filled, timeout_s)
         comparison = understood(Comparison, raw, len(every), unsent)
         if self.strict and comparison.warnings:
             raise warned(comparison.warnings, comparison.request_id)
@@ -503,7 +501,7 @@ class AsyncClient:
 
     async def _decided(self, call: DecideCall, timeout_s: float, check: Callable[[], None]) -> Decisions:
         """Send a request for decisions, after *check*, which raises if none is to be sent."""
-        body = await self._body(Files(allow_urls=self.allow_urls), call.request, timeout_s)
+        body = await self._body(call.request, timeout_s)
         assert body is not None
         left, kind, content = body
         check()
@@ -543,9 +541,8 @@ class AsyncClient:
             metrics: load the models of these first.  In this process a model is loaded when it is first
                 needed, and has the id and the revision of the settings before.
         """
-        if names := names_of(metrics):
-            await self._connection.prepare("/models", {"metrics": names})
-        return await self._get("/models")
+        names = names_of(metrics)
+        return await self._get("/models", {"metrics": names} if names else None)
 
     async def metrics(self) -> dict[str, dict[str, Any]]:
         """
@@ -652,38 +649,28 @@ class AsyncClient:
         raw = await self._get(f"/questions/{quote(id, safe='')}")
         return understood(question_set_of, raw)
 
-    async def _get(self, path: str) -> dict[str, Any]:
-        raw = await self._connection.call("GET", path, self.timeout_s)
+    async def _get(self, path: str, needs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        raw = await self._connection.call("GET", path, self.timeout_s, needs=needs)
         return understood(dict, raw)
 
     async def _report(
         self, items: Sequence[Item], params: ScoreParams, timeout_s: float | None = None
     ) -> Report:
         """Score *items* in one request.  Raises `ScoregateError`."""
-        files, unsent = Files(allow_urls=self.allow_urls, options=params.options), dict[int, Result]()
-        raw = await self._send("/score", files, filler(items, params, unsent), timeout_s)
-        metrics = [*map(params.metrics_of, items)]
-        return report_of(raw, metrics, files.sent(items), unsent, strict=self.strict)
+        call = ScoreCall(items, params)
+        return call.report(await self._send("/score", call.request, timeout_s), strict=self.strict)
 
-    async def _send(
-        self,
-        path: str,
-        files: Files,
-        filled: Filled,
-        timeout_s: float | None,
-    ) -> Any:
+    async def _send(self, path: str, filled: Filled, timeout_s: float | None) -> Any:
         """POST the request that *filled* returns, and return the response's JSON; an empty one for None."""
-        body = await self._body(files, filled, timeout_s)
+        body = await self._body(filled, timeout_s)
         if body is None:
             return {"results": [], "ranking": []}
         left, kind, content = body
         return await self._connection.call("POST", path, left, content, kind)
 
-    async def _body(
-        self, files: Files, filled: Filled, timeout_s: float | None
-    ) -> tuple[float, str, bytes] | None:
+    async def _body(self, filled: Filled, timeout_s: float | None) -> tuple[float, str, bytes] | None:
         """
-        Encode the request that *filled* returns, in a thread.
+        Encode the request that *filled* returns for its files, in a thread.
 
         Returns:
             The seconds left, the content type and the body; None if no picture could be encoded.
@@ -692,21 +679,9 @@ class AsyncClient:
         time_s = self.timeout_s if timeout_s is None else timeout_s
 
         def encoded() -> tuple[str, bytes] | None:
+            files = Files(allow_urls=self.allow_urls)
             request = filled(files)
             return None if request is None else files.body(request)
 
         sent = await asyncio.to_thread(encoded)
         return None if sent is None else (time_s - (perf_counter() - began), *sent)
-
-
-def filler(items: Sequence[Item], params: ScoreParams, unsent: dict[int, Result]) -> Filled:
-    """Return the function that encodes a request for *items*; those that cannot be encoded are *unsent*."""
-
-    def filled(files: Files) -> dict[str, Any] | None:
-        wire, broken = packed(files.item, items, "/items")
-        for place, error in broken.items():
-            metrics = params.metrics_of(items[place])
-            unsent[place] = Result.failed(place, items[place].id, metrics, error)
-        return None if unsent and not wire else params.request(wire)
-
-    return filled

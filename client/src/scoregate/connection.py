@@ -18,16 +18,15 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from math import inf
 from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar
 
-from scoregate.errors import ScoregateError, ServiceConnectionError, ServiceTimeoutError, reason_of
+from scoregate.errors import ScoregateError, ServiceConnectionError, ServiceTimeoutError, error_of
 from scoregate.http import httpx
-from scoregate.replies import ENCODING, Reply, failure, pieces_of, problem_of, reply_of
 
 T = TypeVar("T")
 JSON = "application/json"
@@ -79,9 +78,14 @@ class Connection:
         timeout_s: float,
         content: bytes | None = None,
         content_type: str = JSON,
+        needs: Mapping[str, Any] | None = None,
     ) -> Any:
         """
         Return the JSON of the response.
+
+        Args:
+            needs: that a service of this process is made ready for, in place of *content*; nothing of it is
+                sent.
 
         Raises:
             ServiceTimeoutError: *timeout_s* passed; the service may have done some of the work.
@@ -92,17 +96,14 @@ class Connection:
         async def answered(address: Address, left: float) -> Any:
             headers = headers_of(left, content_type if content is not None else "")
             with address.request(self._transport.time):
-                reply = await self._transport.send(address, method, path, left, content, headers)
+                reply = await self._reply(address, method, path, left, content, headers)
                 if reply.status not in SUCCESS_STATUSES:
                     raise failure(reply)
             return reply.json()
 
-        await self._transport.prepare(path, content_type, content or b"")
+        if prepare := self._transport.prepare:
+            await prepare(path, content_type, json.dumps(needs).encode() if needs else content or b"")
         return await self._retried(answered, timeout_s)
-
-    async def prepare(self, path: str, request: Mapping[str, Any]) -> None:
-        """Prepare a service of this process for such a request; see `Transport.prepare`."""
-        await self._transport.prepare(path, JSON, json.dumps(request).encode())
 
     async def lines(
         self, path: str, timeout_s: float, content_type: str, content: bytes
@@ -116,7 +117,8 @@ class Connection:
             ServiceTimeoutError, ServiceConnectionError, ScoregateError: as `call`; nothing is retried after
                 the first line.
         """
-        await self._transport.prepare(path, content_type, content)
+        if prepare := self._transport.prepare:
+            await prepare(path, content_type, content)
         clock = self._transport.time
         deadline, rest = clock() + timeout_s, bytearray()
         async with AsyncExitStack() as stack:
@@ -191,7 +193,7 @@ class Connection:
         """
 
         async def answer(address: Address) -> tuple[bool, Any]:
-            reply = await self._transport.send(address, "GET", path, timeout_s, None, {})
+            reply = await self._reply(address, "GET", path, timeout_s, None, {})
             if reply.status != 200 and problem_of(reply) is None:
                 raise failure(reply)
             return reply.status == 200, reply.json()
@@ -201,6 +203,19 @@ class Connection:
         if not found:
             raise next(each for each in answers if isinstance(each, BaseException))
         return max(found, key=lambda each: each[0])
+
+    async def _reply(
+        self,
+        address: Address,
+        method: str,
+        path: str,
+        left: float,
+        content: bytes | None,
+        headers: Mapping[str, str],
+    ) -> Reply:
+        """Return the response to a request, whatever its status.  Raises `ServiceTimeoutError` and others."""
+        sent = self._transport.send(address, method, path, left, content, headers)
+        return await in_time(sent, left, f"{address.url}{path}")
 
     async def close(self) -> None:
         """Close the connections of this event loop."""
@@ -315,16 +330,82 @@ class Breaker:
             self._failures = 0
 
 
-# --- transports and addresses ---
+# --- replies, and the errors that they are ---
 
 
-CONNECT_S = 10.0  # seconds for one attempt to connect
-IDLE_S = 30.0  # less than the service's 75 s, so that the client closes an idle connection
+OF_A_PROXY = (429, 502, 503, 504)  # a response without a code of the service did not reach it
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A complete response, decompressed."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    def json(self) -> Any:
+        """Parse the JSON.  Raises `ScoregateError` if it is not valid, or nested too deeply."""
+        try:
+            return json.loads(self.content)
+        except (ValueError, RecursionError) as exc:
+            raise ScoregateError(
+                f"{self.url} answered {self.status} without JSON", status=self.status
+            ) from exc
+
+
+def failure(reply: Reply) -> ScoregateError:
+    """Return the error of a response; `ServiceConnectionError` for an error page of a proxy."""
+    request_id = reply.headers.get("x-request-id", "")
+    error = error_of(problem_of(reply) or foreign_problem(reply), status=reply.status, request_id=request_id)
+    if error.retry_after_s is None:
+        error.retry_after_s = retry_after_s(reply.headers)
+    return error
+
+
+def foreign_problem(reply: Reply) -> Mapping[str, Any]:
+    """Return a problem for the response of another program, such as a proxy."""
+    if reply.status in OF_A_PROXY:
+        code, detail = ServiceConnectionError.code, f"a proxy answered {reply.status} in place of {reply.url}"
+    else:
+        code, detail = ScoregateError.code, f"HTTP {reply.status} from {reply.url}, not in the service's form"
+    return {"code": code, "detail": detail}
+
+
+def problem_of(reply: Reply) -> Mapping[str, Any] | None:
+    """Return the problem in a response of the service; None for the response of another program."""
+    try:
+        content = reply.json()
+    except ScoregateError:
+        return None
+    ours = isinstance(content, dict) and "detail" in content and isinstance(content.get("code"), str)
+    return content if ours else None
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of the header `Retry-After`; dates are ignored, since clocks differ."""
+    value = headers.get("retry-after", "").strip()
+    return float(value) if value.isascii() and value.isdigit() else None
+
+
+# --- the contract of a transport ---
+
+
 KEY = re.compile(r"[!-~]+")
 
 
 class Transport(ABC):
-    """A way to services: over HTTP, or to one of this process."""
+    """
+    A way to services: over HTTP, or to one of this process.
+
+    Attributes:
+        prepare: makes a service of this process ready for a request, by its path, content type and content;
+            the timeout begins afterwards.  It raises `NotReadyError` if a model cannot be loaded now, and
+            another `ScoregateError` if it cannot be loaded.
+    """
+
+    prepare: Callable[[str, str, bytes], Awaitable[None]] | None = None
 
     @abstractmethod
     async def send(
@@ -340,7 +421,7 @@ class Transport(ABC):
         Return the response to a request, whatever its status.
 
         Args:
-            left: seconds that are left.
+            left: seconds, after which the caller cancels it.
 
         Raises:
             ServiceTimeoutError, ServiceConnectionError: there is no response.
@@ -352,15 +433,6 @@ class Transport(ABC):
     ) -> AbstractAsyncContextManager[tuple[str, AsyncIterator[bytes]]]:
         """POST, and yield the request's id and the pieces of the response.  Raises its error."""
 
-    async def prepare(self, path: str, content_type: str, content: bytes) -> None:  # noqa: B027, over HTTP nothing is
-        """
-        Make a service of this process ready for a request, whose timeout begins afterwards.
-
-        Raises:
-            NotReadyError: a model cannot be loaded now.
-            ScoregateError: it cannot be loaded.
-        """
-
     async def close(self, address: Address) -> None:  # noqa: B027, most have nothing to close
         """Close the connections to an address."""
 
@@ -371,102 +443,6 @@ class Transport(ABC):
     async def pause(self, seconds: float) -> None:
         """Wait before the next attempt."""
         await asyncio.sleep(seconds)
-
-
-class HttpTransport(Transport):
-    """
-    Requests over HTTP.
-
-    Args:
-        urls: the services' addresses.
-        max_connections: to each address.
-        transport: of httpx2, in place of the own one.
-    """
-
-    def __init__(self, urls: Sequence[str], api_key: str, max_connections: int, transport: Any) -> None:
-        self._headers = {"Accept-Encoding": ENCODING}
-        if api_key:
-            self._headers["Authorization"] = f"Bearer {api_key}"
-        self._limits = httpx.Limits(
-            max_connections=max_connections,
-            max_keepalive_connections=max_connections,
-            keepalive_expiry=IDLE_S,
-        )
-        if transport is not None and not isinstance(transport, httpx.AsyncBaseTransport):
-            kind = type(transport)
-            raise TypeError(f"transport must be of httpx2, and is a {kind.__module__}.{kind.__qualname__}")
-        if transport is not None and any(map(is_unix, urls)):
-            raise ValueError("a unix: address has a transport of its own")
-        self._transport = transport
-
-    async def close(self, address: Address) -> None:
-        if address.http is not None:
-            await address.http.aclose()
-
-    async def send(
-        self,
-        address: Address,
-        method: str,
-        path: str,
-        left: float,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> Reply:
-        async def exchanged() -> Reply:
-            async with self._sent(address, method, path, left, content, headers) as response:
-                return await reply_of(response, f"{address.url}{path}")
-
-        return await in_time(exchanged(), left, f"{address.url}{path}")
-
-    @asynccontextmanager
-    async def opened(
-        self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
-    ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
-        """POST, and yield the request's id and the pieces of the response.  Raises its error."""
-        async with self._sent(address, "POST", path, left, content, headers) as response:
-            if response.status_code != 200:
-                raise failure(await reply_of(response, f"{address.url}{path}"))
-            pieces = pieces_of(response, f"{address.url}{path}")
-            yield response.headers.get("x-request-id", ""), pieces
-
-    @asynccontextmanager
-    async def _sent(
-        self,
-        address: Address,
-        method: str,
-        path: str,
-        left: float,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> AsyncIterator[httpx.Response]:
-        """Yield a response whose content has not been read; raise our errors in place of httpx2's."""
-        timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
-        http = address.http = address.http or self._pool(address.url)
-        sent = http.stream(method, path, content=content, headers=headers, timeout=timeout)
-        try:
-            async with sent as response:
-                yield response
-        except httpx.ConnectTimeout:
-            raise ServiceConnectionError(
-                f"cannot connect to {address.url} within {timeout.connect:.0f} s"
-            ) from None
-        except httpx.TimeoutException:
-            raise ServiceTimeoutError(f"no answer from {address.url}{path} in time") from None
-        except httpx.RequestError as exc:
-            raise ServiceConnectionError(f"{address.url}: {reason_of(exc)}") from None
-
-    def _pool(self, url: str) -> httpx.AsyncClient:
-        transport = self._transport
-        if is_unix(url):
-            transport = httpx.AsyncHTTPTransport(uds=socket_of(url), limits=self._limits, verify=False)
-        return httpx.AsyncClient(
-            base_url="http://localhost" if is_unix(url) else url,
-            headers=self._headers,
-            limits=self._limits,
-            transport=transport,
-            trust_env=False,  # no proxy and no .netrc of the environment
-            verify=url.startswith("https"),  # reading certificates takes 30 ms
-        )
 
 
 async def in_time(work: Coroutine[Any, Any, T], left: float, url: str) -> T:

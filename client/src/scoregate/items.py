@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from typing import Any
 
 from scoregate.errors import BadImageError
 from scoregate.http import httpx
 from scoregate.images import SAMPLED_FRAMES, ImageLike, check_one, encoded, frames_of, is_url
+from scoregate.results import Report, Result, report_of
 from scoregate.text import hinted_keywords
 
 
@@ -147,23 +149,30 @@ class Files:
 
     Args:
         allow_urls: send URLs; otherwise they are errors.
-        options: of the request, by metric.
 
     Attributes:
         parts: the files by name.
         size: their bytes.
     """
 
-    def __init__(self, *, allow_urls: bool = False, options: Mapping[str, Any] | None = None) -> None:
-        self._allow_urls, self._options = allow_urls, options or {}
+    def __init__(self, *, allow_urls: bool = False) -> None:
+        self._allow_urls = allow_urls
         self._named: dict[Any, tuple[str, Any]] = {}  # the picture is kept, so that no other gets its id
         self._frames_of: dict[tuple[int, int], tuple[Any, Any]] = {}  # their number belongs to the key
         self.parts: dict[str, bytes] = {}
         self.size = 0
 
-    def item(self, item: Item, place: str) -> dict[str, Any]:
-        """Return an item of a request.  Raises `BadImageError`."""
-        taken = max([SAMPLED_FRAMES, *samples_in(self._options), *samples_in(item.options)])
+    def item(self, item: Item, place: str, shared: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """
+        Return an item of a request.
+
+        Args:
+            shared: options of the request, by metric.
+
+        Raises:
+            BadImageError: a picture cannot be encoded.
+        """
+        taken = max([SAMPLED_FRAMES, *samples_in(shared or {}), *samples_in(item.options)])
         image = self.add(item.image, f"{place}/image", taken)
         wire: dict[str, Any] = {"prompt": item.prompt, "image": image} if item.prompt else {"image": image}
         if item.id is not None:
@@ -328,6 +337,36 @@ class ScoreParams:
             explain=self.explain or None,
             priority=self.priority,
         )
+
+
+@dataclass(frozen=True)
+class ScoreCall:
+    """
+    Items that are scored in one request.
+
+    Attributes:
+        unsent: the results of those that cannot be encoded, by index, once the request is made.
+        shown: the prompt and the picture of each, likewise.
+    """
+
+    items: Sequence[Item]
+    params: ScoreParams
+    unsent: dict[int, Result] = field(default_factory=dict)
+    shown: list[tuple[str, bytes | None]] = field(default_factory=list)
+
+    def request(self, files: Files) -> dict[str, Any] | None:
+        """Return the body of `POST /score`, whose pictures are in *files*; None if no item can be encoded."""
+        wire, broken = packed(partial(files.item, shared=self.params.options), self.items, "/items")
+        for place, error in broken.items():
+            item = self.items[place]
+            self.unsent[place] = Result.failed(place, item.id, self.params.metrics_of(item), error)
+        self.shown.extend(files.sent(self.items))
+        return None if self.unsent and not wire else self.params.request(wire)
+
+    def report(self, raw: Mapping[str, Any], *, strict: bool) -> Report:
+        """Parse the response, as `report_of`.  Raises `ScoregateError`."""
+        metrics = [*map(self.params.metrics_of, self.items)]
+        return report_of(raw, metrics, self.shown, self.unsent, strict=strict)
 
 
 def given(**fields: Any) -> dict[str, Any]:

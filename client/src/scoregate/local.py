@@ -27,11 +27,10 @@ from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
 from scoregate.client import Client, OnePortal
-from scoregate.connection import Address, Transport
-from scoregate.errors import NotReadyError, ScoregateError, ServiceTimeoutError
+from scoregate.connection import Address, Reply, Transport, failure
+from scoregate.errors import NotReadyError, ScoregateError
 from scoregate.items import names_of
 from scoregate.records import BadInput
-from scoregate.replies import Reply, failure
 from scoregate.text import meant, meant_file, say
 
 ADDRESS = "http://in-process"
@@ -59,32 +58,37 @@ class Given(NamedTuple):
 
 class LocalService:
     """
-    The service on the event loop of a thread, from `open` until its portal is closed.
+    The service on the event loop of a thread, from `open` until its portal is closed, or it is collected.
 
     Args:
         given: the arguments of `load`.
     """
 
     def __init__(self, given: Given) -> None:
-        self._given = given
+        self.given = given
         self._server = server()
         self._stack = AsyncExitStack()
         self._gate: Any = None
         self.portals = OnePortal(self._stack.aclose)
         _all.add(self.portals)
+        weakref.finalize(self, self.portals.end).atexit = False
 
     async def open(self) -> None:
         """
-        Open the service, on its own loop.
+        Open the service, on its own loop, which ends if that fails.
 
         Raises:
             NotReadyError: something is missing that may come, such as free memory or the hub.
             ScoregateError: it cannot be opened; the detail says why.
         """
-        with self._faults():
-            self._gate = await self._stack.enter_async_context(
-                self._server.open_gate(*self._given, say=say_on_terminal)
-            )
+        try:
+            with self._faults():
+                self._gate = await self._stack.enter_async_context(
+                    self._server.open_gate(*self.given, say=say_on_terminal)
+                )
+        except BaseException:
+            self.portals.end()
+            raise
 
     async def load_for(self, path: str, content_type: str, content: bytes) -> None:
         """Load the models that a request needs, from any event loop.  Raises as `open`."""
@@ -114,10 +118,11 @@ class LocalService:
 
 
 class InProcess(Transport):
-    """Requests to a service of this process."""
+    """Requests to a service of this process, whose models are loaded by those that need them first."""
 
     def __init__(self, service: LocalService) -> None:
         self._service = service
+        self.prepare = None if service.given.metrics else service.load_for  # those of metrics are there
 
     async def send(
         self,
@@ -128,15 +133,8 @@ class InProcess(Transport):
         content: bytes | None,
         headers: Mapping[str, str],
     ) -> Reply:
-        sent = self._service.exchange(method, path, headers, content or b"")
-        try:
-            answer = await asyncio.wait_for(sent, left)
-        except (asyncio.TimeoutError, TimeoutError):
-            raise ServiceTimeoutError(f"no result of {path} in time") from None
+        answer = await self._service.exchange(method, path, headers, content or b"")
         return Reply(f"{ADDRESS}{path}", answer.status, answer.headers, answer.content)
-
-    async def prepare(self, path: str, content_type: str, content: bytes) -> None:
-        await self._service.load_for(path, content_type, content)
 
     @asynccontextmanager
     async def opened(
@@ -173,11 +171,10 @@ class LocalClient(Client):
     is started by spawn, it is loaded anew there.
     """
 
-    def __init__(self, service: LocalService, given: Given, **client: Any) -> None:
+    def __init__(self, service: LocalService, **client: Any) -> None:
         self._inner = AsyncClient(ADDRESS, api_key="", transport=InProcess(service), **client)
         self.portals = service.portals  # their loop runs the client's part, too, and no other is made
-        self._given = given, client
-        weakref.finalize(self, service.portals.end).atexit = False
+        self._given = service.given, client
 
     def __repr__(self) -> str:
         return f"scoregate.load({', '.join(map(repr, self._given[0].names))})"
@@ -192,7 +189,6 @@ class AsyncLocalClient(AsyncClient):
     def __init__(self, service: LocalService, **client: Any) -> None:
         super().__init__(ADDRESS, api_key="", transport=InProcess(service), **client)
         self._portals = service.portals
-        weakref.finalize(self, service.portals.end).atexit = False
 
     async def close(self) -> None:
         """Free the models, and end the threads."""
@@ -300,26 +296,15 @@ class Loading:
         await self._gate.close()
 
     async def _loaded(self) -> AsyncLocalClient:
-        with _started(self._given) as service:
-            await asyncio.wrap_future(service.portals.here().submit(service.open()))
-            return AsyncLocalClient(service, **self._client)
+        service = LocalService(self._given)
+        await asyncio.wrap_future(service.portals.here().submit(service.open()))
+        return AsyncLocalClient(service, **self._client)
 
 
 def _loaded(given: Given, client: Mapping[str, Any]) -> LocalClient:
-    with _started(given) as service:
-        service.portals.here().run(service.open())
-        return LocalClient(service, given, **client)
-
-
-@contextmanager
-def _started(given: Given) -> Iterator[LocalService]:
-    """Yield a service to be opened; end it if that fails."""
     service = LocalService(given)
-    try:
-        yield service
-    except BaseException:
-        service.portals.end()
-        raise
+    service.portals.here().run(service.open())
+    return LocalClient(service, **client)
 
 
 def say_on_terminal(line: str) -> None:

@@ -176,7 +176,7 @@ class Many:
 
     def _packed(self, entries: Sequence[IndexedItem]) -> tuple[ManyRequest, dict[int, Result]]:
         """Return a request of the items that fit it, and the results of those that cannot be encoded."""
-        files = Files(allow_urls=self._allow_urls, options=self._params.options)
+        files = Files(allow_urls=self._allow_urls)
         wire: list[dict[str, Any]] = []
         sent: list[IndexedItem] = []
         broken: dict[int, Result] = {}
@@ -184,7 +184,7 @@ class Many:
             if files.size > MAX_BYTES:
                 break
             try:
-                wire.append(files.item(entry.item, f"/items/{len(wire)}"))
+                wire.append(files.item(entry.item, f"/items/{len(wire)}", self._params.options))
                 sent.append(entry)
             except BadImageError as exc:
                 broken[entry.index] = self._failed(entry, exc.errors[0], exc)

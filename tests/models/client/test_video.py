@@ -57,8 +57,8 @@ def test_of_a_long_video_frames_are_spread(video):
 def test_of_a_long_video_as_many_frames_are_sent_as_a_metric_samples(of_all, own, sent):
     """By the request's options or the item's own; fewer are sampled by the service."""
     shared, options = ({"vqascore": {"samples": each} if each else {}} for each in (of_all, own))
-    files = Files(options=shared)
-    wire = files.item(Item(prompt="a", image=Frames(PICTURES[:1] * 81), options=options), "/items/0")
+    item = Item(prompt="a", image=Frames(PICTURES[:1] * 81), options=options)
+    wire = Files().item(item, "/items/0", shared)
 
     assert sent == len(wire["image"])
 

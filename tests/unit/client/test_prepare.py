@@ -4,8 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from scoregate.connection import Connection, Transport
-from scoregate.replies import Reply
+from scoregate.connection import Connection, Reply, Transport
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import tracemalloc
 import httpx2 as httpx
 import pytest
 
-from scoregate import Item, ScoregateError, replies
+from scoregate import Item, ScoregateError, transport
 from scoregate.errors import LaneFullError, ServiceTimeoutError
 from tests.support.answers import problem, scored
 from tests.support.pictures import png
@@ -19,7 +19,7 @@ MB = 2**20
 @pytest.fixture
 def limit(monkeypatch):
     """Most bytes of an answer, few enough for a test."""
-    monkeypatch.setattr(replies, "MAX_BYTES", MB)
+    monkeypatch.setattr(transport, "MAX_BYTES", MB)
     return MB
 
 
