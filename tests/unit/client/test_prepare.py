@@ -1,10 +1,12 @@
 """The time of a call begins when the service of this process is ready for it."""
 
+import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
 
 from scoregate.connection import Connection, Reply, Transport
+from scoregate.errors import ServiceTimeoutError
 
 pytestmark = pytest.mark.anyio
 
@@ -43,3 +45,29 @@ async def test_loading_takes_no_time_of_a_call():
     [_] = [each async for each in connection.lines("/score?stream=1", 60.0, "application/json", b"{}")]
 
     assert ([60.0, 60.0], 2000) == (transport.left, transport.now)
+
+
+class Silent(Slow):
+    """A service that never answers; *ended* is set when the caller has gone."""
+
+    def __init__(self):
+        super().__init__()
+        self.ended = False
+
+    async def send(self, address, method, path, left, content, headers):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended = True
+
+    def time(self):
+        return asyncio.get_running_loop().time()
+
+
+async def test_a_request_is_ended_after_its_time_whatever_its_transport():
+    """The transport itself need not watch it."""
+    transport = Silent()
+    with pytest.raises(ServiceTimeoutError, match="no answer from http://in-process/score in time"):
+        await Connection(["http://in-process"], 0, transport).call("POST", "/score", 0.01, b"{}")
+
+    assert transport.ended
