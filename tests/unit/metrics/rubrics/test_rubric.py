@@ -55,6 +55,17 @@ FIT = ("5: all", "4: nearly", "3: half", "2: hardly", "1: not", "Answer with one
         (GOOD.replace('answer = "token"', 'images = ["video"]'), "images"),
         (GOOD.replace('answer = "token"', 'images = ["source", "source"]'), "names a picture twice"),
         (GOOD.replace('answer = "token"', 'captions = {source = "A:"}'), "source is not among the images"),
+        (
+            GOOD.replace('answer = "token"', 'images = ["candidate", "frame*"]'),
+            r"images: frame\* has the cand",
+        ),
+        (
+            GOOD.replace('answer = "token"', 'images = ["rival", "candidate"]')
+            .replace('read = "expected"', "")
+            .replace("range = [1, 5]", 'kind = "number"')
+            .replace("grades", "#"),
+            "score: of a rubric with a rival it has a least and a largest value",
+        ),
         (GOOD.replace('answer = "token"', 'answer = "yaml"'), "answer"),
         (GOOD + OUTPUT + "range = [1, 5]\n", "one token is for a single output"),
         (GOOD.replace("[1, 5]", "[5, 1]"), "range: the first number must be the smaller one"),
