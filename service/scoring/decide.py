@@ -424,7 +424,7 @@ async def decided(engine: Engine, candidates: Candidates, context: Context) -> D
 
 def handles_of(names: Sequence[str], catalog: MetricCatalog) -> dict[str, Handle]:
     """Return the handles of the models that metrics may use, by name, whether they are served now or not."""
-    return {handle.name: handle for name in names for handle in catalog.used.get(name, ())}
+    return {handle.name: handle for name in names for handle in catalog.used[name]}
 
 
 def models_of(

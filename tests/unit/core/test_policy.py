@@ -76,6 +76,7 @@ def test_sides_are_shown_with_their_scores_and_parentheses():
         ("a - b + c", "a 0.5 - b 0.25 + c 0.125"),
         ("a - (b + c)", "a 0.5 - (b 0.25 + c 0.125)"),
         ("a - b * c", "a 0.5 - b 0.25 * c 0.125"),
+        ("(a - b) * c", "(a 0.5 - b 0.25) * c 0.125"),
         ("a / b * c", "a 0.5 / b 0.25 * c 0.125"),
         ("a / (b * c)", "a 0.5 / (b 0.25 * c 0.125)"),
     ],

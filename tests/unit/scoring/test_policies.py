@@ -7,8 +7,10 @@ import pytest
 from models.core.contract import ModelInfo
 from service.core.settings import SettingsError
 from service.core.settings.sections import PolicySettings
+from service.metrics.checklist import form_with
 from service.metrics.common.outputs import output_metric
 from service.metrics.common.registry import metrics
+from service.metrics.rubrics.checklists import Checklist
 from service.scoring.policies import given_for, served_policies, together
 
 ASSIGNED = {
@@ -156,6 +158,15 @@ def test_the_id_changes_with_all_that_decides_and_not_with_the_timeout():
     assert 12 == len(first.removeprefix("show@"))
     assert first == policy("vqascore  >=  0.62", timeout_ms=5).id(models)
     assert len({first, *others}) == 1 + len(others)
+
+
+def test_the_id_changes_with_the_content_of_a_file_that_an_option_names():
+    """A checklist of the same name with another weight decides otherwise."""
+    checklists = [Checklist(questions=["Is it red?"], weights=[weight]) for weight in (1.0, 2.0)]
+    options = [form_with({"mine": each}, inline=False)() for each in checklists]
+    one, two = (replace(policy(), options={"checklist": each}).id({}) for each in options)
+
+    assert one != two
 
 
 def test_policies_are_decided_together_from_the_same_scores():
