@@ -102,13 +102,13 @@ class AsyncClient:
         if not isinstance(transport, Transport):
             transport = HttpTransport(urls, key, max_connections, transport)
         self.transport = transport
-        self._connection = Connection(urls, retries, transport, outage)
+        self.connection = Connection(urls, retries, transport, outage)
         self._breaker = Breaker()
 
     @property
     def base_url(self) -> str:
         """The service's address; several with commas between them."""
-        return self._connection.base_url
+        return self.connection.base_url
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_url!r})"
@@ -121,7 +121,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connections of this event loop."""
-        await self._connection.close()
+        await self.connection.close()
 
     async def score(
         self,
@@ -209,7 +209,7 @@ class AsyncClient:
             return
         places = [place for place in range(len(call.items)) if place not in call.unsent]
         own = [params.metrics_of(call.items[place]) for place in places]
-        async with aclosing(streamed(self._connection.lines("/score?stream=1", *body), own)) as results:
+        async with aclosing(streamed(self.connection.lines("/score?stream=1", *body), own)) as results:
             async for result in results:
                 found = replace(result, index=places[result.index])
                 yield without_warned(found) if self.strict else found
@@ -229,7 +229,8 @@ class AsyncClient:
         priority: str = "bulk",
     ) -> AsyncIterator[Result]:
         """See `Client.score_many`."""
-        many = self._many(
+        many = Many(
+            self,
             pairs,
             ScoreParams(names_of(metrics), options, explain, priority),
             concurrency=concurrency,
@@ -253,20 +254,6 @@ class AsyncClient:
                 task.cancel()
             await asyncio.gather(*pending, return_exceptions=True)
             many.close()
-
-    def _many(
-        self, pairs: Iterable[Item | tuple[ImageLike, str | None]], params: ScoreParams, **run: Any
-    ) -> Many:
-        """Return a run of `score_many`; *run* are its other arguments."""
-        return Many(
-            self._connection,
-            pairs,
-            params,
-            timeout_s=self.timeout_s,
-            strict=self.strict,
-            allow_urls=self.allow_urls,
-            **run,
-        )
 
     async def matrix(
         self,
@@ -505,7 +492,7 @@ class AsyncClient:
         assert body is not None
         left, kind, content = body
         check()
-        raw = await self._connection.call("POST", "/decide", left, content, kind)
+        raw = await self.connection.call("POST", "/decide", left, content, kind)
         decisions = understood(call.decisions, raw)
         if self.strict and decisions.warnings:
             raise warned(decisions.warnings, decisions.request_id)
@@ -531,7 +518,7 @@ class AsyncClient:
         """
         content = json.dumps(given(good=good, who=who)).encode()
         path = f"/decisions/{quote(decision_id, safe='')}/label"
-        await self._connection.call("POST", path, self.timeout_s, content)
+        await self.connection.call("POST", path, self.timeout_s, content)
 
     async def models(self, metrics: Sequence[str] | str = ()) -> dict[str, Any]:
         """
@@ -541,8 +528,7 @@ class AsyncClient:
             metrics: load the models of these first.  In this process a model is loaded when it is first
                 needed, and has the id and the revision of the settings before.
         """
-        names = names_of(metrics)
-        return await self._get("/models", {"metrics": names} if names else None)
+        return await self._get("/models", metrics)
 
     async def metrics(self) -> dict[str, dict[str, Any]]:
         """
@@ -587,11 +573,11 @@ class AsyncClient:
     async def _change_model(
         self, name: str, action: str, body: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        if len(self._connection.urls) > 1:
+        if len(self.connection.urls) > 1:
             raise ValueError(f"{action} changes one service: use a client of one address, not of several")
         path = f"/models/{quote(name, safe='')}/{action}"
         content = json.dumps(body or {}).encode()  # the operator's port takes nothing but JSON
-        raw = await self._connection.call("POST", path, self.timeout_s, content)
+        raw = await self.connection.call("POST", path, self.timeout_s, content)
         return understood(dict, raw)
 
     async def version(self) -> str:
@@ -613,7 +599,7 @@ class AsyncClient:
 
         Of several addresses one is enough.
         """
-        return await self._connection.probe("/readyz", self.timeout_s)
+        return await self.connection.probe("/readyz", self.timeout_s)
 
     async def questions(
         self,
@@ -641,7 +627,7 @@ class AsyncClient:
         )
         content = json.dumps(asked)
         time_s = self.timeout_s if timeout_s is None else timeout_s
-        raw = await self._connection.call("POST", "/questions", time_s, content.encode())
+        raw = await self.connection.call("POST", "/questions", time_s, content.encode())
         return understood(question_sets_of, raw, len(wanted))
 
     async def question_set(self, id: str) -> QuestionSet:
@@ -649,8 +635,8 @@ class AsyncClient:
         raw = await self._get(f"/questions/{quote(id, safe='')}")
         return understood(question_set_of, raw)
 
-    async def _get(self, path: str, needs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        raw = await self._connection.call("GET", path, self.timeout_s, needs=needs)
+    async def _get(self, path: str, needs: Sequence[str] | str = ()) -> dict[str, Any]:
+        raw = await self.connection.call("GET", path, self.timeout_s, needs=names_of(needs))
         return understood(dict, raw)
 
     async def _report(
@@ -666,7 +652,7 @@ class AsyncClient:
         if body is None:
             return {"results": [], "ranking": []}
         left, kind, content = body
-        return await self._connection.call("POST", path, left, content, kind)
+        return await self.connection.call("POST", path, left, content, kind)
 
     async def _body(self, filled: Filled, timeout_s: float | None) -> tuple[float, str, bytes] | None:
         """

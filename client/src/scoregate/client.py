@@ -22,6 +22,7 @@ from scoregate.aio import AsyncClient
 from scoregate.errors import ScoregateError, ServiceConnectionError
 from scoregate.images import ImageLike
 from scoregate.items import Item, ScoreParams, names_of
+from scoregate.many import Many
 from scoregate.results import Result
 from scoregate.text import hinted_generator, hinted_keywords, in_words_of
 
@@ -215,7 +216,8 @@ class Client:
             BadResultsError: the file is of another run, or not valid.  Also a `ValueError`.
             ScoregateError: a request failed as a whole.
         """
-        many = self._inner._many(
+        many = Many(
+            self._inner,
             pairs,
             ScoreParams(names_of(metrics), options, explain, priority),
             concurrency=concurrency,

@@ -78,14 +78,13 @@ class Connection:
         timeout_s: float,
         content: bytes | None = None,
         content_type: str = JSON,
-        needs: Mapping[str, Any] | None = None,
+        needs: Sequence[str] = (),
     ) -> Any:
         """
         Return the JSON of the response.
 
         Args:
-            needs: that a service of this process is made ready for, in place of *content*; nothing of it is
-                sent.
+            needs: metrics that a service of this process is made ready for, in place of those of *content*.
 
         Raises:
             ServiceTimeoutError: *timeout_s* passed; the service may have done some of the work.
@@ -102,7 +101,8 @@ class Connection:
             return reply.json()
 
         if prepare := self._transport.prepare:
-            await prepare(path, content_type, json.dumps(needs).encode() if needs else content or b"")
+            needed = json.dumps({"metrics": needs}).encode() if needs else b""
+            await prepare(path, content_type, content or needed)
         return await self._retried(answered, timeout_s)
 
     async def lines(

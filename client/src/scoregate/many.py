@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from scoregate.connection import Connection
 from scoregate.errors import (
@@ -26,7 +26,7 @@ from scoregate.errors import (
 )
 from scoregate.images import ImageLike
 from scoregate.items import Files, Item, ScoreParams
-from scoregate.records import Line, Store, opened_to_append
+from scoregate.records import Line, Store
 from scoregate.results import Notice, Result, is_number, results_of, understood, without_warned
 from scoregate.text import Progress
 
@@ -54,6 +54,15 @@ class ManyRequest(NamedTuple):
     body: bytes
 
 
+class ScoringClient(Protocol):
+    """What `score_many` has of a client."""
+
+    connection: Connection
+    timeout_s: float
+    strict: bool
+    allow_urls: bool
+
+
 class Many:
     """
     One run of `score_many`.
@@ -62,8 +71,7 @@ class Many:
     `finish` in order.
 
     Args:
-        timeout_s: of a request.
-        strict: as of the client; items of an earlier run with warnings are scored again.
+        client: if it is strict, items of an earlier run with warnings are scored again.
         concurrency: concurrent requests.
         batch_size: items of a request.
         allow_model_change: continue if the models change.
@@ -71,13 +79,10 @@ class Many:
 
     def __init__(
         self,
-        connection: Connection,
+        client: ScoringClient,
         pairs: Iterable[Item | tuple[ImageLike, str | None]],
         params: ScoreParams,
         *,
-        timeout_s: float,
-        strict: bool,
-        allow_urls: bool,
         concurrency: int,
         batch_size: int,
         progress: bool,
@@ -86,11 +91,10 @@ class Many:
     ) -> None:
         if concurrency < 1 or batch_size < 1:
             raise ValueError("concurrency and batch_size must be at least 1")
-        self._connection, self._timeout_s, self._strict = connection, timeout_s, strict
-        self._pairs, self._params, self._batch_size = pairs, params, batch_size
-        self._allow_urls, self._allow_model_change = allow_urls, allow_model_change
+        self._client, self._pairs, self._params, self._batch_size = client, pairs, params, batch_size
+        self._allow_model_change = allow_model_change
         self._progress = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
-        self._resume = None if resume is None else Resume(resume, params, strict=strict)
+        self._resume = None if resume is None else Resume(resume, params, strict=client.strict)
         self._models = self._resume.models if self._resume else {}  # models that gave the scores so far
         # Whether an item has metrics of its own, so that requests use different models.
         self._own = self._resume is not None and self._resume.is_mixed
@@ -176,7 +180,7 @@ class Many:
 
     def _packed(self, entries: Sequence[IndexedItem]) -> tuple[ManyRequest, dict[int, Result]]:
         """Return a request of the items that fit it, and the results of those that cannot be encoded."""
-        files = Files(allow_urls=self._allow_urls)
+        files = Files(allow_urls=self._client.allow_urls)
         wire: list[dict[str, Any]] = []
         sent: list[IndexedItem] = []
         broken: dict[int, Result] = {}
@@ -194,9 +198,11 @@ class Many:
 
     async def _answered(self, request: ManyRequest) -> dict[int, Result]:
         """Send a request; return the results of its items, or of those alone that the service rejects."""
-        sent, kind, body = request.items, request.content_type, request.body
+        sent, client = request.items, self._client
         try:
-            raw = await self._connection.call("POST", "/score", self._timeout_s, body, kind)
+            raw = await client.connection.call(
+                "POST", "/score", client.timeout_s, request.body, request.content_type
+            )
         except InvalidError as exc:
             places = [place_of(fault, len(sent)) for fault in exc.errors]
             refused = [sent[place] for place in places if place is not None]
@@ -205,7 +211,7 @@ class Many:
             faults = zip(refused, exc.errors, strict=True)
             return {entry.index: self._failed(entry, fault, exc) for entry, fault in faults}
         results = understood(results_of, raw, request.metrics)
-        if self._strict:
+        if client.strict:
             results = list(map(without_warned, results))
         pairs = zip(sent, results, strict=True)
         return {entry.index: replace(result, index=entry.index) for entry, result in pairs}
@@ -262,7 +268,7 @@ class Resume(Store[int]):
     def __init__(self, path: str | PathLike[str], params: ScoreParams, *, strict: bool = False) -> None:
         self._params, self._strict = params, strict
         self._keys: dict[int, str] = {}  # keys of the items that this run came to
-        super().__init__(opened_to_append(path), str(fspath(path)))
+        super().__init__(path)
         scored = [line.get("models", {}) for line in map(self.at, self.starts.values()) if line["scores"]]
         self.models: Mapping[str, str] = dict(pair for models in reversed(scored) for pair in models.items())
         self.is_mixed = len({frozenset(models) for models in scored}) > 1

@@ -230,7 +230,7 @@ def test_a_stream_that_ends_well_clears_the_failures(several):
     for _ in range(4):
         assert [0] == [each.index for each in client.stream(item)]
 
-    first = next(each for [*each] in client._inner._connection._pools.values())[0]
+    first = next(each for [*each] in client._inner.connection._pools.values())[0]
     assert 5 == calls.count("a")
     assert 0 == first._failures
 
