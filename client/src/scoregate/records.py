@@ -396,8 +396,9 @@ class Store(ABC, Generic[K]):
     what a line is.
 
     Args:
-        file: for reading and writing, with the lines of earlier runs; closed after an error.
-        name: of the file, for people.
+        file: with the lines of earlier runs: its path, at which there need be none, or the open file; closed
+            after an error.
+        name: of the file, for people; by default its path.
 
     Attributes:
         FIRST: the names of the first two fields of a line; the first one's value is a number.
@@ -406,12 +407,17 @@ class Store(ABC, Generic[K]):
         end: the offset behind them.
 
     Raises:
+        OSError: the file cannot be read or written; also for a device or a pipe.
         ValueError: a line is not valid; of the type that the subclass raises.
     """
 
     FIRST: tuple[str, str]
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: BinaryIO | str | os.PathLike[str], name: str = "") -> None:
+        if isinstance(file, str | os.PathLike):
+            check_regular(file)
+            name = os.fspath(file)
+            file = open(file, "r+b" if os.path.exists(file) else "w+b")  # noqa: SIM115, `close` closes it
         self._file, self.name = file, name
         self.starts: dict[K, int] = {}
         self.end = self.count = 0
@@ -472,12 +478,6 @@ class Store(ABC, Generic[K]):
             self.starts[key] = self.end
         self.end += length
         self.count += 1
-
-
-def opened_to_append(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open the file of a store, which need not exist.  Raises `OSError` for a device or a pipe."""
-    check_regular(path)
-    return open(path, "r+b" if Path(path).exists() else "w+b")
 
 
 def dumped(line: Line) -> bytes:

@@ -8,7 +8,6 @@ import pytest
 from scoregate.data.rows import Row
 from scoregate.items import ScoreParams
 from scoregate.many import Resume
-from scoregate.records import opened_to_append
 from scoregate.runs.plan import Plan
 from scoregate.runs.results import Results
 
@@ -24,7 +23,7 @@ def of_items(path):
 
 def of_rows(path):
     """The store of data sets."""
-    return Results(PLAN, opened_to_append(path))
+    return Results(PLAN, path)
 
 
 def item_line(index, score):

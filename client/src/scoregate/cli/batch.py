@@ -152,8 +152,8 @@ def run(arguments: argparse.Namespace) -> int:
         from scoregate.report.sheet import write_sheet
 
         write_sheet(batch.html, outcome.dataset, outcome.plan, outcome.lines, batch.html_images)
-    copied = write_filtered(batch, outcome)
-    return OK if outcome.complete and copied else NO_SCORE
+    copied = not batch.filter or write_filtered(batch, batch.filter, outcome)
+    return NO_SCORE if outcome.summary.incomplete or not copied else OK
 
 
 def run_generators(batch: BatchCommand, service: Service) -> int:

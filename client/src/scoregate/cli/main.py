@@ -169,8 +169,8 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
         raise UsageFault(
             f"{name} needs {exc.name}: pip install './client[evaluate]' in a checkout of Scoregate"
         ) from exc
-    parser.epilog = with_notes(parser.epilog or "", module.__doc__)
     module.add_arguments(parser)
+    parser.epilog = with_notes(parser.epilog or "", module.__doc__)
     add_service(parser)
     parser.set_defaults(run=module.run)
 

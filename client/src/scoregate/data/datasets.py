@@ -38,6 +38,7 @@ from scoregate.data.folders import (
     generated,
     image_files,
     is_generated,
+    is_image,
     prompted,
     samples,
     titled,
@@ -143,12 +144,18 @@ class Dataset:
 
     @property
     def table(self) -> Path | None:
-        """The file that lists the pictures; None for shards, and a folder of captions or of GenEval."""
+        """
+        The file that lists the pictures; None for shards, and a folder of captions or of GenEval.
+
+        Raises `BadInput` if there is none, or it is a picture itself.
+        """
         if self.shards:
             return None
         if not self.path.exists():
             raise BadInput(f"{self.path}: no such file or folder{meant_file(self.path)}")
         if not self.path.is_dir():
+            if is_image(self.path):
+                raise BadInput(f"{self.path}: is a picture: name its folder, or use `scoregate score`")
             return self.path
         return next((file for name in METADATA if (file := self.path / name).is_file()), None)
 

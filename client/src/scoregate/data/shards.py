@@ -8,7 +8,6 @@ import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from glob import glob, has_magic
 from itertools import groupby, islice
 from math import inf
@@ -154,11 +153,9 @@ def samples_of(shard: Path, image_part: str = "") -> Iterator[Record]:
         image_part: of several pictures of a sample in a tar, `left` for `KEY.left.png`.
     """
     number, name = 0, None
-    reader = READERS[kind(shard)]
-    if image_part and kind(shard) == ".tar":
-        reader = partial(tar_samples, image_part=image_part)
     try:
-        for record in reader(shard):
+        reader = READERS.get(kind(shard))  # tars have none
+        for record in reader(shard) if reader else tar_samples(shard.name, opened(shard), image_part):
             number, name = record.number, record.name
             yield record
     except Exception as exc:  # libraries that read a damaged file raise almost anything
@@ -166,10 +163,10 @@ def samples_of(shard: Path, image_part: str = "") -> Iterator[Record]:
         yield Record(number + 1, fault=f"the shard cannot be read {place}: {str(exc) or type(exc).__name__}")
 
 
-def tar_samples(shard: Path, image_part: str = "") -> Iterator[Record]:
-    """Yield the samples of a tar.  Args as of `samples_of`."""
-    for number, (key, found) in enumerate(groups(shard), 1):
-        name = f"{shard.name}/{key}"
+def tar_samples(shard: str, file: BinaryIO, image_part: str = "") -> Iterator[Record]:
+    """Yield the samples of a tar, whose names begin with that of the *shard*.  Closes its *file*."""
+    for number, (key, found) in enumerate(groups(file), 1):
+        name = f"{shard}/{key}"
         try:
             values = values_of(name, content_of(found, image_part))
         except BadSample as exc:
@@ -248,7 +245,6 @@ def arrow_rows(shard: Path) -> Iterator[Record]:
 
 
 READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
-    ".tar": tar_samples,
     ".parquet": parquet,
     ".arrow": arrow_rows,
 }
@@ -333,10 +329,10 @@ EXTENDED_HEADERS = {
 }
 
 
-def members(shard: Path) -> Iterator[Member]:
+def members(file: BinaryIO) -> Iterator[Member]:
     """Yield the key, the suffix and the header of each file in a tar; others have no part in a sample."""
     with (  # a stream: seeks cost more
-        opened(shard) as file,
+        file,
         Tar.open(fileobj=cast(Any, Source(file)), mode="r|", bufsize=BLOCK_BYTES, tarinfo=Header) as tar,
     ):
         offset = -1
@@ -361,6 +357,6 @@ def is_part(key: str) -> bool:
     return not (name.startswith("__") or any(map(is_hidden, folders)))
 
 
-def groups(shard: Path) -> Iterator[tuple[str, Iterator[Member]]]:
+def groups(file: BinaryIO) -> Iterator[tuple[str, Iterator[Member]]]:
     """Return the samples of a tar, each with its key: neighbouring files with the same key."""
-    return groupby(members(shard), lambda found: found[0])
+    return groupby(members(file), lambda found: found[0])

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scoregate
 from scoregate.data.datasets import Dataset
@@ -34,6 +34,9 @@ from scoregate.runs.settings import KEPT_FILE, Batch, Run, check_output, dataset
 from scoregate.runs.summary import Summary
 from scoregate.settings import settings_in
 from scoregate.text import Progress, say, say_outage
+
+if TYPE_CHECKING:
+    from scoregate.expression import Condition
 
 TIMEOUT_S = 600.0  # seconds for a request
 ITEMS_PER_REQUEST = 16  # items of a request; the pictures of several requests are in memory
@@ -113,7 +116,7 @@ def score(
         raise BadInput("a client has its own policies, and takes no file")
     service = Service(local=names_of(local), timeout_s=TIMEOUT_S, strict=batch.strict)
     outcome = score_batch(batch, service, client)
-    if not write_filtered(batch, outcome):
+    if batch.filter and not write_filtered(batch, batch.filter, outcome):
         raise NoResult(f"a shard was not copied to {batch.kept_shards}")
     return outcome
 
@@ -158,19 +161,17 @@ def check_policy(batch: Batch) -> None:
         raise BadInput("--policy and --metrics-column: each row has the metrics of the policy")
 
 
-def write_filtered(batch: Batch, outcome: BatchOutcome) -> bool:
-    """Write what passes the filter, if there is one; return False if a shard could not be copied."""
-    if not batch.filter:
-        return True
+def write_filtered(batch: Batch, condition: Condition, outcome: BatchOutcome) -> bool:
+    """Write what passes a filter; return False if a shard could not be copied."""
     from scoregate.runs.filter import only_shard, write_kept, write_shards
 
     out, folder = outcome.out, batch.kept_shards
-    write_kept(kept_file(out), batch.filter, outcome.lines())
+    write_kept(kept_file(out), condition, outcome.lines())
     if not folder:
         return True
     shard = only_shard(outcome.dataset)
     files = {out: shard} if out.is_file() and shard else outcome.files
-    return write_shards(folder, batch.filter, out, files)
+    return write_shards(folder, condition, out, files)
 
 
 def kept_file(out: Path) -> Path:
@@ -215,11 +216,13 @@ class ScoredRows(NamedTuple):
 @contextmanager
 def scored(opened: Opened, file: Path) -> Iterator[ScoredRows]:
     """Score the rows without results; yield the results in *file*."""
-    with opened() as here, ResultsFile(file, here.plan) as results:
-        begun_s = monotonic()
-        with here.part(here.dataset, results) as part:
-            requested = here.score([nullcontext(part)], here.dataset.count())
-        yield ScoredRows(results, here.dataset, requested, monotonic() - begun_s)
+    with opened() as here:
+        dataset, count = here.dataset, here.dataset.count()
+        with ResultsFile(file, here.plan) as results:
+            begun_s = monotonic()
+            with here.part(dataset, results) as part:
+                requested = here.score([nullcontext(part)], count)
+            yield ScoredRows(results, dataset, requested, monotonic() - begun_s)
 
 
 @dataclass

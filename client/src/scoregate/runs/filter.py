@@ -11,7 +11,7 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.shards import groups
 from scoregate.data.tiles import Sheets
 from scoregate.expression import ANY, Condition, fault, names_in
-from scoregate.records import GZIP, BadInput, arrow, arrow_batches, kind, parquet_batches, stem
+from scoregate.records import GZIP, BadInput, arrow, arrow_batches, kind, opened, parquet_batches, stem
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of
 from scoregate.runs.settings import Batch
@@ -164,7 +164,7 @@ def copy_files(shard: Path, numbers: Collection[int], copy: Path) -> None:
     """Copy samples of a tar: all files of their keys, with their names, their content and their dates."""
     packed = shard.suffix.lower() == GZIP
     with tarfile.open(copy, "w:gz" if packed else "w") as out:
-        for number, (_, found) in enumerate(islice(groups(shard), max(numbers)), 1):
+        for number, (_, found) in enumerate(islice(groups(opened(shard)), max(numbers)), 1):
             for _, _, header, tar in found if number in numbers else ():
                 content = tar.extractfile(header) if header.isreg() else None
                 if header.isreg():

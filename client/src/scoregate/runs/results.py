@@ -37,7 +37,6 @@ from scoregate.records import (
     check_regular,
     dumped,
     json_or_text,
-    opened_to_append,
     records,
     stem,
 )
@@ -87,7 +86,7 @@ class Results(Store[Key]):
     Lines by row of the data set.
 
     Args:
-        file: with the lines of earlier runs; by default there are none, and lines are in memory.
+        file, name: as of `Store`; by default there are no earlier lines, and new ones are in memory.
 
     Attributes:
         order: the offset of the line of each row of this run.
@@ -99,7 +98,7 @@ class Results(Store[Key]):
 
     FIRST = ("row", "image")
 
-    def __init__(self, plan: Plan, file: BinaryIO | None = None, name: str = "results") -> None:
+    def __init__(self, plan: Plan, file: BinaryIO | Path | None = None, name: str = "results") -> None:
         self.plan = plan
         self.order: dict[int, int] = {}
         self.set_ids: set[str] = set()
@@ -180,7 +179,7 @@ class ResultsFile(Results, AbstractContextManager["ResultsFile"]):
             with self._written.open("wb") as file:
                 file.writelines(map(dumped, read_lines(out)))
             os.replace(self._written, self.journal)
-        super().__init__(plan, opened_to_append(self.journal), str(self.journal))
+        super().__init__(plan, self.journal)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from scoregate.data.datasets import Dataset
-from scoregate.data.folders import captions_alone, image_files, is_generated, is_image, left_out
+from scoregate.data.folders import captions_alone, image_files, is_generated, left_out
 from scoregate.data.matrix import sweep_of
 from scoregate.data.rows import existing, prompt_fault
 from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
@@ -264,8 +264,6 @@ def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
     """
     if source.frames_column and (source.matrix or source.grid):
         raise BadInput(f"--{'matrix' if source.matrix else 'grid'} and --frames-column: give one of them")
-    if source.dataset.is_file() and is_image(source.dataset):
-        raise BadInput(f"{source.dataset}: is a picture: name its folder, or use `scoregate score`")
     others = source.matrix or source.prompt_column != PROMPT_COLUMN
     prompts = {f"--{name.replace('_', '-')}": getattr(source, name) for name in OF_A_FOLDER}
     if source.no_prompt and (others or any(value is not None for value in prompts.values())):
