@@ -116,6 +116,15 @@ async def test_metadata_are_scored_as_geneval_with_the_answer_of_reward_servers(
         assert [*GENEVAL] == [*answer]
 
 
+@pytest.mark.shared
+async def test_scores_are_bytes_as_errors_are(dialects):
+    """`application/octet-stream`: no proxy takes them for a text."""
+    async with dialects() as apps:
+        answer = await apps.pickled.post("/", content=pickle.dumps(asked()))
+
+    assert (200, "application/octet-stream") == (answer.status_code, answer.headers["content-type"])
+
+
 async def test_more_pictures_than_score_takes_are_worked_on_in_windows(dialects):
     """And the scores are in order."""
     pairs = [(PICTURES[n % 4], f"{PROMPTS[n % 4]} {n}") for n in range(130)]
@@ -243,11 +252,15 @@ async def test_a_fault_of_a_model_is_an_error_and_no_number(dialects, fakes):
 
 
 async def test_requests_are_bulk_and_counted_as_pickles(dialects, fakes):
+    """Their series exist from the start."""
     async with dialects() as apps:
+        before = (await apps.main.get("/metrics")).text
         await apps.unpickled(asked())
         await apps.unpickled({"images": []})
         said = (await apps.main.get("/metrics")).text
 
+    assert 'scoregate_requests_total{code="200",route="pickle"} 0.0' in before
+    assert 'scoregate_request_duration_seconds_count{lane="bulk",route="pickle"} 0.0' in before
     assert 'scoregate_requests_total{code="200",route="pickle"} 1.0' in said
     assert 'scoregate_requests_total{code="422",route="pickle"} 1.0' in said
     assert 'scoregate_calls_total{lane="bulk",model="vqa",result="ok"} 4.0' in said

@@ -84,6 +84,17 @@ async def test_a_body_over_the_limit_is_refused_and_not_asked_for_again(dialects
         assert "retry-after" not in refused.headers
 
 
+async def test_values_that_take_more_than_the_limit_are_refused_though_the_body_is_small(dialects):
+    """A picture that stands in many places counts in each."""
+    body = pickle.dumps({"images": [bytes(2**15)] * 33, "prompts": ["a"] * 33}, 4)
+    assert len(body) < 2**16
+    async with dialects(server={"body_limit_mb": 1}) as apps:
+        status, answer = await apps.unpickled(body)
+
+    assert 413 == status
+    assert f"the values of the pickle hold more than {2**20} bytes" == answer["error"]
+
+
 async def pieces(size):
     for _ in range(0, size, 2**16):
         yield bytes(2**16)

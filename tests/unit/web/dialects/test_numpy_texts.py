@@ -33,7 +33,7 @@ def framed(body):
     return re.sub(rb"\x95.{8}", b"", body, flags=re.DOTALL)
 
 
-TEXTS = ["a red cube", "", "ein Würfel", "猫と犬", "\U0001f600 " * 40]
+TEXTS = ["a red cube", "", "ein Würfel", "an X", "猫と犬", "\U0001f600 " * 40]
 ARRAYS = {
     "texts": lambda: np.array(TEXTS),
     "a slice of texts, as np.array_split gives it": lambda: np.array_split(TEXTS, 2)[1],

@@ -8,7 +8,7 @@ import pytest
 from service.core.errors import Invalid
 from service.core.fields import MAX_PROMPT
 from service.metrics.common.registry import own
-from service.web.dialects.pickled.app import no_prompts, request_of
+from service.web.dialects.pickled.app import RewardCall, no_prompts, request_of
 from service.web.dialects.pickled.opcodes import LongText
 
 PICTURES = [b"one", bytearray(b"two")]
@@ -77,6 +77,10 @@ WRONG = {
         "1 images and 2 answers: send one for each",
     ),
     "one prompt for all": ({"images": PICTURES, "prompts": "a dog"}, "prompts: must be a list, not str"),
+    "a prompt in a list": (
+        {"images": [b"x"], "prompts": [["a dog"]]},
+        "prompts/0: Input should be a valid string",
+    ),
     "a prompt of bytes": (
         {"images": PICTURES, "prompts": ["a dog", b"a cat"]},
         "prompts/1: Input should be a valid string",
@@ -101,6 +105,26 @@ def test_what_is_wrong_is_named_with_its_place(name):
         request_of(value, (), lambda size: None)
 
     assert detail == refused.value.detail
+
+
+LINE = {"tag": "counting", "include": [{"class": "dog", "count": 2}], "prompt": "a photo of two dogs"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "prompt"),
+    [
+        ("aesthetic", {"images": [b"x"]}, ""),
+        ("vqascore", {"images": [b"x"], "prompts": ["a dog"]}, "a dog"),
+        ("geneval", {"images": [b"x"], "meta_datas": [LINE], "prompts": ["a dog"]}, "a photo of two dogs"),
+    ],
+)
+def test_a_picture_has_the_prompt_of_its_entry_or_its_own_or_none(metric, value, prompt):
+    """Entries of a metric have their prompts in them."""
+    known = {metric: own()[metric]}
+    dialects = SimpleNamespace(known=known, options=lambda metric: metric.options())
+    [wanted] = RewardCall(request(["meta_datas"], **value), metric, dialects).wanted
+
+    assert (prompt, b"x", (metric,)) == (wanted.prompt, wanted.image, wanted.metrics)
 
 
 NEEDED = 'the request has no "prompts", and vqascore scores a picture against its prompt: '

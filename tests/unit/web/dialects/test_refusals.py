@@ -26,6 +26,10 @@ MALFORMED = {
     "half a length": (b"X\x05\0", CUT_SHORT),
     "half a text": (b"X\x05\0\0\0ab", CUT_SHORT),
     "half a line": (b"F1.5", CUT_SHORT),
+    "half a line behind a long text": (
+        b"X" + struct.pack("<I", MAX_TEXT) + b"a" * MAX_TEXT + b"F1.5",
+        CUT_SHORT,
+    ),
     "a length below nothing": (b"\x8b\xff\xff\xff\xff.", CUT_SHORT),
     "a long line": (
         b"F" + b"1" * MAX_TEXT,
