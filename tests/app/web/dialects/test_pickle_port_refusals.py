@@ -64,13 +64,14 @@ async def test_paths_and_methods_that_are_not_served_are_told(dialects):
     async with dialects() as apps:
         wrong = await apps.unpickled(asked(), "/pickscore")
         unknown = await apps.unpickled(asked(), "/score/me")
+        close = await apps.unpickled(asked(), "/clipscoreX")
         got = await apps.pickled.get("/")
 
     assert (404, "not_found") == (wrong[0], wrong[1]["code"])
-    assert (404, "not_found") == (unknown[0], unknown[1]["code"])
+    assert (404, "not_found") == (unknown[0], unknown[1]["code"]) == (close[0], close[1]["code"])
     assert 405 == got.status_code
     assert "application/octet-stream" == got.headers["content-type"]
-    assert "only POST is served here" in pickle.loads(got.content)["error"]
+    assert "only POST is served here" == pickle.loads(got.content)["error"]
 
 
 async def test_a_body_over_the_limit_is_refused_and_not_asked_for_again(dialects):

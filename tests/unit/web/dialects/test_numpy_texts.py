@@ -117,8 +117,12 @@ def test_an_array_that_numpy_never_wrote_is_refused(name):
         tracemalloc.stop()
 
 
-def test_the_array_that_is_broken_in_tests_can_be_read_whole():
-    assert ["a"] == read_pickle(array_of(), LIMIT)
+@pytest.mark.parametrize(
+    ("order", "data"), [(b"<", b"a\0\0\0"), (b"=", b"a\0\0\0"), (b"|", b"a\0\0\0"), (b">", b"\0\0\0a")]
+)
+def test_the_array_that_is_broken_in_tests_can_be_read_whole(order, data):
+    """In either byte order; one that is not named is that of the usual machines."""
+    assert ["a"] == read_pickle(array_of(order=order, data=b"C\x04" + data), LIMIT)
 
 
 def test_the_texts_of_arrays_are_counted_like_others():
