@@ -14,13 +14,13 @@ from itertools import chain
 from math import ceil, isfinite, sqrt
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from scoregate.records import BadInput, NoColumn, Record, number, truth
 from scoregate.runs.plan import Line, is_line
 from scoregate.runs.results import line_of, nested, records_in
 from scoregate.runs.summary import WarningKind, kinds_of
-from scoregate.settings import BadSetting, in_column, metrics_named, setting
+from scoregate.settings import BadSetting, Column, MetricName, Setting
 
 MAX_NAMED_ROWS = 5  # rows without a score that are named
 
@@ -56,43 +56,43 @@ class CalibrationSettings:
         BadInput: they do not go together.
     """
 
-    scores: Path = setting(
-        "a result of `scoregate batch`, also a folder of them, or any .jsonl, .csv or .parquet",
-        positional=True,
-        metavar="SCORES",
-        parse=Path,
-    )
-    metric: str | None = metrics_named(
-        "the metric, or the column that holds the scores", default=None, several=False
-    )
-    label: str | None = in_column(
-        "the column that says 1 or true of a good picture, else 0 or false", default=None
-    )
-    lower_is_better: bool = setting("of this metric; else as the file or the service says", default=False)
-    pass_rate: Fraction | None = setting(
-        "the share of pictures to pass (default 0.9)",
-        default=None,
-        metavar="SHARE",
-        parse=share,
-        excludes=GOAL,
-    )
-    false_accept_rate: Fraction | None = setting(
-        "the share of bad pictures that may pass (default with labels, 0.01)",
-        default=None,
-        metavar="SHARE",
-        parse=share,
-        excludes=GOAL,
-    )
-    like: Path | None = setting(
-        "keep the pass rate of these scores of the same pictures by another model",
-        default=None,
-        metavar="OLD",
-        parse=Path,
-        excludes=GOAL,
-    )
-    threshold: float | None = setting(
-        "with --like: of the other model (default: its percentiles)", default=None, parse=float
-    )
+    scores: Annotated[
+        Path,
+        Setting(
+            "a result of `scoregate batch`, also a folder of them, or any .jsonl, .csv or .parquet",
+            positional=True,
+            metavar="SCORES",
+        ),
+    ]
+    metric: Annotated[str | None, MetricName("the metric, or the column that holds the scores")] = None
+    label: Annotated[
+        str | None, Column("the column that says 1 or true of a good picture, else 0 or false")
+    ] = None
+    lower_is_better: Annotated[bool, Setting("of this metric; else as the file or the service says")] = False
+    pass_rate: Annotated[
+        Fraction | None,
+        Setting("the share of pictures to pass (default 0.9)", metavar="SHARE", parse=share, excludes=GOAL),
+    ] = None
+    false_accept_rate: Annotated[
+        Fraction | None,
+        Setting(
+            "the share of bad pictures that may pass (default with labels, 0.01)",
+            metavar="SHARE",
+            parse=share,
+            excludes=GOAL,
+        ),
+    ] = None
+    like: Annotated[
+        Path | None,
+        Setting(
+            "keep the pass rate of these scores of the same pictures by another model",
+            metavar="OLD",
+            excludes=GOAL,
+        ),
+    ] = None
+    threshold: Annotated[
+        float | None, Setting("with --like: of the other model (default: its percentiles)", parse=float)
+    ] = None
 
     def __post_init__(self) -> None:
         if self.false_accept_rate is not None and not self.label:

@@ -8,12 +8,12 @@ parser is made from the fields, and each setting is described once.
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cache
 from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar, get_origin
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from scoregate.records import GZIP, BadInput, json_or_text, number, strict_json, toml_of
 from scoregate.text import meant, shown
@@ -30,17 +30,18 @@ class BadSetting(ArgumentTypeError, ValueError):
     """The text of a setting cannot be used; argparse prints the message, which says what it has to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+@dataclass(frozen=True)
+class Setting:
     """
-    What the command line shows of a setting.
+    What the command line shows of a setting: `name: Annotated[type, Setting("a description")] = default`.
 
     Attributes:
         help: a description.
         flags: names; by default `--` and the name of the field.
         metavar: of its value.
-        parse: returns the value of a text; raises `BadSetting` or another `ValueError`.
-        choices: of values.
+        parse: returns the value of a text; raises `BadSetting` or another `ValueError`.  By default that of
+            the type, if it is a path.
+        choices: of values; by default those of the type, if it is a literal.
         several: it may be given several times, and is a tuple.
         commas: a text has several names, with commas between them.
         positional: it has no flag.
@@ -52,7 +53,7 @@ class Shown:
     """
 
     help: str
-    flags: Sequence[str] | None = None
+    flags: Sequence[str] = ()
     metavar: str | None = None
     parse: Callable[[str], Any] | None = None
     choices: Sequence[Any] | None = None
@@ -66,79 +67,48 @@ class Shown:
     commas: bool = False
 
 
-def setting(
-    help: str,
-    *flags: str,
-    default: Any = MISSING,
-    metavar: str | None = None,
-    parse: Callable[[str], Any] | None = None,
-    choices: Sequence[Any] | None = None,
-    several: bool = False,
-    positional: bool = False,
-    nargs: str | None = None,
-    excludes: str | None = None,
-    group: str | None = None,
-    option: bool = True,
-    column: bool = False,
-    commas: bool = False,
-) -> Any:
-    """Return a field of a settings class; arguments as of `Shown`.  A *default* that is a dict is copied."""
-    shown = Shown(
-        help,
-        flags or None,
-        metavar,
-        parse,
-        choices,
-        several,
-        positional,
-        nargs,
-        excludes,
-        group,
-        option,
-        column,
-        commas,
-    )
-    metadata = {"shown": shown}
-    if isinstance(default, dict):
-        return field(default_factory=default.copy, metadata=metadata, kw_only=True)
-    return field(default=default, metadata=metadata, kw_only=True)
+@dataclass(frozen=True)
+class Column(Setting):
+    """A column of a table; a default that is a name is named in its help."""
+
+    metavar: str | None = "COLUMN"
+    column: bool = True
 
 
-def in_column(
-    help: str, *flags: str, default: Any = MISSING, several: bool = False, metavar: str = "COLUMN"
-) -> Any:
-    """Return the field of a table's column; a default that is a name is named in its help."""
-    named = f"{help} (default {default})" if isinstance(default, str) else help
-    return setting(named, *flags, default=default, metavar=metavar, several=several, column=True)
+@dataclass(frozen=True)
+class GeneratorColumn(Column):
+    """The column of generators; `--model` is its name in papers."""
+
+    flags: Sequence[str] = ("--generator", "--model")
 
 
-def metrics_named(
-    help: str, *flags: str, default: Any = MISSING, several: bool = True, column: bool = True
-) -> Any:
-    """Return the field of a metric, or of several: their names, which in tables are those of a *column*."""
-    return setting(
-        help,
-        "-m",
-        "--metric",
-        *flags,
-        default=default,
-        metavar="METRIC",
-        several=several,
-        column=column,
-        commas=several,
-    )
+@dataclass(frozen=True)
+class MetricName(Column):
+    """A metric: its name, which in tables is that of a column."""
+
+    flags: Sequence[str] = ("-m", "--metric")
+    metavar: str | None = "METRIC"
 
 
-def generator_column(help: str, default: Any = MISSING) -> Any:
-    """Return the field of the column of generators; `--model` is its name in papers."""
-    return in_column(help, "--generator", "--model", default=default)
+@dataclass(frozen=True)
+class MetricNames(MetricName):
+    """Several metrics."""
+
+    several: bool = True
+    commas: bool = True
 
 
 @cache
-def shown_fields(kind: type) -> list[tuple["Field[Any]", Shown]]:
-    """Return the fields of a settings class that are options of the command line, in their order."""
-    every = [(each, each.metadata["shown"]) for each in fields(kind) if "shown" in each.metadata]
-    return [(each, as_shown) for each, as_shown in every if as_shown.option]
+def declared(kind: type) -> dict[str, tuple["Field[Any]", Setting]]:
+    """Return the fields of a class that are settings, by name, each with what is shown of it."""
+    found = {}
+    for each in fields(kind):
+        if get_origin(each.type) is Annotated:
+            of, setting = get_args(each.type)
+            parse = setting.parse or (Path if Path in (of, *get_args(of)) else None)
+            choices = setting.choices or (get_args(of) if get_origin(of) is Literal else None)
+            found[each.name] = each, replace(setting, parse=parse, choices=choices)
+    return found
 
 
 def settings_in(kind: type[S], values: Mapping[str, Any]) -> S:
@@ -148,21 +118,21 @@ def settings_in(kind: type[S], values: Mapping[str, Any]) -> S:
     Raises:
         BadInput: there is no such setting, a value cannot be used, or one is missing.
     """
-    known = {each.name: each for each in fields(kind) if "shown" in each.metadata}  # type: ignore[arg-type]
+    known = declared(cast(type, kind))
     for name in values.keys() - known.keys():
         raise BadInput(f"{name}: no such setting{meant(name, known) or ';'} there are {', '.join(known)}")
-    required = [each.name for each in known.values() if each.default is each.default_factory is MISSING]
+    required = [name for name, (each, _) in known.items() if each.default is each.default_factory is MISSING]
     if missing := [name for name in required if name not in values]:
         raise BadInput(f"{missing[0]} is missing")
-    return kind(**{name: value_of(known[name], value) for name, value in values.items()})
+    return kind(**{name: value_of(*known[name], value) for name, value in values.items()})
 
 
-def value_of(known: "Field[Any]", value: Any) -> Any:
+def value_of(known: "Field[Any]", setting: Setting, value: Any) -> Any:
     """Return the value of a setting, which may be a text.  Raises `BadInput` if it cannot be used."""
-    as_shown: Shown = known.metadata["shown"]
+    of, _ = get_args(known.type)
     if value is None:
         return value
-    if known.type in (bool, "bool"):
+    if of is bool:
         if not isinstance(value, bool):
             raise BadInput(f"{known.name}: {value!r} is neither true nor false")
         return value
@@ -171,17 +141,17 @@ def value_of(known: "Field[Any]", value: Any) -> Any:
         if isinstance(each, bool | list | Mapping):
             raise ValueError("neither a text nor a number")
         if isinstance(each, str | int | float):
-            each = (as_shown.parse or str)(str(each))
-        if as_shown.choices and each not in as_shown.choices:
-            raise ValueError(f"choose from {', '.join(as_shown.choices)}")
+            each = (setting.parse or str)(str(each))
+        if setting.choices and each not in setting.choices:
+            raise ValueError(f"choose from {', '.join(setting.choices)}")
         return each
 
     try:
-        if get_origin(known.type) is Mapping:
-            return {name: one(each) if as_shown.parse else each for name, each in value.items()}
-        if as_shown.several:
+        if get_origin(of) is Mapping:
+            return {name: one(each) if setting.parse else each for name, each in value.items()}
+        if setting.several:
             values = tuple(map(one, value if isinstance(value, list | tuple) else [value]))
-            return tuple(metric_names(values)) if as_shown.commas else values
+            return tuple(metric_names(values)) if setting.commas else values
         return one(value)
     except (ValueError, TypeError, AttributeError) as exc:
         raise BadInput(f"{known.name}: {value!r}: {exc}") from None
@@ -311,8 +281,8 @@ def share(text: str) -> float:
     return value
 
 
-def scale(text: str) -> tuple[float, float]:
-    """Return two numbers, the lower one first."""
+def ends_of_scale(text: str) -> tuple[float, float]:
+    """Return the two numbers, the lower one first."""
     low, colon, high = text.partition(":")
     try:
         ends = number(low), number(high)

@@ -24,11 +24,11 @@ generator's figures are means of these, with intervals over the prompts and caut
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -54,7 +54,7 @@ from scoregate.runs.plan import plan_of
 from scoregate.runs.results import ResultsFile
 from scoregate.runs.settings import Scoring
 from scoregate.runs.summary import Summary, say_summary
-from scoregate.settings import CONCURRENCY, ORIENT, setting, whole
+from scoregate.settings import CONCURRENCY, ORIENT, Setting, whole
 
 PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one
 
@@ -101,37 +101,40 @@ class GeneratorSettings(Drawings):
         rubric: of a judge; None without one.
     """
 
-    data: Path = setting("your copy of the authors' data", parse=Path, option=False)
-    answers: Mapping[str, Path] = setting(
-        "of each generator by its name: a folder of pictures, or a file of answers about them",
-        default={},
-        parse=Path,
-        option=False,
-    )
-    out: Path | None = setting(
-        "the folder of the results of scoring (default: that of the pictures)",
-        "-o",
-        "--out",
-        default=None,
-        metavar="FOLDER",
-        parse=Path,
-    )
-    complete: bool = setting(
-        "a prompt without pictures, or without all answers about them, is an error, and not left out",
-        default=False,
-    )
+    data: Annotated[Path, Setting("your copy of the authors' data", option=False)]
+    answers: Annotated[
+        Mapping[str, Path],
+        Setting(
+            "of each generator by its name: a folder of pictures, or a file of answers about them",
+            option=False,
+        ),
+    ] = field(default_factory=dict)
+    out: Annotated[
+        Path | None,
+        Setting(
+            "the folder of the results of scoring (default: that of the pictures)",
+            ("-o", "--out"),
+            metavar="FOLDER",
+        ),
+    ] = None
+    complete: Annotated[
+        bool,
+        Setting(
+            "a prompt without pictures, or without all answers about them, is an error, and not left out"
+        ),
+    ] = False
     grid: str | None = None
     resolution: int | None = None
     rubric: str | None = None
-    options: Mapping[str, Mapping[str, Any]] = setting("of the metrics", default={}, option=False)
-    orient: str | None = setting(
-        "how pictures are rotated (default: as the service is set)",
-        default=None,
-        choices=ORIENT,
-        option=False,
+    options: Annotated[Mapping[str, Mapping[str, Any]], Setting("of the metrics", option=False)] = field(
+        default_factory=dict
     )
-    strict: bool = setting("a score that the service warns about is an error", default=False, option=False)
-    concurrency: int = setting("requests at the same time", default=CONCURRENCY, parse=whole, option=False)
+    orient: Annotated[
+        str | None,
+        Setting("how pictures are rotated (default: as the service is set)", choices=ORIENT, option=False),
+    ] = None
+    strict: Annotated[bool, Setting("a score that the service warns about is an error", option=False)] = False
+    concurrency: Annotated[int, Setting("requests at the same time", parse=whole, option=False)] = CONCURRENCY
 
     @property
     def sheet(self) -> Grid | None:
@@ -143,13 +146,15 @@ class GeneratorSettings(Drawings):
 class SheetSettings(GeneratorSettings):
     """Settings of pictures that are sheets."""
 
-    grid: str | None = setting(GRID_HELP + " (default %(default)s)", metavar="RxC", default="2x2")
-    resolution: int | None = setting(
-        "side of a tile, from the top left of the sheet (default: the sheet is divided)",
-        default=None,
-        metavar="PIXELS",
-        parse=whole,
-    )
+    grid: Annotated[str | None, Setting(GRID_HELP + " (default %(default)s)", metavar="RxC")] = "2x2"
+    resolution: Annotated[
+        int | None,
+        Setting(
+            "side of a tile, from the top left of the sheet (default: the sheet is divided)",
+            metavar="PIXELS",
+            parse=whole,
+        ),
+    ] = None
 
 
 Own = TypeVar("Own", bound=GeneratorSettings)

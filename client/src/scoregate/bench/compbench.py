@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from scoregate.bench.answers import Answers, BenchmarkItem, Question, Reading, i
 from scoregate.bench.benchmark import Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import rows_of
 from scoregate.records import BadInput
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 CATEGORIES = ("color", "shape", "texture")
 SKIPPED_PHRASES = ("top", "the side", "the left", "the right")  # phrases that name no thing
@@ -51,18 +51,20 @@ PARSER = "en_core_web_sm"  # the authors', of spaCy
 class CompBenchSettings(GeneratorSettings):
     """The settings of T2I-CompBench."""
 
-    phrases: Path | None = setting(
-        "the noun phrases of each prompt: a table with item and phrase, in their order (default: by spaCy)",
-        default=None,
-        metavar="FILE",
-        parse=Path,
-    )
-    all_phrases: bool = setting(
-        f"use phrases such as {SKIPPED_PHRASES[1]!r}, too, and more than {PHRASES} of a prompt", default=False
-    )
-    exact: bool = setting(
-        f"do not round probabilities and scores of pictures to {DIGITS} digits", default=False
-    )
+    phrases: Annotated[
+        Path | None,
+        Setting(
+            "the noun phrases of each prompt: a table with item and phrase, in their order"
+            " (default: by spaCy)",
+            metavar="FILE",
+        ),
+    ] = None
+    all_phrases: Annotated[
+        bool, Setting(f"use phrases such as {SKIPPED_PHRASES[1]!r}, too, and more than {PHRASES} of a prompt")
+    ] = False
+    exact: Annotated[
+        bool, Setting(f"do not round probabilities and scores of pictures to {DIGITS} digits")
+    ] = False
 
 
 def items(settings: CompBenchSettings) -> list[BenchmarkItem]:

@@ -16,13 +16,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from scoregate.evaluation.arrays import BadColumn, Floats
 from scoregate.evaluation.tables import LOWER, Table, read_table, text
 from scoregate.records import BadInput, NoColumn, Record, kind, opened
 from scoregate.runs.plan import FIELDS, LISTS, OBJECTS
-from scoregate.settings import metrics_named, setting
+from scoregate.settings import MetricNames, Setting
 
 Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 
@@ -33,34 +33,39 @@ OF_LINES = {*FIELDS, *OBJECTS, *LISTS}  # fields of a line of `scoregate batch` 
 class ScoreSettings:
     """Settings of a benchmark of metrics: the data, files of scores, and their columns that are metrics."""
 
-    data: Path = setting("your copy of the data", parse=Path, option=False)
-    scores: Sequence[Path] = setting(
-        "scores that DATA lacks: a result of `scoregate batch` or a table; may be given several times",
-        default=(),
-        metavar="FILE",
-        parse=Path,
-        several=True,
-    )
-    metric: Sequence[str] = metrics_named(
-        "the column of its scores; may be given several times, or with commas"
-        " (default: all columns of numbers but its own)",
-        default=(),
-    )
-    lower_is_better: Sequence[str] = setting(
-        "a metric whose lower scores are better; may be given several times",
-        default=(),
-        metavar="METRIC",
-        several=True,
-    )
+    data: Annotated[Path, Setting("your copy of the data", option=False)]
+    scores: Annotated[
+        Sequence[Path],
+        Setting(
+            "scores that DATA lacks: a result of `scoregate batch` or a table; may be given several times",
+            metavar="FILE",
+            several=True,
+        ),
+    ] = ()
+    metric: Annotated[
+        Sequence[str],
+        MetricNames(
+            "the column of its scores; may be given several times, or with commas"
+            " (default: all columns of numbers but its own)"
+        ),
+    ] = ()
+    lower_is_better: Annotated[
+        Sequence[str],
+        Setting(
+            "a metric whose lower scores are better; may be given several times",
+            metavar="METRIC",
+            several=True,
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class JoinSettings(ScoreSettings):
     """Settings of scores that are joined with the rows of DATA by a key, or by their order."""
 
-    by_order: bool = setting(
-        "join the rows of --scores with those of DATA by their order, without a key", default=False
-    )
+    by_order: Annotated[
+        bool, Setting("join the rows of --scores with those of DATA by their order, without a key")
+    ] = False
 
 
 Own = TypeVar("Own")

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
+from typing import Annotated
 
 from scoregate.bench.answers import (
     YES_NO,
@@ -44,7 +45,7 @@ from scoregate.bench.answers import (
 from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
 from scoregate.bench.data import rows_of
 from scoregate.records import BadInput, Record
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 DEPENDENCIES = ("released", "direct", "none")
 CATEGORIES = ("released", "tiles")
@@ -55,22 +56,26 @@ DETAIL = re.compile(r"(.*), \((\d+), (\d+), (\d+), \d+\), (.*)")  # a line of th
 class DpgSettings(SheetSettings):
     """The settings of DPG-Bench."""
 
-    first_row: bool = setting(
-        "use the first row of DATA, too, which the released script skips", default=False
+    first_row: Annotated[bool, Setting("use the first row of DATA, too, which the released script skips")] = (
+        False
     )
-    dependencies: str = setting(
-        "a question counts 0 after a parent that counts 0 so far (released), that is a no (direct), or never"
-        " (default released)",
-        default="released",
-        choices=DEPENDENCIES,
-    )
-    categories: str = setting(
-        "means of categories: the last tile's answers alone (released), or as the score, of all tiles"
-        " (default released)",
-        default="released",
-        choices=CATEGORIES,
-    )
-    any_yes: bool = setting("an answer such as `Yes.` is a yes, not exactly `yes` alone", default=False)
+    dependencies: Annotated[
+        str,
+        Setting(
+            "a question counts 0 after a parent that counts 0 so far (released), that is a no (direct),"
+            " or never (default released)",
+            choices=DEPENDENCIES,
+        ),
+    ] = "released"
+    categories: Annotated[
+        str,
+        Setting(
+            "means of categories: the last tile's answers alone (released), or as the score, of all tiles"
+            " (default released)",
+            choices=CATEGORIES,
+        ),
+    ] = "released"
+    any_yes: Annotated[bool, Setting("an answer such as `Yes.` is a yes, not exactly `yes` alone")] = False
 
 
 def items(settings: DpgSettings) -> list[BenchmarkItem]:

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.data import MetricBenchmark, ScoreSettings, columns, metrics_of, rows_of, worth
 from scoregate.bench.genai import by_skill
@@ -38,7 +38,7 @@ from scoregate.evaluation.side_by_side import SideBySidePair as Compared
 from scoregate.evaluation.tables import Table
 from scoregate.evaluation.templates import scores as template_scores
 from scoregate.records import BadInput
-from scoregate.settings import setting, share
+from scoregate.settings import Setting, share
 
 Tested = OrderedPair | Compared
 
@@ -176,22 +176,23 @@ def pair(a: str, b: str) -> str:
 class Gecko2kSettings(ScoreSettings):
     """The settings of Gecko2K."""
 
-    answers: Path | None = setting(
-        "raters' answers, as of `evaluate templates`; or the pictures' scores in columns wl, likert, dsg",
-        default=None,
-        metavar="FILE",
-        parse=Path,
-    )
-    votes: Path | None = setting(
-        "side-by-side votes, as of `evaluate sxs`", default=None, metavar="FILE", parse=Path
-    )
-    reliable: float | None = setting(
-        "only prompts with less disagreement than this share of the largest, by DATA (the paper: 0.5)",
-        default=None,
-        metavar="SHARE",
-        parse=share,
-    )
-    alpha: float = setting("significant below it (default 0.001)", default=0.001, metavar="A", parse=share)
+    answers: Annotated[
+        Path | None,
+        Setting(
+            "raters' answers, as of `evaluate templates`; or the pictures' scores in columns wl, likert, dsg",
+            metavar="FILE",
+        ),
+    ] = None
+    votes: Annotated[Path | None, Setting("side-by-side votes, as of `evaluate sxs`", metavar="FILE")] = None
+    reliable: Annotated[
+        float | None,
+        Setting(
+            "only prompts with less disagreement than this share of the largest, by DATA (the paper: 0.5)",
+            metavar="SHARE",
+            parse=share,
+        ),
+    ] = None
+    alpha: Annotated[float, Setting("significant below it (default 0.001)", metavar="A", parse=share)] = 0.001
 
 
 def tables(settings: Gecko2kSettings) -> dict[str, Any]:

@@ -24,13 +24,14 @@ from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path, PurePosixPath
 from statistics import fmean
+from typing import Annotated
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.data import rows_of
-from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric
+from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric_name
 from scoregate.records import BadInput, kind
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 FOLDER = "fullset"  # the authors' folder of pictures has this name
 LANGUAGES = ("en", "cn")
@@ -42,11 +43,11 @@ FIGURES = {"G_SC": "SC", "G_PQ": "PQ", "G_O": "O"}  # the mean over tasks, and i
 class GEditSettings(EditSettings):
     """The settings of GEdit-Bench."""
 
-    language: str = setting("default %(default)s", default=LANGUAGES[0], choices=LANGUAGES)
-    intersection: bool = setting(
-        "only the edits that each of the paper's generators made (column Intersection_exist)", default=False
-    )
-    rubric: str = rubric("gedit")
+    language: Annotated[str, Setting("default %(default)s", choices=LANGUAGES)] = LANGUAGES[0]
+    intersection: Annotated[
+        bool, Setting("only the edits that each of the paper's generators made (column Intersection_exist)")
+    ] = False
+    rubric: Annotated[str, rubric_name()] = "gedit"
 
 
 def items(settings: GEditSettings) -> list[BenchmarkItem]:

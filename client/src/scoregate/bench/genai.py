@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.data import (
     JoinSettings,
@@ -42,7 +42,7 @@ from scoregate.evaluation.outcome import OnScale
 from scoregate.evaluation.pair_accuracy import pair_accuracy
 from scoregate.evaluation.tables import Table, text, values
 from scoregate.records import BadInput, Record, json_cell, kind
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})
 ITEMS = ("item", "id")
@@ -56,9 +56,9 @@ GROUPS = {"basic": BASIC, "advanced": ADVANCED}
 class GenAiSettings(OnScale, JoinSettings):
     """The settings of GenAI-Bench."""
 
-    skills: Path | None = setting(
-        "genai_skills.json: the prompts of each skill", default=None, metavar="FILE", parse=Path
-    )
+    skills: Annotated[
+        Path | None, Setting("genai_skills.json: the prompts of each skill", metavar="FILE")
+    ] = None
 
 
 def tables(settings: GenAiSettings) -> dict[str, Any]:

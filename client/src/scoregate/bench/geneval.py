@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, geneval, samp
 from scoregate.evaluation.intervals import Bootstrap, caution, compared, interval_of
 from scoregate.evaluation.tables import Table
 from scoregate.records import BadInput
-from scoregate.settings import in_column, setting
+from scoregate.settings import Column, Setting
 
 RESULTS = "results.jsonl"  # a generator's folder has it
 VERDICTS = ("correct", "geneval")  # GenEval's own file has the first, and the metric the other
@@ -48,16 +48,15 @@ KINDS = {
 class GenEvalBenchmarkSettings(Bootstrap):
     """The settings of GenEval."""
 
-    answers: Mapping[str, Path] = setting(
-        f"verdicts of each generator by its name: a file, or a folder with {RESULTS}",
-        parse=Path,
-        option=False,
-    )
-    human: str | None = in_column("people's verdicts: adds the table `agreement`", default=None)
-    clipscore: str | None = in_column(
-        "scores whose threshold is tuned for each task, to compare with the verdicts; needs --human",
-        default=None,
-    )
+    answers: Annotated[
+        Mapping[str, Path],
+        Setting(f"verdicts of each generator by its name: a file, or a folder with {RESULTS}", option=False),
+    ]
+    human: Annotated[str | None, Column("people's verdicts: adds the table `agreement`")] = None
+    clipscore: Annotated[
+        str | None,
+        Column("scores whose threshold is tuned for each task, to compare with the verdicts; needs --human"),
+    ] = None
 
 
 def tables(settings: GenEvalBenchmarkSettings) -> dict[str, Any]:

@@ -16,13 +16,13 @@ server. Each has a rubric of the same name, and `kris` has four.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Question, Reading
 from scoregate.bench.benchmark import GeneratorSettings
 from scoregate.records import BadInput
 from scoregate.records import number as number_in
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 JUDGE = "judge"  # the metric
 
@@ -38,18 +38,20 @@ class JudgeSettings(GeneratorSettings):
 class EditSettings(JudgeSettings):
     """Settings of a benchmark of edits."""
 
-    sources: Path | None = setting(
-        "of the pictures before the edit (default: the folder of the generator's pictures)",
-        default=None,
-        metavar="FOLDER",
-        parse=Path,
+    sources: Annotated[
+        Path | None,
+        Setting(
+            "of the pictures before the edit (default: the folder of the generator's pictures)",
+            metavar="FOLDER",
+        ),
+    ] = None
+
+
+def rubric_name(what: str = "") -> Setting:
+    """Return the setting of a rubric's name."""
+    return Setting(
+        f"a rubric of the service with the same outputs{what} (default %(default)s)", metavar="NAME"
     )
-
-
-def rubric(default: str, what: str = "") -> Any:
-    """Return the setting of the rubric's name."""
-    what = f"a rubric of the service with the same outputs{what} (default %(default)s)"
-    return setting(what, default=default, metavar="NAME")
 
 
 def questions_of(*outputs: str) -> dict[int, Question]:

@@ -21,13 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Annotated
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.data import json_of
-from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric
+from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric_name
 from scoregate.records import BadInput, kind
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 GRADES = ("compliance", "appearance", "detail")
 GRADE = re.compile(r"[^:]*[^:\s]: ([1-5])")  # a line of the authors' answers
@@ -73,8 +74,8 @@ POINTS = {
 class ImgEditSettings(EditSettings):
     """The settings of ImgEdit-Bench."""
 
-    exact: bool = setting("the mean grade of an edit is not rounded to two digits", default=False)
-    rubric: str = rubric("imgedit", "; {type} stands for the type of the edit")
+    exact: Annotated[bool, Setting("the mean grade of an edit is not rounded to two digits")] = False
+    rubric: Annotated[str, rubric_name("; {type} stands for the type of the edit")] = "imgedit"
 
 
 def items(settings: ImgEditSettings) -> list[BenchmarkItem]:

@@ -25,12 +25,12 @@ Metric: `judge`. Code that was read: [mercurystraw/Kris_Bench](https://github.co
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Paper, Values
 from scoregate.bench.data import json_of
-from scoregate.bench.grades import JudgeSettings, graded, grades_from, image_in, questions_of, rubric
+from scoregate.bench.grades import JudgeSettings, graded, grades_from, image_in, questions_of, rubric_name
 from scoregate.records import BadInput
 
 # Each output has a short name in the tables.
@@ -63,7 +63,7 @@ WITH_ANSWER = "viewpoint_change"  # the judge gets the right picture, too
 class KrisSettings(JudgeSettings):
     """The settings of KRIS-Bench."""
 
-    rubric: str = rubric("kris_{type}", "; {type} stands for edit, knowledge, view or series")
+    rubric: Annotated[str, rubric_name("; {type} stands for edit, knowledge, view or series")] = "kris_{type}"
 
 
 def items(settings: KrisSettings) -> list[BenchmarkItem]:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from scoregate.bench.answers import (
     TEXT,
@@ -31,7 +32,7 @@ from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper,
 from scoregate.bench.data import rows_of
 from scoregate.bench.texts import REMARKS, is_chinese, matches, plain, without_remarks
 from scoregate.records import BadInput, kind
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 WORDS, CHARACTERS = "words", "characters"
 NAME = re.compile(r"0*([0-9]+)(?:_([0-9]+))?\..*")
@@ -41,9 +42,9 @@ NAME = re.compile(r"0*([0-9]+)(?:_([0-9]+))?\..*")
 class LongTextSettings(GeneratorSettings):
     """The settings of LongText-Bench."""
 
-    all_remarks: bool = setting(
-        f"drop the remark {REMARKS[0]!r} from what was read, which the released script keeps", default=False
-    )
+    all_remarks: Annotated[
+        bool, Setting(f"drop the remark {REMARKS[0]!r} from what was read, which the released script keeps")
+    ] = False
 
 
 def items(settings: LongTextSettings) -> list[BenchmarkItem]:

@@ -19,13 +19,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.answers import GENERATOR, YES_NO, Answers, BenchmarkItem, Question, is_yes
 from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
 from scoregate.bench.data import first_of, json_of, rows_of
 from scoregate.records import BadInput, json_cell
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 CLASSES = {"Anime_Stylization": "anime", "Portrait": "human", "General_Object": "object"}
 MULTILINGUALISM = {"Multilingualism": "multilingualism"}  # only Chinese prompts have this class
@@ -36,12 +36,13 @@ SUFFIXES = {"prompt_en": "", "prompt_cn": "_zh"}  # the files of questions end s
 class OneIgSettings(SheetSettings):
     """The settings of the alignment of OneIG-Bench."""
 
-    questions: Path = setting(
-        "the folder Q_D of questions and dependencies, a .json for each class", metavar="FOLDER", parse=Path
-    )
-    multilingualism: bool = setting("with this class of the Chinese prompts", default=False)
-    keep_black: bool = setting("a black tile is a picture, and not skipped", default=False)
-    any_yes: bool = setting("an answer such as `yes.` is a yes, not exactly `Yes` alone", default=False)
+    questions: Annotated[
+        Path,
+        Setting("the folder Q_D of questions and dependencies, a .json for each class", metavar="FOLDER"),
+    ]
+    multilingualism: Annotated[bool, Setting("with this class of the Chinese prompts")] = False
+    keep_black: Annotated[bool, Setting("a black tile is a picture, and not skipped")] = False
+    any_yes: Annotated[bool, Setting("an answer such as `yes.` is a yes, not exactly `Yes` alone")] = False
 
 
 def items(settings: OneIgSettings) -> list[BenchmarkItem]:

@@ -18,6 +18,7 @@ data: none is named.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from rapidfuzz.distance import Levenshtein
 
@@ -25,7 +26,7 @@ from scoregate.bench.answers import GENERATOR, TEXT, Answers, BenchmarkItem, Que
 from scoregate.bench.benchmark import Benchmark, Figures, Paper, SheetSettings, Values
 from scoregate.bench.data import first_of, rows_of
 from scoregate.bench.texts import is_chinese, matches, plain, without_remarks
-from scoregate.settings import setting, whole
+from scoregate.settings import Setting, whole
 
 PROMPTS = ("prompt_en", "prompt_cn")
 CAPS = {"prompt_en": 100, "prompt_cn": 50}  # largest mean edit distance
@@ -36,13 +37,15 @@ DISTANCE, WHOLE, WORDS = "ED", "CR", "WAC"
 class OneIgTextSettings(SheetSettings):
     """The settings of the texts of OneIG-Bench."""
 
-    cap: int = setting(
-        "largest mean edit distance that counts (default 100, for Chinese prompts 50)",
-        default=0,
-        metavar="N",
-        parse=whole,
-    )
-    keep_black: bool = setting("a black tile is a picture without text, and not skipped", default=False)
+    cap: Annotated[
+        int,
+        Setting(
+            "largest mean edit distance that counts (default 100, for Chinese prompts 50)",
+            metavar="N",
+            parse=whole,
+        ),
+    ] = 0
+    keep_black: Annotated[bool, Setting("a black tile is a picture without text, and not skipped")] = False
 
 
 def items(settings: OneIgTextSettings) -> list[BenchmarkItem]:

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path, PurePath
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.data import ScoreSettings, columns, mark, metrics_of, rows_of, worth
 from scoregate.evaluation.arrays import BadColumn
@@ -16,7 +16,7 @@ from scoregate.evaluation.intervals import Bootstrap, caution, compared, interva
 from scoregate.evaluation.tables import Table, text
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 from scoregate.records import BadInput
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 Tags = Mapping[str, Sequence[str]]  # tags of an item
 Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
@@ -32,12 +32,15 @@ UNNAMED_COLUMN = "score"  # a column that is named as its file
 class PairSettings(Bootstrap, ScoreSettings):
     """Settings of a benchmark of items with two captions and two pictures."""
 
-    scores: Sequence[Path] = setting(
-        "scores with label (ITEM_c0_i1), or item, caption and picture (0 or 1); may be given several times",
-        metavar="FILE",
-        parse=Path,
-        several=True,
-    )
+    scores: Annotated[
+        Sequence[Path],
+        Setting(
+            "scores with label (ITEM_c0_i1), or item, caption and picture (0 or 1);"
+            " may be given several times",
+            metavar="FILE",
+            several=True,
+        ),
+    ] = field()  # required; without a field it would have the default of `ScoreSettings`
 
 
 def contents_of(values: Mapping[str, Any], caption: str, image: str) -> dict[str, str]:

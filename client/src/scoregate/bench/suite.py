@@ -29,7 +29,7 @@ from glob import escape
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench import BENCHMARKS, GENERATORS
 from scoregate.bench.benchmark import Benchmark, Connect, GeneratorSettings
@@ -47,11 +47,11 @@ from scoregate.runs.settings import Scoring
 from scoregate.settings import (
     CONCURRENCY,
     VERSION,
+    Setting,
     count,
     finite,
     json_object,
     metric_options,
-    setting,
     settings_in,
     whole,
 )
@@ -180,51 +180,50 @@ WORST_IMAGES = 6
 class SuiteSettings(Drawings):
     """The settings of a run of a suite; one of `suite` and `again` is given."""
 
-    generators: Mapping[str, Path] = setting(
-        "of each generator by its name: a folder with pictures or a file of answers for each benchmark",
-        default={},
-        parse=Path,
-        option=False,
-    )
-    suite: str | None = setting(
-        f"a TOML file, or {', '.join(BUILT_IN)}", default=None, metavar="SUITE", excludes="again"
-    )
-    again: Path | None = setting(
-        "repeat the run of a manifest, and show what differs",
-        default=None,
-        metavar="MANIFEST",
-        parse=Path,
-        excludes="again",
-    )
-    data: Path | None = setting(
-        "the folder of data (default: that of the suite's file; of a built-in suite the current one)",
-        default=None,
-        metavar="FOLDER",
-        parse=Path,
-    )
-    out: Path | None = setting(
-        "the folder of the report, which the same command continues (default report-SUITE; with --again"
-        " none)",
-        "-o",
-        "--out",
-        default=None,
-        metavar="REPORT",
-        parse=Path,
-    )
-    worst: int = setting(
-        "pictures on the page of each generator and benchmark (default %(default)s)",
-        default=WORST_IMAGES,
-        metavar="N",
-        parse=count,
-    )
-    tolerance: float = setting(
-        "figures of --again within X are equal (default %(default)s)",
-        default=TOLERANCE,
-        metavar="X",
-        parse=finite,
-    )
-    strict: bool = setting("a score that the service warns about is an error", default=False)
-    concurrency: int = setting("requests at the same time", default=CONCURRENCY, parse=whole, option=False)
+    generators: Annotated[
+        Mapping[str, Path],
+        Setting(
+            "of each generator by its name: a folder with pictures or a file of answers for each benchmark",
+            option=False,
+        ),
+    ] = field(default_factory=dict)
+    suite: Annotated[
+        str | None, Setting(f"a TOML file, or {', '.join(BUILT_IN)}", metavar="SUITE", excludes="again")
+    ] = None
+    again: Annotated[
+        Path | None,
+        Setting("repeat the run of a manifest, and show what differs", metavar="MANIFEST", excludes="again"),
+    ] = None
+    data: Annotated[
+        Path | None,
+        Setting(
+            "the folder of data (default: that of the suite's file; of a built-in suite the current one)",
+            metavar="FOLDER",
+        ),
+    ] = None
+    out: Annotated[
+        Path | None,
+        Setting(
+            "the folder of the report, which the same command continues (default report-SUITE; with --again"
+            " none)",
+            ("-o", "--out"),
+            metavar="REPORT",
+        ),
+    ] = None
+    worst: Annotated[
+        int,
+        Setting(
+            "pictures on the page of each generator and benchmark (default %(default)s)",
+            metavar="N",
+            parse=count,
+        ),
+    ] = WORST_IMAGES
+    tolerance: Annotated[
+        float,
+        Setting("figures of --again within X are equal (default %(default)s)", metavar="X", parse=finite),
+    ] = TOLERANCE
+    strict: Annotated[bool, Setting("a score that the service warns about is an error")] = False
+    concurrency: Annotated[int, Setting("requests at the same time", parse=whole, option=False)] = CONCURRENCY
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from scoregate.evaluation.arrays import Floats, Scale
 from scoregate.evaluation.outcome import OnScale
 from scoregate.evaluation.tables import Table
 from scoregate.records import BadInput, Record
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
 MODELS = ("t2i_model", "model_type")  # the ratings of DSG have one, and the copy of t2v_metrics the other
@@ -51,13 +51,14 @@ GENERATORS = {  # names in the ratings of DSG, and in the names of TIFA's pictur
 class Tifa160Settings(OnScale, JoinSettings):
     """The settings of TIFA160."""
 
-    likert: Path | None = setting(
-        "DSG's ratings in place of human_avg: tifa160-likert-anns.csv, or dsg_tifa160_anns.csv of"
-        " t2v_metrics",
-        default=None,
-        metavar="FILE",
-        parse=Path,
-    )
+    likert: Annotated[
+        Path | None,
+        Setting(
+            "DSG's ratings in place of human_avg: tifa160-likert-anns.csv, or dsg_tifa160_anns.csv of"
+            " t2v_metrics",
+            metavar="FILE",
+        ),
+    ] = None
 
 
 def tables(settings: Tifa160Settings) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.answers import (
     GENERATOR,
@@ -36,7 +36,7 @@ from scoregate.bench.answers import (
 from scoregate.bench.benchmark import PART, Benchmark, Figures, GeneratorSettings, Paper, Values
 from scoregate.bench.data import json_of, rows_of
 from scoregate.records import BadInput
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 SETS = ("testmini", "test")
 LENGTHS = ("short", "long")
@@ -77,10 +77,10 @@ WHOLE = {  # further rows, of all attributes of some groups
 class TiifSettings(GeneratorSettings):
     """The settings of TIIF-Bench."""
 
-    set: str = setting("of prompts (default %(default)s)", default=SETS[0], choices=SETS)
-    exact: bool = setting(
-        f"do not round the shares of attributes to {DIGITS} digits before the means over them", default=False
-    )
+    set: Annotated[str, Setting("of prompts (default %(default)s)", choices=SETS)] = SETS[0]
+    exact: Annotated[
+        bool, Setting(f"do not round the shares of attributes to {DIGITS} digits before the means over them")
+    ] = False
 
 
 def items(settings: TiifSettings) -> list[BenchmarkItem]:

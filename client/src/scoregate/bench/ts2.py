@@ -11,7 +11,7 @@ DATA: `id`, `rank`, as in `metadata.csv`. Key of scores: `file_name`, or `image`
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.data import (
     JoinSettings,
@@ -23,9 +23,9 @@ from scoregate.bench.data import (
     table_of,
     worth,
 )
-from scoregate.evaluation.figures.metrics import SKIP_GRAPH, VERSION, VERSIONS, Version, version
+from scoregate.evaluation.figures.metrics import SKIP_GRAPH, VERSION, Version, version_of
 from scoregate.evaluation.ts2 import ts2
-from scoregate.settings import BadSetting, setting
+from scoregate.settings import BadSetting, Setting
 from scoregate.settings import seconds as positive
 
 OWN = {"id", "image_id", "target_prompt", "file_name", "image_source", "rank"}  # no metrics
@@ -45,15 +45,17 @@ def time_of(text: str) -> tuple[str, float]:
 class Ts2BenchmarkSettings(JoinSettings):
     """The settings of T2IscoreScore: of the authors' definitions, and times for the table."""
 
-    version: Version = setting(VERSION, default="released", parse=version, choices=VERSIONS)
-    skip_graph: Sequence[str] | None = setting(SKIP_GRAPH, default=None, metavar="GRAPH", several=True)
-    seconds: Sequence[tuple[str, float]] = setting(
-        "mean time of a picture, for the table; may be given several times",
-        default=(),
-        metavar="METRIC=S",
-        parse=time_of,
-        several=True,
-    )
+    version: Annotated[Version, Setting(VERSION, parse=version_of)] = "released"
+    skip_graph: Annotated[Sequence[str] | None, Setting(SKIP_GRAPH, metavar="GRAPH", several=True)] = None
+    seconds: Annotated[
+        Sequence[tuple[str, float]],
+        Setting(
+            "mean time of a picture, for the table; may be given several times",
+            metavar="METRIC=S",
+            parse=time_of,
+            several=True,
+        ),
+    ] = ()
 
 
 def tables(settings: Ts2BenchmarkSettings) -> dict[str, Any]:

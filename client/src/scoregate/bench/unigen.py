@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.answers import (
     Answers,
@@ -43,7 +43,7 @@ from scoregate.bench.answers import (
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.data import first_of, rows_of
 from scoregate.records import BadInput, Record, kind
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 # Columns of the prompt and of its test points, and their names there, in both languages.
 LANGUAGES = {
@@ -63,9 +63,9 @@ WORDS = (
 class UniGenSettings(GeneratorSettings):
     """The settings of UniGenBench++."""
 
-    skip_broken: bool = setting(
-        "leave out a row of DATA whose test points cannot be read, in place of an error", default=False
-    )
+    skip_broken: Annotated[
+        bool, Setting("leave out a row of DATA whose test points cannot be read, in place of an error")
+    ] = False
 
 
 def items(settings: UniGenSettings) -> list[BenchmarkItem]:

@@ -15,12 +15,12 @@ DATA: `examples.jsonl`: `id`, `collapsed_tag`, `num_main_preds`. Key of scores: 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.data import MetricBenchmark, json_of, rows_of
 from scoregate.bench.pairs import PairSettings, contents_of, pair_tables
 from scoregate.records import BadInput
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 PREDICATES = {"1": "1 Main Pred", "2": "2 Main Preds"}
 
@@ -29,12 +29,10 @@ PREDICATES = {"1": "1 Main Pred", "2": "2 Main Preds"}
 class WinogroundBenchmarkSettings(PairSettings):
     """The settings of Winoground."""
 
-    tags: Path | None = setting(
-        "new_tag_assignments.json: the tags of Diwan et al. 2022 for each id",
-        default=None,
-        metavar="FILE",
-        parse=Path,
-    )
+    tags: Annotated[
+        Path | None,
+        Setting("new_tag_assignments.json: the tags of Diwan et al. 2022 for each id", metavar="FILE"),
+    ] = None
 
 
 def tables(settings: WinogroundBenchmarkSettings) -> dict[str, Any]:

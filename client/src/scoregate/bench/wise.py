@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from functools import partial
 from math import fsum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.answers import Answer, Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
 from scoregate.bench.data import rows_of
-from scoregate.bench.grades import JudgeSettings, graded, grades_from, questions_of, rubric
+from scoregate.bench.grades import JudgeSettings, graded, grades_from, questions_of, rubric_name
 from scoregate.records import BadInput, kind
 
 CATEGORIES = {  # the names of the data, in small letters
@@ -46,7 +46,7 @@ COPIES = ("_rewrite", "merge")  # the ends of names of files that are not the pr
 class WiseSettings(JudgeSettings):
     """The settings of WISE."""
 
-    rubric: str = rubric("wise")
+    rubric: Annotated[str, rubric_name()] = "wise"
 
 
 def items(settings: JudgeSettings, outputs: Sequence[str] = tuple(WEIGHTS)) -> list[BenchmarkItem]:

@@ -13,11 +13,11 @@ Licence of the data: none is named.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.bench.answers import Answers, BenchmarkItem
 from scoregate.bench.benchmark import Benchmark, Paper, Values
-from scoregate.bench.grades import JudgeSettings, grades_from, rubric
+from scoregate.bench.grades import JudgeSettings, grades_from, rubric_name
 from scoregate.bench.wise import items, released, whole
 from scoregate.records import number as number_in
 
@@ -28,7 +28,7 @@ SHARES = {"culture": 0.4, **dict.fromkeys(("time", "space", "biology", "physics"
 class WiseVerifiedSettings(JudgeSettings):
     """The settings of WISE_Verified."""
 
-    rubric: str = rubric("wise_verified")
+    rubric: Annotated[str, rubric_name()] = "wise_verified"
 
 
 def values(settings: WiseVerifiedSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:

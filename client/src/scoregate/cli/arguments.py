@@ -11,7 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from textwrap import fill
-from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
 import scoregate
 from scoregate import settings
@@ -21,11 +21,11 @@ from scoregate.settings import (
     METRIC,
     ORIENT,
     VERSION,
+    declared,
     json_object,
     metric_names,
     metric_options,
     seconds,
-    shown_fields,
     whole,
 )
 from scoregate.text import meant, shown
@@ -302,29 +302,31 @@ def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
     """Declare the fields of a settings class."""
     groups: dict[str, Any] = {}
     columns: dict[str, tuple[str, Any]] = parser.get_default(COLUMN_OPTIONS) or {}
-    for each, as_shown in shown_fields(kind):
+    for each, setting in declared(kind).values():
+        if not setting.option:
+            continue
         required = each.default is MISSING
-        more: dict[str, Any] = {"help": as_shown.help}
-        if each.type in (bool, "bool"):
+        named = f" (default {each.default})" if setting.column and isinstance(each.default, str) else ""
+        more: dict[str, Any] = {"help": setting.help + named}
+        if get_args(each.type)[0] is bool:
             more["action"] = "store_true"
         else:
-            more |= {"metavar": as_shown.metavar, "type": as_shown.parse, "choices": as_shown.choices}
-            more["default"] = None if required or as_shown.several else each.default
-            more |= {"action": "append"} if as_shown.several and not as_shown.positional else {}
+            more |= {"metavar": setting.metavar, "type": setting.parse, "choices": setting.choices}
+            more["default"] = None if required or setting.several else each.default
+            more |= {"action": "append"} if setting.several and not setting.positional else {}
         to: Any = parser
-        if name := as_shown.excludes:
+        if name := setting.excludes:
             to = groups[name] = groups.get(name) or parser.add_mutually_exclusive_group()
-        elif name := as_shown.group:
+        elif name := setting.group:
             to = groups[name] = groups.get(name) or parser.add_argument_group(name)
-        if as_shown.positional:
-            positional = to.add_argument(
-                each.name, **more | ({"nargs": as_shown.nargs} if as_shown.nargs else {})
-            )
+        if setting.positional:
+            nargs = {"nargs": setting.nargs} if setting.nargs else {}
+            positional = to.add_argument(each.name, **more, **nargs)
             positional.required = required  # with `*` none could stand after an option
         else:
-            flags = as_shown.flags or [f"--{each.name.replace('_', '-')}"]
+            flags = setting.flags or [f"--{each.name.replace('_', '-')}"]
             to.add_argument(*flags, dest=each.name, required=required, **more)
-            if as_shown.column:
+            if setting.column:
                 flag = next(flag for flag in flags if flag.startswith("--"))
                 columns[flag] = each.name, () if required else each.default
     parser.set_defaults(**{COLUMN_OPTIONS: columns})
@@ -342,11 +344,10 @@ def column_options(arguments: argparse.Namespace) -> dict[str, list[str]]:
 def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     """Return the settings of the arguments that `add_settings` declared; *more* are of other fields."""
     values: dict[str, Any] = {}
-    for each, as_shown in shown_fields(cast(type, kind)):
-        value = getattr(arguments, each.name)
-        if value is not None:
-            value = metric_names(value) if as_shown.commas else value
-            values[each.name] = tuple(value) if isinstance(value, list) else value
+    for name, (_, setting) in declared(cast(type, kind)).items():
+        if setting.option and (value := getattr(arguments, name)) is not None:
+            value = metric_names(value) if setting.commas else value
+            values[name] = tuple(value) if isinstance(value, list) else value
     return kind(**values | more)
 
 

@@ -93,6 +93,7 @@ scoregate batch pairs.jsonl -o decided.jsonl --policy show
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from scoregate.cli.arguments import (
     NO_SCORE,
@@ -108,7 +109,7 @@ from scoregate.local import Service
 from scoregate.runs.batch import TIMEOUT_S, score_batch, write_filtered
 from scoregate.runs.settings import Batch
 from scoregate.runs.summary import say_summary
-from scoregate.settings import setting, whole
+from scoregate.settings import Setting, whole
 from scoregate.text import say
 
 
@@ -116,19 +117,19 @@ from scoregate.text import say
 class BatchCommand(Batch):
     """Settings of a run, and of a page about its results."""
 
-    html: Path | None = setting(
-        "write a page of pictures, the worst first; of generators, side by side",
-        default=None,
-        metavar="FILE",
-        parse=Path,
-    )
-    html_images: int = setting(
-        "pictures on that page at most, or prompts of generators (default %(default)s)",
-        "--html-pictures",
-        default=500,
-        metavar="N",
-        parse=whole,
-    )
+    html: Annotated[
+        Path | None,
+        Setting("write a page of pictures, the worst first; of generators, side by side", metavar="FILE"),
+    ] = None
+    html_images: Annotated[
+        int,
+        Setting(
+            "pictures on that page at most, or prompts of generators (default %(default)s)",
+            ("--html-pictures",),
+            metavar="N",
+            parse=whole,
+        ),
+    ] = 500
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

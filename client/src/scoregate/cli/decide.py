@@ -21,14 +21,14 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, settings_of
 from scoregate.cli.score import found, tried
 from scoregate.cli.warnings import warn
 from scoregate.records import check_json
-from scoregate.settings import ORIENT, setting, whole
+from scoregate.settings import ORIENT, Setting, whole
 from scoregate.text import complain, table
 
 GROUP = "pictures"  # all of a call, with --keep
@@ -38,26 +38,31 @@ GROUP = "pictures"  # all of a call, with --keep
 class DecideCommand:
     """Settings of decisions about pictures."""
 
-    images: Sequence[str] = setting("a file, a folder or a URL", positional=True, nargs="+", several=True)
-    prompt: str | None = setting("some metrics need none", "-p", "--prompt", default=None)
-    policy: Sequence[str] = setting(
-        "may be given several times: the first decides, and all are shown (default show)",
-        default=(),
-        metavar="NAME",
-        several=True,
-    )
-    policy_file: Path | None = setting(
-        "a TOML file with the policies, for models of --local", default=None, metavar="FILE", parse=Path
-    )
-    keep: int | None = setting(
-        "accept the best N at most, by the policy's rank_by", default=None, metavar="N", parse=whole
-    )
-    orient: str | None = setting(
-        "rotate pictures as their EXIF data says, or not (default: as the service is set)",
-        default=None,
-        choices=ORIENT,
-    )
-    out: Path | None = setting("write JSON to this file", "-o", "--out", default=None, parse=Path)
+    images: Annotated[
+        Sequence[str], Setting("a file, a folder or a URL", positional=True, nargs="+", several=True)
+    ]
+    prompt: Annotated[str | None, Setting("some metrics need none", ("-p", "--prompt"))] = None
+    policy: Annotated[
+        Sequence[str],
+        Setting(
+            "may be given several times: the first decides, and all are shown (default show)",
+            metavar="NAME",
+            several=True,
+        ),
+    ] = ()
+    policy_file: Annotated[
+        Path | None, Setting("a TOML file with the policies, for models of --local", metavar="FILE")
+    ] = None
+    keep: Annotated[
+        int | None, Setting("accept the best N at most, by the policy's rank_by", metavar="N", parse=whole)
+    ] = None
+    orient: Annotated[
+        str | None,
+        Setting(
+            "rotate pictures as their EXIF data says, or not (default: as the service is set)", choices=ORIENT
+        ),
+    ] = None
+    out: Annotated[Path | None, Setting("write JSON to this file", ("-o", "--out"))] = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

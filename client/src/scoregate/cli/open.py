@@ -11,9 +11,10 @@ import sys
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from scoregate.cli.arguments import OK, UsageFault, add_settings, settings_of
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 DISPLAYS = (
     "DISPLAY",
@@ -26,15 +27,17 @@ DISPLAYS = (
 class OpenCommand:
     """Settings of a page."""
 
-    result: Path = setting(
-        "results of batch, the folder of versus or of bench run, tables of bench, a log of decisions",
-        positional=True,
-        metavar="RESULT",
-        parse=Path,
-    )
-    out: Path | None = setting(
-        "the page (default: next to RESULT)", "-o", "--out", default=None, metavar="PAGE", parse=Path
-    )
+    result: Annotated[
+        Path,
+        Setting(
+            "results of batch, the folder of versus or of bench run, tables of bench, a log of decisions",
+            positional=True,
+            metavar="RESULT",
+        ),
+    ]
+    out: Annotated[
+        Path | None, Setting("the page (default: next to RESULT)", ("-o", "--out"), metavar="PAGE")
+    ] = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

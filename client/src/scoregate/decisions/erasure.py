@@ -2,29 +2,32 @@
 
 import sqlite3
 from dataclasses import dataclass
+from typing import Annotated
 
 from scoregate.decisions.logs import BUSY_S, Logs, opened, writing
 from scoregate.records import BadInput, NoResult
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 ROWS_PER_DELETE = 1000  # rows that are deleted while the file is locked
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EraseSettings(Logs):
     """Whose rows are erased: exactly one of the three is given."""
 
-    id: str | None = setting("the decision with this id", default=None, metavar="ID", excludes="whose")
-    image: str | None = setting(
-        "decisions about the picture with this SHA-256",
-        "--picture",
-        default=None,
-        metavar="DIGEST",
-        excludes="whose",
-    )
-    caller: str | None = setting(
-        "decisions with this id of the caller", default=None, metavar="ID", excludes="whose"
-    )
+    id: Annotated[str | None, Setting("the decision with this id", metavar="ID", excludes="whose")] = None
+    image: Annotated[
+        str | None,
+        Setting(
+            "decisions about the picture with this SHA-256",
+            ("--picture",),
+            metavar="DIGEST",
+            excludes="whose",
+        ),
+    ] = None
+    caller: Annotated[
+        str | None, Setting("decisions with this id of the caller", metavar="ID", excludes="whose")
+    ] = None
 
 
 def erase(settings: EraseSettings, busy_s: float = BUSY_S) -> int:

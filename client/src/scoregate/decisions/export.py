@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.decisions.logs import DECISIONS, OBJECTS, Selection, opened, rows_of, time_of
 from scoregate.records import BadInput, arrow
-from scoregate.settings import setting
+from scoregate.settings import Setting
 
 ROWS_PER_GROUP = 1000  # rows of Parquet that are written together
 NUMBERS = ("milliseconds", "labels", "good")
@@ -21,12 +21,12 @@ NUMBERS = ("milliseconds", "labels", "good")
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExportSettings(Selection):
     """What is exported, and where to."""
 
-    decision: str | None = setting("rows with this decision", default=None, choices=DECISIONS)
-    out: Path = setting("the table: .jsonl, .csv or .parquet", "-o", "--out", parse=Path, metavar="FILE")
+    decision: Annotated[str | None, Setting("rows with this decision", choices=DECISIONS)] = None
+    out: Annotated[Path, Setting("the table: .jsonl, .csv or .parquet", ("-o", "--out"), metavar="FILE")]
 
 
 def export(settings: ExportSettings) -> int:

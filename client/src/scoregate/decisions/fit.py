@@ -8,7 +8,7 @@ from heapq import heappop, heappush, heappushpop
 from itertools import chain, groupby
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from scoregate.calibration import (
     Rate,
@@ -25,36 +25,41 @@ from scoregate.expression import Condition
 from scoregate.policy import Policy
 from scoregate.records import BadInput, NoResult, Record, number, truth
 from scoregate.runs.results import nested, records_in
-from scoregate.settings import count, in_column, metric_names, metrics_named, setting
+from scoregate.settings import Column, MetricNames, Setting, count, metric_names
 
 METRICS = 2  # metrics of a policy, at most
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FitSettings:
     """Labelled scores, and the share of bad pictures that may pass."""
 
-    scores: Path = setting(
-        "labelled scores: of `scoregate batch`, also a folder of them, of `decisions export`, or any .jsonl,"
-        " .csv or .parquet",
-        positional=True,
-        parse=Path,
-        metavar="SCORES",
+    scores: Annotated[
+        Path,
+        Setting(
+            "labelled scores: of `scoregate batch`, also a folder of them, of `decisions export`,"
+            " or any .jsonl, .csv or .parquet",
+            positional=True,
+            metavar="SCORES",
+        ),
+    ]
+    metrics: Annotated[
+        Sequence[str],
+        MetricNames("one or two, or columns that hold their scores (default: those of the file)"),
+    ] = ()
+    false_accept_rate: Annotated[
+        Fraction, Setting("the share of bad pictures that may pass", parse=share, metavar="SHARE")
+    ]
+    label: Annotated[str, Column("1 or true of a good picture, else 0 or false")] = "good"
+    prompt: Annotated[str, Column("the prompt: the rows of one stand in the same half")] = "prompt"
+    lower_is_better: Annotated[
+        Sequence[str], Setting("of this metric; else as the file says", several=True, metavar="METRIC")
+    ] = ()
+    seed: Annotated[int, Setting("of the halves (default 0)", parse=count, metavar="N")] = 0
+    name: Annotated[str, Setting("of the policy (default fitted)", parse=policy_name, metavar="NAME")] = (
+        "fitted"
     )
-    metrics: Sequence[str] = metrics_named(
-        "one or two, or columns that hold their scores (default: those of the file)", default=()
-    )
-    false_accept_rate: Fraction = setting(
-        "the share of bad pictures that may pass", parse=share, metavar="SHARE"
-    )
-    label: str = in_column("1 or true of a good picture, else 0 or false", default="good")
-    prompt: str = in_column("the prompt: the rows of one stand in the same half", default="prompt")
-    lower_is_better: Sequence[str] = setting(
-        "of this metric; else as the file says", default=(), several=True, metavar="METRIC"
-    )
-    seed: int = setting("of the halves (default 0)", default=0, parse=count, metavar="N")
-    name: str = setting("of the policy (default fitted)", default="fitted", parse=policy_name, metavar="NAME")
-    out: Path = setting("the policy, a .toml", "-o", "--out", parse=Path, metavar="FILE")
+    out: Annotated[Path, Setting("the policy, a .toml", ("-o", "--out"), metavar="FILE")]
 
 
 class LabelledRow(NamedTuple):

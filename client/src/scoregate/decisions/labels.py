@@ -7,36 +7,39 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from uuid import uuid4
 
 from scoregate.decisions.logs import Logs, Selection, opened, writing
 from scoregate.records import BadInput, NoColumn, records, truth
-from scoregate.settings import count, setting, whole
+from scoregate.settings import Setting, count, whole
 
 IDS = ("decision_id", "caller_id")
 HEADS = ("decision_id", "caller_id", "policy", "decision", "picture", "prompt", "good", "who")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelSettings(Logs):
     """Labels of a table."""
 
-    labels: Path = setting(
-        "a .csv, .jsonl or .parquet with decision_id or caller_id, good (0 or 1), and who, which is optional",
-        positional=True,
-        parse=Path,
-        metavar="LABELS",
-    )
+    labels: Annotated[
+        Path,
+        Setting(
+            "a .csv, .jsonl or .parquet with decision_id or caller_id, good (0 or 1), and who,"
+            " which is optional",
+            positional=True,
+            metavar="LABELS",
+        ),
+    ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SampleSettings(Selection):
     """How many rows are drawn, and where to."""
 
-    n: int = setting("rows to draw", "-n", parse=whole, metavar="N")
-    out: Path = setting("the table for labels, a .csv", "-o", "--out", parse=Path, metavar="FILE")
-    seed: int = setting("of the drawing (default 0)", default=0, parse=count, metavar="N")
+    n: Annotated[int, Setting("rows to draw", ("-n",), parse=whole, metavar="N")]
+    out: Annotated[Path, Setting("the table for labels, a .csv", ("-o", "--out"), metavar="FILE")]
+    seed: Annotated[int, Setting("of the drawing (default 0)", parse=count, metavar="N")] = 0
 
 
 class Labelled(NamedTuple):

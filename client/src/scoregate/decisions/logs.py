@@ -6,11 +6,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.records import BadInput, check_regular, strict_json
 from scoregate.results import is_number
-from scoregate.settings import BadSetting, setting
+from scoregate.settings import BadSetting, Setting
 from scoregate.text import meant_file
 
 VERSION = 1  # the service writes tables of this version
@@ -42,27 +42,26 @@ def moment(text: str) -> float:
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)).timestamp()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Logs:
     """The settings of a command that takes logs."""
 
-    logs: Sequence[Path] = setting(
-        "files of decisions, such as decisions-*.sqlite3",
-        positional=True,
-        nargs="+",
-        parse=Path,
-        metavar="LOG",
-    )
+    logs: Annotated[
+        Sequence[Path],
+        Setting("files of decisions, such as decisions-*.sqlite3", positional=True, nargs="+", metavar="LOG"),
+    ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Selection(Logs):
     """The settings of a command that takes some of the rows."""
 
-    since: float | None = setting(
-        "rows from this date or time on (UTC)", default=None, parse=moment, metavar="TIME"
+    since: Annotated[
+        float | None, Setting("rows from this date or time on (UTC)", parse=moment, metavar="TIME")
+    ] = None
+    policy: Annotated[str | None, Setting("rows of this policy: its name, or its id", metavar="POLICY")] = (
+        None
     )
-    policy: str | None = setting("rows of this policy: its name, or its id", default=None, metavar="POLICY")
 
     def where(self) -> tuple[str, list[Any]]:
         """Return the condition in SQL, with its values."""

@@ -5,14 +5,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from scoregate.data.rows import QUESTION_SET, Row
 from scoregate.decisions.logs import DECISIONS
 from scoregate.expression import ANY, NAME, Condition, Formula, Interval
 from scoregate.policy import Outcome, Policy
 from scoregate.records import BadInput, toml_of
-from scoregate.settings import BadSetting, setting
+from scoregate.settings import BadSetting, Setting
 from scoregate.text import meant
 
 CHOICES = {"without_score": DECISIONS, "unreadable": ("review", "reject")}
@@ -30,14 +30,14 @@ def policy_name(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PolicyFile:
     """The settings of a command that takes a policy of a file."""
 
-    file: Path = setting(
-        "a TOML file with [policies.NAME], such as a profile", positional=True, parse=Path, metavar="FILE"
-    )
-    name: str | None = setting("the policy, if the file has several", default=None, metavar="NAME")
+    file: Annotated[
+        Path, Setting("a TOML file with [policies.NAME], such as a profile", positional=True, metavar="FILE")
+    ]
+    name: Annotated[str | None, Setting("the policy, if the file has several", metavar="NAME")] = None
 
 
 @dataclass(frozen=True)

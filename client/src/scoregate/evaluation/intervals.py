@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from scoregate.evaluation.bootstrap import Drawn, Sample, differences, drawn, interval
 from scoregate.evaluation.tables import Table
 from scoregate.records import BadInput
-from scoregate.settings import count, in_column, setting
+from scoregate.settings import Column, Setting, count
 
 Cells = Sequence[str | None]
 
@@ -20,13 +20,15 @@ CLUSTERS = ("prompt", "item", "text_id")  # columns whose values are drawn where
 class Drawings:
     """Settings of intervals."""
 
-    bootstrap: int = setting(
-        "intervals and p-values from N drawings, 0 for none (default %(default)s)",
-        default=DRAWINGS,
-        metavar="N",
-        parse=count,
-    )
-    seed: int = setting("of the drawings (default 0)", default=0, parse=count)
+    bootstrap: Annotated[
+        int,
+        Setting(
+            "intervals and p-values from N drawings, 0 for none (default %(default)s)",
+            metavar="N",
+            parse=count,
+        ),
+    ] = DRAWINGS
+    seed: Annotated[int, Setting("of the drawings (default 0)", parse=count)] = 0
     cluster: str | None = None
 
 
@@ -34,10 +36,13 @@ class Drawings:
 class Bootstrap(Drawings):
     """Settings of intervals, and of what is drawn."""
 
-    cluster: str | None = in_column(
-        "draw its values, each with all of its rows (default prompt, item or text_id, where one is shared)",
-        default=None,
-    )
+    cluster: Annotated[
+        str | None,
+        Column(
+            "draw its values, each with all of its rows (default prompt, item or text_id,"
+            " where one is shared)"
+        ),
+    ] = None
 
 
 class Cluster(NamedTuple):

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.bootstrap import Drawn, differences, interval
 from scoregate.evaluation.intervals import Drawings, caution
 from scoregate.evaluation.tables import GENERATOR, Table, joined, read_table, values
 from scoregate.records import BadInput
-from scoregate.settings import generator_paths, in_column, metrics_named, setting
-from scoregate.settings import scale as ends_of_scale
+from scoregate.settings import Column, MetricNames, Setting, ends_of_scale, generator_paths
 
 TABLE = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`, also a folder of them"
 LOWER = "of these scores; a result of `scoregate batch` says it by itself"
@@ -66,10 +65,10 @@ def outcome(
 class FigureSettings:
     """Settings of every figure."""
 
-    table: Path = setting(TABLE, "--scores", metavar="FILE", parse=Path)
-    by: str | None = in_column(
-        "the same figures for each value of it; a list counts in each of its values", default=None
-    )
+    table: Annotated[Path, Setting(TABLE, ("--scores",), metavar="FILE")]
+    by: Annotated[
+        str | None, Column("the same figures for each value of it; a list counts in each of its values")
+    ] = None
 
     def columns(self, role: str) -> str:
         """Return the columns that have a *role*, for an error about them."""
@@ -90,15 +89,17 @@ class FigureSettings:
 class OfScores(FigureSettings):
     """Settings of a figure of scores, which may be results of several generators."""
 
-    table: Path | None = setting(TABLE, "--scores", default=None, metavar="FILE", parse=Path)  # type: ignore[assignment]
-    results: Sequence[str] = setting(
-        f"in place of --scores: results of `batch`, each of a generator, in the column {GENERATOR}",
-        default=(),
-        metavar="[NAME=]FILE",
-        several=True,
-        positional=True,
-        nargs="+",
-    )
+    table: Annotated[Path | None, Setting(TABLE, ("--scores",), metavar="FILE")] = None  # type: ignore[assignment]
+    results: Annotated[
+        Sequence[str],
+        Setting(
+            f"in place of --scores: results of `batch`, each of a generator, in the column {GENERATOR}",
+            metavar="[NAME=]FILE",
+            several=True,
+            positional=True,
+            nargs="+",
+        ),
+    ] = ()
 
     @property
     def place(self) -> str:
@@ -116,10 +117,11 @@ class OfScores(FigureSettings):
 class OfMetrics(OfScores):
     """Settings of a figure of a metric; of several it is computed on the same rows."""
 
-    metrics: Sequence[str] = metrics_named(
-        "the column of its scores; several, also with commas, are compared on the same rows"
-    )
-    lower_is_better: bool = setting(LOWER, default=False)
+    metrics: Annotated[
+        Sequence[str],
+        MetricNames("the column of its scores; several, also with commas, are compared on the same rows"),
+    ]
+    lower_is_better: Annotated[bool, Setting(LOWER)] = False
 
     @property
     def metric(self) -> str:
@@ -130,7 +132,7 @@ class OfMetrics(OfScores):
         return ", ".join(self.metrics) if role == "metric" else super().columns(role)
 
 
-def scale(text: str) -> Scale:
+def scale_of(text: str) -> Scale:
     """Return the scale that *text* names, such as 1:5."""
     return Scale(*ends_of_scale(text))
 
@@ -139,9 +141,9 @@ def scale(text: str) -> Scale:
 class OnScale:
     """Settings of ratings that have a scale."""
 
-    scale: Scale | None = setting(
-        "ratings outside are counted and left out", default=None, metavar="A:B", parse=scale
-    )
+    scale: Annotated[
+        Scale | None, Setting("ratings outside are counted and left out", metavar="A:B", parse=scale_of)
+    ] = None
 
 
 def label(column: str) -> str:

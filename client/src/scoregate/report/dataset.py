@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from functools import partial
 from math import nan
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
@@ -26,7 +26,16 @@ from scoregate.runs.plan import Line, Plan, key
 from scoregate.runs.results import Results, existing
 from scoregate.runs.settings import ANY_MODELS, Run, check_output, dataset_of
 from scoregate.runs.summary import Summary
-from scoregate.settings import BadSetting, finite, generator_column, in_column, scale, setting, share, whole
+from scoregate.settings import (
+    BadSetting,
+    Column,
+    GeneratorColumn,
+    Setting,
+    ends_of_scale,
+    finite,
+    share,
+    whole,
+)
 
 ITEM = "prompt"  # the default of what generators share
 Recorded = Mapping[str, Any]  # a run in a manifest
@@ -44,36 +53,38 @@ def price(text: str) -> float:
 class PageSettings(Run):
     """Settings of the page."""
 
-    out: Path = setting("the page, a .html", "-o", "--out", metavar="PAGE", parse=Path)
-    human: str | None = in_column(
-        "people's rating, a number that is larger for a better picture", default=None
+    out: Annotated[Path, Setting("the page, a .html", ("-o", "--out"), metavar="PAGE")]
+    human: Annotated[str | None, Column("people's rating, a number that is larger for a better picture")] = (
+        None
     )
-    model: str | None = generator_column("the generator of the picture", default=None)
-    item: str | None = in_column(
-        "what the generators' pictures have in common (default: the prompt)", default=None
-    )
-    skill: str | None = in_column("a group, such as the skill that the prompt tests", default=None)
-    scale: tuple[float, float] | None = setting(
-        "ratings outside are counted and left out", default=None, metavar="A:B", parse=scale
-    )
-    any_models: bool = setting("scores of several models on one page", ANY_MODELS, default=False)
+    model: Annotated[str | None, GeneratorColumn("the generator of the picture")] = None
+    item: Annotated[
+        str | None, Column("what the generators' pictures have in common (default: the prompt)")
+    ] = None
+    skill: Annotated[str | None, Column("a group, such as the skill that the prompt tests")] = None
+    scale: Annotated[
+        tuple[float, float] | None,
+        Setting("ratings outside are counted and left out", metavar="A:B", parse=ends_of_scale),
+    ] = None
+    any_models: Annotated[bool, Setting("scores of several models on one page", (ANY_MODELS,))] = False
     explain: bool = True
-    results: Path | None = setting(
-        "the scores, as of `batch`; of several generators a folder (default: next to the page)",
-        default=None,
-        metavar="PATH",
-        parse=Path,
-    )
-    offline: bool = setting("draw what is in --results, without a service", default=False)
-    alpha: float = setting(
-        "generators differ where p is below (default 0.001)", default=0.001, metavar="A", parse=share
-    )
-    price_per_hour: float | None = setting(
-        "of the service, for the price of 1,000 pictures", default=None, metavar="PRICE", parse=price
-    )
-    images: int = setting(
-        "shown of each metric (default %(default)s)", "--pictures", default=12, metavar="N", parse=whole
-    )
+    results: Annotated[
+        Path | None,
+        Setting(
+            "the scores, as of `batch`; of several generators a folder (default: next to the page)",
+            metavar="PATH",
+        ),
+    ] = None
+    offline: Annotated[bool, Setting("draw what is in --results, without a service")] = False
+    alpha: Annotated[
+        float, Setting("generators differ where p is below (default 0.001)", metavar="A", parse=share)
+    ] = 0.001
+    price_per_hour: Annotated[
+        float | None, Setting("of the service, for the price of 1,000 pictures", metavar="PRICE", parse=price)
+    ] = None
+    images: Annotated[
+        int, Setting("shown of each metric (default %(default)s)", ("--pictures",), metavar="N", parse=whole)
+    ] = 12
 
     @property
     def columns(self) -> Columns:

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from math import nan
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import scoregate
 from scoregate.data.datasets import ROWS_SEARCHED_FOR_COLUMN, Dataset
@@ -44,7 +44,7 @@ from scoregate.runs.generators import (
     scored_generators,
 )
 from scoregate.runs.settings import Run
-from scoregate.settings import generator_paths, in_column, setting, settings_in, share, whole
+from scoregate.settings import Column, Setting, generator_paths, settings_in, share, whole
 from scoregate.text import number
 
 TEXT_FORMS = ("text", *FORMATS)
@@ -69,43 +69,46 @@ class VersusSettings(Run, Drawings):
     matrix: bool = False
     sweep: Sequence[str] = ()
     metrics_column: str | None = None
-    generators: Sequence[str] = setting(
-        "two generators or more: folders of pictures, data sets, shards, or results of `batch`",
-        positional=True,
-        several=True,
-        nargs="+",
-        metavar="[NAME=]PATH",
-    )
-    out: Path = setting(
-        "the folder of the scores, where the next run continues (default %(default)s)",
-        "-o",
-        "--out",
-        default=Path("versus"),
-        metavar="FOLDER",
-        parse=Path,
-    )
+    generators: Annotated[
+        Sequence[str],
+        Setting(
+            "two generators or more: folders of pictures, data sets, shards, or results of `batch`",
+            positional=True,
+            several=True,
+            nargs="+",
+            metavar="[NAME=]PATH",
+        ),
+    ]
+    out: Annotated[
+        Path,
+        Setting(
+            "the folder of the scores, where the next run continues (default %(default)s)",
+            ("-o", "--out"),
+            metavar="FOLDER",
+        ),
+    ] = Path("versus")
     explain: bool = True
-    item: str | None = in_column(
-        "what the generators' pictures have in common; image: the file's name (default: the prompt)",
-        default=None,
-    )
-    by: str | None = in_column(
-        "the same figures for each value of it, such as a skill; a list counts in each of its values",
-        default=None,
-    )
-    alpha: float = setting(
-        "generators differ where p is below (default %(default)s)", default=ALPHA, metavar="A", parse=share
-    )
-    complete: bool = setting("a missing score is an error, and no figure is printed", default=False)
-    html: Path | None = setting(
-        "write a page of the pictures side by side", default=None, metavar="PAGE", parse=Path
-    )
-    html_prompts: int = setting(
-        "prompts on that page at most, the largest differences (default %(default)s)",
-        default=2000,
-        metavar="N",
-        parse=whole,
-    )
+    item: Annotated[
+        str | None,
+        Column("what the generators' pictures have in common; image: the file's name (default: the prompt)"),
+    ] = None
+    by: Annotated[
+        str | None,
+        Column("the same figures for each value of it, such as a skill; a list counts in each of its values"),
+    ] = None
+    alpha: Annotated[
+        float, Setting("generators differ where p is below (default %(default)s)", metavar="A", parse=share)
+    ] = ALPHA
+    complete: Annotated[bool, Setting("a missing score is an error, and no figure is printed")] = False
+    html: Annotated[Path | None, Setting("write a page of the pictures side by side", metavar="PAGE")] = None
+    html_prompts: Annotated[
+        int,
+        Setting(
+            "prompts on that page at most, the largest differences (default %(default)s)",
+            metavar="N",
+            parse=whole,
+        ),
+    ] = 2000
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Annotated, Any
 
 import scoregate
 from scoregate.data.datasets import Dataset
@@ -16,7 +16,7 @@ from scoregate.runs.manifest import Sets, absent, ids_of, source_in, tell_parts
 from scoregate.runs.plan import Line, key, plan_of
 from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of
 from scoregate.runs.settings import Scoring, dataset_of
-from scoregate.settings import CONCURRENCY, finite, setting, whole
+from scoregate.settings import CONCURRENCY, Setting, finite, whole
 
 TOLERANCE = 1e-4
 Change = tuple[str, str, str]  # a field of the provenance: its name, then and now
@@ -26,18 +26,20 @@ Change = tuple[str, str, str]  # a field of the provenance: its name, then and n
 class Reproduction:
     """Settings of a difference."""
 
-    manifest: Path = setting(
-        "written next to the results of batch and report: *.manifest.json",
-        positional=True,
-        metavar="MANIFEST",
-        parse=Path,
-    )
-    tolerance: float = setting(
-        "scores within X are equal (default %(default)s)", default=TOLERANCE, metavar="X", parse=finite
-    )
-    concurrency: int = setting(
-        "requests at the same time (default %(default)s)", default=CONCURRENCY, metavar="N", parse=whole
-    )
+    manifest: Annotated[
+        Path,
+        Setting(
+            "written next to the results of batch and report: *.manifest.json",
+            positional=True,
+            metavar="MANIFEST",
+        ),
+    ]
+    tolerance: Annotated[
+        float, Setting("scores within X are equal (default %(default)s)", metavar="X", parse=finite)
+    ] = TOLERANCE
+    concurrency: Annotated[
+        int, Setting("requests at the same time (default %(default)s)", metavar="N", parse=whole)
+    ] = CONCURRENCY
 
 
 @dataclass

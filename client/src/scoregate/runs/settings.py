@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.folders import captions_alone, image_files, is_generated, left_out
@@ -18,11 +18,11 @@ from scoregate.settings import (
     METRIC,
     ORIENT,
     BadSetting,
+    Column,
+    MetricNames,
+    Setting,
     generator_paths,
-    in_column,
     is_named,
-    metrics_named,
-    setting,
     whole,
 )
 from scoregate.text import LEFT_OUT, meant_file, say_unused, shown
@@ -49,70 +49,83 @@ ABOUT_PROMPTS = (
 class DataSource:
     """Settings of a data set: its place, its columns, and what becomes a row."""
 
-    dataset: Path = setting(
-        "a folder with captions, metadata or shards, a .jsonl, .csv, .tsv, .parquet or .tar, a pattern;"
-        " NAME=PATH of a generator",
-        positional=True,
-        metavar="DATASET",
-        parse=Path,
-    )
-    more: Sequence[Path] = setting(
-        "further shards of it, or of the other generators NAME=PATH",
-        positional=True,
-        nargs="*",
-        several=True,
-        default=(),
-        metavar="MORE",
-        parse=Path,
-    )
-    image_column: str | None = in_column(
-        "default image; file_name in a folder's metadata", default=None, metavar="NAME"
-    )
-    prompt_column: str = in_column("the prompts", default=PROMPT_COLUMN, metavar="NAME")
-    prompt: str | None = setting(
-        "of all pictures of a folder, in place of captions", "-p", "--prompt", default=None
-    )
-    prompts: Path | None = setting(
-        "of the pictures of a folder by name, in place of captions: a JSON object, or a table",
-        default=None,
-        metavar="FILE",
-        parse=Path,
-    )
-    prompt_from_name: str | None = setting(
-        "of the pictures of a folder, in their names: the first group, with underscores as spaces",
-        default=None,
-        metavar="REGEX",
-    )
-    no_prompt: bool = setting("read no prompts, for metrics that need none", default=False)
-    image_part: str | None = setting(
-        "of several pictures of a sample in a tar: left for KEY.left.png", default=None, metavar="PART"
-    )
-    frames_column: str | None = in_column(
-        "lists of frames or views, in place of one picture", default=None, metavar="NAME"
-    )
-    metrics_column: str | None = in_column(
-        "the metrics of each row, a list or names with commas, of those that are given",
-        default=None,
-        metavar="NAME",
-    )
-    option_column: Sequence[str] = setting(
-        "a column with an option of each row, such as ocr.text=wanted",
-        default=(),
-        metavar="METRIC.OPTION=COLUMN",
-        several=True,
-    )
-    matrix: bool = setting(
-        "score each picture of a row with each of its texts; columns may be lists, or named with commas",
-        default=False,
-    )
-    sweep: Sequence[str] = setting(
-        "score each row with each value of an option, a line of FILE each",
-        default=(),
-        metavar="METRIC.OPTION=FILE",
-        several=True,
-    )
-    grid: str | None = setting(GRID_HELP, default=None, metavar="RxC")
-    any_path: bool = setting("read pictures outside the data set's folder, too", default=False)
+    dataset: Annotated[
+        Path,
+        Setting(
+            "a folder with captions, metadata or shards, a .jsonl, .csv, .tsv, .parquet or .tar, a pattern;"
+            " NAME=PATH of a generator",
+            positional=True,
+            metavar="DATASET",
+        ),
+    ]
+    more: Annotated[
+        Sequence[Path],
+        Setting(
+            "further shards of it, or of the other generators NAME=PATH",
+            positional=True,
+            nargs="*",
+            several=True,
+            metavar="MORE",
+        ),
+    ] = ()
+    image_column: Annotated[
+        str | None, Column("default image; file_name in a folder's metadata", metavar="NAME")
+    ] = None
+    prompt_column: Annotated[str, Column("the prompts", metavar="NAME")] = PROMPT_COLUMN
+    prompt: Annotated[
+        str | None, Setting("of all pictures of a folder, in place of captions", ("-p", "--prompt"))
+    ] = None
+    prompts: Annotated[
+        Path | None,
+        Setting(
+            "of the pictures of a folder by name, in place of captions: a JSON object, or a table",
+            metavar="FILE",
+        ),
+    ] = None
+    prompt_from_name: Annotated[
+        str | None,
+        Setting(
+            "of the pictures of a folder, in their names: the first group, with underscores as spaces",
+            metavar="REGEX",
+        ),
+    ] = None
+    no_prompt: Annotated[bool, Setting("read no prompts, for metrics that need none")] = False
+    image_part: Annotated[
+        str | None, Setting("of several pictures of a sample in a tar: left for KEY.left.png", metavar="PART")
+    ] = None
+    frames_column: Annotated[
+        str | None, Column("lists of frames or views, in place of one picture", metavar="NAME")
+    ] = None
+    metrics_column: Annotated[
+        str | None,
+        Column(
+            "the metrics of each row, a list or names with commas, of those that are given", metavar="NAME"
+        ),
+    ] = None
+    option_column: Annotated[
+        Sequence[str],
+        Setting(
+            "a column with an option of each row, such as ocr.text=wanted",
+            metavar="METRIC.OPTION=COLUMN",
+            several=True,
+        ),
+    ] = ()
+    matrix: Annotated[
+        bool,
+        Setting(
+            "score each picture of a row with each of its texts; columns may be lists, or named with commas"
+        ),
+    ] = False
+    sweep: Annotated[
+        Sequence[str],
+        Setting(
+            "score each row with each value of an option, a line of FILE each",
+            metavar="METRIC.OPTION=FILE",
+            several=True,
+        ),
+    ] = ()
+    grid: Annotated[str | None, Setting(GRID_HELP, metavar="RxC")] = None
+    any_path: Annotated[bool, Setting("read pictures outside the data set's folder, too")] = False
 
     @cached_property
     def named(self) -> dict[str, Path]:
@@ -125,21 +138,25 @@ class DataSource:
 class Scoring:
     """Settings of the scores of a data set."""
 
-    metrics: Sequence[str] = metrics_named(
-        f"may be given several times, or with commas (default {METRIC})", default=(), column=False
-    )
-    options: Mapping[str, Mapping[str, Any]] = setting("of the metrics, by metric", default={}, option=False)
-    orient: str | None = setting(
-        "rotate pictures as their EXIF data says, or not (default: as the service is set)",
-        default=None,
-        choices=ORIENT,
-    )
-    strict: bool = setting("a score that the service warns about is an error", default=False)
-    any_models: bool = setting("go on where other models answer", ANY_MODELS, default=False)
-    explain: bool = setting("keep what each score is made of", default=False)
-    concurrency: int = setting(
-        "requests at the same time (default %(default)s)", default=CONCURRENCY, metavar="N", parse=whole
-    )
+    metrics: Annotated[
+        Sequence[str],
+        MetricNames(f"may be given several times, or with commas (default {METRIC})", column=False),
+    ] = ()
+    options: Annotated[
+        Mapping[str, Mapping[str, Any]], Setting("of the metrics, by metric", option=False)
+    ] = field(default_factory=dict)
+    orient: Annotated[
+        str | None,
+        Setting(
+            "rotate pictures as their EXIF data says, or not (default: as the service is set)", choices=ORIENT
+        ),
+    ] = None
+    strict: Annotated[bool, Setting("a score that the service warns about is an error")] = False
+    any_models: Annotated[bool, Setting("go on where other models answer", (ANY_MODELS,))] = False
+    explain: Annotated[bool, Setting("keep what each score is made of")] = False
+    concurrency: Annotated[
+        int, Setting("requests at the same time (default %(default)s)", metavar="N", parse=whole)
+    ] = CONCURRENCY
 
     @cached_property
     def names(self) -> list[str]:
@@ -208,46 +225,50 @@ class Batch(Run):
         ray, actors, actor_gpus: of a cluster, each of whose processes loads the models.
     """
 
-    out: Path = setting(
-        f"the results, {', '.join(KINDS)}; of shards and of generators a folder", "-o", "--out", parse=Path
-    )
-    retry: bool = setting("score rows with errors again, also in finished shards", default=False)
-    policy: str | None = setting(
-        "accept, review or reject each row by this policy, whose metrics are scored",
-        default=None,
-        metavar="NAME",
-    )
-    policy_file: Path | None = setting(
-        "a TOML file with the policy, for models of --local", default=None, metavar="FILE", parse=Path
-    )
-    filter: "Condition | None" = setting(
-        f"write the names of the rows that pass to {KEPT_FILE}; also >, <= and <; and, or, not",
-        default=None,
-        metavar="'METRIC >= X'",
-        parse=condition,
-    )
-    kept_shards: Path | None = setting(
-        "write new shards of the samples that pass --filter; of several shards OUT is a folder",
-        default=None,
-        metavar="FOLDER",
-        parse=Path,
-    )
-    ray: str | None = setting(
-        "score shards on a Ray cluster: HOST:PORT, auto, or local",
-        default=None,
-        metavar="ADDRESS",
-        group=GROUP,
-    )
-    actors: tuple[int, int] | None = setting(
-        "processes that load the models (default: one for each GPU)",
-        default=None,
-        metavar="N|LOW:HIGH",
-        parse=span,
-        group=GROUP,
-    )
-    actor_gpus: float | None = setting(
-        "GPUs of each (default: 1, or 0 without any)", default=None, metavar="X", parse=amount, group=GROUP
-    )
+    out: Annotated[
+        Path,
+        Setting(f"the results, {', '.join(KINDS)}; of shards and of generators a folder", ("-o", "--out")),
+    ]
+    retry: Annotated[bool, Setting("score rows with errors again, also in finished shards")] = False
+    policy: Annotated[
+        str | None,
+        Setting("accept, review or reject each row by this policy, whose metrics are scored", metavar="NAME"),
+    ] = None
+    policy_file: Annotated[
+        Path | None, Setting("a TOML file with the policy, for models of --local", metavar="FILE")
+    ] = None
+    filter: Annotated[
+        "Condition | None",
+        Setting(
+            f"write the names of the rows that pass to {KEPT_FILE}; also >, <= and <; and, or, not",
+            metavar="'METRIC >= X'",
+            parse=condition,
+        ),
+    ] = None
+    kept_shards: Annotated[
+        Path | None,
+        Setting(
+            "write new shards of the samples that pass --filter; of several shards OUT is a folder",
+            metavar="FOLDER",
+        ),
+    ] = None
+    ray: Annotated[
+        str | None,
+        Setting("score shards on a Ray cluster: HOST:PORT, auto, or local", metavar="ADDRESS", group=GROUP),
+    ] = None
+    actors: Annotated[
+        tuple[int, int] | None,
+        Setting(
+            "processes that load the models (default: one for each GPU)",
+            metavar="N|LOW:HIGH",
+            parse=span,
+            group=GROUP,
+        ),
+    ] = None
+    actor_gpus: Annotated[
+        float | None,
+        Setting("GPUs of each (default: 1, or 0 without any)", metavar="X", parse=amount, group=GROUP),
+    ] = None
 
     @property
     def scored(self) -> Sequence[str]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from scoregate.evaluation.arrays import BadColumn, coded
 from scoregate.evaluation.geneval import by_prompt, geneval, sample_of
@@ -48,7 +48,7 @@ from scoregate.evaluation.side_by_side import sample_of as of_points
 from scoregate.evaluation.tables import GENERATOR, Table, read_table
 from scoregate.evaluation.versus import mean_of_each
 from scoregate.records import BadInput, json_cell
-from scoregate.settings import count, generator_column, in_column, metrics_named, setting, share
+from scoregate.settings import Column, GeneratorColumn, MetricName, MetricNames, Setting, count, share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,24 +74,25 @@ class OrderingSettings(OfScores, OnScale):
     * `--zero-method`: `wilcox` (default) drops differences of 0; `pratt` gives them ranks first.
     """
 
-    lower_is_better: bool = setting(LOWER, default=False)
-    value: str = metrics_named(
-        "the column of its scores, or of ratings; several of an item are averaged", "--value", several=False
-    )
-    model: str = generator_column("the generator", default=GENERATOR)
-    item: str = in_column("what generators share", default="prompt")
-    alpha: float = setting("significant below it (default 0.001)", default=0.001, metavar="A", parse=share)
-    zero_method: Literal["wilcox", "pratt"] = setting(
-        "for equal values", default="wilcox", choices=["wilcox", "pratt"]
-    )
-    better: Literal["ranks", "means"] = setting(
-        "of two that differ, the one with the larger sum of ranks (default), or mean, as in Gecko",
-        default="ranks",
-        choices=["ranks", "means"],
-    )
-    human: str | None = in_column(
-        "people's ratings, to compare relations with; --scale is theirs then", default=None
-    )
+    lower_is_better: Annotated[bool, Setting(LOWER)] = False
+    value: Annotated[
+        str,
+        MetricName(
+            "the column of its scores, or of ratings; several of an item are averaged",
+            ("-m", "--metric", "--value"),
+        ),
+    ]
+    model: Annotated[str, GeneratorColumn("the generator")] = GENERATOR
+    item: Annotated[str, Column("what generators share")] = "prompt"
+    alpha: Annotated[float, Setting("significant below it (default 0.001)", metavar="A", parse=share)] = 0.001
+    zero_method: Annotated[Literal["wilcox", "pratt"], Setting("for equal values")] = "wilcox"
+    better: Annotated[
+        Literal["ranks", "means"],
+        Setting("of two that differ, the one with the larger sum of ranks (default), or mean, as in Gecko"),
+    ] = "ranks"
+    human: Annotated[
+        str | None, Column("people's ratings, to compare relations with; --scale is theirs then")
+    ] = None
 
 
 def of_ordering(settings: OrderingSettings, table: Table) -> FigureOutcome:
@@ -137,10 +138,10 @@ class MeansSettings(OfMetrics, Bootstrap):
     """
 
     lower_is_better: bool = False
-    model: str = generator_column("the generator", default=GENERATOR)
-    bootstrap: int = setting(
-        "intervals from N drawings, 0 for none (default 0)", default=0, metavar="N", parse=count
-    )
+    model: Annotated[str, GeneratorColumn("the generator")] = GENERATOR
+    bootstrap: Annotated[
+        int, Setting("intervals from N drawings, 0 for none (default 0)", metavar="N", parse=count)
+    ] = 0
 
 
 def of_means(settings: MeansSettings, table: Table) -> FigureOutcome:
@@ -182,21 +183,22 @@ class SideBySideSettings(FigureSettings, Bootstrap):
     * `alpha`: With `--rater`: Krippendorff's alpha of the votes, 0 among them.
     """
 
-    table: Path = setting(TABLE, "--votes", metavar="FILE", parse=Path)
-    item: str = in_column("the prompt", default="item")
-    a: str = in_column("a generator", default="a")
-    b: str = in_column("the other generator", default="b")
-    vote: str = in_column("1 or a, -1 or b, 0 or unsure", default="vote")
-    rater: str | None = in_column("who voted: adds Krippendorff's alpha", default=None)
-    alpha: float = setting("significant below it (default 0.001)", default=0.001, metavar="A", parse=share)
-    scores: Path | None = setting(
-        "scores of the pictures, with item, model and metrics", default=None, metavar="FILE", parse=Path
-    )
-    judged: Sequence[str] | None = metrics_named(
-        "the column of its scores; may be given several times, or with commas", default=None
-    )
-    model: str = generator_column("the generator in --scores", default="model")
-    lower_is_better: bool = setting("of all these metrics", default=False)
+    table: Annotated[Path, Setting(TABLE, ("--votes",), metavar="FILE")]
+    item: Annotated[str, Column("the prompt")] = "item"
+    a: Annotated[str, Column("a generator")] = "a"
+    b: Annotated[str, Column("the other generator")] = "b"
+    vote: Annotated[str, Column("1 or a, -1 or b, 0 or unsure")] = "vote"
+    rater: Annotated[str | None, Column("who voted: adds Krippendorff's alpha")] = None
+    alpha: Annotated[float, Setting("significant below it (default 0.001)", metavar="A", parse=share)] = 0.001
+    scores: Annotated[
+        Path | None, Setting("scores of the pictures, with item, model and metrics", metavar="FILE")
+    ] = None
+    judged: Annotated[
+        Sequence[str] | None,
+        MetricNames("the column of its scores; may be given several times, or with commas"),
+    ] = None
+    model: Annotated[str, GeneratorColumn("the generator in --scores")] = "model"
+    lower_is_better: Annotated[bool, Setting("of all these metrics")] = False
 
 
 def of_sxs(settings: SideBySideSettings, table: Table) -> FigureOutcome:
@@ -327,10 +329,10 @@ class GenEvalSettings(FigureSettings, Bootstrap):
     `filename` is an error.
     """
 
-    table: Path = setting(TABLE, "--results", metavar="FILE", parse=Path)
-    correct: str = in_column("the verdict", default="correct")
-    human: str | None = in_column(
-        "people's verdict, for kappa (default human, where it is there)", default=None
+    table: Annotated[Path, Setting(TABLE, ("--results",), metavar="FILE")]
+    correct: Annotated[str, Column("the verdict")] = "correct"
+    human: Annotated[str | None, Column("people's verdict, for kappa (default human, where it is there)")] = (
+        None
     )
 
 

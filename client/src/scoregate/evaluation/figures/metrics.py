@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from scoregate.evaluation.agreement import auroc, auroc_sample, correlation, correlation_sample, roc
 from scoregate.evaluation.bootstrap import together
@@ -18,9 +18,8 @@ from scoregate.evaluation.pair_accuracy import (
 from scoregate.evaluation.tables import Table
 from scoregate.evaluation.ts2 import ts2
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of, winoground
-from scoregate.settings import in_column, metrics_named, setting
+from scoregate.settings import Column, MetricNames, Setting
 
-VERSIONS = ("released", "printed", "current")
 Version = Literal["released", "printed", "current"]
 VERSION = "the code of the paper's tables (also: paper), its equations, or the code today"
 SKIP_GRAPH = "leave it out of the means, not of std; may be given several times (the paper: 164)"
@@ -43,13 +42,14 @@ class AgreementSettings(OfMetrics, Bootstrap):
     `--average pairs` each pair has the same weight. Correlations are over all rows.
     """
 
-    human: str = in_column("people's ratings")
-    group: str | None = in_column("compare only pairs within it, such as the prompt", default=None)
-    average: Literal["groups", "pairs"] = setting(
-        "accuracy with --group: the mean over groups, as in the paper (default), or of all their pairs",
-        default="groups",
-        choices=["groups", "pairs"],
-    )
+    human: Annotated[str, Column("people's ratings")]
+    group: Annotated[str | None, Column("compare only pairs within it, such as the prompt")] = None
+    average: Annotated[
+        Literal["groups", "pairs"],
+        Setting(
+            "accuracy with --group: the mean over groups, as in the paper (default), or of all their pairs"
+        ),
+    ] = "groups"
 
 
 def of_agreement(settings: AgreementSettings, table: Table) -> FigureOutcome:
@@ -91,7 +91,7 @@ class AurocSettings(OfMetrics, Bootstrap):
     a tie counts half. [calibrate](cli.md#calibrate) finds a threshold.
     """
 
-    label: str = in_column("1 or true of a right picture, else 0 or false", "--label", "--human")
+    label: Annotated[str, Column("1 or true of a right picture, else 0 or false", ("--label", "--human"))]
 
 
 def of_auroc(settings: AurocSettings, table: Table) -> FigureOutcome:
@@ -127,13 +127,11 @@ class PreferenceSettings(OfMetrics, Bootstrap):
     one picture. `--average groups` prints the mean over groups.
     """
 
-    human: str = in_column("a number that is larger for the picture that people prefer")
-    group: str = in_column("the pictures to compare with each other, such as those of one prompt")
-    average: Literal["pairs", "groups"] = setting(
-        "accuracy of all pairs (default), or the mean over groups",
-        default="pairs",
-        choices=["pairs", "groups"],
-    )
+    human: Annotated[str, Column("a number that is larger for the picture that people prefer")]
+    group: Annotated[str, Column("the pictures to compare with each other, such as those of one prompt")]
+    average: Annotated[
+        Literal["pairs", "groups"], Setting("accuracy of all pairs (default), or the mean over groups")
+    ] = "pairs"
 
 
 def of_preference(settings: PreferenceSettings, table: Table) -> FigureOutcome:
@@ -156,7 +154,7 @@ def of_preference(settings: PreferenceSettings, table: Table) -> FigureOutcome:
     return outcome(table, draw, found, drawn=drawn, cluster=cluster.name)
 
 
-def version(text: str) -> str:
+def version_of(text: str) -> str:
     """Return the version that *text* names."""
     return "released" if text == "paper" else text
 
@@ -194,10 +192,10 @@ class Ts2Settings(OfMetrics):
     the delta of the three parts.
     """
 
-    graph: str = in_column("the graph, one for each prompt")
-    node: str = in_column("the node; its first digits say how many errors")
-    version: Version = setting(VERSION, parse=version, choices=VERSIONS)
-    skip_graph: Sequence[str] | None = setting(SKIP_GRAPH, default=None, metavar="GRAPH", several=True)
+    graph: Annotated[str, Column("the graph, one for each prompt")]
+    node: Annotated[str, Column("the node; its first digits say how many errors")]
+    version: Annotated[Version, Setting(VERSION, parse=version_of)]
+    skip_graph: Annotated[Sequence[str] | None, Setting(SKIP_GRAPH, metavar="GRAPH", several=True)] = None
 
 
 def of_ts2(settings: Ts2Settings, table: Table) -> FigureOutcome:
@@ -231,10 +229,10 @@ class WinogroundSettings(OfMetrics, Bootstrap):
     picture has. `group`: both. Chance is 1/4, 1/4 and 1/6, and equal scores are wrong.
     """
 
-    metrics: Sequence[str] = metrics_named("the column of its scores, four for each item")
-    item: str = in_column("the item")
-    caption: str = in_column("the caption, 0 or 1", default="caption")
-    image: str = in_column("the picture, 0 or 1", default="image")
+    metrics: Annotated[Sequence[str], MetricNames("the column of its scores, four for each item")]
+    item: Annotated[str, Column("the item")]
+    caption: Annotated[str, Column("the caption, 0 or 1")] = "caption"
+    image: Annotated[str, Column("the picture, 0 or 1")] = "image"
 
 
 def of_winoground(settings: WinogroundSettings, table: Table) -> FigureOutcome:

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from scoregate.evaluation.intervals import Bootstrap, cluster_of
 from scoregate.evaluation.outcome import TABLE, FigureOutcome, FigureSettings, OnScale, label, outcome
@@ -19,7 +19,7 @@ from scoregate.evaluation.templates import (
     templates,
     valued,
 )
-from scoregate.settings import count, generator_column, in_column, setting, share, whole
+from scoregate.settings import Column, GeneratorColumn, Setting, count, share, whole
 
 COLUMNS = {
     "template": "wl, dsg or likert",
@@ -34,10 +34,10 @@ COLUMNS = {
 class RatingsSettings(FigureSettings, OnScale):
     """Settings of a table of ratings with one row for each."""
 
-    table: Path = setting(TABLE, "--ratings", metavar="FILE", parse=Path)
-    unit: str = in_column("what was rated")
-    rater: str = in_column("who rated it")
-    rating: str = in_column("the rating, a number")
+    table: Annotated[Path, Setting(TABLE, ("--ratings",), metavar="FILE")]
+    unit: Annotated[str, Column("what was rated")]
+    rater: Annotated[str, Column("who rated it")]
+    rating: Annotated[str, Column("the rating, a number")]
 
     def complete(self, table: Table, *more: list[str | None]) -> list[Any]:
         """Return the columns unit, rater, rating and *more* of the complete rows of *table*."""
@@ -60,9 +60,9 @@ class AlphaSettings(RatingsSettings, Bootstrap):
       calls `interval` "ordinal".
     """
 
-    bootstrap: int = setting(
-        "intervals from N drawings, 0 for none (default 0)", default=0, metavar="N", parse=count
-    )
+    bootstrap: Annotated[
+        int, Setting("intervals from N drawings, 0 for none (default 0)", metavar="N", parse=count)
+    ] = 0
 
 
 def of_alpha(settings: AlphaSettings, table: Table) -> FigureOutcome:
@@ -104,14 +104,12 @@ class ConvergenceSettings(RatingsSettings):
     counts subsets without one.
     """
 
-    model: str | None = generator_column(
-        "the generator of each unit: compare the generators' order, too", default=None
-    )
-    level: Literal["nominal", "ordinal", "interval"] = setting(
-        "default interval", default="interval", choices=["nominal", "ordinal", "interval"]
-    )
-    samples: int = setting("subsets of each size (default 50)", default=50, metavar="N", parse=whole)
-    seed: int = setting("of the subsets (default 0)", default=0, parse=count)
+    model: Annotated[
+        str | None, GeneratorColumn("the generator of each unit: compare the generators' order, too")
+    ] = None
+    level: Annotated[Literal["nominal", "ordinal", "interval"], Setting("default interval")] = "interval"
+    samples: Annotated[int, Setting("subsets of each size (default 50)", metavar="N", parse=whole)] = 50
+    seed: Annotated[int, Setting("of the subsets (default 0)", parse=count)] = 0
 
 
 def of_convergence(settings: ConvergenceSettings, table: Table) -> FigureOutcome:
@@ -153,15 +151,15 @@ class ReliableSettings(FigureSettings, OnScale):
     `missing` counts prompts without two ratings of a unit.
     """
 
-    table: Path = setting(TABLE, "--ratings", metavar="FILE", parse=Path)
-    prompt: str = in_column("the prompt, or its id")
-    model: str = generator_column("the generator")
-    rating: str = in_column("the rating, a number")
-    template: str | None = in_column(
-        "the wording of the question to raters, if there are several", default=None
+    table: Annotated[Path, Setting(TABLE, ("--ratings",), metavar="FILE")]
+    prompt: Annotated[str, Column("the prompt, or its id")]
+    model: Annotated[str, GeneratorColumn("the generator")]
+    rating: Annotated[str, Column("the rating, a number")]
+    template: Annotated[str | None, Column("the wording of the question to raters, if there are several")] = (
+        None
     )
-    unit: str | None = in_column("the word or question that a rating is about", default=None)
-    threshold: float = setting("of the largest disagreement (default 0.5)", default=0.5, parse=share)
+    unit: Annotated[str | None, Column("the word or question that a rating is about")] = None
+    threshold: Annotated[float, Setting("of the largest disagreement (default 0.5)", parse=share)] = 0.5
 
 
 def of_reliable(settings: ReliableSettings, table: Table) -> FigureOutcome:
@@ -206,21 +204,18 @@ class TemplatesSettings(FigureSettings):
     `--out FILE` writes these scores, `correlations` compares them.
     """
 
-    table: Path = setting(TABLE, "--answers", metavar="FILE", parse=Path)
-    template: str = in_column(COLUMNS["template"], default="template")
-    item: str = in_column(COLUMNS["item"], default="item")
-    model: str = generator_column(COLUMNS["model"], default="model")
-    rater: str = in_column(COLUMNS["rater"], default="rater")
-    answer: str = in_column(COLUMNS["answer"], default="answer")
-    unit: str | None = in_column(
-        "the word or question that the answer is about (default unit, where it is there)", default=None
-    )
-    out: Path | None = setting(
-        "write the pictures' scores, a .csv with a column by template",
-        default=None,
-        metavar="FILE",
-        parse=Path,
-    )
+    table: Annotated[Path, Setting(TABLE, ("--answers",), metavar="FILE")]
+    template: Annotated[str, Column(COLUMNS["template"])] = "template"
+    item: Annotated[str, Column(COLUMNS["item"])] = "item"
+    model: Annotated[str, GeneratorColumn(COLUMNS["model"])] = "model"
+    rater: Annotated[str, Column(COLUMNS["rater"])] = "rater"
+    answer: Annotated[str, Column(COLUMNS["answer"])] = "answer"
+    unit: Annotated[
+        str | None, Column("the word or question that the answer is about (default unit, where it is there)")
+    ] = None
+    out: Annotated[
+        Path | None, Setting("write the pictures' scores, a .csv with a column by template", metavar="FILE")
+    ] = None
 
 
 def of_templates(settings: TemplatesSettings, table: Table) -> FigureOutcome:

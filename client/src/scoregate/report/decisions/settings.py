@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Annotated
 
 from scoregate.decisions.logs import Selection
-from scoregate.settings import BadSetting, count, setting
+from scoregate.settings import BadSetting, Setting, count
 
 Days = tuple[date, date]  # the first and the last one
 
@@ -22,18 +23,18 @@ def days(text: str) -> Days:
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportSettings(Selection):
     """What is reported, and where to."""
 
-    html: Path | None = setting("draw the page", default=None, parse=Path, metavar="FILE")
-    out: Path | None = setting(
-        "write all figures as JSON", "-o", "--out", default=None, parse=Path, metavar="FILE"
-    )
-    reference: Days | None = setting(
-        "the days (UTC) that later ones are compared with (default: the first seven of each policy)",
-        default=None,
-        parse=days,
-        metavar="FROM:TO",
-    )
-    seed: int = setting("of the intervals (default 0)", default=0, parse=count, metavar="N")
+    html: Annotated[Path | None, Setting("draw the page", metavar="FILE")] = None
+    out: Annotated[Path | None, Setting("write all figures as JSON", ("-o", "--out"), metavar="FILE")] = None
+    reference: Annotated[
+        Days | None,
+        Setting(
+            "the days (UTC) that later ones are compared with (default: the first seven of each policy)",
+            parse=days,
+            metavar="FROM:TO",
+        ),
+    ] = None
+    seed: Annotated[int, Setting("of the intervals (default 0)", parse=count, metavar="N")] = 0
