@@ -306,6 +306,15 @@ def toml_of(path: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: is nested too deep") from None
 
 
+def json_of(path: Path) -> Any:
+    """Return the content of a JSON file, also of a `.json.gz`.  Raises `BadInput`."""
+    try:
+        with opened(path) as file:
+            return json.load(file)
+    except (ValueError, RecursionError, EOFError) as exc:
+        raise BadInput(f"{path}: not JSON ({exc})") from exc
+
+
 def strict_json(text: str) -> Any:
     """Parse JSON without NaN and infinities.  Raises `ValueError`."""
 

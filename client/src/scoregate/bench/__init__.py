@@ -39,19 +39,12 @@ class Declaration:
 
     Attributes:
         help: one line.
-        of_generators: whether it compares generators, and not metrics.
+        example: the words of a call of the command, after the benchmark's name.
     """
 
     name: str
     help: str
-    of_generators: bool
-
-    @property
-    def example(self) -> str:
-        """The words of a call of the command, after the benchmark's name."""
-        return EXAMPLES.get(
-            self.name, "data sd3=pictures/sd3" if self.of_generators else "data --scores scores.jsonl"
-        )
+    example: str
 
     @cached_property
     def benchmark(self) -> Benchmark[Any] | MetricBenchmark[Any]:
@@ -93,8 +86,8 @@ GENERATORS = {
     "wise_verified": "WISE_Verified: the same by the authors' update, with one grade",
 }
 BENCHMARKS: dict[str, Declaration] = {
-    name: Declaration(name, help, names is GENERATORS)
-    for names in (METRICS, GENERATORS)
+    name: Declaration(name, help, EXAMPLES.get(name, example))
+    for names, example in ((METRICS, "data --scores scores.jsonl"), (GENERATORS, "data sd3=pictures/sd3"))
     for name, help in names.items()
 }
 

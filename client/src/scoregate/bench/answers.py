@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from scoregate.bench.data import json_of, rows_of
 from scoregate.data.folders import image_files
 from scoregate.data.rows import Row, prompt_fault
 from scoregate.data.tiles import Grid
 from scoregate.data.tiles import tiles as tiles_of
-from scoregate.evaluation.tables import text
-from scoregate.records import BadInput, kind
+from scoregate.evaluation.tables import rows_of, text
+from scoregate.records import BadInput, json_of, kind
 from scoregate.records import number as number_in
 from scoregate.runs.results import lines_of
 

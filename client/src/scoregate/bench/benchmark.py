@@ -46,8 +46,7 @@ from scoregate.bench.answers import (
 )
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
-from scoregate.evaluation.bootstrap import Sample, means
-from scoregate.evaluation.intervals import Drawings, caution, compared, interval_of
+from scoregate.evaluation.bootstrap import Drawings, Sample, caution, compared, interval_of, means
 from scoregate.records import BadInput
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.plan import plan_of
@@ -291,9 +290,9 @@ def scored(
     with ResultsFile(file, plan) as results:
         part = nullcontext(Part(rows, results))
         sent = scored_rows(client, plan, [part], settings.concurrency, len(rows))
-        left_over, summary = len(results.left_over), Summary.of(results.lines())
-        say_summary(summary, sent, file, left_over)
-        found = in_lines(results.lines(), items, benchmark.reading)
+        lines = [*results.lines()]
+        say_summary(Summary.of(lines), sent, file, len(results.left_over))
+        found = in_lines(lines, items, benchmark.reading)
     found.notes += notes
     return found
 

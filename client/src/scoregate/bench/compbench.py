@@ -34,7 +34,7 @@ import numpy as np
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Question, Reading, in_details, share, yes_no_set
 from scoregate.bench.benchmark import Benchmark, GeneratorSettings, Paper, Values
-from scoregate.bench.data import rows_of
+from scoregate.evaluation.tables import rows_of
 from scoregate.records import BadInput
 from scoregate.settings import Setting
 

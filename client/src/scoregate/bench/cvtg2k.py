@@ -24,8 +24,7 @@ from rapidfuzz.distance import Levenshtein
 
 from scoregate.bench.answers import TEXT, Answer, Answers, BenchmarkItem, Question
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
-from scoregate.bench.data import json_of
-from scoregate.records import BadInput
+from scoregate.records import BadInput, json_of
 from scoregate.records import number as number_in
 
 SETS = ("CVTG", "CVTG-Style")

@@ -11,7 +11,6 @@ A benchmark's data as a table: the user's copy, joined with scores from other fi
   each two.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,8 +18,8 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 from scoregate.evaluation.arrays import BadColumn, Floats
-from scoregate.evaluation.tables import LOWER, Table, read_table, text
-from scoregate.records import BadInput, NoColumn, Record, kind, opened
+from scoregate.evaluation.tables import LOWER, Table, rows_of, text
+from scoregate.records import BadInput, NoColumn, Record
 from scoregate.runs.plan import FIELDS, LISTS, OBJECTS
 from scoregate.settings import MetricNames, Setting
 
@@ -102,26 +101,6 @@ def table_of(settings: JoinSettings, *keys: Key) -> Table:
     return table
 
 
-def rows_of(path: Path) -> Table:
-    """Return the rows of a table, or of a `.json` with a list of objects or an object of them."""
-    if kind(path) != ".json":
-        return read_table(path)
-    content = json_of(path)
-    entries = list(content.values()) if isinstance(content, Mapping) else content
-    if not (isinstance(entries, list) and entries and all(isinstance(each, Mapping) for each in entries)):
-        raise BadInput(f"{path}: neither a list of objects nor an object of them")
-    return Table(path, [Record(number, each) for number, each in enumerate(entries, 1)])
-
-
-def json_of(path: Path) -> Any:
-    """Return the content of a JSON file, also of a `.json.gz`.  Raises `BadInput`."""
-    try:
-        with opened(path) as file:
-            return json.load(file)
-    except (ValueError, RecursionError, EOFError) as exc:
-        raise BadInput(f"{path}: not JSON ({exc})") from exc
-
-
 def joined(data: Table, scores: Table, keys: Sequence[Key], *, by_order: bool = False) -> Table:
     """
     Return the rows of *data* with the cells of *scores*, by the first key that both have, or by their order.
@@ -174,11 +153,6 @@ def merged(data: Record, scores: Record, key: Collection[str] = ()) -> Record:
 def joins(table: Table) -> dict[str, list[str]]:
     """Return how the rows of other files were joined; nothing without such files."""
     return {"joined": [*table.joined]} if table.joined else {}
-
-
-def first_of(table: Table, *names: str) -> str:
-    """Return the first of these columns that *table* has, else the first: releases name it differently."""
-    return next(filter(table.has, names), names[0])
 
 
 def metrics_of(

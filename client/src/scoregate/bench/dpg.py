@@ -43,7 +43,7 @@ from scoregate.bench.answers import (
     is_yes,
 )
 from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
-from scoregate.bench.data import rows_of
+from scoregate.evaluation.tables import rows_of
 from scoregate.records import BadInput, Record
 from scoregate.settings import Setting
 

@@ -11,8 +11,9 @@ DATA: `all_select.json`: `image0`. Key of scores: as `winoground`.
 from pathlib import Path
 from typing import Any
 
-from scoregate.bench.data import MetricBenchmark, rows_of
+from scoregate.bench.data import MetricBenchmark
 from scoregate.bench.pairs import PairSettings, contents_of, pair_tables
+from scoregate.evaluation.tables import rows_of
 
 KUBRIC = "eqbenkubric"  # its three parts are also one
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
-from scoregate.bench.data import MetricBenchmark, ScoreSettings, columns, metrics_of, rows_of, worth
+from scoregate.bench.data import MetricBenchmark, ScoreSettings, columns, metrics_of, worth
 from scoregate.bench.genai import by_skill
 from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.arrays import BadColumn
@@ -35,7 +35,7 @@ from scoregate.evaluation.figures.raters import COLUMNS, answers_of
 from scoregate.evaluation.ordering import OrderedPair, ordering
 from scoregate.evaluation.side_by_side import Majorities, choices, majorities, side_by_side
 from scoregate.evaluation.side_by_side import SideBySidePair as Compared
-from scoregate.evaluation.tables import Table
+from scoregate.evaluation.tables import Table, rows_of
 from scoregate.evaluation.templates import scores as template_scores
 from scoregate.records import BadInput
 from scoregate.settings import Setting, share

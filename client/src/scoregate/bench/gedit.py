@@ -28,8 +28,8 @@ from typing import Annotated
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
-from scoregate.bench.data import rows_of
 from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric_name
+from scoregate.evaluation.tables import rows_of
 from scoregate.records import BadInput, kind
 from scoregate.settings import Setting
 

@@ -29,19 +29,17 @@ from scoregate.bench.data import (
     columns,
     joined,
     joins,
-    json_of,
     mark,
     metrics_of,
     of_each,
-    rows_of,
     worth,
 )
 from scoregate.evaluation.agreement import BestOf, best_of, correlation
 from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.outcome import OnScale
 from scoregate.evaluation.pair_accuracy import pair_accuracy
-from scoregate.evaluation.tables import Table, text, values
-from scoregate.records import BadInput, Record, json_cell, kind
+from scoregate.evaluation.tables import Table, rows_of, text, values
+from scoregate.records import BadInput, Record, json_cell, json_of, kind
 from scoregate.settings import Setting
 
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})

@@ -23,12 +23,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from scoregate.bench.data import MetricBenchmark, columns, rows_of
+from scoregate.bench.data import MetricBenchmark, columns
+from scoregate.evaluation.bootstrap import Bootstrap, caution, compared, interval_of
 from scoregate.evaluation.figures.generators import described, mapping
 from scoregate.evaluation.figures.generators import once_each as once
 from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, geneval, sample_of, tuned
-from scoregate.evaluation.intervals import Bootstrap, caution, compared, interval_of
-from scoregate.evaluation.tables import Table
+from scoregate.evaluation.tables import Table, rows_of
 from scoregate.records import BadInput
 from scoregate.settings import Column, Setting
 

@@ -22,8 +22,8 @@ from statistics import fmean
 
 from scoregate.bench.answers import PROBABILITY, Answers, BenchmarkItem, Found, Question, share
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
-from scoregate.bench.data import json_of, rows_of
-from scoregate.records import BadInput, kind
+from scoregate.evaluation.tables import rows_of
+from scoregate.records import BadInput, json_of, kind
 
 ARITHMETIC, GEOMETRIC = "arithmetic", "geometric"  # Soft-TIFA AM and GM
 

@@ -25,9 +25,8 @@ from typing import Annotated
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
-from scoregate.bench.data import json_of
 from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric_name
-from scoregate.records import BadInput, kind
+from scoregate.records import BadInput, json_of, kind
 from scoregate.settings import Setting
 
 GRADES = ("compliance", "appearance", "detail")

@@ -29,9 +29,8 @@ from typing import Annotated, Any
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Paper, Values
-from scoregate.bench.data import json_of
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, image_in, questions_of, rubric_name
-from scoregate.records import BadInput
+from scoregate.records import BadInput, json_of
 
 # Each output has a short name in the tables.
 SHORT_NAMES = {"consistency": "VC", "quality": "VQ", "instruction": "IF", "knowledge": "KP"}

@@ -29,8 +29,8 @@ from scoregate.bench.answers import (
     read_text,
 )
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
-from scoregate.bench.data import rows_of
 from scoregate.bench.texts import REMARKS, is_chinese, matches, plain, without_remarks
+from scoregate.evaluation.tables import rows_of
 from scoregate.records import BadInput, kind
 from scoregate.settings import Setting
 

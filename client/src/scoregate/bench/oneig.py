@@ -23,8 +23,8 @@ from typing import Annotated, Any
 
 from scoregate.bench.answers import GENERATOR, YES_NO, Answers, BenchmarkItem, Question, is_yes
 from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
-from scoregate.bench.data import first_of, json_of, rows_of
-from scoregate.records import BadInput, json_cell
+from scoregate.evaluation.tables import first_of, rows_of
+from scoregate.records import BadInput, json_cell, json_of
 from scoregate.settings import Setting
 
 CLASSES = {"Anime_Stylization": "anime", "Portrait": "human", "General_Object": "object"}

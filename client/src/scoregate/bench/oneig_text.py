@@ -24,8 +24,8 @@ from rapidfuzz.distance import Levenshtein
 
 from scoregate.bench.answers import GENERATOR, TEXT, Answers, BenchmarkItem, Question
 from scoregate.bench.benchmark import Benchmark, Figures, Paper, SheetSettings, Values
-from scoregate.bench.data import first_of, rows_of
 from scoregate.bench.texts import is_chinese, matches, plain, without_remarks
+from scoregate.evaluation.tables import first_of, rows_of
 from scoregate.settings import Setting, whole
 
 PROMPTS = ("prompt_en", "prompt_cn")

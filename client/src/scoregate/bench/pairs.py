@@ -9,11 +9,10 @@ from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Annotated, Any
 
-from scoregate.bench.data import ScoreSettings, columns, mark, metrics_of, rows_of, worth
+from scoregate.bench.data import ScoreSettings, columns, mark, metrics_of, worth
 from scoregate.evaluation.arrays import BadColumn
-from scoregate.evaluation.bootstrap import Sample
-from scoregate.evaluation.intervals import Bootstrap, caution, compared, interval_of
-from scoregate.evaluation.tables import Table, text
+from scoregate.evaluation.bootstrap import Bootstrap, Sample, caution, compared, interval_of
+from scoregate.evaluation.tables import Table, rows_of, text
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 from scoregate.records import BadInput
 from scoregate.settings import Setting

@@ -33,11 +33,10 @@ from typing import Annotated, Any
 
 from scoregate.bench import BENCHMARKS, GENERATORS
 from scoregate.bench.benchmark import Benchmark, Connect, GeneratorSettings
-from scoregate.bench.data import json_of
 from scoregate.bench.suite_page import latex_of, page, worst
 from scoregate.errors import ScoregateError
-from scoregate.evaluation.intervals import Drawings
-from scoregate.records import BadInput, NoResult, toml_of
+from scoregate.evaluation.bootstrap import Drawings
+from scoregate.records import BadInput, NoResult, json_of, toml_of
 from scoregate.report.formats import NO_VALUE, cell
 from scoregate.results import is_number
 from scoregate.runs.manifest import digest_of, is_text, used

@@ -20,19 +20,17 @@ import numpy as np
 from scoregate.bench.data import (
     JoinSettings,
     MetricBenchmark,
-    first_of,
     joins,
     mark,
     metrics_of,
     of_each,
-    rows_of,
     table_of,
     worth,
 )
 from scoregate.bench.genai import agreement
 from scoregate.evaluation.arrays import Floats, Scale
 from scoregate.evaluation.outcome import OnScale
-from scoregate.evaluation.tables import Table
+from scoregate.evaluation.tables import Table, first_of, rows_of
 from scoregate.records import BadInput, Record
 from scoregate.settings import Setting
 

@@ -34,8 +34,8 @@ from scoregate.bench.answers import (
     yes_no,
 )
 from scoregate.bench.benchmark import PART, Benchmark, Figures, GeneratorSettings, Paper, Values
-from scoregate.bench.data import json_of, rows_of
-from scoregate.records import BadInput
+from scoregate.evaluation.tables import rows_of
+from scoregate.records import BadInput, json_of
 from scoregate.settings import Setting
 
 SETS = ("testmini", "test")

@@ -41,7 +41,7 @@ from scoregate.bench.answers import (
     yes_no_set,
 )
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
-from scoregate.bench.data import first_of, rows_of
+from scoregate.evaluation.tables import first_of, rows_of
 from scoregate.records import BadInput, Record, kind
 from scoregate.settings import Setting
 

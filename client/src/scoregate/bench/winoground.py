@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from scoregate.bench.data import MetricBenchmark, json_of, rows_of
+from scoregate.bench.data import MetricBenchmark
 from scoregate.bench.pairs import PairSettings, contents_of, pair_tables
-from scoregate.records import BadInput
+from scoregate.evaluation.tables import rows_of
+from scoregate.records import BadInput, json_of
 from scoregate.settings import Setting
 
 PREDICATES = {"1": "1 Main Pred", "2": "2 Main Preds"}

@@ -25,8 +25,8 @@ from typing import Annotated, Any
 
 from scoregate.bench.answers import Answer, Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
-from scoregate.bench.data import rows_of
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, questions_of, rubric_name
+from scoregate.evaluation.tables import rows_of
 from scoregate.records import BadInput, kind
 
 CATEGORIES = {  # the names of the data, in small letters

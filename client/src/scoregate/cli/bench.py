@@ -5,11 +5,10 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoregate.bench import BENCHMARKS, TIMEOUT_S
 from scoregate.bench.benchmark import Benchmark
-from scoregate.bench.data import MetricBenchmark
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
@@ -26,6 +25,9 @@ from scoregate.cli.arguments import (
 )
 from scoregate.report.formats import FORMATS, printed
 from scoregate.text import meant_file, say_outage, table
+
+if TYPE_CHECKING:
+    from scoregate.bench.data import MetricBenchmark
 
 RUN = "run"
 SUITES = {
@@ -74,7 +76,7 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
     add("--table", metavar="NAME", help="print this table only (csv: default the first)")
 
 
-def own_settings(benchmark: Benchmark[Any] | MetricBenchmark[Any], arguments: argparse.Namespace) -> Any:
+def own_settings(benchmark: "Benchmark[Any] | MetricBenchmark[Any]", arguments: argparse.Namespace) -> Any:
     """Return the settings of a benchmark.  Raises `UsageFault`, `BadInput`, `OSError`."""
     more: dict[str, Any] = {"data": arguments.data} if benchmark.data else {}
     more |= {"answers": once_each(arguments.answers)} if benchmark.answers else {}

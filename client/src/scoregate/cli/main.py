@@ -172,6 +172,7 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
     module.add_arguments(parser)
     parser.epilog = with_notes(parser.epilog or "", module.__doc__)
     add_service(parser)
+    parser.epilog = with_notes(parser.epilog or "", module.__doc__)
     parser.set_defaults(run=module.run)
 
 

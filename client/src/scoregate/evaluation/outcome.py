@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from scoregate.evaluation.arrays import Scale
-from scoregate.evaluation.bootstrap import Drawn, differences, interval
-from scoregate.evaluation.intervals import Drawings, caution
+from scoregate.evaluation.bootstrap import Drawings, Drawn, caution, differences, interval
 from scoregate.evaluation.tables import GENERATOR, Table, joined, read_table, values
 from scoregate.records import BadInput
 from scoregate.settings import Column, MetricNames, Setting, ends_of_scale, generator_paths

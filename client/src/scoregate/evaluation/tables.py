@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from scoregate.evaluation.arrays import Floats
-from scoregate.records import BadInput, NoColumn, Record, json_cell, number, truth
+from scoregate.records import BadInput, NoColumn, Record, json_cell, json_of, kind, number, truth
 from scoregate.runs.results import records_in
 
 NESTED_FIELDS = ("columns", "scores")  # a line that `scoregate batch` wrote has them
@@ -151,6 +151,22 @@ def read_table(path: Path | str) -> Table:
         path,
         [replace(row, values=flat(row.values)) if nested & row.values.keys() else row for row in rows],
     )
+
+
+def rows_of(path: Path) -> Table:
+    """Return the rows of a table, or of a `.json` with a list of objects or an object of them."""
+    if kind(path) != ".json":
+        return read_table(path)
+    content = json_of(path)
+    entries = list(content.values()) if isinstance(content, Mapping) else content
+    if not (isinstance(entries, list) and entries and all(isinstance(each, Mapping) for each in entries)):
+        raise BadInput(f"{path}: neither a list of objects nor an object of them")
+    return Table(path, [Record(number, each) for number, each in enumerate(entries, 1)])
+
+
+def first_of(table: Table, *names: str) -> str:
+    """Return the first of these columns that *table* has, else the first: releases name it differently."""
+    return next(filter(table.has, names), names[0])
 
 
 def joined(paths: Mapping[str, Path]) -> Table:

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from scoregate.data.rows import digest
-from scoregate.evaluation.intervals import caution
+from scoregate.evaluation.bootstrap import caution
 from scoregate.evaluation.versus import Versus
 from scoregate.report.comparisons import pairs_table, span
 from scoregate.report.html import bad, data_uri, document, note, safe, table

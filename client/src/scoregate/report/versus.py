@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import scoregate
 from scoregate.data.datasets import ROWS_SEARCHED_FOR_COLUMN, Dataset
 from scoregate.evaluation.arrays import BadColumn
-from scoregate.evaluation.intervals import Drawings, caution
+from scoregate.evaluation.bootstrap import Drawings, caution
 from scoregate.evaluation.versus import ALPHA, Versus
 from scoregate.evaluation.versus import versus as compared
 from scoregate.items import names_of

@@ -9,8 +9,7 @@ from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from scoregate.evaluation.arrays import BadColumn, coded
-from scoregate.evaluation.geneval import by_prompt, geneval, sample_of
-from scoregate.evaluation.intervals import (
+from scoregate.evaluation.bootstrap import (
     Bootstrap,
     Cells,
     caution,
@@ -19,6 +18,7 @@ from scoregate.evaluation.intervals import (
     drawings,
     interval_of,
 )
+from scoregate.evaluation.geneval import by_prompt, geneval, sample_of
 from scoregate.evaluation.ordering import ordering
 from scoregate.evaluation.outcome import (
     LOWER,

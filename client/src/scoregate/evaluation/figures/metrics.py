@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from scoregate.evaluation.agreement import auroc, auroc_sample, correlation, correlation_sample, roc
-from scoregate.evaluation.bootstrap import together
-from scoregate.evaluation.intervals import Bootstrap, Cluster, cluster_of, drawings
+from scoregate.evaluation.bootstrap import Bootstrap, Cluster, cluster_of, drawings, together
 from scoregate.evaluation.outcome import FigureOutcome, OfMetrics, label, outcome, rows
 from scoregate.evaluation.pair_accuracy import (
     MAX_PAIRS,

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from scoregate.evaluation.intervals import Bootstrap, cluster_of
+from scoregate.evaluation.bootstrap import Bootstrap, cluster_of
 from scoregate.evaluation.outcome import TABLE, FigureOutcome, FigureSettings, OnScale, label, outcome
 from scoregate.evaluation.raters import LEVELS, alpha, convergence
 from scoregate.evaluation.tables import Table
