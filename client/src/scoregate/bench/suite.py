@@ -36,8 +36,8 @@ from scoregate.bench.benchmark import Benchmark, Connect, GeneratorSettings
 from scoregate.bench.suite_page import latex_of, page, worst
 from scoregate.errors import ScoregateError
 from scoregate.evaluation.bootstrap import Drawings
+from scoregate.formats import NO_VALUE, cell
 from scoregate.records import BadInput, NoResult, json_of, toml_of
-from scoregate.report.formats import NO_VALUE, cell
 from scoregate.results import is_number
 from scoregate.runs.manifest import digest_of, is_text, used
 from scoregate.runs.plan import plan_of

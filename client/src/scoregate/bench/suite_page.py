@@ -10,7 +10,7 @@ from scoregate.bench.answers import Answers, BenchmarkItem, images_of
 from scoregate.bench.benchmark import Benchmark, Own, rows_of
 from scoregate.bench.oneig_text import DISTANCE
 from scoregate.data.rows import Row
-from scoregate.report.formats import cell, is_table, printed, spread_columns
+from scoregate.formats import cell, is_table, printed, spread_columns
 from scoregate.report.gallery import GALLERY, figure
 from scoregate.report.html import bad, data_uri, facts, in_sections, safe, table
 from scoregate.report.rows import ReportRow

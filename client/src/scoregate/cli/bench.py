@@ -23,7 +23,7 @@ from scoregate.cli.arguments import (
     options_of,
     settings_of,
 )
-from scoregate.report.formats import FORMATS, printed
+from scoregate.formats import FORMATS, printed
 from scoregate.text import meant_file, say_outage, table
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from scoregate.cli.arguments import (
 )
 from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.figures import FIGURES, evaluate
-from scoregate.report.formats import FORMATS, as_text, rendered
+from scoregate.formats import FORMATS, as_text, rendered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

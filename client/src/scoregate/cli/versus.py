@@ -11,7 +11,7 @@ from scoregate.cli.arguments import (
     service_of,
     settings_of,
 )
-from scoregate.report.formats import FORMATS
+from scoregate.formats import FORMATS
 from scoregate.report.pairs import missing_lines
 from scoregate.report.versus import OF_JSON, VersusSettings, compare_generators
 from scoregate.runs.batch import TIMEOUT_S

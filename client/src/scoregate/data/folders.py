@@ -13,16 +13,15 @@ from scoregate.data.rows import (
     FORMAT_HEAD_BYTES,
     IMAGES,
     OUTSIDE_REASON,
+    SHARDS,
     VIDEOS,
     Row,
     existing,
     is_below,
     is_column,
-    is_hidden,
     kind_of,
     prompt_fault,
 )
-from scoregate.data.shards import KINDS
 from scoregate.records import BROKEN, BadInput, NoColumn, Record, check_regular, kind, opened, records
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
@@ -219,10 +218,15 @@ def files_below(folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in (*names, *odd) if not is_hidden(name))
 
 
+def is_hidden(name: str) -> bool:
+    """Return True for the name of a hidden file or folder, or of the one that macOS adds to archives."""
+    return (name.startswith(".") and name not in (".", "..")) or name == "__MACOSX"
+
+
 def is_image(file: Path) -> bool:
     """Return True for a file that would be read as a picture or a video by itself."""
     suffix = file.suffix.lower()
-    if suffix in IMAGES | VIDEOS or suffix in TEXTS or suffix in KINDS:
+    if suffix in IMAGES | VIDEOS or suffix in TEXTS or suffix in SHARDS:
         return suffix in IMAGES | VIDEOS
     if not file.is_file():  # a pipe may never end
         return False

@@ -53,6 +53,7 @@ FORMAT_HEAD_BYTES = 256  # bytes in which a file has its format
 JPEGS = {".jfif", ".jif", ".jpe", ".jpeg", ".jpg"}
 IMAGES = frozenset({*JPEGS, ".avif", ".bmp", ".gif", ".heic", ".heif", ".png", ".tif", ".tiff", ".webp"})
 VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
+SHARDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
 
 RELATED_COLUMNS = ("references", "source")  # columns of pictures for metrics that use them
 QUESTION_SET = "question_set"
@@ -253,11 +254,6 @@ def related_in(values: Mapping[str, Any]) -> dict[str, Any]:
 def dumped_options(options: Mapping[str, Any]) -> str:
     """Return options as text that is equal for equal ones."""
     return json.dumps(options, sort_keys=True) if options else ""
-
-
-def is_hidden(name: str) -> bool:
-    """Return True for the name of a hidden file or folder, or of the one that macOS adds to archives."""
-    return (name.startswith(".") and name not in (".", "..")) or name == "__MACOSX"
 
 
 def existing(file: Path) -> Path:

@@ -14,7 +14,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from scoregate.data.rows import IMAGES, VIDEOS, is_hidden
+from scoregate.data.folders import is_hidden
+from scoregate.data.rows import IMAGES, SHARDS, VIDEOS
 from scoregate.records import (
     MAX_LINE,
     BadInput,
@@ -33,7 +34,6 @@ MAX_SHARDS = 100_000  # shards of a pattern
 MAX_TEXT = 2**20  # bytes of a prompt or of JSON
 MAX_IMAGE = MAX_LINE
 DATA, SPLITS = "data", "dataset_dict.json"  # Hugging Face's hub has one, a saved `DatasetDict` the other
-KINDS = (".tar", ".parquet", ".arrow")  # img2dataset writes Parquet without pictures next to a tar
 
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
 IMAGE, TEXT, JSON = "picture", ".txt", ".json"
@@ -104,8 +104,8 @@ def listed(pattern: Path) -> list[Path]:
         raise BadInput(f"{pattern}: there is no such file")
     if len(files) > MAX_SHARDS:
         raise BadInput(f"{pattern}: more than {MAX_SHARDS} files")
-    if not files or not all(kind(file) in KINDS for file in files):
-        raise BadInput(f"{pattern}: shards have names that end in {', '.join(KINDS)}")
+    if not files or not all(kind(file) in SHARDS for file in files):
+        raise BadInput(f"{pattern}: shards have names that end in {', '.join(SHARDS)}")
     if missing := [file for file in files if not file.is_file()]:
         raise BadInput(f"{pattern}: {len(missing)} of {len(files)} files are missing, first {missing[0]}")
     return files
@@ -123,10 +123,10 @@ def expanded(pattern: str) -> Iterator[str]:
 
 
 def in_folder(folder: Path) -> list[Path]:
-    """Return the shards directly in *folder*, of the first of `KINDS` that is there."""
-    files = [file for file in folder.iterdir() if kind(file) in KINDS and file.is_file()]
-    first = min((KINDS.index(kind(file)) for file in files), default=0)
-    return sorted(file for file in files if kind(file) == KINDS[first])
+    """Return the shards directly in *folder*, of the first of `SHARDS` that is there."""
+    files = [file for file in folder.iterdir() if kind(file) in SHARDS and file.is_file()]
+    first = min((SHARDS.index(kind(file)) for file in files), default=0)
+    return sorted(file for file in files if kind(file) == SHARDS[first])
 
 
 def below(folder: Path) -> list[Path]:

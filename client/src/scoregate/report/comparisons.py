@@ -12,7 +12,7 @@ from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.ordering import OrderedPair, Ordering, ordering
 from scoregate.evaluation.pair_accuracy import pair_accuracy
 from scoregate.evaluation.versus import GeneratorPair, versus
-from scoregate.report.formats import cell as plain
+from scoregate.formats import cell as plain
 from scoregate.report.html import facts, note, safe, table
 from scoregate.report.parts import Missing, part, scatter
 from scoregate.report.rows import ReportRow, ScoredRow

@@ -17,11 +17,11 @@ from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.bootstrap import Drawings, caution
 from scoregate.evaluation.versus import ALPHA, Versus
 from scoregate.evaluation.versus import versus as compared
+from scoregate.formats import FORMATS, printed
 from scoregate.items import names_of
 from scoregate.local import Service
 from scoregate.notebooks import row_table
 from scoregate.records import BadInput, NoColumn, NoResult, check_page
-from scoregate.report.formats import FORMATS, printed
 from scoregate.report.pairs import (
     IMAGE,
     GeneratorImage,

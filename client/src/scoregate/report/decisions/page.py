@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 from scoregate.decisions.logs import DECISIONS
-from scoregate.report.formats import NO_VALUE, cell, printed
+from scoregate.formats import NO_VALUE, cell, printed
 from scoregate.report.html import facts, in_sections, note, safe, table
 from scoregate.report.parts import Missing, part, text
 from scoregate.report.rows import EMPTY_CELL
