@@ -18,7 +18,6 @@ from scoregate.bench.data import (
     JoinSettings,
     MetricBenchmark,
     columns,
-    first_of,
     joins,
     mark,
     metrics_of,
@@ -28,6 +27,7 @@ from scoregate.bench.data import (
 )
 from scoregate.evaluation.agreement import auroc
 from scoregate.evaluation.arrays import BadColumn, Floats
+from scoregate.evaluation.tables import first_of
 
 KEYS = ({"image": "image", "text": "text"}, {"image": "image", "text": "prompt"})
 SOURCES = ("dataset_source", "source")  # the authors' column, and a user's
