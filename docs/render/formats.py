@@ -9,8 +9,7 @@ from models.images.formats.registry import FORMATS
 from scoregate.bench import BENCHMARKS, GENERATORS, METRICS
 from scoregate.data import datasets, rows
 from scoregate.data.folders import METADATA, TEXTS
-from scoregate.data.rows import IMAGES, VIDEOS
-from scoregate.data.shards import KINDS
+from scoregate.data.rows import IMAGES, SHARDS, VIDEOS
 from scoregate.records import READERS
 from scoregate.runs import results
 from scoregate.runs.settings import KINDS as RESULTS
@@ -82,7 +81,7 @@ def files() -> str:
         [
             ["pictures", code(*sorted(IMAGES))],
             ["videos", code(*sorted(VIDEOS))],
-            ["shards", code(*KINDS)],
+            ["shards", code(*SHARDS)],
             ["metadata of a folder", code(*METADATA)],
             ["texts, which are no pictures", code(*sorted(TEXTS))],
         ],
