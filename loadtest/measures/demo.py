@@ -1,7 +1,6 @@
 """Figures of the demo profile: question LLM calls, consistency of scores, bursts, eight questions."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from random import Random
 from statistics import median
 
@@ -18,9 +17,9 @@ LLM_CALLS = 'scoregate_question_llm_calls_total{result="ok"}'
 
 def measure(report: Report, size: Size) -> None:
     """Report the figures of the demo profile; all but the first with the last number of threads."""
-    with ExitStack() as stack:
-        through = [stack.enter_context(servers.demo(OMP_NUM_THREADS=threads)) for threads in size.threads]
-        eight_questions(report, size, through)
+    services = [servers.demo(OMP_NUM_THREADS=threads) for threads in size.threads]
+    with servers.together(services, [servers.loop(threads) for threads in size.threads]) as (through, loops):
+        eight_questions(report, size, through, loops)
         one_prompt(report, through[-1])
         alone_or_together(report, through[-1])
         burst(report, through[-1], size)
@@ -65,22 +64,22 @@ def burst(report: Report, server: Server, size: Size) -> None:
     report.add("burst_failures", failures, "requests", f"{tally(single)} in the last round")
 
 
-def eight_questions(report: Report, size: Size, through: Sequence[Server]) -> None:
+def eight_questions(
+    report: Report, size: Size, through: Sequence[Server], loops: Sequence[Callable[[], float]]
+) -> None:
     """
     Report the time of eight questions in a loop over that of the service, each at its best thread count.
     """
     pictures = corpus.distinct("rl", Random(0))
     body = {"metrics": ["dsg"], "options": {"dsg": {"question_set": corpus.QUESTION_SET}}}
     served: list[list[float]] = [[] for _ in through]
-    looped: list[list[float]] = [[] for _ in through]
-    with ExitStack() as stack:
-        loops = [stack.enter_context(servers.loop(threads)) for threads in size.threads]
-        for _ in range(5 * size.rounds):
-            for times, server in zip(served, through, strict=True):
-                items = [item("a picture", next(pictures))]
-                times.append(server.post_s(orjson.dumps({"items": items, **body})))
-            for times, answer_s in zip(looped, loops, strict=True):
-                times.append(answer_s())
+    looped: list[list[float]] = [[] for _ in loops]
+    for _ in range(5 * size.rounds):
+        for times, server in zip(served, through, strict=True):
+            items = [item("a picture", next(pictures))]
+            times.append(server.post_s(orjson.dumps({"items": items, **body})))
+        for times, answer_s in zip(looped, loops, strict=True):
+            times.append(answer_s())
     best = [min(median(times) for times in ways) for ways in (looped, served)]
     note = f"{1000 * best[1]:.0f} ms through the service, {1000 * best[0]:.0f} ms in a loop"
     report.add("eight_questions_over_loop", best[0] / best[1], note=note)
