@@ -19,6 +19,8 @@ RAY = Path(sys.executable).with_name("ray")
 STARTED_WITHIN_S = 120
 REPLICA = "ray::ServeReplica:scoregate:"
 LISTEN = "0A"  # the state of a TCP socket
+# No worker before there is work for it: each imports Ray for seconds, and most were ended unused.
+ON_DEMAND = {"RAY_prestart_worker_first_driver": "0", "RAY_enable_worker_prestart": "0"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Cluster:
         token = Path(directory, "token")
         if not address:
             token.write_text(uuid4().hex)
-        self._environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+        self._environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), **ON_DEMAND}
 
     def profile(self, path: Path) -> Profile:
         """The settings in *path*, of services that know the token which the cluster asks for."""

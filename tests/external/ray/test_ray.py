@@ -9,7 +9,7 @@ import pytest
 
 from demo.process import HOST, SERVICE, free_port
 from tests.external.ray.services import Served, items
-from tests.support.ray_cluster import STARTED_WITHIN_S, Profile, gateway, kill, listening, replicas
+from tests.support.ray_cluster import ON_DEMAND, STARTED_WITHIN_S, Profile, gateway, kill, listening, replicas
 from tests.support.service import series, until
 
 
@@ -135,7 +135,7 @@ for port in sys.argv[1:]:
 
 def test_a_cluster_of_its_own_is_closed_to_other_machines(tmp_path):
     """But for one port of each replica, which Serve opens everywhere: it asks for a token."""
-    profile = Profile(tmp_path / "alone.toml")
+    profile = Profile(tmp_path / "alone.toml", ON_DEMAND)
     profile.path.write_text(ALONE.format(folder=tmp_path))
     with gateway(profile, tmp_path / "log") as (process, port):
         score = Served(port).score(items(1)).json()["results"][0]["scores"]
