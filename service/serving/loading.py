@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from threading import Lock
 from typing import Any, cast
 
 from models.core.contract import ARITHMETIC, CheckpointAway, ModelInfo
@@ -21,6 +22,7 @@ from service.serving.batcher.device import compute_on_one_core
 DIGEST_DIGITS = 16
 log = logging.getLogger("scoregate.loading")
 COMMIT_LENGTH = 40
+LOADING = Lock()  # transformers sets torch's default dtype and replaces methods for all threads meanwhile
 WRITER = "questions"  # the role of models that generate text
 
 
@@ -108,13 +110,18 @@ def unloaded(name: str, table: ModelSettings) -> Loaded:
 
 
 def load_model(name: str, table: ModelSettings) -> Loaded:
-    """Load one model, with a warning if it is the hub's newest of no revision.  Raises `CheckpointError`."""
+    """
+    Load one model, with a warning if it is the hub's newest of no revision.
+
+    Loads of several threads are one after the other.  Raises `CheckpointError`.
+    """
     family = families()[table.family]
     family.imports(name)
     if transformers := sys.modules.get("transformers"):  # its bars would stand in logs and in answers
         transformers.utils.logging.disable_progress_bar()
     compute_on_one_core()  # after the imports torch is loaded, if the model needs it
-    model = family.load(name, table)
+    with LOADING:
+        model = family.load(name, table)
     if not table.revision and len(model.info.revision) == COMMIT_LENGTH:
         log.warning(
             "models.%s: no revision is set; the newest commit is loaded, %s", name, model.info.revision

@@ -1,9 +1,11 @@
 """Loading of one model."""
 
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
 
+from models.core.contract import CheckpointError
 from models.core.settings import LocalSettings
 from service.serving import loading
 
@@ -25,3 +27,29 @@ def test_a_commit_that_nobody_pinned_is_a_warning(wanted, found, warned, monkeyp
 
     assert loading.load_model("vqa", table) is model
     assert warned == (f"models.vqa: no revision is set; the newest commit is loaded, {COMMIT}" in caplog.text)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_model_is_loaded_while_no_other_one_is(fails, monkeypatch):
+    """
+    By any thread: transformers sets torch's default dtype and replaces methods of all models meanwhile.
+
+    Two loads at once could leave both changed for good.  One that fails hinders no other.
+    """
+    alone = []
+
+    def load(name, table):
+        alone.append(loading.LOADING.locked())
+        if fails:
+            raise CheckpointError("damaged")
+        return SimpleNamespace(info=SimpleNamespace(revision="1"))
+
+    family = SimpleNamespace(imports=lambda name: None, load=load)
+    monkeypatch.setattr(loading, "families", lambda: {"clip_flant5": family})
+    monkeypatch.setattr(loading, "compute_on_one_core", lambda: None)
+    table = LocalSettings(role="vqa", family="clip_flant5", checkpoint="a/b")
+    with suppress(CheckpointError):
+        loading.load_model("vqa", table)
+
+    assert [True] == alone
+    assert not loading.LOADING.locked()
