@@ -28,7 +28,7 @@ def create_app(service: Service, *, keyless: bool = False) -> App:
     Build the public API.
 
     Args:
-        keyless: require no key, whatever the settings say.
+        keyless: require no key, whatever the settings say; each caller may change models, too.
 
     Raises:
         SettingsError: the file of keys cannot be used.
@@ -52,6 +52,7 @@ def create_app(service: Service, *, keyless: bool = False) -> App:
     app.state.dialects = DialectScoring(service)
     app.state.bodies = Bodies(server, service.memory, service.parser)
     app.state.quotas = Quotas()
+    app.state.operators = keyless
     keys = KeyFile(server.api_keys_file) if server.api_keys_file and not keyless else None
     app.entry = Edge(app.dispatch, service, keys, app.state.bodies, app.error_format)
     if server.cors_origins:  # pages of other origins must be able to read the edge's errors

@@ -28,6 +28,7 @@ from scoregate.text import hinted_generator, hinted_keywords, in_words_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
+CLIENT_CLOSED = "the client was closed meanwhile"
 
 
 def blocking(
@@ -292,7 +293,7 @@ class Portal:
         try:
             return self.submit(work).result()
         except CancelledError as exc:
-            raise ServiceConnectionError("the client was closed meanwhile") from exc
+            raise ServiceConnectionError(CLIENT_CLOSED) from exc
         except (KeyboardInterrupt, SystemExit):  # there may be no future yet, though the work has begun
             self.loop.call_soon_threadsafe(cancel, work)
             raise

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
-from scoregate.client import Client, OnePortal
+from scoregate.client import CLIENT_CLOSED, Client, OnePortal
 from scoregate.connection import Address, Reply, Transport, failure
-from scoregate.errors import NotReadyError, ScoregateError
+from scoregate.errors import NotReadyError, ScoregateError, ServiceConnectionError
 from scoregate.items import names_of
 from scoregate.records import BadInput
 from scoregate.text import meant, meant_file, say
@@ -100,11 +100,25 @@ class LocalService:
         return await self._on_loop(self._gate.exchange, method, path, headers, content)
 
     async def _on_loop(self, work: Callable[..., Coroutine[Any, Any, Any]], *given: Any) -> Any:
-        """Return the result of *work* on the service's loop."""
+        """
+        Return the result of *work* on the service's loop.
+
+        Raises:
+            ServiceConnectionError: the service was closed meanwhile; `CancelledError` would mean that the
+                caller's task was cancelled.
+        """
         portal = self.portals.portal
-        if portal is None or portal.loop is not asyncio.get_running_loop():
-            return await asyncio.wrap_future(self.portals.here().submit(work(*given)))
-        return await work(*given)
+        if portal is not None and portal.loop is asyncio.get_running_loop():
+            return await work(*given)
+        result = asyncio.wrap_future(self.portals.here().submit(work(*given)))
+        try:
+            await asyncio.wait([result])
+        except asyncio.CancelledError:
+            result.cancel()
+            raise
+        if result.cancelled():
+            raise ServiceConnectionError(CLIENT_CLOSED)
+        return result.result()
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """A gate loads a model when a call first needs it, and says so on a terminal."""
 
+import asyncio
 import threading
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import scoregate
 from models.core.contract import CheckpointAway, CheckpointError
 from scoregate import local
+from scoregate.trainers.reward import Reward
 from service.serving import loading
 from service.serving.backends import local as backend
 from tests.support.paths import ROOT
@@ -170,6 +172,62 @@ def test_a_model_that_cannot_be_loaded_is_an_error_of_each_call_that_needs_it(
     assert gate.score(PICTURE, PROMPT, "clipscore").value
     assert gate.score(PICTURE, PROMPT).value
     assert sorted(["clip", "vqa"]) == sorted(loaded)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Two events: a load has begun, and it may go on."""
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def load(name, table):
+        begun.set()
+        assert may_go_on.wait(100)
+        return loading.load_model(name, table)
+
+    monkeypatch.setattr(backend, "load_model", load)
+    yield begun, may_go_on
+    may_go_on.set()
+
+
+@pytest.mark.anyio
+async def test_a_call_whose_gate_is_closed_during_the_load_is_an_error(held):
+    """Its task is not cancelled: nobody has cancelled it."""
+    begun, may_go_on = held
+    gate = await scoregate.aload(PROFILE)
+    call = asyncio.create_task(gate.score(PICTURE, PROMPT))
+    await asyncio.to_thread(begun.wait)
+    closing = asyncio.create_task(gate.close())
+
+    with pytest.raises(scoregate.errors.ServiceConnectionError, match="closed meanwhile"):
+        await call
+    may_go_on.set()
+    await closing
+
+
+@pytest.mark.anyio
+async def test_a_caller_who_leaves_during_the_load_is_cancelled(held):
+    """The load goes on for the next one, who has a score."""
+    begun, may_go_on = held
+    async with scoregate.aload(PROFILE) as gate:
+        call = asyncio.create_task(gate.score(PICTURE, PROMPT))
+        await asyncio.to_thread(begun.wait)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        may_go_on.set()
+
+        assert (await gate.score(PICTURE, PROMPT)).value
+
+
+def test_the_caller_may_change_the_models_of_a_gate(gate, loaded):
+    """Also one that was not loaded yet; no key is needed, as in a service with an operator's port."""
+    states = [change("vqa")["state"] for change in (gate.unload_model, gate.load_model, gate.offload_model)]
+
+    assert ["unloaded", "loaded", "offloaded"] == states
+    reward = Reward(logit=False, client=gate)
+    with reward.awake():
+        assert reward.outcomes([PICTURE], [PROMPT]) == [gate.score(PICTURE, PROMPT).value]
+    assert ["vqa"] == loaded
 
 
 def test_a_terminal_shows_what_is_loaded(monkeypatch):
