@@ -212,8 +212,14 @@ def metric_options(
 
 def option_value(text: str) -> Any:
     """Return the table in the file `@FILE.toml`; another value that is not JSON is a text."""
+    found = name_or_table(text)
+    return json_or_text(found) if isinstance(found, str) else found
+
+
+def name_or_table(text: str) -> Any:
+    """Return the table in the file `@FILE.toml`, or another text itself.  Raises `BadInput`."""
     if not (text.startswith("@") and text.endswith(".toml")):
-        return json_or_text(text)
+        return text
     table = toml_of(Path(text[1:]))
     try:
         return strict_json(json.dumps(table))

@@ -48,6 +48,14 @@ def test_every_command_that_scores_runs_without_a_server(run, tmp_path):
     assert ["lime.png", "red.png"] == sorted(row["image"] for row in rows if row.get("scores"))
 
 
+def test_pictures_are_compared_by_a_rubric_of_a_file(run, tmp_path):
+    """That of the service under another name has the same verdicts."""
+    shutil.copy(ROOT / "service" / "metrics" / "rubrics" / "preference.toml", tmp_path / "mine.toml")
+    compare = ("compare", "pictures", "-p", "a red square", "--local", PROFILE, "--rubric")
+
+    assert scored(run, *compare, "preference") == scored(run, *compare, "@mine.toml")
+
+
 def test_a_file_of_policies_decides_without_a_server(run, tmp_path):
     """A picture that cannot be read is rejected; a file without policies ends the command."""
     (tmp_path / "policy.toml").write_text('[policies.show]\naccept = "vqascore >= 0"\n', "utf-8")

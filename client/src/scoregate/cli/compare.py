@@ -11,8 +11,8 @@ PLACE  PICTURE       WIN RATE  STRENGTH  STDERR
     3  negation.png    0.0000   -0.5911  0.6430
 ```
 
-`-m METRIC` names the metric whose scores are compared, `--rubric preference` a judge that sees both
-pictures, `--source` the picture before the edits. `--schedule swiss:4` compares four pairs for each
+`-m METRIC` names the metric whose scores are compared, `--rubric preference` (or `@FILE.toml`) a judge that
+sees both pictures, `--source` the picture before the edits. `--schedule swiss:4` compares four pairs for each
 picture, `--noise` is the largest difference that is a tie. Pairs without a verdict are on stderr, and the
 status is 1.
 """
@@ -27,7 +27,7 @@ from scoregate.cli.rank import naming
 from scoregate.cli.score import read_images
 from scoregate.cli.warnings import warn
 from scoregate.records import NoResult
-from scoregate.settings import METRIC, finite, whole
+from scoregate.settings import METRIC, finite, name_or_table, whole
 from scoregate.text import complain, number, table
 
 COLUMNS = ["PLACE", "PICTURE", "WIN RATE", "STRENGTH", "STDERR"]
@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--prompt", required=True, help="of all pictures")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("-m", "--metric", metavar="METRIC", help="compare its scores; default vqascore")
-    how.add_argument("--rubric", metavar="NAME", help="have a judge see both pictures: preference, …")
+    how.add_argument(
+        "--rubric", metavar="NAME", help="have a judge see both pictures: preference, …, or @FILE.toml"
+    )
     parser.add_argument("--source", metavar="IMAGE", help="the picture before the edits")
     parser.add_argument("--noise", type=finite, metavar="SCORE", help="the largest difference that is a tie")
     parser.add_argument(
@@ -72,14 +74,14 @@ def run(arguments: argparse.Namespace) -> int:
     if len(images) < 2:
         raise UsageFault("name two pictures or more, or a folder of them")
     names = [name for name, _ in images]
-    options = options_of(arguments)
-    metrics = [] if arguments.rubric else [arguments.metric or METRIC]
+    options, rubric = options_of(arguments), arguments.rubric
+    metrics = [] if rubric else [arguments.metric or METRIC]
     with connected(arguments, metrics=metrics, options=options) as client, naming(names):
         comparison = client.compare(
             arguments.prompt,
             [image for _, image in images],
             metric=arguments.metric,
-            rubric=arguments.rubric,
+            rubric=name_or_table(rubric) if rubric else None,
             source=arguments.source,
             pairs=scoregate.Pairing(arguments.schedule, arguments.noise),
             orient=arguments.orient,

@@ -80,13 +80,18 @@ def test_an_option_may_be_the_table_in_a_file(command, service, tmp_path):
     ("text", "said"),
     [("x", "not TOML"), ("x = 2026-11-27", "a value is none of JSON"), (None, "No such file")],
 )
-def test_a_file_that_is_no_table_of_json_is_refused(command, service, tmp_path, text, said):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("score", "p.png", "-p", "x", "--option", "judge.rubric=@mine.toml"),
+        ("compare", "p.png", "p.png", "-p", "x", "--rubric", "@mine.toml"),
+    ],
+)
+def test_a_file_that_is_no_table_of_json_is_refused(command, service, tmp_path, text, said, arguments):
     """Before anything is sent, with the name of the file."""
     if text:
         (tmp_path / "mine.toml").write_text(text, "utf-8")
-    status, _, err = command(
-        service, "score", "p.png", "-p", "x", "--option", f"judge.rubric=@{tmp_path}/mine.toml"
-    )
+    status, _, err = command(service, *arguments)
 
     assert (2, []) == (status, service.sent)
     assert said in err
