@@ -8,7 +8,7 @@ changed yet is 0, not absent.  Labels never contain a prompt, a key, a request i
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import product
-from math import isinf
+from math import floor, isinf, log10
 from typing import Any
 
 from prometheus_client import (
@@ -71,6 +71,7 @@ STAGE_SECONDS = (0.0005, 0.001, 0.0025, *SECONDS)
 WAIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 BATCH_SECONDS = (0.002, *WAIT_SECONDS[2:12])
 SCORE_BUCKETS = 40  # buckets of a score, from its metric's least to its largest
+BUCKET_DIGITS = 5  # digits of the width of all buckets, after the first
 UNBOUNDED_SCORE_WIDTH = 40.0  # width for ranges without bounds; log-odds rarely exceed 20
 
 
@@ -444,11 +445,17 @@ class ScoreHistograms(Collector):
 
 
 def score_buckets(least: float, largest: float) -> list[float]:
-    """Return the upper bounds of `SCORE_BUCKETS` equal buckets, after one for the least score alone."""
+    """
+    Return the upper bounds of `SCORE_BUCKETS` equal buckets, after one for the least score alone.
+
+    There are fewer where a float has no numbers between them.
+    """
     if isinf(least):
         least = (0 if isinf(largest) else largest - UNBOUNDED_SCORE_WIDTH / 2) - UNBOUNDED_SCORE_WIDTH / 2
     width = UNBOUNDED_SCORE_WIDTH if isinf(largest) else largest - least
-    return [float(f"{least + width * step / SCORE_BUCKETS:.6g}") for step in range(SCORE_BUCKETS + 1)]
+    decimals = BUCKET_DIGITS - floor(log10(width))
+    ends = (least + width * step / SCORE_BUCKETS for step in range(SCORE_BUCKETS + 1))
+    return [*dict.fromkeys(round(end, decimals) for end in ends)]
 
 
 class GpuMemory(Collector):

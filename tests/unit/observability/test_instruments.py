@@ -20,6 +20,7 @@ from service.web.openapi import tree
         ((-inf, inf), (-20, 20)),
         ((-inf, 0), (-40, 0)),
         ((1, inf), (1, 41)),
+        ((999.9999, 1000.0001), (999.9999, 1000.0001)),  # a checklist of small weights beside its intercept
     ],
 )
 def test_a_scores_buckets_span_its_range(ends, expected):
@@ -30,6 +31,11 @@ def test_a_scores_buckets_span_its_range(ends, expected):
     assert 41 == len(buckets)
     assert expected == (buckets[0], buckets[-1])
     assert all(width == pytest.approx(widths[0]) for width in widths)
+
+
+def test_no_bucket_of_a_score_is_there_twice():
+    """Also where floats have fewer numbers than buckets: Prometheus refuses a series twice."""
+    assert [1.0, 1.0000000000000002] == score_buckets(1.0, 1.0000000000000002)
 
 
 def test_each_metric_has_the_buckets_of_its_own_range():
