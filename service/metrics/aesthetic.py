@@ -17,7 +17,6 @@ from typing_extensions import TypedDict
 from models.core.calls import RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
-from service.serving.admission import Demand
 
 ROLE = "aesthetic"
 
@@ -45,7 +44,6 @@ metric = Metric(
     options=AestheticOptions,
     details=AestheticDetails,
     roles=(ROLE,),
-    demand_of=lambda prompt, options: {ROLE: Demand()},
     range=(-inf, inf),
     formula="head(E_image / ‖E_image‖), whatever the prompt",
     paper="Schuhmann et al. 2022, arXiv 2210.08402",

@@ -10,7 +10,6 @@ from typing_extensions import TypedDict
 from models.core.calls import RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
-from service.serving.admission import Demand
 
 ROLE = "artifact"
 
@@ -38,7 +37,6 @@ metric = Metric(
     artifact,
     details=ArtifactDetails,
     roles=(ROLE,),
-    demand_of=lambda prompt, options: {ROLE: Demand()},
     range=(0, 1),
     formula="1 - the share of pixels that belong to artifacts",
     paper="Zhang et al. 2023, arXiv 2310.05590",

@@ -20,7 +20,6 @@ from typing_extensions import TypedDict
 from models.core.calls import RewardCall
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
-from service.serving.admission import Demand
 
 ROLE = "safety"
 
@@ -49,7 +48,6 @@ metric = Metric(
     safety,
     details=SafetyDetails,
     roles=(ROLE,),
-    demand_of=lambda prompt, options: {ROLE: Demand()},
     range=(0, 1),
     formula="1 - the probability of all unsafe labels",
     paper="Zeng et al. 2025, arXiv 2504.01081",

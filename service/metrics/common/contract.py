@@ -216,12 +216,6 @@ class MetricModels:
         """True if it uses no model, so that it would block the event loop."""
         return not self.all_roles
 
-    def demand(self, prompt: str, options: MetricOptions) -> Mapping[str, Demand]:
-        """Return its calls for an image, by role of a required model."""
-        if self.demand_of:
-            return self.demand_of(prompt, options)
-        return {role: Demand(1, len(prompt)) for role in self.roles}
-
 
 @dataclass(frozen=True, kw_only=True)
 class MetricInputs:
@@ -300,6 +294,12 @@ class Metric(MetricText, MetricModels, MetricInputs):
         least, largest = self.range_of()
         if not least < largest:
             raise ValueError(f"the range of {self.name} must be (least, largest)")
+
+    def demand(self, prompt: str, options: MetricOptions) -> Mapping[str, Demand]:
+        """Return its calls for an image, by role of a required model."""
+        if self.demand_of:
+            return self.demand_of(prompt, options)
+        return {role: Demand(1, len(prompt) if self.reads_prompt else 0) for role in self.roles}
 
     def range_of(self, options: MetricOptions | None = None) -> tuple[float, float]:
         """Return the least and the largest score under *options*, by default the metric's defaults."""

@@ -32,6 +32,12 @@ def test_clip_i_asks_for_two_images_whatever_the_prompt_is():
     assert {"clip": Demand(2)} == demand("clip_i")
 
 
+@pytest.mark.parametrize("name", ["aesthetic", "artifact", "safety"])
+def test_a_model_of_the_image_alone_gets_no_text(name):
+    """The prompt is not sent to it."""
+    assert {name: Demand(1)} == demand(name)
+
+
 def test_refclipscore_asks_for_an_image_and_each_text_with_its_prefix():
     """The prompt and two others."""
     prefix = len("A photo depicts ")
