@@ -60,10 +60,10 @@ def branch(name: str) -> Tag:
     return Tag(name)
 
 
-def first_fault(exc: ValidationError) -> str:
-    """Return the first fault of a file's table, after its place, as one line."""
-    first = exc.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part not in BRANCHES)
+def first_fault(exc: ValidationError, *above: str) -> str:
+    """Return the first fault of a table of a file, after its place, which is below *above*, as one line."""
+    first = exc.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in (*above, *first["loc"]) if part not in BRANCHES)
     return ": ".join(filter(None, (place, first["msg"].removeprefix("Value error, "))))
 
 

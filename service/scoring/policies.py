@@ -22,6 +22,7 @@ from service.core.expression import (
     nodes,
     truth,
 )
+from service.core.fields import first_fault
 from service.core.policy import Policy
 from service.core.settings import SettingsError
 from service.core.settings.sections import PolicySettings
@@ -160,9 +161,7 @@ def checked(place: str, metric: Metric, given: Mapping[str, Any]) -> MetricOptio
     try:
         return metric.options.model_validate(given)
     except ValidationError as exc:
-        first = exc.errors(include_input=False)[0]
-        where = ".".join((place, *map(str, first["loc"])))
-        raise SettingsError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from exc
+        raise SettingsError(first_fault(exc, place)) from exc
 
 
 def check_possible(place: str, condition: Condition, ranges: Mapping[str, Interval]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from service.core.fields import first_fault
 from service.core.settings import SettingsError
 from service.core.settings.dialects import Dialects
 from service.core.settings.environment import KeyPath, Variables, override, read_json
@@ -113,11 +114,8 @@ def settings_of(
         check_rewards(known, assigned, settings.dialects)
         served_policies(known, assigned, settings.policies)
     except ValidationError as exc:
-        first = exc.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        culprit = setter(first["loc"], variables) or source
-        message = first["msg"].removeprefix("Value error, ")
-        raise SettingsError(f"{culprit}: {place or 'settings'}: {message}") from exc
+        culprit = setter(exc.errors()[0]["loc"], variables) or source
+        raise SettingsError(f"{culprit}: {first_fault(exc)}") from exc
     except SettingsError as exc:
         raise SettingsError(f"{source}: {exc}") from exc
     return settings
@@ -174,9 +172,7 @@ def check_options(metric: Metric, given: Mapping[str, Any]) -> None:
     try:
         metric.options.model_validate(given)
     except ValidationError as exc:
-        first = exc.errors()[0]
-        place = ".".join((metric.name, *map(str, first["loc"])))
-        raise SettingsError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from exc
+        raise SettingsError(first_fault(exc, metric.name)) from exc
 
 
 def no_such(kind: str, name: str, known: Iterable[str], who: str = "there are ") -> str:

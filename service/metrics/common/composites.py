@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from service.core.errors import ScoregateError
+from service.core.fields import first_fault
 from service.core.settings import SettingsError
 from service.core.settings.tree import PartSettings, Settings
 from service.metrics.common.contract import NAME, Item, Metric, MetricOptions, Score, TogetherOptions
@@ -151,9 +152,7 @@ def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignmen
     try:
         options = metric.options.model_validate(table.options)
     except ValidationError as exc:
-        first = exc.errors(include_input=False)[0]
-        where = ".".join(map(str, (place, *first["loc"])))
-        raise SettingsError(f"{where}: {first['msg']}") from exc
+        raise SettingsError(first_fault(exc, place)) from exc
     return CompositePart(metric, options, table.weight, table.divide_by, table.subtract)
 
 

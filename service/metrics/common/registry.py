@@ -16,6 +16,7 @@ from pydantic import ValidationError, create_model, model_validator
 
 from models.families.registry import with_plugins
 from service import metrics as package
+from service.core.fields import first_fault
 from service.core.settings import SettingsError
 from service.core.settings.dialects import Dialects
 from service.core.settings.tree import Settings
@@ -187,6 +188,4 @@ def options_of(metric: Metric, given: Mapping[str, object]) -> MetricOptions:
     try:
         return metric.options.model_validate(given)
     except ValidationError as exc:
-        first = exc.errors()[0]
-        place = ".".join(("dialects.options", metric.name, *map(str, first["loc"])))
-        raise SettingsError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from exc
+        raise SettingsError(first_fault(exc, "dialects.options", metric.name)) from exc

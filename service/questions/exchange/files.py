@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from service.core.fields import MAX_PROMPT
+from service.core.fields import MAX_PROMPT, first_fault
 from service.core.text_files import MAX_LINE
 from service.questions import exchange as package
 from service.questions.sets import (
@@ -77,13 +77,6 @@ def validated(kind: type[T], entry: FileEntry) -> T:
         return kind.model_validate_json(entry.content)
     except ValidationError as exc:
         raise ValueError(first_fault(exc)) from exc
-
-
-def first_fault(error: ValidationError) -> str:
-    """Return the first fault of *error*, with the name of its field."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    field = ".".join(map(str, first["loc"]))
-    return f"{field}: {first['msg']}" if field else first["msg"]
 
 
 def checked_set(

@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from service.core.fields import Prompt
+from service.core.fields import Prompt, first_fault
 from service.core.text_files import opened
-from service.questions.exchange.files import FileEntry, Format, ParsedSet, checked_set, first_fault
+from service.questions.exchange.files import FileEntry, Format, ParsedSet, checked_set
 from service.questions.sets import MAX_QUESTIONS, Question
 
 STYLE = "tifa"

@@ -49,7 +49,7 @@ BAD = {
     b"[]": "Input should be",
     changed(id="sha256:0"): f"the id is sha256:0, but that of its content is {SETS[1].id}",
     changed(id=SETS[1].id, prompt="another"): f"the id is {SETS[1].id}, but",
-    changed(prompt=" "): "prompt: Value error, is empty",
+    changed(prompt=" "): "prompt: is empty",
     changed(prompt=7): "prompt: Input should be a valid string",
     changed(style="poetry"): "no metric has the style poetry; there are dsg",
     changed(questions=[]): "it has no questions",

@@ -11,7 +11,7 @@ from service.core import redis
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.web.keys import Keys
-from service.wiring.load import load_settings
+from service.wiring.load import for_metrics, load_settings
 from tests.support.fake_service import key_table
 
 PROFILE = """
@@ -210,6 +210,49 @@ def test_a_redis_without_its_package_is_one_line_that_says_what_to_install(profi
     assert load_settings(profile, {}).cache.redis == {}
     with pytest.raises(SettingsError, match=r"cache.scores: .*pip install '\.\[redis\]'"):
         load_settings(profile, {"SCOREGATE_CACHE__SCORES": "redis://host"})
+
+
+BAD = 'questions = ["a?"]\nweights = ["x"]\n'  # a checklist
+
+
+@pytest.mark.parametrize(
+    ("tables", "place"),
+    [
+        (
+            '[policies.p]\naccept = "checklist >= 1"\n[policies.p.options.checklist.checklist]\n',
+            "policies.p.options.checklist.checklist.weights.0",
+        ),
+        (
+            "[composites.c.checklist]\nweight = 1\n[composites.c.checklist.checklist]\n",
+            "composites.c.checklist",
+        ),
+        ("[dialects.options.checklist.checklist]\n", "dialects.options.checklist.checklist.weights.0"),
+    ],
+)
+def test_a_wrong_table_in_an_option_is_named_by_its_place_alone(profile, tables, place):
+    """Not by that of a form that a request may have in its stead; and by what is wrong, in plain words."""
+    own = {"SCOREGATE_CHECKLISTS__ALLOW_INLINE": "true"}
+    profile.write_text(f"{PROFILE}{tables}{BAD}", "utf-8")
+    with pytest.raises(SettingsError) as wrong_number:
+        load_settings(profile, own)
+    profile.write_text(f"{PROFILE}{tables}{BAD}".replace('"x"', "0"), "utf-8")
+    with pytest.raises(SettingsError) as zero:
+        load_settings(profile, own)
+
+    assert f": {place}" in str(wrong_number.value)
+    assert str(wrong_number.value).endswith(".checklist.weights.0: Input should be a valid number")
+    assert ".checklist: weights: all are 0" in str(zero.value)
+
+
+def test_wrong_options_of_a_local_run_are_named_likewise(profile):
+    """Before any model is loaded."""
+    settings = load_settings(profile, {"SCOREGATE_CHECKLISTS__ALLOW_INLINE": "true"})
+    table = {"questions": ["a?"], "weights": ["x"]}
+
+    with pytest.raises(
+        SettingsError, match=r"^checklist\.checklist\.weights\.0: Input should be a valid number"
+    ):
+        for_metrics(settings, {"checklist": {"checklist": table}})
 
 
 def test_a_missing_profile_is_named(tmp_path):
