@@ -18,30 +18,21 @@ demo models; its scores have a warning.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum
-from typing import Annotated, Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import (
-    ConfigDict,
-    Discriminator,
-    SerializationInfo,
-    SerializerFunctionWrapHandler,
-    create_model,
-    field_validator,
-    model_serializer,
-)
 from typing_extensions import TypedDict
 
 from models.core.outcomes import Likelihood
 from service.core.errors import Unanswered
-from service.core.fields import SLOT, branch
+from service.core.fields import SLOT
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.answers import likelihood, moot
-from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.contract import Item, Metric, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.question_sets import cut
 from service.metrics.rubrics.checklists import Checklist, checklists_in
-from service.metrics.rubrics.options import form_of, known_name, list_names
+from service.metrics.rubrics.tables import TableOptions, with_tables
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
 
@@ -63,58 +54,26 @@ CHECKLISTS: Mapping[str, Checklist] = {
 }
 
 
-def in_schema(schema: dict[str, Any], options: "type[ChecklistOptions]") -> None:
-    """List the names of the checklists in the JSON schema of the options."""
-    list_names(schema["properties"]["checklist"], options.checklists)
-
-
-class ChecklistOptions(MetricOptions):
+class ChecklistOptions(TableOptions):
     """
     Options of `checklist`.
 
     Attributes:
         checklist: its name, also as `NAME@DIGEST`; a table, if the settings allow it. By default the first
             one of the settings.
-        checklists: those of the service, by name.
-        inline: a request may bring a table.
     """
 
-    model_config = ConfigDict(json_schema_extra=in_schema)
-    checklists: ClassVar[Mapping[str, Checklist]] = CHECKLISTS
-    inline: ClassVar[bool] = False
+    option: ClassVar[str] = "checklist"
+    kind: ClassVar[type] = Checklist
+    tables: ClassVar[Mapping[str, Checklist]] = CHECKLISTS
 
     checklist: str = "demo"
-
-    @field_validator("checklist", mode="before")
-    @classmethod
-    def _may_be_a_table(cls, given: Any) -> Any:
-        if isinstance(given, dict) and not cls.inline:
-            raise ValueError("checklists of a request are off in the settings; name one of the service")
-        return given
-
-    @field_validator("checklist")
-    @classmethod
-    def _known(cls, given: Any) -> Any:
-        return given if isinstance(given, Checklist) else known_name(given, cls.checklists)
-
-    @model_serializer(mode="wrap")
-    def _with_the_digest(self, fields: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
-        shown = fields(self)
-        if info.mode == "json" and "checklist" in shown:
-            named = isinstance(self.checklist, str)
-            shown["checklist"] = f"{self.name}@{self.chosen.digest}" if named else self.name
-        return shown
 
     @property
     def chosen(self) -> Checklist:
         """The checklist."""
-        given: Any = self.checklist
-        return given if isinstance(given, Checklist) else self.checklists[given]
-
-    @property
-    def name(self) -> str:
-        """The name of the checklist; of a table its digest."""
-        return self.checklist if isinstance(self.checklist, str) else self.chosen.digest
+        found: Checklist = self.table
+        return found
 
 
 class ChecklistAsked(TypedDict):
@@ -250,31 +209,14 @@ def demand_of(prompt: str, options: ChecklistOptions) -> dict[str, Demand]:
     return {"vqa": Demand(len(texts), sum(map(len, texts)))}
 
 
-def form_with(checklists: Mapping[str, Checklist], inline: bool) -> type[ChecklistOptions]:
-    """Return the options where there are these checklists, the first by default."""
-    kind: Any = AnyChecklist if inline else str
-    options: Any = create_model(
-        "ChecklistOptions",
-        __base__=ChecklistOptions,
-        __doc__=ChecklistOptions.__doc__,
-        checklist=(kind, next(iter(checklists))),
-    )
-    options.checklists, options.inline = checklists, inline
-    return options
-
-
-AnyChecklist = Annotated[
-    Annotated[str, branch("<name>")] | Annotated[Checklist, branch("<table>")], Discriminator(form_of)
-]
-
-
 def configured(settings: Settings) -> Sequence[Metric]:
     """Return the metric with the checklists of the settings.  Raises `SettingsError`."""
     try:
         known = checklists_in(settings.checklists.folders, CHECKLISTS)
     except ValueError as exc:
         raise SettingsError(f"checklists.folders: {exc}") from exc
-    return [replace(metric, options=form_with(known, settings.checklists.allow_inline))]
+    inline = settings.checklists.allow_inline
+    return [replace(metric, options=with_tables(ChecklistOptions, known, next(iter(known)), inline=inline))]
 
 
 metric = Metric(

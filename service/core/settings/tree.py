@@ -208,5 +208,10 @@ class Settings(Section):
 
 
 def toml_files(folders: Iterable[Path]) -> list[Path]:
-    """Return the TOML files of folders, by name in each."""
-    return [file for folder in folders for file in sorted(folder.glob("*.toml")) if file.is_file()]
+    """Return the TOML files of folders, by name in each.  Raises `ValueError` if a folder is not there."""
+    found = list[Path]()
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"{folder}: there is no such folder")
+        found += (file for file in sorted(folder.glob("*.toml")) if file.is_file())
+    return found

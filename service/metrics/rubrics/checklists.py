@@ -99,10 +99,13 @@ class Checklist(Strict):
                 f"weights: there are {len(self.weights)}, and {count} are needed: one for each question that"
                 f" gates no other{also}"
             )
-        if not any(self.weights):
-            raise ValueError("weights: all are 0")
+        least, largest = self.bounds
+        if not least < largest:
+            raise ValueError("weights: all are 0, or too small for this intercept")
         if self.score == "mean" and (self.alignment or self.intercept):
             raise ValueError("score: a mean has neither alignment nor intercept")
+        if self.prompt_slot != PROMPT and not any(self.prompt_slot in text for text in self.questions):
+            raise ValueError(f"prompt_slot: no question has {self.prompt_slot}")
         return self
 
     def _check_gates(self) -> None:
@@ -228,19 +231,10 @@ def weights_in(file: PromptFile, table: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"weights: {file.path} {exc}") from exc
 
 
-def existing(folders: Iterable[Path]) -> list[Path]:
-    """Return the folders.  Raises `ValueError` if one is not there."""
-    found = [*folders]
-    for folder in found:
-        if not folder.is_dir():
-            raise ValueError(f"{folder}: there is no such folder")
-    return found
-
-
 def checklists_in(folders: Iterable[Path], known: Mapping[str, Checklist]) -> dict[str, Checklist]:
     """Return the *known* checklists after those of folders, by name.  Raises `ValueError`."""
     found: dict[str, Checklist] = {}
-    for path in toml_files(existing(folders)):
+    for path in toml_files(folders):
         name = path.name.removesuffix(".toml")
         if name in found or name in known:
             raise ValueError(f"{path.name}: there is another one of that name")

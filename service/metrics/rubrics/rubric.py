@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Va
 
 from service.core.expression import FUNCTIONS, MAX_CHARACTERS, Formula, NoValue
 from service.core.fields import WHOLE, Prompt, Strict, branch, few, filled, first_fault
+from service.core.settings.tree import toml_files
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside
 from service.metrics.rubrics.form import MAX_OUTPUTS, AnswerForm, Written, form_of
 from service.metrics.rubrics.output import Output
@@ -345,7 +346,5 @@ def rubrics_in(
     """Return the *known* rubrics and those of folders.  Raises `ValueError` or `OSError`."""
     found = dict(known)
     for folder in folders:
-        if not folder.is_dir():
-            raise ValueError(f"{folder}: there is no such folder")
-        found |= rubrics_of(folder.glob("*.toml"), {*found, *RELEASED_RUBRICS}, prompts)
+        found |= rubrics_of(toml_files([folder]), {*found, *RELEASED_RUBRICS}, prompts)
     return found

@@ -163,7 +163,7 @@ class PairMetric(NamedTuple):
     @property
     def rubrics(self) -> list[str]:
         """The names of the rubrics that compare two pictures."""
-        known = getattr(self.options, "rubrics", {})
+        known = getattr(self.options, "tables", {})
         return [name for name in known if self.pairwise(self.options.model_validate({"rubric": name}))]
 
     def checked(self, rubric: Any) -> Any:

@@ -55,6 +55,7 @@ def test_a_checklist_reads_the_copies_of_a_releases_files_beside_it(tmp_path):
         (("[1, 2]", "[1, 1e7]"), r"weights\.1: Input should be less than or equal to 1000000"),
         (("[1, 2]", "[1, true]"), r"weights\.1: Input should be a valid number"),
         (("[1, 2]", "[0, 0]"), "weights: all are 0"),
+        (("[1, 2]", "[1e-12, 0]\nintercept = 1e6"), "weights: .*, or too small for this intercept"),
         (("[[1, 3]]", "[[1, 4]]"), "gates: there is no question 4"),
         (("[[1, 3]]", "[[4, 1]]"), "gates: there is no question 4"),
         (("[[1, 3]]", "[[0, 3]]"), r"gates\.0\.0: Input should be greater than or equal to 1"),
@@ -72,6 +73,7 @@ def test_a_checklist_reads_the_copies_of_a_releases_files_beside_it(tmp_path):
             ("gates", 'score = "mean"\nintercept = 1\ngates'),
             "score: a mean has neither alignment nor intercept",
         ),
+        (("gates", 'prompt_slot = "[[prompt]]"\ngates'), r"prompt_slot: no question has \[\[prompt\]\]"),
         (("gates", "colour = 1\ngates"), "colour: Extra inputs are not permitted"),
         (("weights", "weights ="), "line 2"),
         (("[1, 2]", '"gone.json"'), r"weights: .*/gone\.json is not there"),
@@ -128,7 +130,7 @@ def test_64_questions_are_the_most():
 def test_names_are_those_of_the_files_and_each_is_there_once(tmp_path):
     """The folder's come before those of the service, which they cannot replace."""
     (tmp_path / "mine.toml").write_text(GOOD, "utf-8")
-    known = ChecklistOptions.checklists
+    known = ChecklistOptions.tables
 
     assert ["mine", "demo"] == [*checklists_in([tmp_path], known)]
     with pytest.raises(ValueError, match=r"mine\.toml: there is another one of that name"):
@@ -296,7 +298,7 @@ def test_the_demand_is_a_call_for_each_question_and_one_for_the_alignment(tmp_pa
     aligned = Checklist(questions=["{prompt}?", "b?"], weights=[1, 1, 1], alignment=True)
 
     class Options(ChecklistOptions):
-        checklists: ClassVar = {"demo": aligned}
+        tables: ClassVar = {"demo": aligned}
 
     suffix = len(" Please answer yes or no.")
     assert {"vqa": Demand(3, 2 * 100 + len("?b?") + 2 * suffix)} == demand_of("p" * 100, Options())

@@ -1,11 +1,14 @@
 """Composites: metrics that a profile makes of others."""
 
+from dataclasses import replace
 from math import inf
 
 import pytest
 
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
+from service.metrics.checklist import ChecklistOptions
+from service.metrics.checklist import metric as checklist
 from service.metrics.common.composites import (
     CompositeDetails,
     CompositePart,
@@ -16,6 +19,8 @@ from service.metrics.common.composites import (
 )
 from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.metrics.common.registry import assign, configured, own
+from service.metrics.rubrics.checklists import Checklist
+from service.metrics.rubrics.tables import with_tables
 from service.wiring.load import load_settings
 
 REWARD = {
@@ -50,6 +55,20 @@ def test_the_range_of_a_composite_is_that_of_its_parts():
     assert (-inf, inf) == found["odds"].range
     assert (0, 1 + 4) == found["share"].range
     assert "1·(judge - 1)/4 + 2·(clipscore + 1)" == found["share"].formula
+
+
+def test_a_table_among_the_options_of_a_part_is_its_digest_in_the_formula():
+    """Not a text of 64 questions; a name stays one."""
+    table = Checklist(questions=["a?"], weights=[2])
+    options = with_tables(ChecklistOptions, ChecklistOptions.tables | {"b": table}, "demo", inline=True)
+    parts = [
+        CompositePart(replace(checklist, options=options), options(checklist=each), 1, 1)
+        for each in (table, "b")
+    ]
+
+    assert [f"1·checklist(checklist={each})" for each in (table.digest, "b")] == [
+        part.formula for part in parts
+    ]
 
 
 @pytest.mark.parametrize(
