@@ -258,7 +258,7 @@ async def test_the_score_of_the_prompt_is_the_last_call_and_the_first_weight():
         return [likely(0.9, 0.1), Likelihood((-0.5, -0.1), -0.5, -3.0)]
 
     class Options(ChecklistOptions):
-        checklists: ClassVar = {"demo": chosen}
+        tables: ClassVar = {"demo": chosen}
 
     vqa = SimpleNamespace(ask=ask, question="Does it show {}?")
     found = await checklist(Item(GREY, "a dog"), SimpleNamespace(vqa=vqa), Options())
