@@ -8,7 +8,8 @@ from contextlib import suppress
 import pytest
 
 from service.core.errors import Malformed, TooLarge
-from service.web.dialects.pickled.reader import MAX_OPCODES, VALUE_BYTES, read_pickle
+from service.web.dialects.pickled.opcodes import MAX_TEXT, opcodes
+from service.web.dialects.pickled.reader import MAX_OPCODES, VALUE_BYTES, PickleReader, read_pickle
 
 MB = 2**20
 
@@ -67,6 +68,37 @@ def test_what_calls_make_of_one_argument_counts_each_time(name):
         assert tracemalloc.get_traced_memory()[1] < 2 * limit + VALUE_BYTES * MAX_OPCODES + MB
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("body", "charged"),
+    [
+        (counted(5, b"B") + bytes(5), 5),
+        (counted(5, b"X") + b"a" * 5, 20),  # a character may take four bytes
+        (counted(MAX_TEXT, b"X") + b"a" * MAX_TEXT, 4 * MAX_TEXT),
+        (counted(MAX_TEXT + 1, b"X") + b"a" * (MAX_TEXT + 1), 0),  # which stays where it is
+        (b"K\x01", 1),
+        (b"N", 0),
+    ],
+)
+def test_an_argument_is_charged_by_the_most_bytes_that_it_may_take_before_it_is_made(body, charged):
+    """As one value, and the end of the pickle as another one."""
+    charges = []
+    read = opcodes(body + b".", lambda *charge: charges.append(charge))
+    next(read)
+
+    assert [(1, charged)] == charges
+    assert ["STOP"] == [name for name, _ in read]
+    assert [(1, charged), (1, 0)] == charges
+
+
+def test_as_much_as_all_opcodes_may_make_can_be_made():
+    """A byte more is refused."""
+    reader = PickleReader(10)
+    reader.charge(MAX_OPCODES, 20)
+
+    with pytest.raises(TooLarge, match=rf"take more than {VALUE_BYTES * MAX_OPCODES + 20} bytes"):
+        reader.charge(0, 1)
 
 
 @pytest.mark.parametrize("end", [b".", b"N."], ids=["read", "refused"])

@@ -38,6 +38,12 @@ def test_a_number_keeps_its_size_and_sign(value, protocol):
     assert repr(value) == repr(read_pickle(pickle.dumps(value, protocol), LIMIT))
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_none_true_and_false_are_read_as_they_are(protocol):
+    """Up to protocol 1 the truth values are numbers of two digits."""
+    assert "[None, True, False]" == repr(read_pickle(pickle.dumps([None, True, False], protocol), LIMIT))
+
+
 def test_a_list_that_is_pushed_with_its_values_holds_them():
     """LIST takes the values above the mark; Python's own pickler appends them one by one."""
     assert [1, 2] == read_pickle(b"(I1\nI2\nl.", LIMIT)
@@ -230,6 +236,8 @@ def test_as_much_as_is_allowed_is_read():
     deep = nested(MAX_DEPTH)
 
     assert len(repr(read_pickle(deep, LIMIT))) == 2 * MAX_DEPTH
+    around_a_number = b"]" * MAX_DEPTH + b"K\x01" + b"a" * MAX_DEPTH + b"."
+    assert len(repr(read_pickle(around_a_number, LIMIT))) == 2 * MAX_DEPTH + 1
     assert 90 == len(read_pickle(pickle.dumps([bytes(1000)] * 90, 4), 90_000))
     with pytest.raises(TooLarge):
         read_pickle(pickle.dumps([bytes(1000)] * 91, 4), 90_000)

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from service.core.errors import Malformed, TooLarge
-from service.web.dialects.pickled.opcodes import MAX_TEXT
+from service.web.dialects.pickled.opcodes import MAX_TEXT, LongText
 from service.web.dialects.pickled.reader import MAX_OPCODES, MAX_STRINGS, MAX_VALUES, read_pickle
 from tests.unit.web.dialects.test_numpy_texts import array_of
 
@@ -191,6 +191,17 @@ def test_the_longest_number_and_the_longest_line_are_read():
     """Of as many bytes as the longest text."""
     assert 0 == read_pickle(b"\x8b" + struct.pack("<i", MAX_TEXT) + bytes(MAX_TEXT) + b".", LIMIT)
     assert 1.0 == read_pickle(b"F1." + b"0" * (MAX_TEXT - 3) + b"\n.", LIMIT)
+
+
+def test_the_longest_text_is_a_str_and_a_longer_one_stays_as_it_was_written():
+    """Whoever may have a longer one decodes it."""
+    longest, longer = (
+        read_pickle(b"X" + struct.pack("<I", size) + b"a" * size + b".", LIMIT)
+        for size in (MAX_TEXT, MAX_TEXT + 1)
+    )
+
+    assert "a" * MAX_TEXT == longest
+    assert LongText(memoryview(b"a" * (MAX_TEXT + 1))) == longer
 
 
 def test_the_longest_array_is_read():
