@@ -22,6 +22,12 @@ MALFORMED = {
     "nothing": (b"", UNKNOWN),
     "no opcode": (b"\xff.", UNKNOWN),
     "no end": (b"N", UNKNOWN),
+    "no end behind an empty text": (b"X\0\0\0\0", UNKNOWN),
+    "no end behind a text": (b"X\x01\0\0\0a", UNKNOWN),
+    "a long line of two": (
+        b"cos\n" + b"a" * MAX_TEXT,
+        f"the argument of the opcode GLOBAL is longer than {MAX_TEXT} bytes",
+    ),
     "two pickles": (b"N.N.", "the body goes on after the end of the pickle"),
     "half a length": (b"X\x05\0", CUT_SHORT),
     "half a text": (b"X\x05\0\0\0ab", CUT_SHORT),
