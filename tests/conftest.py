@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -42,6 +43,12 @@ def _unsynced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite, "SYNCHRONOUS", "OFF")
         yield
+
+
+@pytest.fixture
+def parts() -> dict[str, Any]:
+    """Parts of the service of `serve`, in place of a process's own; modules override it."""
+    return {}
 
 
 @pytest.fixture

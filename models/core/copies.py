@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from models.core.contract import CheckpointError, Model, ModelError, ModelInfo, Prepared
+from models.core.contract import Model, ModelError, ModelInfo, Prepared
+from models.core.machine import THIS_MACHINE, Machine
 from models.core.settings import ALL_DEVICES, DeviceSettings, ModelSettings
 
 
@@ -73,7 +74,7 @@ def copies_of(device: str, model: Model) -> dict[str, Model]:
     return dict(model.on) if isinstance(model, Copies) else {device: model}
 
 
-def devices_of(table: ModelSettings) -> tuple[str, ...]:
+def devices_of(table: ModelSettings, machine: Machine = THIS_MACHINE) -> tuple[str, ...]:
     """
     Return the devices of *table*; empty if its family has no such setting.
 
@@ -81,23 +82,9 @@ def devices_of(table: ModelSettings) -> tuple[str, ...]:
         CheckpointError: the table names all GPUs, and none is visible.
     """
     if isinstance(table, DeviceSettings) and table.devices:
-        return visible_gpus() if table.devices == (ALL_DEVICES,) else table.devices
+        return machine.gpus() if table.devices == (ALL_DEVICES,) else table.devices
     device = getattr(table, "device", "")
     return (device,) if device else ()
-
-
-def visible_gpus() -> tuple[str, ...]:
-    """Return every GPU that CUDA shows to this process.  Raises `CheckpointError` if there is none."""
-    if found := tuple(f"cuda:{number}" for number in range(gpu_count())):
-        return found
-    raise CheckpointError('devices = "all": no CUDA device is visible to this process')
-
-
-def gpu_count() -> int:
-    """Return the number of GPUs that `CUDA_VISIBLE_DEVICES` shows."""
-    import torch  # settings are read without it
-
-    return torch.cuda.device_count()
 
 
 def on_first(table: ModelSettings) -> ModelSettings:

@@ -1,49 +1,15 @@
-"""The memory of a device: what is free, what a model holds, and weights moved to the host."""
+"""The memory that a model holds on a device, and weights moved to the host."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from models.core.contract import CheckpointAway, CheckpointError
-from models.core.passing import passes
-
-MEMINFO = Path("/proc/meminfo")
 WEIGHTLESS_PACKAGES = ("builtins", "functools", "numpy", "threading", "tokenizers", "torch", "transformers")
 """Packages whose objects hold no weights, except for networks."""
 
 Kept = list[tuple[torch.Tensor, torch.device, torch.Tensor]]
-
-
-def free_bytes(device: str) -> int:
-    """
-    Return the free bytes of *device*; of the machine's memory for a CPU.
-
-    Raises:
-        CheckpointAway: the device has no memory left for CUDA itself.
-        CheckpointError: the device does not respond, for example without a driver.
-    """
-    if device.startswith("cuda"):
-        try:
-            return int(torch.cuda.mem_get_info(device)[0])
-        except (RuntimeError, AssertionError) as exc:  # the latter in a build of PyTorch for CPUs
-            kind = CheckpointAway if passes(exc) else CheckpointError
-            raise kind(f"{device}: {str(exc).splitlines()[0]}") from exc
-    [kib] = re.findall(r"^MemAvailable:\s+(\d+) kB", MEMINFO.read_text("ascii"), re.MULTILINE)
-    return int(kib) * 1024
-
-
-def used_and_total(device: str) -> tuple[int, int] | None:
-    """Return the bytes in use on a GPU, of all processes, and its size; None without NVML, or such a GPU."""
-    if not torch.cuda.is_available():
-        return None
-    try:
-        return torch.cuda.device_memory_used(device), torch.cuda.get_device_properties(device).total_memory
-    except Exception:  # NVML has classes of its own, if its package is installed
-        return None
 
 
 class Offloaded:

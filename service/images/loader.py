@@ -35,7 +35,7 @@ from service.core.errors import (
 from service.core.fields import Orient
 from service.core.lanes import INTERACTIVE
 from service.core.settings.sections import Images
-from service.images.fetcher import LARGEST_HELD, Fetcher
+from service.images.fetcher import LARGEST_HELD, Fetcher, PublicNetwork
 from service.serving.context import Context
 
 MAX_SMALL_BYTES = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
@@ -148,12 +148,19 @@ class ImageLoader:
     Args:
         decoders: threads of each lane.
         memory: shared by downloads and request bodies.
+        network: see `Fetcher`.
     """
 
-    def __init__(self, limits: Images, decoders: Mapping[str, FairThreads], memory: ByteBudget) -> None:
+    def __init__(
+        self,
+        limits: Images,
+        decoders: Mapping[str, FairThreads],
+        memory: ByteBudget,
+        network: PublicNetwork | None = None,
+    ) -> None:
         self._limits, self._decoders = limits, decoders
         self.pixels = PixelBudget(limits)
-        self._fetcher = Fetcher(limits, memory) if limits.allow_urls else None
+        self._fetcher = Fetcher(limits, memory, network) if limits.allow_urls else None
         self._downloading_several = asyncio.Lock()
         self._transparent: dict[tuple[str, tuple[int, ...]], bool] = {}  # keys are digests and frames
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import orjson
 
 ROOT = Path(__file__).parents[2]
-COMMIT_FILE = ROOT / "service" / "COMMIT"  # the build of an image writes it
+COMMIT_FILE = "service/COMMIT"  # the build of an image writes it
 LIBRARIES = ("torch", "torchvision", "transformers", "tokenizers", "open-clip-torch", "pillow", "numpy", "av")
 
 
 @cache
-def commit() -> str:
-    """Return the commit of the service's code; empty if unknown."""
-    if (ROOT / ".git").exists():
-        return checked_out(ROOT / ".git")
-    if COMMIT_FILE.is_file():
-        return COMMIT_FILE.read_text("utf-8").strip()
+def commit(root: Path = ROOT) -> str:
+    """Return the commit of the service's code in *root*; empty if unknown."""
+    if (root / ".git").exists():
+        return checked_out(root / ".git")
+    if (root / COMMIT_FILE).is_file():
+        return (root / COMMIT_FILE).read_text("utf-8").strip()
     return installed_from()
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from models.core.contract import CheckpointError
-from models.core.copies import devices_of, gpu_count
+from models.core.copies import devices_of
 from models.core.family import BYTES_PER_NUMBER, Plan
+from models.core.machine import THIS_MACHINE, Machine
 from models.core.settings import ALL_DEVICES, DeviceSettings
 from models.families.registry import families
 from service.core.settings.tree import Settings
@@ -13,10 +14,12 @@ from service.serving.loading import is_placed
 from service.web.keys import Keys
 
 EACH_GPU = "cuda"  # each GPU of a machine whose GPUs are not visible here
+NO_GPU = 'devices = "all": no GPU is visible here. '
+NO_GPU += f"{EACH_GPU} stands for each GPU of the machine that serves.\n"
 CONTEXT_BYTES = 600_000_000  # CUDA takes about so much in each process
 
 
-def check(settings: Settings) -> str:
+def check(settings: Settings, machine: Machine = THIS_MACHINE) -> str:
     """
     Return a table of the models, without loading one and without a request.
 
@@ -25,25 +28,24 @@ def check(settings: Settings) -> str:
         CheckpointError: a checkpoint is missing or broken.
     """
     Keys.read(settings.server.api_keys_file)
-    settings, note = on_any_machine(settings)
+    settings, note = on_any_machine(settings, machine)
     planned = plans(settings)
-    free = () if settings.runtime.kind == "ray" else against_free(weights_of(settings, planned))
-    return described(settings, planned) + "".join(f"{line}\n" for line in free) + note
+    free = () if settings.runtime.kind == "ray" else against_free(weights_of(settings, planned), machine)
+    return described(settings, planned, machine) + "".join(f"{line}\n" for line in free) + note
 
 
-def on_any_machine(settings: Settings) -> tuple[Settings, str]:
-    """Return settings with `EACH_GPU` in place of all GPUs if none is visible, and a line about that."""
+def on_any_machine(settings: Settings, machine: Machine) -> tuple[Settings, str]:
+    """Return settings with names in place of "all" GPUs: `EACH_GPU` if none is visible, with a line."""
     wants = {
         name: table
         for name, table in settings.models.items()
         if isinstance(table, DeviceSettings) and table.devices == (ALL_DEVICES,)
     }
-    if not wants or gpu_count():
+    if not wants:
         return settings, ""
-    one = {name: table.model_copy(update={"devices": (EACH_GPU,)}) for name, table in wants.items()}
-    line = 'devices = "all": no GPU is visible here. '
-    line += f"{EACH_GPU} stands for each GPU of the machine that serves.\n"
-    return settings.model_copy(update={"models": {**settings.models, **one}}), line
+    gpus, line = (machine.gpus(), "") if machine.gpu_count() else ((EACH_GPU,), NO_GPU)
+    own = {name: table.model_copy(update={"devices": gpus}) for name, table in wants.items()}
+    return settings.model_copy(update={"models": {**settings.models, **own}}), line
 
 
 def plans(settings: Settings) -> dict[str, Plan]:
@@ -51,7 +53,7 @@ def plans(settings: Settings) -> dict[str, Plan]:
     return {name: families()[table.family].plan(name, table) for name, table in settings.models.items()}
 
 
-def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
+def described(settings: Settings, planned: Mapping[str, Plan], machine: Machine = THIS_MACHINE) -> str:
     """Format the table of *planned* loads, with sums."""
     rows = [("MODEL", "ROLE", "LOADS", "FROM", "AS", "MEMORY")]
     for name, table in settings.models.items():
@@ -72,8 +74,10 @@ def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
     if any(not plan.remote and plan.num_parameters is None for plan in planned.values()):
         sums.append("more, not known until it is fetched")
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
-    cards = "".join(f"{line}\n" for line in with_servers(settings, weights))
-    return f"{table_of(rows)}\n\n{threads(settings)}\nWeights: {total}\n{cards}{demos(settings.demo_models)}"
+    # Without torch no model computes here.
+    lines = threads(settings.images.decode_workers, all_cores() if loaded_torch() else 0)
+    cards = "".join(f"{line}\n" for line in with_servers(settings, weights, machine))
+    return f"{table_of(rows)}\n\n{lines}\nWeights: {total}\n{cards}{demos(settings.demo_models)}"
 
 
 def weights_of(settings: Settings, planned: Mapping[str, Plan]) -> dict[str, int]:
@@ -87,10 +91,8 @@ def weights_of(settings: Settings, planned: Mapping[str, Plan]) -> dict[str, int
     return weights
 
 
-def with_servers(settings: Settings, weights: Mapping[str, int]) -> Iterator[str]:
+def with_servers(settings: Settings, weights: Mapping[str, int], machine: Machine) -> Iterator[str]:
     """Yield a line for each GPU with other processes on it: all that is there, and the size of the GPU."""
-    from models.core.memory import used_and_total
-
     servers: dict[str, dict[str, float]] = {}
     for name, table in settings.models.items():
         for device, gigabytes in getattr(table, "server_memory_gb", {}).items():
@@ -99,7 +101,7 @@ def with_servers(settings: Settings, weights: Mapping[str, int]) -> Iterator[str
         if not device.startswith("cuda") or ", each copy" in device:
             continue
         ours, names = weights.get(device, 0), servers.get(device, {})
-        used, total = used_and_total(device) or (0, 0)
+        used, total = machine.used_and_total(device) or (0, 0)
         declared = round(sum(names.values()))
         if not (used or declared):
             continue
@@ -112,13 +114,11 @@ def with_servers(settings: Settings, weights: Mapping[str, int]) -> Iterator[str
         yield f"{device}: {as_bytes(needed)}{size} with {' and '.join(parts)}{verdict}."
 
 
-def against_free(weights: Mapping[str, int]) -> Iterator[str]:
+def against_free(weights: Mapping[str, int], machine: Machine) -> Iterator[str]:
     """Yield a line for each device that answers."""
-    from models.core.memory import free_bytes
-
     for device, size in weights.items():
         try:
-            free = free_bytes(device) if size else 0
+            free = machine.free_bytes(device) if size else 0
         except CheckpointError:  # only the machine that serves has this GPU
             continue
         if size:
@@ -126,12 +126,12 @@ def against_free(weights: Mapping[str, int]) -> Iterator[str]:
             yield f"{device}: {as_bytes(size)} of weights needed, {as_bytes(free)} free{verdict}."
 
 
-def threads(settings: Settings) -> str:
-    """Return a line about the cores that each thread computes with."""
-    line = f"Threads: {settings.images.decode_workers} for each lane decode pictures."
-    if loaded_torch() is None:  # no model computes here
+def threads(decoders: int, cores: int) -> str:
+    """Return a line about the threads that decode in each lane, and the *cores* of batches, if there are."""
+    line = f"Threads: {decoders} for each lane decode pictures."
+    if not cores:
         return line
-    many = f"one core each, those of large models with all {all_cores()}" if all_cores() > 1 else "one core"
+    many = f"one core each, those of large models with all {cores}" if cores > 1 else "one core"
     return f"{line} Batches on a CPU compute with {many}."
 
 

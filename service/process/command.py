@@ -3,17 +3,21 @@
 import argparse
 import logging
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from models.core.contract import CheckpointError, Temporary
+from models.core.family import Loaded
+from models.core.machine import THIS_MACHINE, Machine
 from models.core.messages import in_short
 from models.families.names import accepted
 from models.families.registry import PluginError
 from service import __version__
 from service.core.errors import ScoregateError
 from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
 from service.observability.logs import configure_logging
 from service.process.check import check
 from service.process.deploy import deploy
@@ -38,21 +42,35 @@ COMMANDS = {
 }
 OF_NAMED = ("devices", "dtype", "write_profile")  # arguments that only --model takes
 
+Load = Callable[[Settings], Mapping[str, Loaded]]
 
-def main() -> None:
-    """Run the command.  If it fails, print one line and exit with the status of the error."""
+
+def main(load: Load = load_models) -> None:
+    """Run the command of this process, and exit with its status unless that is 0."""
     configure_logging()
+    if status := status_of(sys.argv[1:], load):
+        sys.exit(status)
+
+
+def status_of(words: Sequence[str], load: Load = load_models, machine: Machine = THIS_MACHINE) -> int:
+    """
+    Run the command of *words*, and return its exit status.  If it fails, print one line.
+
+    Args:
+        load: loads the models that are to be served.
+
+    Raises:
+        SystemExit: *words* are no command, or its help is printed.
+    """
     try:
-        status = run(parser().parse_args())
+        return run(parser().parse_args(words), load, machine)
     except Temporary as exc:
-        fail(str(exc), LATER)
+        return failed(str(exc), LATER)
     except (SettingsError, PluginError, CheckpointError, ScoregateError) as exc:
-        fail(str(exc))
+        return failed(str(exc))
     except Exception as exc:
         log.exception("failed")
-        fail(f"a bug, or a library's fault: {in_short(exc)}")
-    if status:
-        sys.exit(status)
+        return failed(f"a bug, or a library's fault: {in_short(exc)}")
 
 
 class ServerParser(argparse.ArgumentParser):
@@ -62,7 +80,7 @@ class ServerParser(argparse.ArgumentParser):
         """Parse.  An unknown option before a command is an error, with the nearest one."""
         commands = {name for each in self._actions if isinstance(each.choices, dict) for name in each.choices}
         options = [*self._option_string_actions]
-        for word in takewhile(lambda word: word not in commands, sys.argv[1:] if args is None else args):
+        for word in takewhile(lambda word: word not in commands, args or ()):
             name = word.partition("=")[0]
             if name.startswith("--") and not any(option.startswith(name) for option in options):
                 self.error(f"unrecognized argument: {word}{meant(name, options)}")
@@ -124,9 +142,9 @@ def add_named_models(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def tree_of(arguments: argparse.Namespace) -> Tree:
+def tree_of(arguments: argparse.Namespace, machine: Machine) -> Tree:
     """Return the profile that the arguments stand for."""
-    return profile_of(arguments.model, address_of(arguments), devices_in(arguments), arguments.dtype)
+    return profile_of(arguments.model, address_of(arguments), devices_in(arguments), arguments.dtype, machine)
 
 
 def devices_in(arguments: argparse.Namespace) -> list[str]:
@@ -140,16 +158,16 @@ def address_of(arguments: argparse.Namespace) -> Tree:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def serve_named(arguments: argparse.Namespace) -> int:
+def serve_named(arguments: argparse.Namespace, load: Load, machine: Machine) -> int:
     """Serve the models that the arguments name, and return the exit status."""
-    check_devices(devices_in(arguments))  # a wrong device needs no call of the hub
-    tree = tree_of(arguments)
+    check_devices(devices_in(arguments), machine)  # a wrong device needs no call of the hub
+    tree = tree_of(arguments, machine)
     profile = as_toml(tree) + "\n"  # the environment's overrides are not part of a profile
     settings = settings_of(tree, "--model")
     if arguments.write_profile:
         write(arguments.write_profile, profile)
-    print(needs(settings), flush=True)
-    return serve(settings, lambda: load_models(settings), lambda *given: print(ready(*given), flush=True))
+    print(needs(settings, machine), flush=True)
+    return serve(settings, lambda: load(settings), lambda *given: print(ready(*given), flush=True))
 
 
 def write(file: Path, text: str) -> None:
@@ -164,31 +182,39 @@ def write(file: Path, text: str) -> None:
         raise SettingsError(f"--write-profile {file}: the name of a folder is not UTF-8, as TOML is") from exc
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, load: Load, machine: Machine) -> int:
     """Run the command, and return the exit status."""
-    if getattr(arguments, "model", None):
-        if arguments.config:
-            raise SettingsError("--config and --model: a profile has its own models; give one of them")
-        if arguments.command == "doctor":
-            return doctor(settings_of(tree_of(arguments), "--model"))
-        if is_check(arguments):
-            print(check(settings_of(tree_of(arguments), "--model")), end="")
-            return DONE
-        return serve_named(arguments)
-    if alone := [name for name in OF_NAMED if getattr(arguments, name, None)]:
-        raise SettingsError(f"--{alone[0]}: needs --model NAME".replace("_", "-"))
-    address = {f"SCOREGATE_SERVER__{key.upper()}": str(value) for key, value in address_of(arguments).items()}
-    settings = load_settings(arguments.config, over=address)
+    check_arguments(arguments)
+    if arguments.command == "serve" and arguments.model and not arguments.check:
+        return serve_named(arguments, load, machine)
+    settings = settings_in(arguments, machine)
     if arguments.command == "doctor":
         return doctor(settings)
     if arguments.command == "questions":
         return exchange(settings, arguments)
     if is_check(arguments):
-        print(check(settings), end="")
+        print(check(settings, machine), end="")
         return DONE
     if arguments.command == "deploy":
         return deploy(settings)
-    return serve(settings, lambda: load_models(settings))
+    return serve(settings, lambda: load(settings))
+
+
+def check_arguments(arguments: argparse.Namespace) -> None:
+    """Raise `SettingsError` if arguments contradict each other."""
+    if getattr(arguments, "model", None):
+        if arguments.config:
+            raise SettingsError("--config and --model: a profile has its own models; give one of them")
+    elif alone := [name for name in OF_NAMED if getattr(arguments, name, None)]:
+        raise SettingsError(f"--{alone[0]}: needs --model NAME".replace("_", "-"))
+
+
+def settings_in(arguments: argparse.Namespace, machine: Machine) -> Settings:
+    """Return the settings that the arguments stand for.  Raises `SettingsError` as `load_settings`."""
+    if getattr(arguments, "model", None):
+        return settings_of(tree_of(arguments, machine), "--model")
+    address = {f"SCOREGATE_SERVER__{key.upper()}": str(value) for key, value in address_of(arguments).items()}
+    return load_settings(arguments.config, over=address)
 
 
 def is_check(arguments: argparse.Namespace) -> bool:
@@ -196,7 +222,7 @@ def is_check(arguments: argparse.Namespace) -> bool:
     return bool(arguments.check) or arguments.command == "check"
 
 
-def fail(line: str, status: int = WRONG) -> NoReturn:
-    """End the process with *line*, whatever line ends a library has put into it."""
+def failed(line: str, status: int = WRONG) -> int:
+    """Print *line*, whatever line ends a library has put into it, and return *status*."""
     print(f"scoregate-server: {' '.join(line.split())}", file=sys.stderr)
-    sys.exit(status)
+    return status

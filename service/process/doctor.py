@@ -16,8 +16,9 @@ from typing import cast
 import orjson
 
 from models.core.contract import CheckpointError, RemoteModel, Temporary, UpstreamError
-from models.core.copies import devices_of, gpu_count
+from models.core.copies import devices_of
 from models.core.family import Plan
+from models.core.machine import THIS_MACHINE
 from models.core.messages import quiet
 from models.core.settings import RemoteSettings
 from models.families.registry import families
@@ -341,12 +342,10 @@ def newest_cuda() -> int:
 
 def free_of_gpus() -> dict[str, int]:
     """Return the free bytes of each GPU that answers."""
-    from models.core.memory import free_bytes
-
     free = {}
-    for device in (f"cuda:{number}" for number in range(gpu_count())):
+    for device in (f"cuda:{number}" for number in range(THIS_MACHINE.gpu_count())):
         try:
-            free[device] = free_bytes(device)
+            free[device] = THIS_MACHINE.free_bytes(device)
         except CheckpointError:  # the device does not answer
             continue
     return free
@@ -354,9 +353,7 @@ def free_of_gpus() -> dict[str, int]:
 
 def free_of_cpu() -> dict[str, int]:
     """Return the machine's free bytes."""
-    from models.core.memory import free_bytes
-
-    return {"cpu": free_bytes("cpu")}
+    return {"cpu": THIS_MACHINE.free_bytes("cpu")}
 
 
 def default_gpu(free: dict[str, int]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from models.core.copies import gpu_count
+from models.core.machine import THIS_MACHINE, Machine
 from models.core.settings import DeviceSettings, LocalSettings
 from models.families.names import table_of
 from models.families.registry import families
@@ -19,7 +19,9 @@ Tree = dict[str, Any]
 EXACT_ROLES = ("clip", "imagereward", "aesthetic")
 
 
-def profile_of(names: Iterable[str], server: Tree, devices: Sequence[str], dtype: str) -> Tree:
+def profile_of(
+    names: Iterable[str], server: Tree, devices: Sequence[str], dtype: str, machine: Machine = THIS_MACHINE
+) -> Tree:
     """
     Return the profile that has the models *names*.
 
@@ -32,7 +34,7 @@ def profile_of(names: Iterable[str], server: Tree, devices: Sequence[str], dtype
         CheckpointError: a name is not a model.
         SettingsError: two models have one role, and no metric would use the second.
     """
-    devices = devices or (["cuda:0"] if gpu_count() else ["cpu"])
+    devices = devices or (["cuda:0"] if machine.gpu_count() else ["cpu"])
     tables: dict[str, Tree] = {}
     chosen: dict[str, Tree] = {}
     first: dict[str, str] = {}

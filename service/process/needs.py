@@ -4,8 +4,9 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 
 from models.core.contract import CheckpointError
-from models.core.copies import devices_of, visible_gpus
+from models.core.copies import devices_of
 from models.core.family import BYTES_PER_NUMBER, Plan
+from models.core.machine import THIS_MACHINE, Machine
 from models.core.settings import ALL_DEVICES, LocalSettings, ModelSettings
 from models.families.clip import ClipSettings
 from service.core.settings import SettingsError
@@ -22,7 +23,7 @@ SETTINGS_TO_ADD = {
 }
 
 
-def needs(settings: Settings) -> str:
+def needs(settings: Settings, machine: Machine = THIS_MACHINE) -> str:
     """
     Return lines for people: the models with their memory, what is downloaded, and what is free.
 
@@ -32,12 +33,14 @@ def needs(settings: Settings) -> str:
             the downloads.
     """
     planned = plans(settings)
-    fits = [*memory(settings, planned)]  # memory is computed before the hub is called for sizes
-    lines = [*downloads(settings, planned), *fits, *lacking(settings)]
-    return described(settings, planned) + "".join(f"{line}\n" for line in lines)
+    fits = [*memory(settings, planned, machine)]  # memory is computed before the hub is called for sizes
+    lines = [*downloads(settings, planned, machine), *fits, *lacking(settings)]
+    return described(settings, planned, machine) + "".join(f"{line}\n" for line in lines)
 
 
-def downloads(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
+def downloads(
+    settings: Settings, planned: Mapping[str, Plan], machine: Machine = THIS_MACHINE
+) -> Iterator[str]:
     """
     Yield a line for each model that is to be downloaded.
 
@@ -57,7 +60,7 @@ def downloads(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
             total += size
             yield f"{name}: downloads {as_bytes(size)} from the hub's {repository}."
             if plan.num_parameters is None:
-                yield from too_large(name, table, size)
+                yield from too_large(name, table, size, machine)
         else:
             numbers = (plan.num_parameters or 0) * BYTES_PER_NUMBER["float32"]
             about = f"about {as_bytes(numbers)}" if numbers else "of unknown size"
@@ -70,16 +73,14 @@ def downloads(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
         )
 
 
-def too_large(name: str, table: ModelSettings, size: int) -> Iterator[str]:
+def too_large(name: str, table: ModelSettings, size: int, machine: Machine) -> Iterator[str]:
     """Yield a line for each device with less free memory than the files of a model, of *size* bytes."""
-    from models.core.memory import free_bytes
-
     for device in devices_of(table):
-        if size > (free := free_bytes(device)):
+        if size > (free := machine.free_bytes(device)):
             yield f"{name}: its files are larger than the {as_bytes(free)} that are free on {device}."
 
 
-def check_devices(devices: Iterable[str]) -> None:
+def check_devices(devices: Iterable[str], machine: Machine) -> None:
     """
     Check that each of *devices* answers, and that a GPU is visible if they are "all".
 
@@ -88,14 +89,12 @@ def check_devices(devices: Iterable[str]) -> None:
     """
     import torch
 
-    from models.core.memory import free_bytes
-
-    for device in visible_gpus() if [*devices] == [ALL_DEVICES] else devices:
+    for device in machine.gpus() if [*devices] == [ALL_DEVICES] else devices:
         try:
             torch.device(device)
         except RuntimeError as exc:
             raise CheckpointError(f"--devices {device}: {str(exc).splitlines()[0]}") from exc
-        free_bytes(device)
+        machine.free_bytes(device)
 
 
 def is_pending(table: ModelSettings, plan: Plan) -> bool:
@@ -118,12 +117,10 @@ def pending(table: ModelSettings, plan: Plan) -> tuple[str, int]:
     return repository, pending_bytes(repository, revision, clip=isinstance(table, ClipSettings))
 
 
-def memory(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
+def memory(settings: Settings, planned: Mapping[str, Plan], machine: Machine) -> Iterator[str]:
     """Yield a line for each device.  Raises `SettingsError` if the weights exceed its free memory."""
-    from models.core.memory import free_bytes
-
     for device, weights in weights_of(settings, planned).items():
-        free = free_bytes(device)
+        free = machine.free_bytes(device)
         if weights > free:
             raise SettingsError(
                 f"{device}: the weights take {as_bytes(weights)}, and {as_bytes(free)} are free;"

@@ -13,8 +13,13 @@ UNIX = "unix:"
 SAMPLE_PROMPT = "a green circle and a red square"  # the picture of the file shows this
 
 
-def ready(service: Service, url: str) -> str:
-    """Return the metrics that score a picture and a prompt, why others wait, and a request to *url*."""
+def ready(service: Service, url: str, sample: Path = SAMPLE_FILE) -> str:
+    """
+    Return the metrics that score a picture and a prompt, why others wait, and a request to *url*.
+
+    Args:
+        sample: the picture of the request, if the file is there.
+    """
     waiting = {
         name: reason for name, each in service.engine.metrics.items() if (reason := state(service, each))
     }
@@ -32,7 +37,7 @@ def ready(service: Service, url: str) -> str:
     where = f"Serving {url}: paste" if url.startswith(UNIX) else f"Open {url}/ in a browser, or paste"
     ways = f"{where} this into another shell; Ctrl-C here stops it."
     return "\n".join(
-        ["", f"Ready: {', '.join(names)}. {ways}", *lines, "", curl(service, url, names[:2]), ""]
+        ["", f"Ready: {', '.join(names)}. {ways}", *lines, "", curl(service, url, names[:2], sample), ""]
     )
 
 
@@ -55,9 +60,9 @@ def unserved(service: Service, reasons: Iterable[str]) -> Iterator[str]:
             yield f"Not ready yet: models.{name}: {state}."
 
 
-def curl(service: Service, url: str, metrics: Iterable[str]) -> str:
+def curl(service: Service, url: str, metrics: Iterable[str], sample: Path) -> str:
     """Return a shell command that scores a sample picture, or one that the reader has to name."""
-    image, prompt = (SAMPLE_FILE, SAMPLE_PROMPT) if SAMPLE_FILE.is_file() else ("IMAGE", "a cat")
+    image, prompt = (sample, SAMPLE_PROMPT) if sample.is_file() else ("IMAGE", "a cat")
     parts = [f"image=@{image}", f"prompt={prompt}", f"metrics={','.join(metrics)}"]
     form = " ".join(f"-F {shlex.quote(part)}" for part in parts)
     key = ' -H "Authorization: Bearer $SCOREGATE_API_KEY"' if service.settings.server.api_keys_file else ""

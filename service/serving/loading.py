@@ -12,6 +12,7 @@ from typing import Any, cast
 from models.core.contract import ARITHMETIC, CheckpointAway, ModelInfo
 from models.core.copies import Unloaded, devices_of
 from models.core.family import BYTES_PER_NUMBER, Loaded, named
+from models.core.machine import THIS_MACHINE
 from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
 from models.families.registry import families, packages
 from service import __version__
@@ -148,11 +149,9 @@ def check_loadable(name: str, table: ModelSettings, given_back: Mapping[str, int
     numbers = family.plan(name, table).num_parameters
     if not numbers:  # the sizes are not known, or there are none
         return
-    from models.core.memory import free_bytes  # imports torch
-
     needed = numbers * BYTES_PER_NUMBER[getattr(table, "dtype", "float32")]
     for device, given in given_back.items():
-        free = free_bytes(device or "cpu") + given
+        free = THIS_MACHINE.free_bytes(device or "cpu") + given
         if needed > free:
             raise CheckpointAway(f"models.{name}: {device}: the weights take {needed} bytes, {free} are free")
 

@@ -50,10 +50,16 @@ class Outbox:
     Args:
         memory: the budget of all requests, which holds the inputs while the work runs.
         clock: seconds; by default the event loop's.
+        max_bytes: of finished results of a caller.
     """
 
-    def __init__(self, memory: ByteBudget, clock: Callable[[], float] | None = None) -> None:
-        self._memory, self._clock = memory, clock
+    def __init__(
+        self,
+        memory: ByteBudget,
+        clock: Callable[[], float] | None = None,
+        max_bytes: int = MAX_RESULT_BYTES,
+    ) -> None:
+        self._memory, self._clock, self._max_bytes = memory, clock, max_bytes
         self._entries: dict[str | None, OrderedDict[str, OutboxEntry]] = {}
         self._tasks = Tasks()
 
@@ -95,7 +101,7 @@ class Outbox:
         if entry is None or entry.until <= self._now():
             raise NotFound(
                 f"there is no such result of this key; results are dropped after {RESULT_KEPT_S:.0f} s, when "
-                f"those of the key take more than {MAX_RESULT_BYTES >> 20} MiB, and when the service ends"
+                f"those of the key take more than {self._max_bytes >> 20} MiB, and when the service ends"
             )
         if entry.failed:
             raise ScoregateError
@@ -128,6 +134,6 @@ class Outbox:
         own.move_to_end(identity)
         held = sum(each.size for each in own.values())
         for name in [name for name, each in own.items() if each.until < inf and name != identity]:
-            if held <= MAX_RESULT_BYTES:
+            if held <= self._max_bytes:
                 break
             held -= own.pop(name).size

@@ -18,7 +18,7 @@ from service.core.settings.sections import QueueSettings
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.serving.backends.contract import Backend
-from service.serving.backends.local import LocalBackend
+from service.serving.backends.local import LocalBackend, WeightLoader
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.device import Device, all_cores
@@ -164,6 +164,7 @@ class LocalRuntime(Runtime):
 
     Args:
         on_broken: called with the reason if a device cannot continue.
+        weights: loads and moves the weights of models that go and come.
         others: see `Runtime`.
     """
 
@@ -176,9 +177,10 @@ class LocalRuntime(Runtime):
         instruments: Instruments,
         on_broken: Callable[[str], None],
         redis: RedisClient | None = None,
+        weights: WeightLoader | None = None,
     ) -> None:
         super().__init__(models, settings, assigned, cpu, instruments, redis)
-        self._on_broken = on_broken
+        self._on_broken, self._weights = on_broken, weights
         self.pools: list[Pool] = []
         self._mover = FairThreads(2, "models")  # one load may hang
 
@@ -217,7 +219,7 @@ class LocalRuntime(Runtime):
         self.pools.append(pool)
         for hosted in hosted_models:
             table = self._settings.models[hosted.name]
-            backend = LocalBackend(hosted, pool, table, self._cpu, self._mover)
+            backend = LocalBackend(hosted, pool, table, self._cpu, self._mover, self._weights)
             if hosted.paused:
                 backend.presence.wait_for_need()
             self._serve_own(backend)

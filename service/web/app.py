@@ -51,9 +51,10 @@ def create_app(service: Service, *, keyless: bool = False) -> App:
     app.state.requests = requests_with(service.metrics, server.max_items)
     app.state.dialects = DialectScoring(service)
     app.state.bodies = Bodies(server, service.memory, service.parser)
-    app.state.quotas = Quotas()
+    app.state.quotas = Quotas(service.clock)
     app.state.operators = keyless
-    keys = KeyFile(server.api_keys_file) if server.api_keys_file and not keyless else None
+    file = None if keyless else server.api_keys_file
+    keys = KeyFile(file, service.clock) if file else None
     app.entry = Edge(app.dispatch, service, keys, app.state.bodies, app.error_format)
     if server.cors_origins:  # pages of other origins must be able to read the edge's errors
         app.entry = Cors(app.entry, origins=server.cors_origins)

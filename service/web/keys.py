@@ -191,14 +191,20 @@ class KeyFile:
 
     Args:
         clock: seconds, at any origin.
+        read: returns the keys of the file.
 
     Raises:
         SettingsError: the file cannot be used at the start.
     """
 
-    def __init__(self, path: Path | None, clock: Callable[[], float] = monotonic) -> None:
-        self._path, self._clock = path, clock
-        self._keys, self._error = Keys.read(path), ""
+    def __init__(
+        self,
+        path: Path | None,
+        clock: Callable[[], float] = monotonic,
+        read: Callable[[Path | None], Keys] = Keys.read,
+    ) -> None:
+        self._path, self._clock, self._read = path, clock, read
+        self._keys, self._error = read(path), ""
         self._stamp: tuple[int, ...] | None = None
         self._checked = clock()
         self._checking: SingleFlight[Keys] = SingleFlight()
@@ -232,7 +238,7 @@ class KeyFile:
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
         if stamp == self._stamp:
             return self._keys
-        keys = Keys.read(path)
+        keys = self._read(path)
         self._stamp = stamp if time() - status.st_mtime > SETTLED_S else None
         return keys
 

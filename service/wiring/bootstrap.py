@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from time import monotonic
 from typing import Self
 
 from opentelemetry import trace
@@ -15,6 +16,7 @@ from service.core.redis import RedisClient
 from service.core.settings.tree import Settings
 from service.decisions.audits import Audits
 from service.decisions.log import DecisionLog
+from service.images.fetcher import PublicNetwork
 from service.images.loader import ImageLoader
 from service.metrics.common.composites import Composite, composites
 from service.metrics.common.contract import Metric
@@ -28,6 +30,7 @@ from service.scoring.engine import Engine
 from service.scoring.policies import served_policies
 from service.scoring.questions import Asker
 from service.serving.backends.contract import LOADED_STATE
+from service.serving.backends.local import WeightLoader
 from service.serving.batcher.device import compute_on_one_core
 from service.serving.handle import Handle
 from service.serving.lifecycle import Lifecycle
@@ -49,6 +52,26 @@ class Readiness:
     reasons: list[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """
+    The parts of a service that neither its settings nor its models determine.
+
+    Attributes:
+        metrics: returns every metric that is declared, by name.
+        instruments: makes the instruments of models, metrics and policies.
+        weights: loads and moves the weights of models of this process.
+        network: opens connections to the hosts of images; only to public addresses by default.
+        clock: of keys and quotas, in seconds.
+    """
+
+    metrics: Callable[[], Mapping[str, Metric]] = metrics
+    instruments: Callable[..., Instruments] = Instruments
+    weights: WeightLoader | None = None
+    network: PublicNetwork | None = None
+    clock: Callable[[], float] = monotonic
+
+
 class Service:
     """
     The parts that apps need.
@@ -60,6 +83,7 @@ class Service:
     Args:
         models: the loaded models by configured name.
         on_broken: called with one line if a device fails permanently and the process should end.
+        parts: in place of those of a process that serves.
 
     Attributes:
         metrics: every metric, including the profile's composites.
@@ -68,6 +92,7 @@ class Service:
         outbox: scores that trainers fetch later.
         decisions: the log of decisions, if the settings name one.
         audits: of a share of the decisions, if the settings have one.
+        clock: of keys and quotas, in seconds.
         parser: a thread that parses large bodies.
 
     Raises:
@@ -84,16 +109,18 @@ class Service:
         settings: Settings,
         models: Mapping[str, Loaded],
         on_broken: Callable[[str], None] = lambda reason: None,
+        parts: Parts | None = None,
     ) -> None:
-        declared = configured(metrics(), settings)
+        parts = parts or Parts()
+        declared = configured(parts.metrics(), settings)
         assigned = assign(declared, settings)
-        self.settings = settings
+        self.settings, self.clock = settings, parts.clock
         asking = styled(declared, settings)
         self.metrics = {**asking, **composites(asking, settings, assigned)}
         self.policies = served_policies(self.metrics, assigned, settings.policies)
         served = configured_metrics(self.metrics, assigned)
         ranges = {name: each.range_of() for name, each in served.items()}
-        self.instruments = Instruments(settings.models, ranges, self.policies)
+        self.instruments = parts.instruments(settings.models, ranges, self.policies)
         self.redis = {
             cache: RedisClient(
                 cache,
@@ -108,7 +135,7 @@ class Service:
         self.memory = ByteBudget(settings.server.request_bytes)
         self.instruments.request_budget.set(self.memory.total)
         self.instruments.requests_held.set_function(lambda: self.memory.held)
-        self.images = ImageLoader(settings.images, self.cpu, self.memory)
+        self.images = ImageLoader(settings.images, self.cpu, self.memory, parts.network)
         self.outbox = Outbox(self.memory)
         self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
         self.instruments.pixels_held.set_function(lambda: self.images.pixels.held)
@@ -120,7 +147,7 @@ class Service:
             self.runtime = RayRuntime(models, settings, assigned, self.cpu, self.instruments, scores)
         else:
             self.runtime = LocalRuntime(
-                models, settings, assigned, self.cpu, self.instruments, on_broken, scores
+                models, settings, assigned, self.cpu, self.instruments, on_broken, scores, parts.weights
             )
         self.tracer: trace.Tracer = trace.NoOpTracer()
         self.draining = False

@@ -2,31 +2,29 @@
 
 import io
 import json
-import sys
 
 import pytest
 import sentencepiece
 import torch
 
-from service.process import command
+from tests.support.command import server
 from tests.support.flant5_checkpoints import configure, golden_copy, save
+
+__all__ = ["server"]
 
 OWN = "[server]\nport = 0\n"  # the port is taken before anything is loaded
 HEAD, SHARD = "lm_head.weight", "model-00002-of-00003"
 
 
-def start(directory, monkeypatch, capsys):
+def start(server, directory):
     """The lines that the service ends with when it is started on *directory*."""
     profile = directory.parent / "profile.toml"
     profile.write_text(f'{OWN}[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{directory}"\n')
-    monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{directory.parent}/questions.sqlite3")
-    monkeypatch.setattr(sys, "argv", ["scoregate-server", "--config", str(profile)])
-    monkeypatch.setattr(command, "configure_logging", lambda: None)  # the tests' own handlers stay
-    with pytest.raises(SystemExit) as ended:
-        command.main()
+    store = f"sqlite:///{directory.parent}/questions.sqlite3"
+    status, _, lines = server("--config", profile, SCOREGATE_CACHE__QUESTIONS=store)
 
-    assert 2 == ended.value.code
-    return capsys.readouterr().err.splitlines()
+    assert 2 == status
+    return lines
 
 
 def nothing(directory):
@@ -144,12 +142,12 @@ BAD = [
 
 
 @pytest.mark.parametrize(("spoil", "told"), BAD, ids=[spoil.__name__ for spoil, _ in BAD])
-def test_a_bad_checkpoint_ends_the_start_with_one_line(tmp_path, monkeypatch, capsys, spoil, told):
+def test_a_bad_checkpoint_ends_the_start_with_one_line(server, tmp_path, spoil, told):
     """It names the model and the file, and gives no advice to run what is in it."""
     directory = tmp_path / "checkpoint"
     spoil(directory)
 
-    [line] = start(directory, monkeypatch, capsys)
+    [line] = start(server, directory)
     assert line.startswith(f"scoregate-server: models.vqa: {directory}")
     assert told in line
     assert len(line) < 500

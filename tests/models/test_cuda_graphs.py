@@ -71,13 +71,14 @@ def test_a_batch_of_more_rows_runs_without_a_graph(recorder):
     assert 0 == recorder.captured
 
 
-def test_the_oldest_graph_is_dropped_for_a_new_shape(recorder, monkeypatch):
-    monkeypatch.setattr(cuda_graphs, "MAX_SHAPES", 2)
-    graphed = Graphed(doubled, rows=4)
-    for length in (1, 2, 3, 3, 2, 1):
+def test_the_oldest_graph_is_dropped_for_a_new_shape(recorder):
+    graphed, most = Graphed(doubled, rows=4), cuda_graphs.MAX_SHAPES
+    for length in (*range(1, most + 2), *range(most + 1, 1, -1)):
         graphed(None, torch.ones(1, length))
+    assert most + 1 == recorder.captured
 
-    assert 4 == recorder.captured
+    graphed(None, torch.ones(1, 1))
+    assert most + 2 == recorder.captured
 
 
 def test_offloading_drops_the_graphs(recorder):

@@ -1,12 +1,13 @@
 """Image classifiers in ONNX files: pixels, labels, and files that are none."""
 
+import sys
+
 import numpy as np
 import PIL.Image
 import pytest
 
 from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError
-from models.families.image_classifier import onnx
 from models.families.registry import families
 from models.images.image import Image
 from tests.support.clip_checkpoints import noise
@@ -197,7 +198,7 @@ def test_a_file_of_something_else_is_refused_in_one_line(tmp_path):
 def test_without_onnxruntime_the_line_has_the_command_that_installs_it(tmp_path, monkeypatch):
     """When the model is loaded or planned."""
     graph(tmp_path / "g.onnx", SHAPES["NHWC"], labels=3)
-    monkeypatch.setattr(onnx, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
     for act in (FAMILY.load, FAMILY.plan):
         with pytest.raises(CheckpointError, match=r"needs the package onnxruntime: pip install '\.\[onnx\]'"):
             act("safety", settings(tmp_path / "g.onnx"))

@@ -13,13 +13,14 @@ from tests.support.paths import ROOT
 STOPPED, WRONG, LATER = 0, 2, 75
 SLOWLY = """
 import time
+from functools import partial
 from service.process import command
 
 def load(settings):
     print("loading", flush=True)
     time.sleep(600)
 
-command.load_models = load
+command.main = partial(command.main, load)
 import scoregate_server
 scoregate_server.main()
 """

@@ -1,14 +1,15 @@
 """Fixtures: the real app around fake models, without a socket."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from service.serving.admission import AdmissionForecast, Demand
 from service.web.app import create_app
 from service.wiring.bootstrap import Service
 from tests.support.fakes import FakeModel, new_fakes
@@ -19,9 +20,9 @@ Client = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
 @asynccontextmanager
 async def served(
-    fakes: dict[str, FakeModel], folder: Path, **tables: Any
+    fakes: dict[str, FakeModel], folder: Path, parts: Mapping[str, Any] | None = None, **tables: Any
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of an app around *fakes*; keyword arguments are settings' tables."""
+    """A client of an app around *fakes*, with *parts* of its own; keyword arguments are settings' tables."""
     families = {"clip": "open_clip", "vqa": "clip_flant5", "questions": "transformers"}
     batch = {"max_batch_ms": 60_000}  # tests hold the fakes, and their pace means nothing
     tree = {
@@ -32,7 +33,7 @@ async def served(
         "cache": {"questions": f"sqlite:///{folder}/questions.sqlite3"},
         **tables,
     }
-    async with running(tree, fakes) as service:
+    async with running(tree, fakes, **(parts or {})) as service:
         transport = httpx.ASGITransport(create_app(service))
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             yield client
@@ -42,6 +43,26 @@ def service_of(client: httpx.AsyncClient) -> Service:
     """Return the service of the app."""
     service: Service = client._transport.app.state.service  # type: ignore[attr-defined]
     return service
+
+
+def forecast(client: httpx.AsyncClient, model: str, **expected: Any) -> list[int]:
+    """Have the pool of a model expect this for each request, and return the calls of each, as they come."""
+    backend = service_of(client).runtime.handles[model].backend
+    whole, calls = backend.forecast, list[int]()
+
+    def given(lane: str, demand: Demand) -> AdmissionForecast:
+        calls.append(demand.calls)
+        return replace(whole(lane, demand), **expected)
+
+    backend.forecast = given  # type: ignore[method-assign]
+    return calls
+
+
+def decoded(client: httpx.AsyncClient) -> int:
+    """Return how many times requests of the app have decoded a picture."""
+    [family] = service_of(client).instruments.stage_duration.collect()
+    counts = [each for each in family.samples if each.name.endswith("_count")]
+    return int(sum(each.value for each in counts if each.labels["stage"] == "decode"))
 
 
 def depths(client: httpx.AsyncClient, model: str) -> dict[str, float]:
@@ -93,9 +114,9 @@ def fakes(request: pytest.FixtureRequest) -> dict[str, FakeModel]:
 
 
 @pytest.fixture
-def serve(request: pytest.FixtureRequest, fakes: dict[str, FakeModel]) -> Client:
+def serve(request: pytest.FixtureRequest, fakes: dict[str, FakeModel], parts: dict[str, Any]) -> Client:
     """
-    A client of an app around the fakes; keyword arguments are settings' tables.
+    A client of an app around the fakes and *parts*; keyword arguments are settings' tables.
 
     Tests marked `shared` have one app of each settings in their module.
     """
@@ -103,4 +124,4 @@ def serve(request: pytest.FixtureRequest, fakes: dict[str, FakeModel]) -> Client
         shared: Shared = request.getfixturevalue("shared_apps")
         return shared.serve
     folder: Path = request.getfixturevalue("tmp_path")
-    return lambda **tables: served(fakes, folder, **tables)
+    return lambda **tables: served(fakes, folder, parts, **tables)

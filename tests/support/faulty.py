@@ -150,6 +150,5 @@ def counts(service: Service) -> dict[str, int]:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, lambda *_: released.set())
-    command.load_models = lambda settings: dict(MODELS)
     launch.Service, launch.create_app = Watched, with_counts
-    command.main()
+    command.main(lambda settings: dict(MODELS))

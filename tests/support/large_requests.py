@@ -16,19 +16,18 @@ BATCH = 8
 
 
 @pytest.fixture
-def opened(fakes, tmp_path, monkeypatch):
+def opened(fakes, tmp_path):
     """A service whose VQA model takes eight calls at once, with metrics of a test's own."""
 
     @asynccontextmanager
     async def opened(*own):
         known = {**metrics(), **{metric.name: metric for metric in own}}
-        monkeypatch.setattr("service.wiring.bootstrap.metrics", lambda: known)
         batch = {"max_items": BATCH, "max_batch_ms": 60_000}
         tree = {
             "models": {"vqa": {"family": "fake", "batch": batch}},
             "cache": {"questions": f"sqlite:///{tmp_path}/q", "scores": "off"},
         }
-        async with running(tree, {"vqa": fakes["vqa"]}) as service:
+        async with running(tree, {"vqa": fakes["vqa"]}, metrics=lambda: known) as service:
             yield service
 
     return opened

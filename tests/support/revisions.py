@@ -8,7 +8,7 @@ import pytest
 
 from models.core.calls import LikelihoodCall
 from models.core.contract import CheckpointError
-from service.serving.backends import local
+from service.serving.backends.local import WeightLoader
 from tests.support.fakes import FakeModel, FakeVqa
 
 
@@ -24,18 +24,21 @@ class OtherVqa(FakeVqa):
 
 
 @pytest.fixture
-def checkpoints(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], FakeModel]]:
+def checkpoints() -> dict[str, Callable[[], FakeModel]]:
     """What loads each revision; the model has none in the settings."""
-    found: dict[str, Callable[[], FakeModel]] = {"": FakeVqa}
+    return {"": FakeVqa}
+
+
+@pytest.fixture
+def parts(checkpoints: dict[str, Callable[[], FakeModel]]) -> dict[str, Any]:
+    """What loads the checkpoints of a service."""
 
     def check(name: str, table: Any, given_back: Any = None) -> None:
-        if table.revision not in found:
+        if table.revision not in checkpoints:
             raise CheckpointError(f"models.{name}: no revision {table.revision}")
 
     def load(name: str, table: Any) -> FakeModel:
         check(name, table)
-        return found[table.revision]()
+        return checkpoints[table.revision]()
 
-    monkeypatch.setattr(local, "check_loadable", check)
-    monkeypatch.setattr(local, "load_model", load)
-    return found
+    return {"weights": WeightLoader(check=check, load=load)}

@@ -4,20 +4,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from service.core.settings.tree import Settings
-from service.wiring import bootstrap
+from service.wiring.bootstrap import Parts, Service
 from tests.support import instruments
 from tests.support.fakes import FakeModel
 
 
 @asynccontextmanager
-async def running(tree: dict[str, Any], fakes: dict[str, FakeModel]) -> AsyncIterator[bootstrap.Service]:
-    """The service of these settings, with instruments that another one may have used."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bootstrap, "Instruments", instruments.lend)
-        service = bootstrap.Service(Settings.model_validate(tree), fakes)
-    async with service:
+async def running(tree: dict[str, Any], fakes: dict[str, FakeModel], **parts: Any) -> AsyncIterator[Service]:
+    """The service of these settings and *parts*, with instruments that another one may have used."""
+    own = Parts(**{"instruments": instruments.lend, **parts})
+    async with Service(Settings.model_validate(tree), fakes, parts=own) as service:
         yield service
     instruments.give_back(service.instruments)

@@ -7,7 +7,18 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
+from service.images.fetcher import PublicNetwork
+
 HELD_S = 10  # at most, so that a test that fails ends
+
+
+def this_machine() -> PublicNetwork:
+    """A network whose hosts are all this machine."""
+
+    async def here(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    return PublicNetwork(here, allowed=lambda address: True)
 
 
 @pytest.fixture(scope="session")

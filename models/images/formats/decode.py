@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -75,7 +75,7 @@ def decode_apart(
     for _ in range(2):
         try:
             if own.process is None or own.process.ended:
-                own.process = DecoderProcess()
+                own.process = own.start()
             return [*own.process.decode(encoded, kept, most)]
         except ImageError:
             break
@@ -92,11 +92,16 @@ def decode_apart(
 
 
 class DecoderProcess:
-    """The decoder process of one thread.  It ends when the thread or this process ends."""
+    """
+    The decoder process of one thread.  It ends when the thread or this process ends.
 
-    def __init__(self) -> None:
+    Args:
+        code: what it runs.
+    """
+
+    def __init__(self, code: str = WORKER_CODE) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", WORKER_CODE, str(ROOT)],
+            [sys.executable, "-c", code, str(ROOT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # libtiff writes there
@@ -151,9 +156,15 @@ def exactly(pipe: IO[bytes], count: int) -> bytes:
 
 
 class Own(threading.local):
-    """The process of each thread, which inherits the thread's priority."""
+    """
+    The process of each thread, which inherits the thread's priority.
+
+    Attributes:
+        start: starts one.
+    """
 
     process: DecoderProcess | None = None
+    start: Callable[[], DecoderProcess] = DecoderProcess
 
 
 own = Own()

@@ -55,12 +55,15 @@ MEMORY_LIMITS = [Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/
 REDIS = "|".join(redis.SCHEMES)  # the schemes as a part of a pattern
 
 
-def a_quarter_of_the_memory() -> int:
+def a_quarter_of_the_memory(files: Iterable[Path] = MEMORY_LIMITS) -> int:
     """
     Return a quarter of the machine's or container's memory in MiB, at most 1024: enough for many large
     bodies.
+
+    Args:
+        files: with the container's limits.
     """
-    limits = [file.read_text("ascii").strip() for file in MEMORY_LIMITS if file.exists()]
+    limits = [file.read_text("ascii").strip() for file in files if file.exists()]
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(1024, min([machine, *(int(limit) for limit in limits if limit.isdigit())]) // 4 >> 20)
 

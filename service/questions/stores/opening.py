@@ -7,18 +7,21 @@ from service.core.redis import RedisClient, is_redis
 from service.core.settings.sections import CacheSettings
 from service.questions.stores.contract import Store
 from service.questions.stores.redis import RedisStore
-from service.questions.stores.sqlite import SQLiteStore, usable
+from service.questions.stores.sqlite import START_S, SQLiteStore, usable
 
 
-def check_store(cache: CacheSettings) -> None:
+def check_store(cache: CacheSettings, start_s: float = START_S) -> None:
     """
     Open the file of question sets once, if the settings name one, before anything slow.
+
+    Args:
+        start_s: see `SQLiteStore`.
 
     Raises:
         SettingsError: it cannot be used; `NotYet` if another process holds the lock.
     """
     if not is_redis(cache.questions):
-        usable(cache.questions_path, busy_s=0.0).close()
+        usable(cache.questions_path, 0.0, start_s).close()
 
 
 @asynccontextmanager

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from models.core.calls import Call
 from models.core.contract import CheckpointAway, CheckpointError, Model, Prepared, RemoteModel
 from models.core.copies import copies_of
+from models.core.family import Loaded
 from models.core.settings import DeviceSettings, ModelSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Invalid, NotReady, ScoregateError
@@ -49,12 +51,31 @@ def drop(copy: Model) -> None:
         Offloaded(copy, keep=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightLoader:
+    """
+    The functions that load, move and free weights; each returns when it is done.
+
+    Attributes:
+        check: raises as `check_loadable`.
+        load: raises as `load_model`.
+        offload: moves the weights of a copy to the host's memory, and returns what brings them back.
+        drop: frees the weights of a copy.
+    """
+
+    check: Callable[[str, ModelSettings, Mapping[str, int]], None] = check_loadable
+    load: Callable[[str, ModelSettings], Loaded] = load_model
+    offload: Callable[[Model], Callable[[], None]] = offload
+    drop: Callable[[Model], None] = drop
+
+
 class LocalBackend(Backend):
     """
     Queues calls; the pool's batches answer them.
 
     Args:
         mover: the thread on which weights are loaded and moved.
+        weights: loads and moves them.
     """
 
     changes = ("offload", "unload", "revision")
@@ -66,10 +87,12 @@ class LocalBackend(Backend):
         table: ModelSettings,
         cpu: Mapping[str, FairThreads],
         mover: FairThreads,
+        weights: WeightLoader | None = None,
     ) -> None:
         self.name, self.info = hosted.name, hosted.model.info
         self.queues, self.clock, self._hosted = [(pool.scheduler, hosted)], pool.clock, hosted
         self._pool, self._table, self._cpu, self._mover = pool, table, cpu, mover
+        self._weights = weights or WeightLoader()
         self._devices = pool.devices_of(hosted)
         self._restore: dict[str, Callable[[], None]] = {}  # one entry for the device of each offloaded copy
 
@@ -114,7 +137,7 @@ class LocalBackend(Backend):
         self._restore.clear()
         try:
             for copy in tuple(self._hosted.copies.values()):
-                await self._mover.run(drop, copy)
+                await self._mover.run(self._weights.drop, copy)
         except Exception:
             await self._serve_on(whole=False)
             raise
@@ -123,7 +146,7 @@ class LocalBackend(Backend):
         """Download the files of *revision*, and check them and the memory for its weights."""
         table = self._table.model_copy(update={"revision": revision})
         given_back = {device: bytes_of({device: copy}) for device, copy in self._hosted.copies.items()}
-        await self._on_mover(check_loadable, self.name, table, given_back)
+        await self._on_mover(self._weights.check, self.name, table, given_back)
 
     async def load(self, revision: str = "") -> None:
         """
@@ -193,13 +216,13 @@ class LocalBackend(Backend):
         """Move each copy to the host's memory that is not there."""
         for device, copy in tuple(self._hosted.copies.items()):
             if device not in self._restore:
-                self._restore[device] = await self._mover.run(offload, copy)
+                self._restore[device] = await self._mover.run(self._weights.offload, copy)
 
     async def _drop(self, copies: Mapping[str, Model]) -> None:
         """Free copies that are of no more use; log what fails."""
         for copy in tuple(copies.values()):
             try:
-                await self._mover.run(drop, copy)
+                await self._mover.run(self._weights.drop, copy)
             except Exception:
                 log.error("weights not freed", extra={"model": self.name}, exc_info=True)
 
@@ -208,7 +231,7 @@ class LocalBackend(Backend):
         serving = tuple(self._hosted.copies)  # those of a lost device are not among them
         if isinstance(table, DeviceSettings) and table.devices:
             table = table.model_copy(update={"devices": serving})
-        loaded = await self._on_mover(load_model, self.name, table)
+        loaded = await self._on_mover(self._weights.load, self.name, table)
         assert not isinstance(loaded, RemoteModel)  # a model that changes was a local one at the start
         copies = copies_of(serving[0], loaded)
         return {device: copies[device] for device in self._hosted.copies}

@@ -4,18 +4,16 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from pydantic import ValidationError
 
 from service.core.settings.sections import DecisionSettings
-from service.decisions import audits
-from service.decisions.audits import Audits
-from service.images.fetcher import Fetcher, PublicNetwork
+from service.decisions.audits import MAX_BYTES, Audits
 from tests.support.app import depths, service_of
 from tests.support.fake_service import key_table
 from tests.support.pictures import b64, png
+from tests.support.web_server import this_machine
 
 pytestmark = pytest.mark.anyio
 
@@ -162,24 +160,23 @@ async def test_audits_that_run_at_the_shut_down_are_dropped_and_counted(serve, f
     assert [{"clipscore"}] * len(ITEMS) == [{*scores} for scores in place.scores()]
 
 
-async def test_pictures_that_do_not_fit_into_the_memory_of_audits_are_dropped(
-    serve, fakes, place, monkeypatch
-):
+async def test_pictures_that_do_not_fit_into_the_memory_of_audits_are_dropped(serve, fakes, place):
     """They are counted, and their room is free again when the audits before them have ended."""
-    size = len(png("red")) * 3 // 2  # one picture
-    assert 256 * 2**20 == audits.MAX_BYTES
-    monkeypatch.setattr(audits, "MAX_BYTES", size)
+    one = len(png("red")) * 3 // 2  # bytes that hold one picture
+    assert 256 * 2**20 == MAX_BYTES
     async with serve(models=apart(fakes), **place.tables()) as client:
         clip_first(client)
+        room = service_of(client).audits._room
+        room.take(others := MAX_BYTES - one, 0)
         fakes["vqa"].hold.clear()
         await decide(client, ITEMS[:2])
-        held = service_of(client).audits._room._bytes
+        held = room._bytes - others
         before = counted(client)["dropped"]
         fakes["vqa"].hold.set()
         await ended(client)
         await decide(client, ITEMS[2:])
         await ended(client)
-        left = service_of(client).audits._room._bytes
+        left = room._bytes - others
 
     assert (1, 0) == (before, left)
     assert len(png("red")) == held
@@ -245,14 +242,13 @@ async def test_a_picture_that_cannot_be_read_fails_its_audit(serve, place):
 
 
 @pytest.fixture
-def allowed(httpserver, monkeypatch):
+def parts():
+    return {"network": this_machine()}
+
+
+@pytest.fixture
+def allowed(httpserver):
     """The table that allows the server's pictures."""
-
-    async def here(host, port):
-        return ["127.0.0.1"]
-
-    network = PublicNetwork(here, allowed=lambda address: True)
-    monkeypatch.setattr("service.images.loader.Fetcher", partial(Fetcher, network=network))
     return {"allow_urls": True, "allowed_url_hosts": [f"pictures.test:{httpserver.port}"]}
 
 

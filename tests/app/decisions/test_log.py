@@ -12,7 +12,6 @@ import pytest
 from service.core.errors import NotReady
 from service.core.settings import NotYet, SettingsError
 from service.core.settings.sections import DecisionSettings
-from service.decisions import log as log_module
 from service.decisions.file import BUSY_S
 from service.decisions.log import DAY_S, MAX_WAITING, ROWS_PER_DELETE, WRITE_EVERY_S, DecisionLog
 from service.decisions.schema import AuditRecord
@@ -301,13 +300,14 @@ async def test_a_label_is_stored_without_its_decision(place):
         )
 
 
-async def test_old_rows_are_deleted_in_small_pieces(place, monkeypatch):
+async def test_old_rows_are_deleted_in_small_pieces(place):
     """Those older than `keep_days`, with old labels and samples; newer ones stay."""
-    monkeypatch.setattr(log_module, "ROWS_PER_DELETE", 4)
     old, new = NOW - 3 * DAY_S, NOW - DAY_S
     assert ROWS_PER_DELETE <= 10_000
     async with place.open(keep_days=9) as log:
-        log.record([record(f"old {n}", time=old) for n in range(6)] + [record("new", time=new)])
+        log.record(
+            [record(f"old {n}", time=old) for n in range(ROWS_PER_DELETE + 2)] + [record("new", time=new)]
+        )
     with closing(sqlite3.connect(place.path)) as connection, connection:
         connection.execute("INSERT INTO labels VALUES ('old 1', 1, 'ann', ?)", (old,))
         connection.execute("INSERT INTO samples VALUES ('draw', 'new', 'accept', 0.5, ?)", (new,))

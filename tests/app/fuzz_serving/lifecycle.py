@@ -3,17 +3,14 @@
 import asyncio
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from models.core.calls import LikelihoodCall
-from service.serving.backends import local
+from service.serving.backends.local import WeightLoader
 from tests.app.fuzz_serving.findings import Findings
 from tests.support.app import served, service_of
 from tests.support.fakes import FakeVqa, new_fakes
@@ -39,13 +36,11 @@ class Revision(FakeVqa):
         return super().answer(LikelihoodCall(call.image, f"{call.question} {self.info.revision}"))
 
 
-@contextmanager
-def checkpoints() -> Iterator[None]:
-    """Load revisions in place of checkpoints while the context is open."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local, "check_loadable", lambda name, table, given_back: None)
-        patch.setattr(local, "load_model", lambda name, table: Revision(table.revision or "first"))
-        yield
+# It loads revisions in place of checkpoints.
+WEIGHTS = WeightLoader(
+    check=lambda name, table, given_back: None,
+    load=lambda name, table: Revision(table.revision or "first"),
+)
 
 
 class Traffic:
@@ -105,8 +100,8 @@ async def fuzz(seed: int) -> list[str]:
     findings = Findings(seed)
     fakes = {**new_fakes(), "vqa": Revision("first")}
     queue = {"wait_for_models": findings.dice.random() < 0.5}
-    with checkpoints(), tempfile.TemporaryDirectory() as folder:
-        async with served(fakes, Path(folder), queue=queue) as client:
+    with tempfile.TemporaryDirectory() as folder:
+        async with served(fakes, Path(folder), {"weights": WEIGHTS}, queue=queue) as client:
             client._transport.app.state.operators = True  # type: ignore[attr-defined]
             traffic = Traffic(findings, client)
             async with asyncio.timeout(60):

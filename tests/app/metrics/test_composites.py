@@ -1,6 +1,7 @@
 """Composites: metrics that a profile makes of others."""
 
 import re
+import threading
 
 import pytest
 
@@ -99,24 +100,23 @@ async def test_a_composite_that_runs_out_of_time_says_in_which_stage(serve, fake
     assert re.search(r"in the stage (decode|queue|model)$", answer["detail"])
 
 
+async def whereabouts(item, models, options):
+    """Has the thread's name in its details."""
+    return Score(0.5, {"thread": threading.current_thread().name})
+
+
 @pytest.mark.anyio
-async def test_a_part_that_asks_no_model_runs_on_a_cpu_thread(serve, monkeypatch):
+@pytest.mark.parametrize(
+    "parts", [{"metrics": lambda: own() | {"whereabouts": Metric("whereabouts", whereabouts)}}]
+)
+async def test_a_part_that_asks_no_model_runs_on_a_cpu_thread(serve):
     """As it does by itself; the composite waits for it on the event loop."""
-    import threading
-
-    places = []
-
-    async def whereabouts(item, models, options):
-        places.append(threading.current_thread().name)
-        return Score(0.5, {})
-
-    metrics = own() | {"whereabouts": Metric("whereabouts", whereabouts)}
-    monkeypatch.setattr("service.wiring.bootstrap.metrics", lambda: metrics)
     async with serve(composites={"half": {"whereabouts": {"weight": 2}}}) as client:
         answer = await scored(client, "half")
 
     assert 1.0 == answer["results"][0]["scores"]["half"]
-    assert places[0].startswith("cpu-interactive")
+    [details] = answer["results"][0]["details"]["half"]["parts"].values()
+    assert details["details"]["thread"].startswith("cpu-interactive")
 
 
 @pytest.mark.anyio

@@ -2,10 +2,13 @@
 
 import pytest
 
-from service.core.lanes import LANES
+from service.core.lanes import INTERACTIVE
+from service.images.loader import ImageRef
 from service.metrics.common.registry import own
+from service.scoring.plan import Plan, UnopenedItem
 from service.serving.admission import Demand
-from tests.support.pictures import item
+from tests.support.app import service_of
+from tests.support.pictures import png
 
 pytestmark = pytest.mark.anyio
 
@@ -17,23 +20,14 @@ def demand(name, **options):
     return metric.demand(PROMPT, metric.options(**options))
 
 
-async def test_a_composite_asks_what_its_parts_ask(serve, fakes, monkeypatch):
+async def test_a_composite_asks_what_its_parts_ask(serve):
     """Of each model all that any of them does, once for each frame of each item."""
-    from service.serving.handle import Handle
-
-    asked = {}
-    real = Handle.admit
-    monkeypatch.setattr(
-        Handle,
-        "admit",
-        lambda self, context, demand: asked.update({self.name: demand}) or real(self, context, demand),
-    )
     reward = {"vqascore": {"weight": 0.5}, "clipscore": {"weight": 0.5}, "dsg": {"weight": 1.0}}
-    body = {"items": [item("a dog", [item()["image"]] * 3)] * 2, "metrics": ["reward"], "priority": LANES[1]}
+    items = [UnopenedItem("a dog", [ImageRef(png())] * 3)] * 2
     async with serve(composites={"reward": reward}) as client:
-        answer = await client.post("/score", json=body)
+        plan = Plan(items, ["reward"], service_of(client).engine.catalog, INTERACTIVE)
 
-    assert 200 == answer.status_code
+    asked = {handle.name: demand for handle, demand in plan.work.demands.items()}
     frames, words = 6, len("a dog")
     template = len("{} Please answer yes or no.")
     assert Demand(2, words) * frames == asked["clip"]

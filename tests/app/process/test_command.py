@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from models.core.contract import CheckpointAway, CheckpointError
-from service.core.errors import ModelFault
-from service.core.settings import NotYet, SettingsError
-from service.process import command
 from service.process.command import parser
+from tests.support.command import server
+
+__all__ = ["server"]
 
 
 @pytest.mark.parametrize(
@@ -25,35 +24,20 @@ def test_a_profile_is_named_before_a_command_or_behind_it(arguments, name):
     assert {name} == {each.command for each in parsed}
 
 
-@pytest.mark.parametrize("arguments", [["check"], ["--check"], ["serve"], []])
-def test_checking_loads_nothing_and_serving_does(arguments, monkeypatch):
-    """With a command and, as ever, without one."""
-    done = []
-    monkeypatch.setattr(command, "load_models", lambda settings: done.append("loaded"))
-    monkeypatch.setattr(command, "serve", lambda settings, load: load() or done.append("served") or 3)
-    monkeypatch.setattr(command, "check", lambda settings: done.append("checked") or "")
-    status = command.run(parser().parse_args(arguments))
-
-    checks = arguments in (["check"], ["--check"])
-    assert (["checked"] if checks else ["loaded", "served"], 0 if checks else 3) == (done, status)
-
-
-def test_a_profile_that_is_not_there_is_a_sentence():
+def test_a_profile_that_is_not_there_is_a_sentence(server):
     """With the profiles there are, and the one that is most like it."""
-    with pytest.raises(SettingsError) as refused:
-        command.run(parser().parse_args(["check", "--config", "gpu-24g"]))
+    status, _, [said] = server("check", "--config", "gpu-24g")
 
-    said = str(refused.value)
-    assert said.startswith(
-        "gpu-24g: there is no such file, and no profile of this name; there are demo, geneval,"
-    )
+    assert 2 == status
+    assert "gpu-24g: there is no such file, and no profile of this name; there are demo, geneval," in said
     assert said.endswith("; did you mean gpu-24gb?")
 
 
-def test_a_profile_that_cannot_be_read_says_why_without_a_number(tmp_path):
+def test_a_profile_that_cannot_be_read_says_why_without_a_number(server, tmp_path):
     """A folder, for example."""
-    with pytest.raises(SettingsError, match=r": Is a directory$"):
-        command.run(parser().parse_args(["check", "--config", str(tmp_path)]))
+    status, _, [said] = server("check", "--config", tmp_path)
+
+    assert (2, True) == (status, said.endswith(": Is a directory"))
 
 
 @pytest.mark.parametrize(
@@ -65,32 +49,6 @@ def test_what_is_no_command_ends_with_the_usage(arguments, capsys):
         parser().parse_args(arguments)
 
     assert "usage: scoregate-server" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("exc", "status"),
-    [
-        (NotYet("server.port: taken"), 75),
-        (CheckpointAway("models.vqa: the hub is away"), 75),
-        (SettingsError("server.port: wrong"), 2),
-        (CheckpointError("models.vqa: wrong"), 2),
-        (ModelFault("vqa: wrong"), 2),
-    ],
-)
-def test_what_passes_by_itself_has_a_status_of_its_own(exc, status, monkeypatch, capsys):
-    """On 75, EX_TEMPFAIL, supervisors start it again; on 2 they do not.  One line either way."""
-
-    def run(arguments):
-        raise exc
-
-    monkeypatch.setattr(command, "configure_logging", lambda: None)
-    monkeypatch.setattr(command, "run", run)
-    monkeypatch.setattr("sys.argv", ["scoregate-server"])
-    with pytest.raises(SystemExit) as ended:
-        command.main()
-
-    assert status == ended.value.code
-    assert f"scoregate-server: {exc}\n" == capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from service.core.settings import NotYet, SettingsError, sections
 from service.core.settings.tree import Settings
 from service.process.launch import UvicornServer, config, serve
 from service.process.ports import Listener
+from service.questions.stores.opening import check_store
 from tests.support.app import service_of
 
 pytestmark = pytest.mark.anyio
@@ -94,16 +95,15 @@ def test_a_port_is_taken_before_models_are_loaded(tmp_path):
         serve(settings(tmp_path, port=other.getsockname()[1]), never)
 
 
-def test_a_question_store_is_opened_before_models_are_loaded(tmp_path, monkeypatch):
+def test_a_question_store_is_opened_before_models_are_loaded(tmp_path):
     """One that another process keeps locked may be free the next time; a folder in its place stays wrong."""
-    monkeypatch.setattr("service.questions.stores.sqlite.START_S", 0.01)
     (tmp_path / "wrong" / "questions.sqlite3").mkdir(parents=True)
     with sqlite3.connect(tmp_path / "questions.sqlite3") as other:
         other.execute("CREATE TABLE a (b)")
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(NotYet, match=r"cache\.questions: .* locked"):
-            serve(settings(tmp_path), never)
+            check_store(settings(tmp_path).cache, 0.01)
     other.close()
     with pytest.raises(SettingsError, match=r"cache\.questions") as wrong:
         serve(settings(tmp_path / "wrong"), never)

@@ -6,9 +6,11 @@ import socket
 import pytest
 
 from demo.process import HOST, free_port
-from service.process import command
+from models.core.contract import CheckpointAway, CheckpointError
+from service.core.errors import ModelFault
+from service.core.settings import NotYet, SettingsError
 from service.process.launch import LATER, WRONG
-from tests.support.command import server
+from tests.support.command import never, server
 from tests.support.fake_service import DIALECTS, PROFILE
 
 __all__ = ["server"]
@@ -17,9 +19,8 @@ PORTS = ["server.port", "server.metrics_port", "dialects.port", "dialects.pickle
 
 
 @pytest.fixture
-def start(server, monkeypatch, tmp_path):
-    """A start on ports and a store of its own, for which nothing may be loaded."""
-    monkeypatch.setattr(command, "load_models", None)
+def start(server, tmp_path):
+    """A start on ports and a store of its own, for which nothing may be loaded unless a test says how."""
     own = {variable(setting): "0" for setting in PORTS} | {
         "SCOREGATE_SERVER__HOST": HOST,
         "SCOREGATE_DIALECTS__ENABLED": str(DIALECTS).replace("'", '"'),
@@ -27,8 +28,8 @@ def start(server, monkeypatch, tmp_path):
     }
     own |= {variable(setting): str(free_port(0)) for setting in PORTS[1:]}
 
-    def start(**environment):
-        status, _, lines = server("--config", PROFILE, **own | environment)
+    def start(*arguments, load=never, **environment):
+        status, _, lines = server(*arguments, "--config", PROFILE, load=load, **own | environment)
         return status, lines
 
     return start
@@ -96,16 +97,48 @@ def test_a_setting_that_is_no_number_ends_the_start(start):
     assert "server.port" in line
 
 
-def test_what_nobody_has_foreseen_ends_the_start_in_one_line_too(start, monkeypatch, caplog):
+def test_what_nobody_has_foreseen_ends_the_start_in_one_line_too(start, caplog):
     """The log has the places in the code."""
 
     def load(settings):
         raise RuntimeError("no such\nthing")
 
-    monkeypatch.setattr(command, "load_models", load)
-    status, lines = start()
+    status, lines = start(load=load)
 
     assert WRONG == status
     assert ["scoregate-server: a bug, or a library's fault: RuntimeError: no such thing"] == lines
     [record] = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert RuntimeError is record.exc_info[0]
+
+
+@pytest.mark.parametrize(
+    "exc",
+    [
+        NotYet("server.port: taken"),
+        CheckpointAway("models.vqa: the hub is away"),
+        SettingsError("server.port: wrong"),
+        CheckpointError("models.vqa: wrong"),
+        ModelFault("vqa: wrong"),
+    ],
+)
+def test_what_passes_by_itself_has_a_status_of_its_own(start, exc):
+    """On 75, EX_TEMPFAIL, supervisors start it again; on 2 they do not.  One line either way."""
+
+    def load(settings):
+        raise exc
+
+    status = LATER if isinstance(exc, NotYet | CheckpointAway) else WRONG
+    assert (status, [f"scoregate-server: {exc}"]) == start(load=load)
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["--check"], ["serve"], []])
+def test_checking_loads_nothing_and_serving_does(start, arguments):
+    """With a command and, as ever, without one."""
+
+    def load(settings):
+        raise SettingsError("loaded")
+
+    checks = arguments in (["check"], ["--check"])
+    assert (0 if checks else WRONG, [] if checks else ["scoregate-server: loaded"]) == start(
+        *arguments, load=load
+    )

@@ -7,6 +7,7 @@ import pytest
 
 from models.core.calls import ImageCall, TextCall
 from service.core.errors import ModelFault
+from tests.support.app import decoded
 from tests.support.pictures import b64, item, png
 
 pytestmark = pytest.mark.anyio
@@ -17,18 +18,19 @@ async def score(client, *items, metrics=("vqascore", "clipscore"), **options):
     return (await client.post("/score", json=body)).json()["results"]
 
 
-async def test_a_pair_scored_before_is_neither_decoded_nor_given_to_a_model(serve, fakes, monkeypatch):
+async def test_a_pair_scored_before_is_neither_decoded_nor_given_to_a_model(serve, fakes):
     """The answer says that it is a hit, and so do the instruments."""
     async with serve() as client:
         first = await score(client, item())
         calls = len(fakes["vqa"].calls), len(fakes["clip"].calls)
         for name in ("vqa", "clip"):
             fakes[name].prepare = fakes[name].score = None
-        monkeypatch.setattr("models.images.image.decode", None)
+        before = decoded(client)
         second = await score(client, item())
+        again = decoded(client) - before
         metrics = (await client.get("/metrics")).text
 
-    assert (1, 2) == calls
+    assert ((1, 2), 1, 0) == (calls, before, again)
     assert first[0]["scores"] == second[0]["scores"]
     assert {"vqascore": "miss", "clipscore": "miss"} == first[0]["cache"]
     assert {"vqascore": "hit", "clipscore": "hit"} == second[0]["cache"]

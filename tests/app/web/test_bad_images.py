@@ -3,17 +3,16 @@
 import gc
 import io
 import json
-import weakref
 from functools import partial
 
 import PIL.Image
 import pytest
 
-from models.images.formats.decode import decode
 from models.images.formats.mp4 import MP4
 from models.images.formats.registry import FORMATS
 from service.images.loader import ImageRef
 from tests.costs.web.test_cost_of_bad_input import bomb, declared
+from tests.support.app import decoded
 from tests.support.bombs import flat, gif, lying_avif, run_length_bmp
 from tests.support.pictures import b64, item, picture, pixels, png, saved, see_through
 
@@ -206,16 +205,11 @@ def without_texts(image: bytes) -> bytes:
     return declared(1, 1) if len(image) > 40_000 and image.startswith(b"\x89PNG") else image
 
 
-async def test_a_picture_is_decoded_once_for_all_its_metrics(serve, monkeypatch):
+async def test_a_picture_is_decoded_once_for_all_its_metrics(serve):
     """By the first model that looks at it, and no more often than that."""
-    looked = []
-    monkeypatch.setattr(
-        "models.images.image.decode", lambda encoded, header: looked.append(encoded) or decode(encoded)
-    )
     async with serve() as client:
         await client.post("/score", json={"items": [item()], "metrics": METRICS})
-
-    assert [png()] == looked
+        assert 1 == decoded(client)
 
 
 async def test_decoded_pixels_in_flight_are_bounded(serve, fakes):
@@ -251,21 +245,15 @@ async def test_the_largest_image_allowed_fits_the_budget(serve):
     ],
     ids=["too large", "no image", "broken off", "lying", "scored"],
 )
-async def test_nothing_keeps_a_picture_once_its_request_is_answered(serve, image, monkeypatch):
+async def test_nothing_keeps_a_picture_once_its_request_is_answered(serve, image):
     """Neither an error nor a circle of references, which only the collector would find, and late."""
-    data, alive = data_of(image), []
-    real = ImageRef.__init__
-
-    def made(self, source, **more):
-        alive.append(weakref.ref(self))
-        real(self, source, **more)
-
-    monkeypatch.setattr(ImageRef, "__init__", made)
+    data = data_of(image)
     async with serve() as client:
+        gc.collect()
         gc.disable()
         try:
             await client.post("/score", json={"items": [item(image=b64(data))] * 40, "metrics": METRICS})
-            assert 40 == len(alive)
-            assert [] == [one for one in alive if one() is not None]
+            kept = ImageRef(data)
+            assert [kept] == [each for each in gc.get_objects() if type(each) is ImageRef]
         finally:
             gc.enable()

@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from service.core.errors import LaneFull
-from service.serving.handle import Handle
-from tests.support.app import service_of
+from tests.support.app import forecast, service_of
 from tests.support.pictures import b64, png
 from tests.support.refusals import refused
 
@@ -46,9 +44,9 @@ def first_of(items):
 def predicts(client, name, cost_s, until_s=0.0):
     """Have a model's pool predict the time that a request costs, and until when it takes."""
     backend = service_of(client).runtime.handles[name].backend
-    estimate, forecast = backend.estimate, backend.forecast
+    estimate = backend.estimate
     backend.estimate = lambda demand: replace(estimate(demand), seconds=cost_s)
-    backend.forecast = lambda lane, demand: replace(forecast(lane, demand), wait_s=0.0, run_s=until_s)
+    forecast(client, name, wait_s=0.0, run_s=until_s)
 
 
 async def test_each_item_has_the_decision_of_its_score(serve):
@@ -155,19 +153,13 @@ async def test_what_was_not_started_in_time_is_skipped(serve, fakes):
     assert {"without_score: clipscore deadline_exceeded"} == {entry["because"] for entry in entries}
 
 
-async def test_items_of_one_metric_are_admitted_as_a_whole(serve, monkeypatch):
+async def test_items_of_one_metric_are_admitted_as_a_whole(serve):
     """One check for all of their calls, in place of one for each item."""
-    admit, demands = Handle.admit, []
-
-    def noted(self, context, demand):
-        demands.append(demand.calls)
-        admit(self, context, demand)
-
     async with serve(policies={"show": FIT}) as client:
-        monkeypatch.setattr(Handle, "admit", noted)
+        calls = forecast(client, "vqa")
         await made(client)
 
-    assert [len(ITEMS)] == demands
+    assert [len(ITEMS)] == calls
 
 
 async def test_decisions_that_rest_on_a_demo_model_have_a_warning(serve):
@@ -179,32 +171,28 @@ async def test_decisions_that_rest_on_a_demo_model_have_a_warning(serve):
     assert [{"code": "demo_model"}] == answer["warning_codes"]
 
 
-async def test_a_full_lane_is_the_items_error(serve, monkeypatch):
+async def test_a_full_lane_is_the_items_error(serve):
     """With the decision of `without_score`; the request is not refused."""
-
-    def full(self, context, demand):
-        raise LaneFull("full", retry_after_s=3.0)
-
     async with serve(policies={"show": {**FIT, "without_score": "accept"}}) as client:
-        monkeypatch.setattr(Handle, "admit", full)
+        forecast(client, "vqa", full=True)
         entries = await made(client)
 
     assert ["accept"] * len(ITEMS) == first_of(entries)
     assert {"without_score: vqascore lane_full"} == {entry["because"] for entry in entries}
 
 
-async def test_where_the_lane_takes_some_of_the_items_these_are_scored(serve, monkeypatch):
+async def test_where_the_lane_takes_some_of_the_items_these_are_scored(serve):
     """A request that is too much as a whole is tried item by item."""
-    admit, left = Handle.admit, [2]
-
-    def room_for_two(self, context, demand):
-        if demand.calls > left[0]:
-            raise LaneFull("full")
-        left[0] -= demand.calls
-        admit(self, context, demand)
-
     async with serve(policies={"show": FIT}) as client:
-        monkeypatch.setattr(Handle, "admit", room_for_two)
+        backend, left = service_of(client).runtime.handles["vqa"].backend, [2]
+        whole = backend.forecast
+
+        def room_for_two(lane, demand):
+            full = demand.calls > left[0]
+            left[0] -= 0 if full else demand.calls
+            return replace(whole(lane, demand), full=full)
+
+        backend.forecast = room_for_two
         entries = await made(client)
 
     assert [True, True, False, False] == [bool(entry["scores"]) for entry in entries]

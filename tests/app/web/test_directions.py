@@ -18,16 +18,14 @@ async def level(item: Item, models: ModelCalls, options: MetricOptions) -> Score
     return Score(item.image.rgb.getpixel((0, 0))[0] / 256, {})
 
 
-@pytest.fixture(autouse=True)
-def own(monkeypatch):
+@pytest.fixture
+def parts():
     """A metric of either direction beside the service's own."""
     declared = [
         Metric("darkness", level, range=(0, 1), direction="lower is better"),
         Metric("brightness", level, range=(0, 1)),
     ]
-    monkeypatch.setattr(
-        "service.wiring.bootstrap.metrics", lambda: {**metrics(), **{m.name: m for m in declared}}
-    )
+    return {"metrics": lambda: {**metrics(), **{metric.name: metric for metric in declared}}}
 
 
 async def places(client, **fields):

@@ -6,6 +6,7 @@ import PIL.Image
 import pytest
 
 from models.images.formats.mp4 import MP4
+from tests.support.app import forecast, service_of
 from tests.support.films import COLOURS, declared_mp4, film, many_frames
 from tests.support.pictures import b64, item, pixels, png
 
@@ -173,10 +174,9 @@ async def test_a_part_that_cannot_be_is_refused(serve, clip):
         assert place == answer.json()["errors"][0]["pointer"]
 
 
-async def test_the_pixels_of_a_grid_count(serve, monkeypatch):
-    """Each picture is within the limits; the grid is not."""
-    monkeypatch.setattr("models.images.image.decode", lambda encoded, header: pytest.fail("was decoded"))
-    wide = b64(png(size=(600, 600)))
+async def test_the_pixels_of_a_grid_count(serve):
+    """Each picture is within the limits; the grid is not, which is seen before these broken ones are."""
+    wide = b64(png(size=(600, 600))[:-30])
     async with serve(images={"max_pixels": 1_000_000}) as client:
         result = await scored(client, [wide, wide], frames="grid")
 
@@ -184,19 +184,14 @@ async def test_the_pixels_of_a_grid_count(serve, monkeypatch):
     assert "1200x1200" in error(result)["detail"]
 
 
-async def test_the_budget_is_given_back(serve, fakes, monkeypatch):
+async def test_the_budget_is_given_back(serve):
     """After means and grids, of stills, animations and what is broken."""
-    from service.wiring.bootstrap import Service
-
-    services, enter = [], Service.__aenter__
-    monkeypatch.setattr(Service, "__aenter__", lambda self: services.append(self) or enter(self))
     broken = film()[:-20]
     async with serve() as client:
         for image in (STILLS[0], film(), broken):
             for frames in ("mean", "grid"):
                 await scored(client, [b64(image), b64(STILLS[1])], frames=frames)
-        [service] = services
-        assert 0 == service.images.pixels.held
+        assert 0 == service_of(client).images.pixels.held
 
 
 async def test_many_grids_share_a_budget_that_holds_one(serve):
@@ -211,18 +206,11 @@ async def test_many_grids_share_a_budget_that_holds_one(serve):
     assert not answer["partial"], answer["results"][0]
 
 
-async def test_what_is_admitted_is_what_will_be_asked(serve, fakes, monkeypatch):
+async def test_what_is_admitted_is_what_will_be_asked(serve):
     """A grid is one call, a sample as many as are sampled, an animation its frames."""
-    from service.serving.handle import Handle
-
-    admitted, admit = [], Handle.admit
-    monkeypatch.setattr(
-        Handle,
-        "admit",
-        lambda self, context, demand: admitted.append(demand.calls) or admit(self, context, demand),
-    )
     stills = [b64(data) for data in STILLS]
     async with serve() as client:
+        admitted = forecast(client, "vqa")
         for options, image, calls in (
             ({}, stills, 6),
             ({"frames": "grid"}, stills, 1),

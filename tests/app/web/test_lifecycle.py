@@ -11,9 +11,9 @@ from tests.support.app import service_of
 from tests.support.fakes import FakeVqa, new_fakes
 from tests.support.handles import until
 from tests.support.pictures import item
-from tests.support.revisions import OtherVqa, checkpoints
+from tests.support.revisions import OtherVqa, checkpoints, parts
 
-__all__ = ["checkpoints"]
+__all__ = ["checkpoints", "parts"]
 
 pytestmark = pytest.mark.anyio
 

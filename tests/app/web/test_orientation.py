@@ -1,15 +1,14 @@
 """`orient`: pictures whose EXIF orientation says that they are stored lying on their side."""
 
 import json
-from functools import partial
 
 import pytest
 
-from service.images.fetcher import Fetcher, PublicNetwork
 from tests.support.fakes import FakeDetector
 from tests.support.pictures import b64, item, pixels, png
 from tests.support.refusals import JSON, refused
 from tests.support.turned import turned
+from tests.support.web_server import this_machine
 
 pytestmark = pytest.mark.anyio
 
@@ -84,14 +83,9 @@ async def test_a_file_part_may_be_looked_at_both_ways(serve, fakes):
     assert sorted([STORED, UPRIGHT]) == sorted(looks(fakes))
 
 
-async def test_a_picture_by_url_is_turned_as_its_bytes_are(serve, fakes, httpserver, monkeypatch):
+@pytest.mark.parametrize("parts", [{"network": this_machine()}])
+async def test_a_picture_by_url_is_turned_as_its_bytes_are(serve, fakes, httpserver):
     """And told of in the same way."""
-
-    async def here(host, port):
-        return ["127.0.0.1"]
-
-    network = PublicNetwork(here, allowed=lambda address: True)
-    monkeypatch.setattr("service.images.loader.Fetcher", partial(Fetcher, network=network))
     httpserver.expect_request("/a.png").respond_with_data(PHONE)
     image = {"url": f"http://pictures.test:{httpserver.port}/a.png"}
     allowed = {"allow_urls": True, "allowed_url_hosts": [f"pictures.test:{httpserver.port}"]}

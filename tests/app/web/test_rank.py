@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from models.core.outcomes import Embedding
-from service.core.errors import LaneFull
-from service.serving.handle import Handle
+from tests.support.app import forecast
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, png
 from tests.support.refusals import JSON, SECRET, refused
@@ -205,17 +204,10 @@ async def test_the_cheap_metric_stands_in_after_the_deadline_where_that_is_asked
     assert [{"code": "decided_by_cascade"}] == answer.json()["warning_codes"]
 
 
-async def test_a_second_stage_that_would_be_late_is_not_begun(serve, fakes, monkeypatch):
+async def test_a_second_stage_that_would_be_late_is_not_begun(serve, fakes):
     """It is refused before any work, unless the cheap metric may stand in."""
-    admit = Handle.admit
-
-    def full(handle, context, demand):
-        if handle.name == "vqa":
-            raise LaneFull("would be late", retry_after_s=1.5)
-        admit(handle, context, demand)
-
-    monkeypatch.setattr(Handle, "admit", full)
     async with serve() as client:
+        forecast(client, "vqa", wait_s=1000.0, drain_s=1.5)
         late = refused(await rank(client, cascade=CASCADE), 429, "lane_full")
         before = len(fakes["clip"].calls)
         cheap = await rank(client, cascade=CASCADE, on_deadline="cheap")

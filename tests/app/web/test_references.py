@@ -6,7 +6,7 @@ import pytest
 
 from models.images.formats.contract import ImageError
 from models.images.image import Image
-from service.wiring.bootstrap import Service
+from tests.support.app import service_of
 from tests.support.pictures import b64, item, pixels, png
 from tests.support.refusals import JSON, refused
 
@@ -187,10 +187,9 @@ async def test_a_broken_image_is_not_blamed_on_what_is_beside_it(serve):
     assert "/items" not in result["errors"]["judge"]["detail"]
 
 
-async def test_their_pixels_count_together(serve, monkeypatch):
-    """Each fits, and all of them do not; nothing is decoded."""
-    monkeypatch.setattr("models.images.image.decode", lambda encoded, header: pytest.fail("was decoded"))
-    large = [b64(png(colour, (600, 600))) for colour in COLOURS]
+async def test_their_pixels_count_together(serve):
+    """Each fits, and all of them do not, which is seen before the broken ones are decoded."""
+    large = [b64(png(colour, (600, 600))[:-30]) for colour in COLOURS]
     async with serve(images={"decoded_budget_mb": 8, "max_pixels": 1_000_000}) as client:
         [result] = await scored(client, item(image=b64(png(size=(600, 600))), references=large))
 
@@ -198,18 +197,15 @@ async def test_their_pixels_count_together(serve, monkeypatch):
     assert "4 images that are used together" in result["errors"]["judge"]["detail"]
 
 
-async def test_many_items_share_a_budget_that_holds_one_and_give_it_back(serve, monkeypatch):
+async def test_many_items_share_a_budget_that_holds_one_and_give_it_back(serve):
     """Each takes its share at once, so none waits for another that waits for it."""
-    services, enter = [], Service.__aenter__
-    monkeypatch.setattr(Service, "__aenter__", lambda self: services.append(self) or enter(self))
     pictures = [b64(png(colour, (600, 600))) for colour in ("red", *COLOURS)]
     broken = b64(png(size=(40, 40))[:-30])
     items = [item(f"a {n}", pictures[n % 4], references=[pictures[n - 1]]) for n in range(4)]
     items += [item(f"b {n}", pictures[n], references=[broken, pictures[0]]) for n in range(4)]
     async with serve(images={"decoded_budget_mb": 8, "max_pixels": 1_000_000}) as client:
         results = await scored(client, *items, metrics=("judge", "vqascore"))
-        [service] = services
-        held = service.images.pixels.held
+        held = service_of(client).images.pixels.held
 
     assert [True] * 4 + [False] * 4 == ["judge" in result["scores"] for result in results]
     assert all("vqascore" in result["scores"] for result in results)

@@ -1,11 +1,9 @@
 """Images by URL, as a caller sees them."""
 
-from functools import partial
-
 import pytest
 
-from service.images.fetcher import Fetcher, PublicNetwork
 from tests.support.pictures import b64, item, png
+from tests.support.web_server import this_machine
 
 pytestmark = pytest.mark.anyio
 
@@ -19,14 +17,13 @@ def server(httpserver):
 
 
 @pytest.fixture
-def images(server, monkeypatch):
+def parts():
+    return {"network": this_machine()}
+
+
+@pytest.fixture
+def images(server):
     """Settings that allow the server's host, whose name means this machine."""
-
-    async def here(host: str, port: int) -> list[str]:
-        return ["127.0.0.1"]
-
-    network = PublicNetwork(here, allowed=lambda address: True)
-    monkeypatch.setattr("service.images.loader.Fetcher", partial(Fetcher, network=network))
     return {"allow_urls": True, "allowed_url_hosts": [f"{HOST}:{server.port}"]}
 
 
@@ -108,6 +105,7 @@ async def test_a_url_that_takes_longer_than_the_request_is_over_with_it(serve, s
     assert (504, "deadline_exceeded") == (answer.status_code, answer.json()["code"])
 
 
+@pytest.mark.parametrize("parts", [{}])  # the network of a process
 async def test_a_listed_host_on_this_machine_is_not_connected_to(serve, server):
     """A list is no leave for what lies behind the firewall."""
     images = {"allow_urls": True, "allowed_url_hosts": [f"127.0.0.1:{server.port}"]}

@@ -105,10 +105,9 @@ async def of_a_plugin(item: Item, models: ModelCalls, options: MetricOptions) ->
     return Score(0.5, {}, warnings=("the picture is dull", "the picture is dull"))
 
 
-async def test_a_sentence_of_a_plug_ins_own_has_the_code_that_says_so(serve, monkeypatch):
+@pytest.mark.parametrize("parts", [{"metrics": lambda: {**metrics(), "dull": Metric("dull", of_a_plugin)}}])
+async def test_a_sentence_of_a_plug_ins_own_has_the_code_that_says_so(serve):
     """Plug-ins give plain sentences."""
-    own = {**metrics(), "dull": Metric("dull", of_a_plugin)}
-    monkeypatch.setattr("service.wiring.bootstrap.metrics", lambda: own)
     async with serve() as client:
         answer = await answered(client, {"items": [item()], "metrics": ["dull"]})
 

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from models.core.contract import CheckpointError
+from models.core.contract import CheckpointAway, CheckpointError
 from models.families.names import table_of
 from models.families.openai import EmbedderSettings
 from service.core.settings import SettingsError
-from service.process import command, model_names, needs
+from service.process import needs
+from service.process.command import parser, settings_in, write
 from service.process.gate import settings_for
 from service.process.model_names import as_toml, profile_of
 from service.wiring.load import load_settings, settings_of
-from tests.support.command import server
+from tests.support.command import never, server
+from tests.support.machines import FakeMachine
 
 __all__ = ["server"]
 
@@ -188,15 +190,12 @@ def test_a_mistyped_profile_gets_the_one_that_was_meant(name, wanted):
 
 
 @pytest.mark.parametrize("arguments", [["check"], ["--check", "serve"]])
-def test_models_by_name_are_checked_without_being_loaded(arguments, monkeypatch, capsys):
+def test_models_by_name_are_checked_without_being_loaded(arguments, server):
     """As those of a profile."""
-    monkeypatch.setattr(command, "load_models", lambda settings: pytest.fail("a model is loaded"))
-    status = command.run(
-        command.parser().parse_args([*arguments, "--model", "demo:clip", "--devices", "cpu"])
-    )
+    status, out, _ = server(*arguments, "--model", "demo:clip", "--devices", "cpu", load=never)
 
     assert 0 == status
-    assert ["clip", "clip"] == capsys.readouterr().out.splitlines()[1].split()[:2]
+    assert ["clip", "clip"] == out.splitlines()[1].split()[:2]
 
 
 def test_models_of_one_role_get_names_of_their_own():
@@ -255,18 +254,22 @@ def test_devices_and_dtype_are_those_of_every_model(devices, expected):
     }
 
 
-def test_the_written_profile_is_the_profile(server, tmp_path, monkeypatch):
+def test_the_written_profile_is_the_profile(server, tmp_path):
     """A later start with --config has the same settings."""
-    served = []
-    monkeypatch.setattr(command, "serve", lambda settings, load, on_ready: served.append(settings) or 0)
-    file = tmp_path / "profile.toml"
+    loaded = []
+
+    def load(settings):
+        loaded.append(settings)
+        raise CheckpointAway("the start ends here")
+
+    file, store = tmp_path / "profile.toml", {"SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{tmp_path}/q.sqlite3"}
     arguments = ["--model", "demo:clip_flant5", "--model", "openai:qwen@http://127.0.0.1:8001"]
-    status, out, errors = server(
-        "serve", *arguments, "--port", "0", "--devices", "cpu", "--write-profile", file
+    _, out, [line] = server(
+        "serve", *arguments, "--port", "0", "--devices", "cpu", "--write-profile", file, load=load, **store
     )
 
-    assert (0, []) == (status, errors)
-    assert served == [load_settings(file, {})]
+    assert "scoregate-server: the start ends here" == line
+    assert loaded == [load_settings(file, store)]
     assert "qwen" in out
     assert "Missing for clip_i, clipscore, refclipscore: --model openai/clip-vit-large-patch14-336." in out
 
@@ -304,7 +307,7 @@ def test_a_profile_that_no_toml_can_hold_is_refused(tmp_path):
     """As of a folder whose name is not UTF-8; no file is left half written."""
     file = tmp_path / "profile.toml"
     with pytest.raises(SettingsError, match="is not UTF-8"):
-        command.write(file, as_toml({"checkpoint": "/models/\udcff"}))
+        write(file, as_toml({"checkpoint": "/models/\udcff"}))
 
     assert not file.exists()
 
@@ -320,26 +323,18 @@ def test_what_lacks_is_said_with_the_argument_that_adds_it():
 
 
 @pytest.mark.parametrize("where", ["serve", "doctor"])
-def test_an_address_may_be_given_beside_a_profile(where, server, monkeypatch):
+def test_an_address_may_be_given_beside_a_profile(where, monkeypatch):
     """It goes before the profile's and the environment's; 0 is a port, too."""
-    taken = []
-    monkeypatch.setattr(command, "serve", lambda settings, load: taken.append(settings.server) or 0)
-    monkeypatch.setattr(command, "doctor", lambda settings: taken.append(settings.server) or 0)
-    status, _, errors = server(
-        where, "--config", "demo", "--host", "127.0.0.2", "--port", 0, SCOREGATE_SERVER__PORT="9000"
-    )
+    monkeypatch.setenv("SCOREGATE_SERVER__PORT", "9000")
+    words = [where, "--config", "demo", "--host", "127.0.0.2", "--port", "0"]
+    found = settings_in(parser().parse_args(words), FakeMachine()).server
 
-    assert (0, []) == (status, errors)
-    assert [("127.0.0.2", 0)] == [(each.host, each.port) for each in taken]
+    assert ("127.0.0.2", 0) == (found.host, found.port)
 
 
-def test_without_a_gpu_the_cpu_is_the_default(monkeypatch):
+@pytest.mark.parametrize(("gpus", "device", "dtype"), [(0, "cpu", "float32"), (2, "cuda:0", "bfloat16")])
+def test_without_a_gpu_the_cpu_is_the_default(gpus, device, dtype):
     """And the first GPU if there is one."""
-    names = ["demo:clip_flant5"]
-    monkeypatch.setattr(model_names, "gpu_count", lambda: 0)
-    assert "cpu" == profile_of(names, {}, [], "")["models"]["vqa"]["device"]
+    table = profile_of(["demo:clip_flant5"], {}, [], "", FakeMachine(gpus))["models"]["vqa"]
 
-    monkeypatch.setattr(model_names, "gpu_count", lambda: 2)
-    assert {"device": "cuda:0", "dtype": "bfloat16"}.items() <= profile_of(names, {}, [], "")["models"][
-        "vqa"
-    ].items()
+    assert (device, dtype) == (table["device"], table["dtype"])

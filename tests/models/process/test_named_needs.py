@@ -7,15 +7,15 @@ from types import SimpleNamespace
 import httpx
 import huggingface_hub
 import pytest
+import torch
 
-from models.core import copies
-from models.core import memory as free
 from service.core.settings import SettingsError
 from service.process import needs
 from service.process.check import plans
 from service.process.model_names import profile_of
 from service.wiring.load import settings_of
 from tests.support.command import server
+from tests.support.machines import FakeMachine
 
 __all__ = ["server"]
 
@@ -25,13 +25,12 @@ def profile(*names):
     return settings_of(profile_of(names, {}, ["cpu"], ""), "--model", {})
 
 
-def test_weights_that_do_not_fit_end_the_start_before_they_are_loaded(monkeypatch):
+def test_weights_that_do_not_fit_end_the_start_before_they_are_loaded():
     """The line has both sizes; a batch that may not fit is a remark."""
-    settings = profile("demo:clip")
-    monkeypatch.setattr(free, "free_bytes", lambda device: 1_000_000)
+    small = FakeMachine(free={"cpu": 1_000_000})
 
     with pytest.raises(SettingsError, match=r"cpu: the weights take 7\.6 MB, and 1\.0 MB are free"):
-        needs.needs(settings)
+        needs.needs(profile("demo:clip"), small)
 
 
 def test_a_gpu_without_a_driver_is_one_line(server, monkeypatch):
@@ -40,7 +39,7 @@ def test_a_gpu_without_a_driver_is_one_line(server, monkeypatch):
     def failing(device):
         raise RuntimeError("Found no NVIDIA driver on your system.\nMore lines")
 
-    monkeypatch.setattr(free.torch.cuda, "mem_get_info", failing)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", failing)
     status, _, lines = server("serve", "--model", "demo:clip", "--devices", "cuda:0")
 
     assert (2, ["scoregate-server: cuda:0: Found no NVIDIA driver on your system."]) == (status, lines)
@@ -56,8 +55,7 @@ def test_a_hub_that_is_away_may_come_back(name, server, monkeypatch, tmp_path):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(huggingface_hub, "snapshot_download", away)
     monkeypatch.setattr(huggingface_hub, "model_info", away)
-    monkeypatch.setattr(free, "free_bytes", lambda device: 10**12)  # whatever else this machine does
-    status, _, [line] = server("serve", "--model", name, "--devices", "cpu")
+    status, _, [line] = server("serve", "--model", name, "--devices", "cpu", machine=FakeMachine())
 
     assert os.EX_TEMPFAIL == status
     assert "ConnectError: Name or service not known" in line
@@ -88,21 +86,21 @@ def no_hub(monkeypatch, tmp_path):
         ("cpu,gpu", "--devices gpu: Expected one of"),
     ],
 )
-def test_a_device_is_checked_before_the_hub_is_called(devices, line, server, no_hub, monkeypatch):
+def test_a_device_is_checked_before_the_hub_is_called(devices, line, server, no_hub):
     """Also for a name whose family only the hub can say."""
-    monkeypatch.setattr(copies, "gpu_count", lambda: 0)
-    status, _, [said] = server("serve", "--model", "owner/name", "--devices", devices)
+    without_gpu = FakeMachine()
+    status, _, [said] = server("serve", "--model", "owner/name", "--devices", devices, machine=without_gpu)
 
     assert 2 == status
     assert line in said
 
 
-def test_known_weights_are_compared_with_the_memory_before_the_hub_is_called(no_hub, monkeypatch):
+def test_known_weights_are_compared_with_the_memory_before_the_hub_is_called(no_hub):
     """Those of CLIP-FlanT5 are in a table."""
-    monkeypatch.setattr(free, "free_bytes", lambda device: 8_000_000_000)
+    small = FakeMachine(free={"cpu": 8_000_000_000})
 
     with pytest.raises(SettingsError, match=r"cpu: the weights take 4\d\.\d GB, and 8\.0 GB are free"):
-        needs.needs(profile("zhiqiulin/clip-flant5-xxl"))
+        needs.needs(profile("zhiqiulin/clip-flant5-xxl"), small)
 
 
 @pytest.mark.parametrize("name", ["owner/name", "zhiqiulin/clip-flant5-xl", "ViT-L-14-quickgelu"])
@@ -112,8 +110,7 @@ def test_a_cache_that_cannot_be_written_is_named_before_the_hub_is_called(
     """With the command that fills one."""
     (tmp_path / "file").touch()
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "file" / "hub"))
-    monkeypatch.setattr(free, "free_bytes", lambda device: 10**12)
-    status, _, [line] = server("serve", "--model", name, "--devices", "cpu")
+    status, _, [line] = server("serve", "--model", name, "--devices", "cpu", machine=FakeMachine())
 
     assert 2 == status
     assert (

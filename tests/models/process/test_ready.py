@@ -4,9 +4,8 @@ import socket
 
 import pytest
 
-from service.process import ready as ending
 from service.process.model_names import profile_of
-from service.process.ready import ready
+from service.process.ready import SAMPLE_FILE, ready
 from service.serving.loading import load_models
 from service.wiring.load import settings_of
 from tests.support.services import running
@@ -17,11 +16,11 @@ ON_CPU = ["cpu"]
 URL = "http://127.0.0.1:8000"
 
 
-async def last_lines(folder, *names, url=URL, **server):
+async def last_lines(folder, *names, url=URL, sample=SAMPLE_FILE, **server):
     """The lines of a service of the models *names* that is ready."""
     tree = profile_of(names, server, ON_CPU, "") | {"cache": {"questions": f"sqlite:///{folder}/q.sqlite3"}}
     async with running(tree, load_models(settings_of(tree, "--model", {}))) as service:
-        return ready(service, url)
+        return ready(service, url, sample)
 
 
 @pytest.mark.parametrize("keys", ["", "keys.toml"])
@@ -32,12 +31,9 @@ async def test_the_last_lines_have_a_request_to_paste(keys, tmp_path):
     )
 
     assert "Ready: clipscore." in text
-    assert (
-        f"curl -sS {URL}/score -F image=@{ending.SAMPLE_FILE} -F 'prompt=a green circle and a red square'"
-        in text
-    )
+    assert f"curl -sS {URL}/score -F image=@{SAMPLE_FILE} -F 'prompt=a green circle and a red square'" in text
     assert "-F metrics=clipscore" in text
-    assert ending.SAMPLE_FILE.is_file()
+    assert SAMPLE_FILE.is_file()
     assert ("SCOREGATE_API_KEY" in text) == bool(keys)
 
 
@@ -49,11 +45,11 @@ async def test_the_request_to_paste_names_a_unix_socket(tmp_path):
     assert "curl -sS --unix-socket '/run/a b.sock' http://localhost/score -F image=" in text
 
 
-async def test_without_a_checkout_the_reader_names_a_picture(tmp_path, monkeypatch):
+async def test_without_a_checkout_the_reader_names_a_picture(tmp_path):
     """As for an installed package."""
-    monkeypatch.setattr(ending, "SAMPLE_FILE", tmp_path / "none.png")
+    text = await last_lines(tmp_path, "demo:clip", sample=tmp_path / "none.png")
 
-    assert "-F image=@IMAGE -F 'prompt=a cat'" in await last_lines(tmp_path, "demo:clip")
+    assert "-F image=@IMAGE -F 'prompt=a cat'" in text
 
 
 async def test_a_metric_that_its_model_cannot_serve_is_not_ready(tmp_path):

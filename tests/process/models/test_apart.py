@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import PIL.Image
 import pytest
@@ -82,27 +84,30 @@ def out_of_memory(*args):
     raise MemoryError
 
 
-def test_a_process_that_ends_over_a_picture_refuses_it(monkeypatch):
-    """Whatever has ended it; the next picture is decoded."""
-    with monkeypatch.context() as patched, ThreadPoolExecutor(1) as thread:
-        patched.setattr(apart, "WORKER_CODE", "import sys; sys.stdin.buffer.read(9)")
+READS = "import os, signal, sys; sys.stdin.buffer.read(9)"
+WRITES_IN_PART = f"{READS}; sys.stdout.buffer.write(bytes([8, 0, 0, 0] * 2 + [7] * 10))"
+IS_KILLED = f"{READS}; os.kill(os.getpid(), signal.SIGKILL)"  # as the kernel does for lack of memory
+TAKES_TOO_LONG = f"{READS}; os.kill(os.getpid(), signal.SIGPROF)"  # as the limit of CPU time does
+
+
+@contextmanager
+def thread_of(*codes: str) -> Iterator[ThreadPoolExecutor]:
+    """A thread whose first processes run these codes, and later ones the decoder's."""
+    left = [*codes]
+
+    def begin() -> None:
+        apart.own.start = lambda: apart.DecoderProcess(left.pop(0) if left else apart.WORKER_CODE)
+
+    with ThreadPoolExecutor(1, initializer=begin) as thread:
+        yield thread
+
+
+@pytest.mark.parametrize("code", [READS, WRITES_IN_PART], ids=["reads", "writes in part"])
+def test_a_process_that_ends_over_a_picture_refuses_it(code):
+    """Whatever has ended it, and though some pixels came; the next picture is decoded."""
+    with thread_of(code, code) as thread:
         with pytest.raises(ImageError, match="more memory or time"):
             thread.submit(decode, flat(8, 8, "AVIF")).result()
-        patched.undo()
-
-        assert (8, 8) == thread.submit(decode, flat(8, 8, "AVIF")).result().size
-
-
-def test_a_process_that_ends_while_it_writes_refuses_the_picture(monkeypatch):
-    """Pixels that came in part are no picture."""
-    partly = (
-        "import sys; sys.stdin.buffer.read(9); sys.stdout.buffer.write(bytes([8, 0, 0, 0] * 2 + [7] * 10))"
-    )
-    with monkeypatch.context() as patched, ThreadPoolExecutor(1) as thread:
-        patched.setattr(apart, "WORKER_CODE", partly)
-        with pytest.raises(ImageError, match="more memory or time"):
-            thread.submit(decode, flat(8, 8, "AVIF")).result()
-        patched.undo()
 
         assert (8, 8) == thread.submit(decode, flat(8, 8, "AVIF")).result().size
 
@@ -121,61 +126,29 @@ def test_a_process_ends_with_its_thread():
     assert process.poll() is not None
 
 
-class Killed(apart.DecoderProcess):
-    """A process that is killed while it decodes, as the kernel does for lack of memory."""
-
-    left = 0  # how many more are killed
-
-    def decode(self, encoded, kept, most):
-        if Killed.left:
-            Killed.left -= 1
-            self._process.kill()
-        return super().decode(encoded, kept, most)
-
-
-@pytest.fixture
-def kills(monkeypatch):
-    """Set how many of the next processes are killed."""
-    monkeypatch.setattr(apart.own, "process", None)
-    monkeypatch.setattr(apart, "DecoderProcess", Killed)
-    return lambda count: monkeypatch.setattr(Killed, "left", count)
-
-
-def test_a_picture_whose_process_is_killed_is_decoded_by_a_new_one(kills):
+def test_a_picture_whose_process_is_killed_is_decoded_by_a_new_one():
     """The picture is not at fault."""
-    kills(1)
+    with thread_of(IS_KILLED) as thread:
+        assert (8, 8) == thread.submit(decode, flat(8, 8, "AVIF")).result().size
 
-    assert (8, 8) == decode(flat(8, 8, "AVIF")).size
 
-
-def test_a_picture_whose_processes_are_killed_twice_may_be_decoded_later(kills):
+def test_a_picture_whose_processes_are_killed_twice_may_be_decoded_later():
     """A temporary error, also where it is one of a grid, and the picture itself is not marked as broken."""
     image = Image(flat(8, 8, "AVIF"))
-    kills(2)
-    with pytest.raises(DecoderKilled, match="killed twice"):
-        _ = image.rgb
-    assert (8, 8) == image.rgb.size
+    with thread_of(IS_KILLED, IS_KILLED) as thread:
+        with pytest.raises(DecoderKilled, match="killed twice"):
+            thread.submit(lambda: image.rgb).result()
+        assert (8, 8) == thread.submit(lambda: image.rgb).result().size
 
     grid = Grid([Image(flat(8, 8, "AVIF"))], ["frame 0"])
-    kills(2)
-    with pytest.raises(DecoderKilled, match="frame 0"):
-        _ = grid.rgb
+    with thread_of(IS_KILLED, IS_KILLED) as thread, pytest.raises(DecoderKilled, match="frame 0"):
+        thread.submit(lambda: grid.rgb).result()
 
 
-def test_a_picture_that_takes_too_long_is_not_tried_again(monkeypatch):
-    """Its process ends by the limit of CPU time: the picture is at fault."""
-    started = []
-    limit = "import os, signal, sys; sys.stdin.buffer.read(9); os.kill(os.getpid(), signal.SIGPROF)"
-
-    class Counted(apart.DecoderProcess):
-        def __init__(self):
-            started.append(self)
-            super().__init__()
-
-    monkeypatch.setattr(apart.own, "process", None)
-    monkeypatch.setattr(apart, "DecoderProcess", Counted)
-    monkeypatch.setattr(apart, "WORKER_CODE", limit)
-    with pytest.raises(ImageError, match="more memory or time"):
-        decode(flat(8, 8, "AVIF"))
-
-    assert 1 == len(started)
+def test_a_picture_that_takes_too_long_is_not_tried_again():
+    """Its process ends by the limit of CPU time: the picture is at fault, and no new process is started."""
+    with thread_of(TAKES_TOO_LONG, IS_KILLED, IS_KILLED) as thread:
+        with pytest.raises(ImageError, match="more memory or time"):
+            thread.submit(decode, flat(8, 8, "AVIF")).result()
+        with pytest.raises(DecoderKilled, match="killed twice"):  # by the two that are left
+            thread.submit(decode, flat(8, 8, "AVIF")).result()

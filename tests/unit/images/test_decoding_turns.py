@@ -8,8 +8,7 @@ from functools import partial
 import PIL.Image
 import pytest
 
-from models.images.formats.contract import Header
-from models.images.formats.decode import decode
+from models.images.image import Image
 from service.images.loader import ImageRef
 from service.scoring.plan import UnopenedItem
 from service.serving.context import Context
@@ -20,17 +19,31 @@ pytestmark = pytest.mark.anyio
 
 
 class Decoder:
-    """Decodes when it is let go, picture by picture, and keeps in mind what it was asked for."""
+    """Decodes pictures of its *kind* when it is let go, one by one, and remembers them."""
 
     def __init__(self) -> None:
         self.seen: list[bytes] = []
         self.go = threading.Semaphore(0)
         self.quick: list[bytes] = []  # what is decoded at once
+        decoder = self
 
-    def __call__(self, encoded: bytes, header: Header) -> PIL.Image.Image:
+        class Held(Image):
+            def _decoded(self) -> PIL.Image.Image:
+                decoder.wait(self.encoded)
+                return super()._decoded()
+
+        self.kind = Held
+
+    def wait(self, encoded: bytes) -> None:
+        """Wait until this picture may be decoded."""
         self.seen.append(encoded)
         assert encoded in self.quick or self.go.acquire(timeout=10)
-        return decode(encoded)
+
+    def asking(self, service, count, colour, lane="interactive"):
+        """A request with *count* pictures of a colour, each of its own size."""
+        context = Context("request", asyncio.get_running_loop().time() + 60, lane, service.instruments)
+        items = [UnopenedItem("a", [ImageRef(data, self.kind)]) for data in pictures(count, colour)]
+        return asyncio.create_task(service.engine.score(items, ["vqascore"], context))
 
     def has_seen(self, count: int) -> bool:
         """Whether it was asked for so many."""
@@ -43,7 +56,7 @@ def decoder() -> Decoder:
 
 
 @pytest.fixture
-def opened(fakes, tmp_path, monkeypatch, decoder):
+def opened(fakes, tmp_path):
     """A service around the fakes with one thread to decode, once its models are warm."""
 
     @asynccontextmanager
@@ -54,17 +67,9 @@ def opened(fakes, tmp_path, monkeypatch, decoder):
             "cache": {"questions": f"sqlite:///{tmp_path}/q"},
         }
         async with running(tree, fakes) as service:
-            monkeypatch.setattr("models.images.image.decode", decoder)
             yield service
 
     return opened
-
-
-def asking(service, count, colour, lane="interactive"):
-    """A request with *count* pictures of a colour, each of its own size."""
-    context = Context("request", asyncio.get_running_loop().time() + 60, lane, service.instruments)
-    items = [UnopenedItem("a", [ImageRef(data)]) for data in pictures(count, colour)]
-    return asyncio.create_task(service.engine.score(items, ["vqascore"], context))
 
 
 def pictures(count: int, colour: str) -> list[bytes]:
@@ -88,9 +93,9 @@ async def settled():
 async def test_a_request_with_many_pictures_does_not_stand_before_one_with_a_single(opened, decoder, lane):
     """They take turns: it waits for one turn until it is opened, and for one until it is decoded."""
     async with opened() as service:
-        many = asking(service, 60, "red", lane)
+        many = decoder.asking(service, 60, "red", lane)
         await until(lambda: decoder.seen)
-        one = asking(service, 1, "blue", lane)
+        one = decoder.asking(service, 1, "blue", lane)
         for turn in range(1, 6):
             await until(partial(decoder.has_seen, turn))
             await settled()
@@ -108,10 +113,10 @@ async def test_slow_pictures_keep_no_neighbour_of_the_lane_waiting(opened, decod
     """It is answered while whatever the other request began is still being decoded."""
     async with opened(decode_workers=2) as service:
         decoder.quick = pictures(1, "blue")
-        many = asking(service, 20, "red", lane)
+        many = decoder.asking(service, 20, "red", lane)
         await until(partial(decoder.has_seen, 2))
         async with asyncio.timeout(100):
-            report = await asking(service, 1, "blue", lane)
+            report = await decoder.asking(service, 1, "blue", lane)
         assert not many.done()
         decoder.go.release(60)
         await many
@@ -122,13 +127,13 @@ async def test_slow_pictures_keep_no_neighbour_of_the_lane_waiting(opened, decod
 async def test_what_callers_who_have_gone_were_waiting_for_is_not_decoded(opened, decoder):
     """What runs ends; what waits for a thread is dropped with its request."""
     async with opened() as service:
-        gone = asking(service, 60, "red")
+        gone = decoder.asking(service, 60, "red")
         await until(lambda: decoder.seen)
         gone.cancel()
         await asyncio.gather(gone, return_exceptions=True)
         await settled()
         decoder.go.release(60)
-        await asking(service, 1, "blue")
+        await decoder.asking(service, 1, "blue")
         assert 0 == service.images.pixels.held
 
     assert [pictures(1, "red")[0], pictures(1, "blue")[0]] == decoder.seen
@@ -137,7 +142,7 @@ async def test_what_callers_who_have_gone_were_waiting_for_is_not_decoded(opened
 async def test_a_broken_picture_is_decoded_once_whoever_names_it(opened, decoder):
     """128 prompts for one of them cost no more than one."""
     decoder.go.release(128)
-    picture = ImageRef(png(size=(64, 64))[:-40])
+    picture = ImageRef(png(size=(64, 64))[:-40], decoder.kind)
     async with opened() as service:
         context = Context("request", asyncio.get_running_loop().time() + 60, "bulk", service.instruments)
         items = [UnopenedItem(f"a {number}", [picture]) for number in range(128)]

@@ -4,9 +4,8 @@ import pickle
 
 import pytest
 
-import models.images.image
 from models.images.grid import side
-from models.images.image import Image, ImageError
+from models.images.image import DecodeTime, Image, ImageError
 from tests.support.films import COLOURS
 from tests.unit.models.grids import BLACK, cells, grid, of, stills
 
@@ -34,27 +33,27 @@ def test_a_smaller_picture_stands_in_the_middle_of_its_cell():
     assert 2 * 6 == sum(found.rgb.crop((0, 0, 8, 6)).getchannel("R").histogram()[1:])
 
 
-def test_equal_grids_have_equal_digests_and_others_do_not(monkeypatch):
+def test_equal_grids_have_equal_digests_and_others_do_not():
     """Named after their frames and their order; nothing is decoded for it."""
-    monkeypatch.setattr(models.images.image, "decode", lambda encoded, header: pytest.fail("was decoded"))
     red, lime, blue = stills("red", "lime", "blue")
     first = grid([red, lime, blue])
 
     assert first.digest == grid(stills("red", "lime", "blue")).digest
     others = [grid(pictures).digest for pictures in ([lime, red, blue], [red, lime], [red, lime, blue, blue])]
     assert 6 == len({first.digest, red.digest, lime.digest, *others})
+    assert {DecodeTime()} == {picture.decode_time for picture in (red, lime, blue)}
 
 
-def test_a_grid_has_its_pictures_one_after_the_other(monkeypatch):
+def test_a_grid_has_its_pictures_one_after_the_other():
     """While one is decoded, the others hold no pixels: the header counts one of them."""
-    pictures, held = stills(*COLOURS[:4], size=(32, 32)), []
-    real = models.images.image.decode
+    held = []
 
-    def decode(encoded, header):
-        held.append(sum(picture._rgb is not None for picture in pictures))
-        return real(encoded)
+    class Watched(Image):
+        def _decoded(self):
+            held.append(sum(picture._rgb is not None for picture in pictures))
+            return super()._decoded()
 
-    monkeypatch.setattr(models.images.image, "decode", decode)
+    pictures = [Watched(still.encoded) for still in stills(*COLOURS[:4], size=(32, 32))]
     found = grid(pictures)
     _ = found.rgb
 

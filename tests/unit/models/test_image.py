@@ -10,9 +10,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
-import models.images.image
 from models.images.grid import Grid
-from models.images.image import Image, ImageError
+from models.images.image import DecodeTime, Image, ImageError
 from tests.support.pictures import saved
 
 
@@ -21,14 +20,14 @@ def noise(width=31, height=17):
     return PIL.Image.fromarray(pixels)
 
 
-@pytest.fixture
-def decoded(monkeypatch):
-    """How often pixels were decoded, as a list that grows."""
-    times, decode = [], models.images.image.decode
-    monkeypatch.setattr(
-        models.images.image, "decode", lambda data, header: times.append(len(data)) or decode(data)
-    )
-    return times
+class CountedImage(Image):
+    """An image that counts how often its pixels were decoded."""
+
+    times = 0
+
+    def _decoded(self):
+        self.times += 1
+        return super()._decoded()
 
 
 def test_a_picture_in_memory_becomes_an_image_of_the_same_pixels():
@@ -41,29 +40,29 @@ def test_a_picture_in_memory_becomes_an_image_of_the_same_pixels():
 
 
 @pytest.mark.parametrize("again", [lambda image: pickle.loads(pickle.dumps(image)), copy.deepcopy])
-def test_an_image_reaches_another_process_with_its_digest_and_pixels(again, decoded):
+def test_an_image_reaches_another_process_with_its_digest_and_pixels(again):
     """As the bytes it came in: what was decoded or made of them stays behind."""
-    image = Image(saved(noise(), "JPEG"), "named")
+    image = CountedImage(saved(noise(), "JPEG"), "named")
     image.once("size", lambda rgb: rgb.size)
     sent = again(image)
 
     assert ("named", image.encoded) == (sent.digest, sent.encoded)
+    assert (1, DecodeTime()) == (image.times, sent.decode_time)
     assert image.rgb.tobytes() == sent.rgb.tobytes()
-    assert 2 == len(decoded)
 
 
-def test_the_header_alone_tells_the_size(decoded):
+def test_the_header_alone_tells_the_size():
     """No pixel is decoded for it, nor for the digest."""
-    image = Image(saved(noise(31, 17), "WEBP"))
+    image = CountedImage(saved(noise(31, 17), "WEBP"))
 
     assert ((31, 17), 64) == (image.size, len(image.digest))
-    assert [] == decoded
+    assert 0 == image.times
     assert 0 == image.release(pytest.fail).seconds
 
 
-def test_pixels_are_decoded_once_whoever_looks(decoded):
+def test_pixels_are_decoded_once_whoever_looks():
     """Eight threads that prepare its calls; what they make of the pixels is made once too."""
-    image, made = Image.of(noise(200, 200)), []
+    image, made = CountedImage.of(noise(200, 200)), []
 
     def make(rgb):
         made.append(rgb.size)
@@ -74,32 +73,32 @@ def test_pixels_are_decoded_once_whoever_looks(decoded):
         seen = {look.result() for look in looks}
 
     assert {noise(200, 200).tobytes()} == seen
-    assert (1, 1) == (len(decoded), len(made))
+    assert (1, 1) == (image.times, len(made))
     assert image.release(pytest.fail).seconds > 0
 
 
-def test_a_released_image_decodes_again(decoded):
+def test_a_released_image_decodes_again():
     """Its pixels and what was made of them take no memory in between."""
-    image, made = Image.of(noise()), []
+    image, made = CountedImage.of(noise()), []
     for _ in range(2):
         image.once("width", lambda rgb: made.append(rgb.width))
         assert image.release(pytest.fail)
 
-    assert (2, 2) == (len(decoded), len(made))
+    assert (2, 2) == (image.times, len(made))
     assert noise().tobytes() == image.rgb.tobytes()
 
 
-def test_an_image_that_is_being_decoded_is_let_go_by_who_decodes_it(monkeypatch):
+def test_an_image_that_is_being_decoded_is_let_go_by_who_decodes_it():
     """The one who releases it does not wait, and is told when it is done."""
     inside, go, done = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(encoded, header):
-        inside.set()
-        assert go.wait(10)
-        return noise()
+    class SlowImage(Image):
+        def _decoded(self):
+            inside.set()
+            assert go.wait(10)
+            return super()._decoded()
 
-    monkeypatch.setattr(models.images.image, "decode", slow)
-    image = Image.of(noise())
+    image = SlowImage.of(noise())
     with ThreadPoolExecutor(1) as thread:
         decoding = thread.submit(image.once, "width", lambda rgb: rgb.width)
         assert inside.wait(10)
@@ -112,9 +111,9 @@ def test_an_image_that_is_being_decoded_is_let_go_by_who_decodes_it(monkeypatch)
     assert (None, {}) == (image._rgb, image._made)
 
 
-def test_a_bound_image_decodes_only_while_memory_is_reserved(decoded):
+def test_a_bound_image_decodes_only_while_memory_is_reserved():
     """Before and after it is an error of the service, and nothing is decoded."""
-    image = Image.of(noise())
+    image = CountedImage.of(noise())
     image.is_bound = True
     with pytest.raises(RuntimeError, match="no memory"):
         _ = image.rgb
@@ -124,12 +123,12 @@ def test_a_bound_image_decodes_only_while_memory_is_reserved(decoded):
     with pytest.raises(RuntimeError, match="no memory"):
         image.once("width", lambda rgb: rgb.width)
 
-    assert 1 == len(decoded)
+    assert 1 == image.times
 
 
-def test_a_use_keeps_pixels_and_reservation_until_it_ends(decoded):
+def test_a_use_keeps_pixels_and_reservation_until_it_ends():
     """An image that is released meanwhile may still be decoded; then its memory is given back, once."""
-    image, given_back = Image.of(noise()), []
+    image, given_back = CountedImage.of(noise()), []
     image.is_bound = True
     image.reserve()
     with image.in_use():
@@ -141,12 +140,12 @@ def test_a_use_keeps_pixels_and_reservation_until_it_ends(decoded):
         _ = image.rgb
 
     assert ["memory"] == given_back
-    assert 1 == len(decoded)
+    assert 1 == image.times
 
 
-def test_a_new_reservation_during_a_use_takes_the_place_of_the_ended_one(decoded):
+def test_a_new_reservation_during_a_use_takes_the_place_of_the_ended_one():
     """The earlier memory is given back at once; pixels stay until the last reservation ends."""
-    image, given_back = Image.of(noise()), []
+    image, given_back = CountedImage.of(noise()), []
     image.is_bound = True
     image.reserve()
     with image.in_use():
@@ -157,7 +156,7 @@ def test_a_new_reservation_during_a_use_takes_the_place_of_the_ended_one(decoded
     image.reserve()
     image.release(pytest.fail)
     image.rgb.load()
-    assert 1 == len(decoded)
+    assert 1 == image.times
     assert image.release(pytest.fail).seconds > 0
 
 
@@ -186,13 +185,13 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
-def test_a_broken_picture_is_an_image_error(data, decoded):
+def test_a_broken_picture_is_an_image_error(data):
     """Each time that somebody looks, though it is tried once, and in words that quote none of it."""
-    image = Image(data)
+    image = CountedImage(data)
     for _ in range(2):
         with pytest.raises(ImageError, match=r"^the (bytes|JPEG|PNG)"):
             _ = image.rgb
-    assert len(decoded) <= 1  # not at all if the header is broken
+    assert image.times <= 1  # not at all if the header is broken
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1", "I;16"])

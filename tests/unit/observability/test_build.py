@@ -55,13 +55,12 @@ def test_without_a_readable_head_the_commit_is_unknown(git):
     assert "" == build.checked_out(git)
 
 
-def test_an_image_has_the_commit_of_its_build(tmp_path, monkeypatch):
+def test_an_image_has_the_commit_of_its_build(tmp_path):
     """There is no checkout in it, but the file that the build wrote."""
-    (tmp_path / "COMMIT").write_text(f"{COMMIT}\n")
-    monkeypatch.setattr(build, "ROOT", tmp_path)
-    monkeypatch.setattr(build, "COMMIT_FILE", tmp_path / "COMMIT")
+    (tmp_path / "service").mkdir()
+    (tmp_path / "service" / "COMMIT").write_text(f"{COMMIT}\n")
 
-    assert COMMIT == build.commit.__wrapped__()
+    assert COMMIT == build.commit(tmp_path)
 
 
 def test_installed_libraries_have_their_versions():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from models.images.image import Image
 from service.core.errors import DeadlineExceeded, LaneFull, ModelChanged, ModelFault, UnknownMetric
 from service.images import loader
 from service.images.loader import Base64, ImageRef
@@ -14,9 +15,8 @@ from service.metrics.common.contract import Metric, Score
 from service.metrics.common.registry import metrics
 from service.observability.notes import Code
 from service.scoring.plan import UnopenedItem
-from service.serving.admission import WaitingRoom
+from service.serving.admission import Demand, WaitingRoom
 from service.serving.context import Context
-from service.serving.handle import Handle
 from tests.support.pictures import png
 from tests.support.services import running
 
@@ -24,18 +24,17 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def opened(fakes, tmp_path, monkeypatch):
+def opened(fakes, tmp_path):
     """A service around the fakes, with metrics of a test's own beside the others."""
 
     @asynccontextmanager
     async def opened(*own):
         known = {**metrics(), **{metric.name: metric for metric in own}}
-        monkeypatch.setattr("service.wiring.bootstrap.metrics", lambda: known)
         tree = {
             "models": {name: {"family": "fake"} for name in fakes},
             "cache": {"questions": f"sqlite:///{tmp_path}/q"},
         }
-        async with running(tree, fakes) as service:
+        async with running(tree, fakes, metrics=lambda: known) as service:
             yield service
 
     return opened
@@ -50,46 +49,53 @@ async def score(service, items, *names, **more):
     return await service.engine.score(items, names, context(service, **more))
 
 
-def counting(monkeypatch):
-    """How often a header was read and pixels were decoded."""
-    from models.images import image
+class Counted:
+    """A kind of image: each is kept when it is made of a file, and counts how often it is decoded."""
 
-    seen = {"read_header": 0, "decode": 0}
-    for name in seen:
-        real = getattr(image, name)
+    def __init__(self):
+        self.images = images = []
 
-        def counted(encoded, *header, name=name, real=real):
-            seen[name] += 1
-            return real(encoded, *header)
+        class CountedImage(Image):
+            def __init__(self, *of):
+                super().__init__(*of)
+                images.append(self)
+                self.times = 0
 
-        monkeypatch.setattr(image, name, counted)
-    return seen
+            def _decoded(self):
+                self.times += 1
+                return super()._decoded()
+
+        self.kind = CountedImage
+
+    @property
+    def times(self):
+        return sum(image.times for image in self.images)
 
 
-async def test_a_picture_that_many_items_name_is_opened_and_decoded_once(opened, monkeypatch):
+async def test_a_picture_that_many_items_name_is_opened_and_decoded_once(opened):
     """Its header is read once, its pixels are decoded once, and its budget is counted once."""
-    picture = ImageRef(png("blue", size=(100, 100)))
+    counted = Counted()
+    picture = ImageRef(png("blue", size=(100, 100)), counted.kind)
     items = [UnopenedItem(f"a blue square {n}", [picture]) for n in range(20)]
     async with opened() as service:
-        seen = counting(monkeypatch)
         report = await score(service, items, "vqascore", "clipscore")
         assert 0 == service.images.pixels.held
 
     assert not report.partial
-    assert {"read_header": 1, "decode": 1} == seen
+    assert (1, 1) == (len(counted.images), counted.times)
 
 
-async def test_a_picture_is_opened_once_for_all_stages_that_look_at_it(opened, monkeypatch):
+async def test_a_picture_is_opened_once_for_all_stages_that_look_at_it(opened):
     """A ranking's second metric finds it open; its pixels were let go in between."""
-    items = [UnopenedItem("a blue square", [ImageRef(png("blue"))])]
+    counted = Counted()
+    items = [UnopenedItem("a blue square", [ImageRef(png("blue"), counted.kind)])]
     async with opened() as service:
-        seen = counting(monkeypatch)
         cheap = await score(service, items, "clipscore")
         costly = await score(service, items, "vqascore")
 
     assert not cheap.partial
     assert not costly.partial
-    assert 1 == seen["read_header"]
+    assert 1 == len(counted.images)
 
 
 async def test_a_broken_picture_is_looked_at_once(opened, monkeypatch):
@@ -247,26 +253,25 @@ async def test_a_metric_that_gives_something_else_than_a_score_fails_alone(opene
     assert "vqascore" in scored.scores
 
 
-async def test_a_request_is_charged_for_once_the_models_have_room_for_it(opened, monkeypatch):
+async def test_a_request_is_charged_for_once_the_models_have_room_for_it(opened):
     """Every item under every metric; one that is refused or only looked at costs nothing."""
     items, charged = [UnopenedItem("a", [ImageRef(png())])] * 3, []
     async with opened() as service:
         paying = context(service).charging(charged.append)
         await service.engine.score(items, ["vqascore", "clipscore"], paying)
         service.engine.admit(items, ["vqascore"], paying)
-        monkeypatch.setattr(Handle, "admit", refuse)
+        fill(service, "vqascore")
         with pytest.raises(LaneFull):
             await service.engine.score(items, ["vqascore"], paying)
 
     assert [6] == charged
 
 
-async def test_a_request_that_waits_for_room_keeps_no_model_from_leaving(opened, monkeypatch):
+async def test_a_request_that_waits_for_room_keeps_no_model_from_leaving(opened):
     """It may wait for minutes; it uses the model once it is admitted."""
     item = UnopenedItem("a", [ImageRef(png())])
-    monkeypatch.setattr(Handle, "admit", refuse)
     async with opened() as service:
-        [handle] = {*service.engine.catalog.handles(["vqascore"]).values()}
+        handle = fill(service, "vqascore")
         with WaitingRoom(0).place(0, 1) as place:
             waits = asyncio.create_task(
                 service.engine.score([item], ["vqascore"], replace(context(service), place=place))
@@ -281,5 +286,8 @@ async def test_a_request_that_waits_for_room_keeps_no_model_from_leaving(opened,
     assert waited
 
 
-def refuse(*args):
-    raise LaneFull
+def fill(service, metric):
+    """Admit work that fills the lane of the model of *metric*, and return the model's handle."""
+    [handle] = service.engine.catalog.handles([metric]).values()
+    handle.backend.reserve("interactive", Demand(10**9), parts=1)
+    return handle

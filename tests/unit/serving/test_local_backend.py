@@ -6,6 +6,7 @@ import threading
 import weakref
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -36,14 +37,28 @@ TABLE = FakeSettings(role="vqa", family="fake", devices=DEVICES)
 
 
 class Weights:
-    """Where the weights of each copy are; *fails* has the moves that raise, once each."""
+    """
+    Where the weights of each copy are; *fails* has the moves that raise, once each.
 
-    def __init__(self, monkeypatch):
+    `loading` is called by each load, and `checked` by each check.
+    """
+
+    def __init__(self):
         self.here, self.fails, self.tables = weakref.WeakKeyDictionary(), [], []
         self.fault = None  # of the copies that are loaded
-        monkeypatch.setattr(local, "offload", self.offload)
-        monkeypatch.setattr(local, "drop", lambda copy: self.move("drop", copy, False))
-        monkeypatch.setattr(local, "load_model", self.load)
+        self.wrong = False  # whether copies give other outcomes
+        self.loading = self.checked = lambda: None
+
+    def loader(self):
+        return local.WeightLoader(
+            check=self.check,
+            load=self.load,
+            offload=self.offload,
+            drop=lambda copy: self.move("drop", copy, False),
+        )
+
+    def check(self, name, table, given_back):
+        self.checked()
 
     def move(self, how, copy, here):
         if self.fails and how == self.fails[0]:
@@ -55,6 +70,7 @@ class Weights:
         return lambda: self.move("restore" if copy.first else "restore second", copy, True)
 
     def load(self, name, table):
+        self.loading()
         self.tables.append(table)
         return self.made(table.devices, {"main": "1"}.get(table.revision, table.revision))
 
@@ -63,14 +79,18 @@ class Weights:
         for device, copy in copies.items():
             copy.info = replace(copy.info, revision=revision or "1")
             copy.fault = lambda call: self.fault
+            copy.answer = partial(self.answer, copy.answer)
             copy.first = device == DEVICES[0]
             self.here[copy] = True
         return Copies(copies)
 
+    def answer(self, own, call):
+        return own(replace(call, question="Something else?") if self.wrong else call)
+
 
 @pytest.fixture
-def weights(monkeypatch):
-    return Weights(monkeypatch)
+def weights():
+    return Weights()
 
 
 @asynccontextmanager
@@ -83,7 +103,9 @@ async def serving(weights):
     devices = [Device(name) for name in DEVICES]
     with threads as cpu:
         async with Pool([hosted], unread("vqa"), devices=devices) as pool:
-            handle = Handle(local.LocalBackend(hosted, pool, TABLE, dict.fromkeys(LANES, cpu), cpu), NO_CACHE)
+            lanes = dict.fromkeys(LANES, cpu)
+            backend = local.LocalBackend(hosted, pool, TABLE, lanes, cpu, weights.loader())
+            handle = Handle(backend, NO_CACHE)
             runtime = SimpleNamespace(handles={"vqa": handle})
             yield handle, hosted, Lifecycle(runtime, unread("vqa"))
             await handle.aclose()
@@ -123,18 +145,16 @@ async def test_a_model_that_cannot_go_and_cannot_be_brought_back_is_away(weights
         assert await answered(handle)
 
 
-async def test_a_load_that_does_not_end_is_given_up(weights, monkeypatch):
+async def test_a_load_that_does_not_end_is_given_up(weights):
     """503; the one before comes back, and what is loaded after all is dropped."""
     async with serving(weights) as (handle, hosted, lifecycle):
         begun, ended, before = threading.Event(), threading.Event(), [*hosted.copies.values()]
-        load = local.load_model
 
-        def hanging(*given):
+        def hang():
             begun.set()
             assert ended.wait(60)
-            return load(*given)
 
-        monkeypatch.setattr(local, "load_model", hanging)
+        weights.loading = hang
         change = asyncio.create_task(lifecycle.change("vqa", "load", "2"))
         await until(begun.is_set)
         leap(local.LOAD_S)
@@ -148,15 +168,15 @@ async def test_a_load_that_does_not_end_is_given_up(weights, monkeypatch):
 
 
 @pytest.mark.parametrize("action", ["offload", "unload"])
-async def test_a_model_that_comes_back_wrong_gives_its_memory_back(weights, action, monkeypatch):
+async def test_a_model_that_comes_back_wrong_gives_its_memory_back(weights, action):
     """It can be tried again."""
     async with serving(weights) as (handle, hosted, lifecycle):
         away = (await lifecycle.change("vqa", action)).state
-        with monkeypatch.context() as patch:
-            patch.setattr("service.serving.batcher.pool.same", lambda *outcomes, exact: False)
-            with pytest.raises(ModelFault):
-                await lifecycle.change("vqa", "load")
+        weights.wrong = True
+        with pytest.raises(ModelFault, match="other numbers than at the first start"):
+            await lifecycle.change("vqa", "load")
 
+        weights.wrong = False
         assert away == handle.backend.presence.state
         assert [False, False] == [weights.here[copy] for copy in hosted.copies.values()]
         await lifecycle.change("vqa", "load")
@@ -191,16 +211,10 @@ async def test_a_model_is_loaded_on_the_devices_that_serve(weights, action):
         assert await answered(handle)
 
 
-async def test_a_device_that_is_lost_while_a_revision_is_loaded_stays_out(weights, monkeypatch):
+async def test_a_device_that_is_lost_while_a_revision_is_loaded_stays_out(weights):
     """The others serve the new one."""
-    warm = Pool.warm
-
-    async def lose(pool, hosted):
-        hosted.copies.pop("cpu:1", None)
-        await warm(pool, hosted)
-
     async with serving(weights) as (handle, hosted, lifecycle):
-        monkeypatch.setattr(Pool, "warm", lose)
+        weights.loading = lambda: hosted.copies.pop("cpu:1")
         await lifecycle.change("vqa", "load", "2")
 
         assert ["cpu:0"] == [*hosted.copies]
@@ -255,14 +269,14 @@ async def test_the_weights_of_the_revision_before_are_freed(weights):
         assert await answered(handle)
 
 
-async def test_a_revision_for_which_memory_is_missing_stops_nothing(weights, monkeypatch):
+async def test_a_revision_for_which_memory_is_missing_stops_nothing(weights):
     """It is checked while the model serves."""
     async with serving(weights) as (handle, hosted, lifecycle):
 
-        def check(name, table, given_back):
-            raise CheckpointAway(f"models.{name}: the weights take 8 bytes, 4 are free")
+        def check():
+            raise CheckpointAway("models.vqa: the weights take 8 bytes, 4 are free")
 
-        monkeypatch.setattr(local, "check_loadable", check)
+        weights.checked = check
         with pytest.raises(NotReady, match="4 are free"):
             await lifecycle.change("vqa", "load", "2")
 

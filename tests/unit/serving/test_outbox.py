@@ -8,8 +8,7 @@ import pytest
 
 from service.core.concurrency.budget import ByteBudget
 from service.core.errors import MemoryFull, NotFound, Overloaded, ScoregateError
-from service.serving import outbox
-from service.serving.outbox import RESULT_KEPT_S, Outbox
+from service.serving.outbox import MAX_RUNNING, RESULT_KEPT_S, Outbox
 
 pytestmark = pytest.mark.anyio
 
@@ -81,9 +80,9 @@ async def test_a_result_is_dropped_after_its_time(box, clock):
         box.get("me", identity)
 
 
-async def test_too_much_drops_the_callers_own_oldest_results(box, monkeypatch):
+async def test_too_much_drops_the_callers_own_oldest_results(clock):
     """The last one stays, however large it is."""
-    monkeypatch.setattr(outbox, "MAX_RESULT_BYTES", 100)
+    box = Outbox(ByteBudget(1000), clock, max_bytes=100)
     yours = await posted(box, "you", {"a": "x" * 80})
     mine = [await posted(box, "me", {"a": "x" * 40}) for _ in range(4)]
     large = await posted(box, "me", {"a": "x" * 500})
@@ -105,10 +104,9 @@ async def test_work_holds_bytes_of_the_requests_budget_until_it_ends(box):
     assert 0 == box._memory.held
 
 
-async def test_a_caller_has_a_limit_of_running_work(box, monkeypatch):
+async def test_a_caller_has_a_limit_of_running_work(box):
     """What is refused has no entry; other callers have their own."""
-    monkeypatch.setattr(outbox, "MAX_RUNNING", 2)
-    for _ in range(2):
+    for _ in range(MAX_RUNNING):
         box.post("me", partial(done, {}))
     with pytest.raises(Overloaded) as refused:
         box.post("me", partial(done, {}))
@@ -116,7 +114,7 @@ async def test_a_caller_has_a_limit_of_running_work(box, monkeypatch):
     await box._tasks.wait()
 
     assert refused.value.retry_after_s
-    assert [2, 1] == [len(box._entries[who]) for who in ("me", "you")]
+    assert [MAX_RUNNING, 1] == [len(box._entries[who]) for who in ("me", "you")]
 
 
 async def test_work_that_fails_is_an_error_of_its_result(box, caplog):

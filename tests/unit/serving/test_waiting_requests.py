@@ -8,7 +8,6 @@ import pytest
 
 from service.core.errors import DeadlineExceeded, Overloaded, TooLarge
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving import admission
 from service.serving.admission import MAX_ITEMS, MAX_REQUESTS, RETRIED_ITEMS_PER_S, Demand, WaitingRoom
 from service.serving.context import Context
 from service.serving.handle import Handle
@@ -154,10 +153,11 @@ async def test_so_many_bytes_and_items_may_wait_and_no_more():
             again.take()
 
 
-async def test_as_many_requests_as_trainers_send_may_wait(monkeypatch):
+async def test_as_many_requests_as_trainers_send_may_wait():
     """Who is beyond is told to come again."""
-    monkeypatch.setattr(admission, "MAX_REQUESTS", 3)
     model, room = Model(), WaitingRoom(0)
+    for _ in range(MAX_REQUESTS - 3):
+        room.take(0, 0)
     tasks = [waits(model, room, number) for number in range(3)]
     await turns()
     with pytest.raises(Overloaded, match="too many requests wait"):

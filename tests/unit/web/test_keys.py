@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import os
 import threading
-import tomllib
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -123,19 +122,22 @@ async def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_lo
     assert (await watched.keys()).of({"x-api-key": "mended"})
 
 
-async def test_the_file_is_read_off_the_event_loop_and_once_for_all_who_come(tmp_path, monkeypatch):
+async def test_the_file_is_read_off_the_event_loop_and_once_for_all_who_come(tmp_path):
     """Others are served meanwhile; one that hangs keeps nobody for longer than it may."""
     now, reads, held = [0.0], [], threading.Event()
     file = tmp_path / "keys"
     file.write_text(table("old"))
-    watched = KeyFile(file, lambda: now[0])
+    held.set()
 
     def read(path):
         reads.append(threading.current_thread())
         assert held.wait(10)
-        return Keys.of_tables(tomllib.loads(table("new")))
+        return Keys.read(path)
 
-    monkeypatch.setattr(Keys, "read", read)
+    watched = KeyFile(file, lambda: now[0], read)
+    file.write_text(table("new"))
+    held.clear()
+    reads.clear()
     now[0] = keys.RECHECK_S
     late = asyncio.gather(*(watched.keys() for _ in range(5)))
     await until(lambda: reads)
@@ -220,14 +222,12 @@ def test_a_table_that_is_wrong_is_refused_at_the_start(tmp_path, content):
     assert "secret" not in str(wrong.value)
 
 
-async def test_a_file_that_has_not_changed_is_not_read_again(tmp_path, monkeypatch):
+async def test_a_file_that_has_not_changed_is_not_read_again(tmp_path):
     """Its size and time are looked at; a file that changed just now may do so again at the same time."""
     now, reads = [0.0], []
     file = tmp_path / "keys.toml"
     file.write_text(table("k"))
-    read = Keys.read
-    monkeypatch.setattr(Keys, "read", lambda path: reads.append(path) or read(path))
-    watched = KeyFile(file, lambda: now[0])
+    watched = KeyFile(file, lambda: now[0], lambda path: reads.append(path) or Keys.read(path))
 
     async def looks(times):
         reads.clear()

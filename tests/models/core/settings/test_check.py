@@ -3,7 +3,6 @@
 import re
 import shutil
 import socket
-import sys
 
 import pytest
 from huggingface_hub import constants
@@ -11,10 +10,13 @@ from huggingface_hub import constants
 from models.core.contract import CheckpointError
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.process import command
 from service.process.check import check, threads
 from service.wiring.load import load_settings
+from tests.support.command import never, server
 from tests.support.flant5_checkpoints import GOLDEN, configure, golden_copy, golden_weights
+from tests.support.machines import FakeMachine
+
+__all__ = ["server"]
 
 XL = {
     "family": "clip_flant5",
@@ -37,21 +39,12 @@ def offline(tmp_path, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-@pytest.fixture(autouse=True)
-def free(monkeypatch):
-    """A CPU with 16 GB of free memory, and no GPU."""
-
-    def free_bytes(device):
-        if device == "cpu":
-            return 16 * 10**9
-        raise CheckpointError(device)
-
-    monkeypatch.setattr("models.core.memory.free_bytes", free_bytes)
+WITHOUT_GPU = FakeMachine(free={"cpu": 16 * 10**9})
 
 
-def checked(**models):
+def checked(machine=WITHOUT_GPU, **models):
     """The table's rows by model, and what is said of their memory below it."""
-    text = check(Settings.model_validate({"models": models}))
+    text = check(Settings.model_validate({"models": models}), machine)
     rows, _, rest = text.partition("\n\n")
     _, _, total = rest.partition("\n")
     return {row.split()[0]: row for row in rows.splitlines()[1:]}, total.strip()
@@ -66,22 +59,19 @@ def test_each_of_several_devices_has_all_models_on_it():
 
 
 @pytest.mark.parametrize(("free", "end"), [(20, "20.0 GB free."), (6, "6.0 GB free: too little.")])
-def test_the_weights_on_a_gpu_are_compared_with_its_free_memory(monkeypatch, free, end):
+def test_the_weights_on_a_gpu_are_compared_with_its_free_memory(free, end):
     """If it answers; nothing is said of another one."""
-    monkeypatch.setattr("models.core.memory.free_bytes", lambda device: free * 10**9)
-    _, total = checked(vqa=XL)
+    _, total = checked(FakeMachine(free={"cuda:0": free * 10**9}), vqa=XL)
 
     assert f"cuda:0: 6.3 GB of weights needed, {end}" == total.splitlines()[-1]
 
 
-def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
+def test_the_demo_models_are_measured_by_their_files(server):
     """As the command prints it: exit status 0, one row for each model."""
-    monkeypatch.setattr(sys, "argv", ["scoregate-server", "--check"])
-    monkeypatch.setattr(command, "configure_logging", lambda: None)
-    monkeypatch.setattr(command, "load_models", None)  # nothing may be loaded
-    command.main()
+    status, out, errors = server("--check", load=never, machine=WITHOUT_GPU)
 
-    lines = capsys.readouterr().out.splitlines()
+    assert (0, []) == (status, errors)
+    lines = out.splitlines()
     tables = ["MODEL", "clip", "vqa", "judge", "questions", "nli", "ocr", "detector"]
     assert [*tables, "Threads:", "Weights:", "Demo", "cpu:"] == [line.split()[0] for line in lines if line]
     assert lines[1].endswith("float32, cpu  7.6 MB")
@@ -98,13 +88,11 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
         (4, "one core each, those of large models with all 4."),
     ],
 )
-def test_the_cores_of_batches_are_told(monkeypatch, cores, told):
+def test_the_cores_of_batches_are_told(cores, told):
     """With one there is one batch at a time."""
-    monkeypatch.setattr("service.process.check.all_cores", lambda: cores)
-    monkeypatch.setattr("service.process.check.loaded_torch", object)
-    settings = Settings.model_validate({"models": {"vqa": XL}})
-
-    assert threads(settings).endswith(f" Batches on a CPU compute with {told}")
+    assert (
+        threads(3, cores) == f"Threads: 3 for each lane decode pictures. Batches on a CPU compute with {told}"
+    )
 
 
 @pytest.mark.parametrize("layout", ["bin", "sharded bin", "safetensors", "sharded safetensors"])
@@ -156,11 +144,12 @@ SERVER = {"family": "openai", "base_url": "http://127.0.0.1:8001/v1", "model": "
     ],
     ids=["no NVML", "not started yet", "running", "too much"],
 )
-def test_what_else_lies_on_a_card_is_counted(monkeypatch, used, line):
+def test_what_else_lies_on_a_card_is_counted(used, line):
     """By the profile or by NVML, whichever is more: a server that runs is in both."""
     now = used and tuple(gigabytes * 10**9 for gigabytes in used)
-    monkeypatch.setattr("models.core.memory.used_and_total", lambda device: now)
-    _, total = checked(vqa=XL, questions={**SERVER, "server_memory_gb": {"cuda:0": 10}})
+    _, total = checked(
+        FakeMachine(used=now), vqa=XL, questions={**SERVER, "server_memory_gb": {"cuda:0": 10}}
+    )
 
     assert f"cuda:0: {line}" in total.splitlines()
 
@@ -248,19 +237,15 @@ def test_what_can_be_seen_to_fail_names_the_model(model, told):
     assert "\n" not in str(wrong.value)
 
 
-def test_what_only_the_files_beside_the_weights_say_is_checked_too(tmp_path, monkeypatch, capsys):
+def test_what_only_the_files_beside_the_weights_say_is_checked_too(tmp_path, server):
     """A projector that isn't implemented: one line, exit status 2."""
     directory = configure(golden_copy(tmp_path / "c"), mm_projector_type="linear")
     profile = tmp_path / "profile.toml"
     profile.write_text(f'[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{directory}"\n')
-    monkeypatch.setattr(sys, "argv", ["scoregate-server", "--check", "--config", str(profile)])
-    monkeypatch.setattr(command, "configure_logging", lambda: None)
-    with pytest.raises(SystemExit) as ended:
-        command.main()
+    status, out, [line] = server("--check", "--config", profile)
 
-    out, err = capsys.readouterr()
-    assert (2, "", 1) == (ended.value.code, out, len(err.splitlines()))
-    assert "mm_projector_type is 'linear'" in err
+    assert (2, "") == (status, out)
+    assert "mm_projector_type is 'linear'" in line
 
 
 def test_a_redis_is_not_asked_and_its_password_not_shown():

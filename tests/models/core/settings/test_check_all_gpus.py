@@ -5,16 +5,15 @@ import pytest
 from service.core.settings.tree import Settings
 from service.process.check import check
 from tests.models.core.settings.test_check import XL
+from tests.support.machines import FakeMachine
 
 
 @pytest.mark.parametrize(("gpus", "places"), [(0, ["cuda"]), (2, ["cuda:0", "cuda:1"])])
-def test_all_gpus_are_counted_where_none_is_visible(monkeypatch, gpus, places):
+def test_all_gpus_are_counted_where_none_is_visible(gpus, places):
     """As one that stands for each: a check needs no GPU."""
-    monkeypatch.setattr("models.core.memory.free_bytes", lambda device: 10**10)
-    for module in ("models.core.copies", "service.process.check"):
-        monkeypatch.setattr(f"{module}.gpu_count", lambda: gpus)
+    machine = FakeMachine(gpus, dict.fromkeys(places, 10**10))
     table = {key: value for key, value in XL.items() if key != "device"} | {"devices": "all"}
-    lines = check(Settings.model_validate({"models": {"vqa": table}})).splitlines()
+    lines = check(Settings.model_validate({"models": {"vqa": table}}), machine).splitlines()
 
     assert f"bfloat16, {', '.join(places)} " in lines[1]
     assert places == [line.partition(": ")[0] for line in lines if "of weights needed" in line]

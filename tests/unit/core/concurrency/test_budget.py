@@ -6,8 +6,7 @@ import pytest
 
 from service.core.concurrency.budget import SMALL_BYTES, Budget, ByteBudget, Share, Turns, one_caller
 from service.core.errors import MemoryFull
-from service.core.settings import sections
-from service.core.settings.sections import Server
+from service.core.settings.sections import Server, a_quarter_of_the_memory
 
 pytestmark = pytest.mark.anyio
 
@@ -349,12 +348,11 @@ def test_two_of_the_largest_bodies_fit_whatever_is_set():
 
 
 @pytest.mark.parametrize(("limit", "expected"), [("1073741824\n", 256), ("max\n", None)])
-def test_the_default_follows_the_memory_of_the_container(tmp_path, monkeypatch, limit, expected):
+def test_the_default_follows_the_memory_of_the_container(tmp_path, limit, expected):
     """Of a container with 1 GiB it is 256 MiB; without a limit that of the machine counts."""
     file = tmp_path / "memory.max"
     file.write_text(limit)
-    monkeypatch.setattr(sections, "MEMORY_LIMITS", [])
-    machine = Server().requests_mb
-    monkeypatch.setattr(sections, "MEMORY_LIMITS", [file, tmp_path / "missing"])
+    machine = a_quarter_of_the_memory([])
 
-    assert min(expected or machine, machine) == Server().requests_mb
+    assert min(expected or machine, machine) == a_quarter_of_the_memory([file, tmp_path / "missing"])
+    assert a_quarter_of_the_memory() == Server().requests_mb

@@ -7,6 +7,7 @@ from models.core.copies import Copies, devices_of, load_each, on_first
 from models.core.settings import LocalSettings
 from service.core.settings import SettingsError
 from service.wiring.load import load_settings
+from tests.support.machines import FakeMachine
 
 
 def table(**more):
@@ -50,14 +51,11 @@ def test_a_variable_names_several_as_json(tmp_path):
         assert expected == settings.models["vqa"].devices
 
 
-def test_all_are_the_gpus_that_cuda_shows(monkeypatch):
+def test_all_are_the_gpus_that_cuda_shows():
     """Torch counts those that `CUDA_VISIBLE_DEVICES` leaves, from 0."""
-    monkeypatch.setattr("models.core.copies.gpu_count", lambda: 3)
-    assert ("cuda:0", "cuda:1", "cuda:2") == devices_of(table(devices=("all",)))
-
-    monkeypatch.setattr("models.core.copies.gpu_count", lambda: 0)
+    assert ("cuda:0", "cuda:1", "cuda:2") == devices_of(table(devices=("all",)), FakeMachine(3))
     with pytest.raises(CheckpointError, match='devices = "all": no CUDA device is visible'):
-        devices_of(table(devices=("all",)))
+        devices_of(table(devices=("all",)), FakeMachine(0))
 
 
 def test_each_copy_is_what_the_loader_makes_for_its_device():

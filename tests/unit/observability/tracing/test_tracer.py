@@ -1,9 +1,12 @@
 """Traces are off by default, and a collector that is away costs no answer."""
 
+import sys
+
 import pytest
 from opentelemetry import trace
 
-from service.core.settings import SettingsError, sections
+from service.core.settings import SettingsError
+from service.core.settings.sections import OTEL_PACKAGES
 from service.observability.tracing import NO_SPAN, Span, open_tracer
 from service.wiring.load import load_settings
 
@@ -48,7 +51,7 @@ def test_an_address_that_cannot_be_sent_to_is_refused(endpoint):
 
 def test_missing_packages_are_named(monkeypatch):
     """With the extra that brings them."""
-    monkeypatch.setattr(sections, "lacks_packages", lambda: True)
+    monkeypatch.setitem(sys.modules, OTEL_PACKAGES[0], None)
 
     assert "" == load_settings(None, {}).telemetry.otlp_endpoint
     with pytest.raises(SettingsError, match=r"\[otel\]"):
