@@ -13,7 +13,7 @@ from models.core.outcomes import Likelihood
 from models.families.fake.model import GREY
 from service.core.errors import Unanswered
 from service.core.settings.tree import Settings
-from service.metrics.checklist import ChecklistOptions, checklist, demand_of, questions_of, unsure
+from service.metrics.checklist import ChecklistOptions, checklist, demand_of, questions_of, shipped, unsure
 from service.metrics.common.contract import Item
 from service.metrics.rubrics.checklists import Checklist, checklists_in, read_checklist
 from service.observability.notes import Code
@@ -87,7 +87,11 @@ def test_a_checklist_reads_the_copies_of_a_releases_files_beside_it(tmp_path):
         (('["Is it red?", "Is it round?", "Is it big?"]', '"gap.txt"'), r"questions\.1: is empty"),
         (
             ("[1, 2]", '"both.json"\nintercept = 1'),
-            r"weights: .*/both\.json has an intercept, and so has the",
+            r"weights: .*/both\.json has an intercept, and so has the TOML file",
+        ),
+        (
+            ('["Is it red?", "Is it round?", "Is it big?"]', '"bytes.txt"'),
+            r"questions: .*/bytes\.txt is not UTF-8",
         ),
         (("gates", f"# {'x' * 65_536}\ngates"), "has more than 65536 bytes"),
     ],
@@ -97,6 +101,7 @@ def test_a_file_that_is_no_checklist_is_refused_with_its_name_and_field(tmp_path
     (tmp_path / "bad.json").write_text('{"coef": [1, 2]}', "utf-8")
     (tmp_path / "nan.json").write_text("[1, NaN]", "utf-8")
     (tmp_path / "cut.json").write_text("[1, 2", "utf-8")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff")
     (tmp_path / "both.json").write_text('{"coef": [1, 2], "intercept": [0]}', "utf-8")
     (tmp_path / "gap.txt").write_text("Is it red?\n\nIs it big?", "utf-8")
     (tmp_path / "mine.toml").write_text(GOOD.replace(*change), "utf-8")
@@ -283,6 +288,21 @@ def test_the_digest_is_the_hash_of_all_fields_as_json():
     content = json.dumps(fields, ensure_ascii=False).encode()
 
     assert f"sha256:{hashlib.sha256(content).hexdigest()}" == Checklist(**fields).digest
+
+
+def test_a_file_of_as_many_bytes_as_are_allowed_is_read(tmp_path):
+    (tmp_path / "mine.toml").write_text(GOOD + "#" * (65_536 - len(GOOD)), "utf-8")
+
+    assert [1.0, 2.0] == read_checklist(tmp_path / "mine.toml")[0].weights
+
+
+def test_the_checklist_of_the_demo_has_a_warning_and_no_other_one():
+    """By the table itself: one with its questions is somebody's own."""
+    demo = ChecklistOptions().chosen
+    own = demo.model_copy(update={"intercept": 0.5})
+
+    assert [Code.DEMO_CHECKLIST] == [note.code for note in shipped(demo)]
+    assert [] == shipped(own)
 
 
 def test_a_name_is_one_that_an_option_may_have(tmp_path):
