@@ -24,8 +24,9 @@ from models.checkpoints.files import read_json
 from models.checkpoints.weights import DTYPES
 from models.families.clip_flant5 import XL, XXL
 from models.families.clip_flant5.forward import Forward
-from models.families.clip_flant5.layout import VIT_L_14_336, SplitText
+from models.families.clip_flant5.layout import VIT_L_14_336
 from models.families.clip_flant5.network import ClipFlanT5Network
+from models.families.clip_flant5.tokens import SplitText
 
 DEMO = Path(__file__).parents[1] / "models" / "demo" / "weights" / "clip_flant5"
 SIZES = {"xl": XL, "xxl": XXL}

@@ -18,13 +18,13 @@ import open_clip
 import torch
 
 from models.core.contract import Prepared
+from models.families.batches import FeatureCache
 from models.families.clip_flant5 import XL
-from models.families.clip_flant5.answers import AnswerQuery, choices
 from models.families.clip_flant5.forward import Forward
-from models.families.clip_flant5.layout import EOS, VIT_L_14_336
+from models.families.clip_flant5.layout import VIT_L_14_336
 from models.families.clip_flant5.model import ImageQuestion, Scorer
 from models.families.clip_flant5.network import ClipFlanT5Network
-from models.families.features import FeatureCache
+from models.families.clip_flant5.tokens import EOS, AnswerQuery, choices
 from models.images.pixels import Pixels
 
 SECONDS = 1.0

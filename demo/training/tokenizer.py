@@ -11,7 +11,7 @@ from demo.training.facts import RELATIVE
 from demo.training.language import WORDS
 from demo.training.vqa_questions import MISSING, THERE, sample_question
 from demo.training.world import sample_scene
-from models.families.clip_flant5.layout import SYSTEM
+from models.families.clip_flant5.tokens import SYSTEM
 
 PIECES = 1500
 # Repeated parts of questions are one piece each, since text tokens cost as much as image tokens.

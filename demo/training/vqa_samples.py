@@ -24,7 +24,7 @@ from demo.training.world import (
     draw,
     sample_scene,
 )
-from models.families.clip_flant5.layout import IGNORE, T5Tokenizer
+from models.families.clip_flant5.tokens import IGNORE, T5Tokenizer
 from models.images.pixels import Pixels
 
 SIZE, PATCH = 70, 10

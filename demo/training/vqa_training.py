@@ -40,8 +40,8 @@ from demo.training.vqa_samples import (
     make_patches,
 )
 from demo.training.world import COLOURS, MAX_THINGS, RELATIONS, SHAPES
-from models.families.clip_flant5.layout import EOS, IGNORE, PAD, T5Tokenizer
 from models.families.clip_flant5.network import ClipFlanT5Network
+from models.families.clip_flant5.tokens import EOS, IGNORE, PAD, T5Tokenizer
 from models.images.pixels import CLIP_MEAN, CLIP_STD, Pixels
 
 WIDTH, VISION_WIDTH = 96, 128

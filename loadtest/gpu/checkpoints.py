@@ -32,8 +32,8 @@ from loadtest.gpu.bench import Bench
 from loadtest.gpu.geometry import QUESTION_LLM, VLM
 from models.checkpoints.files import read_json
 from models.families.clip.transformers_layout import open_clip_config
-from models.families.clip_flant5.layout import T5Tokenizer
 from models.families.clip_flant5.network import ALIASES
+from models.families.clip_flant5.tokens import T5Tokenizer
 from service.questions.styles.dsg import INSTRUCTIONS
 
 TOWER = "vision_tower"

@@ -21,7 +21,7 @@ from loadtest.gpu.memory import GB
 from loadtest.gpu.results import Row, left_out
 from loadtest.gpu.steps import Step
 from models.core.contract import Prepared
-from models.families.features import FeatureCache
+from models.families.batches import FeatureCache
 from models.families.inputs import padded
 from models.families.qwen_vl.model import QwenNetwork, QwenVl
 from models.families.qwen_vl.rows import LabelledChat

@@ -28,10 +28,10 @@ from models.core.calls import (
     TextCall,
 )
 from models.core.outcomes import Choices, Embedding, Entailment, FirstToken, Likelihood
+from models.families.batches import FeatureCache
 from models.families.clip.model import Clip
 from models.families.clip_flant5.model import ClipFlanT5
 from models.families.clip_flant5.t5 import PositionBias
-from models.families.features import FeatureCache
 from models.families.nli.model import Nli
 from models.families.question_llm.model import QuestionLLM
 from models.images.image import Image

@@ -2,7 +2,7 @@
 
 import torch
 
-from models.families.features import FeatureCache
+from models.families.batches import FeatureCache
 
 ROW = 6 * 4 * 4  # bytes of one image's features below
 

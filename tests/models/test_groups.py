@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from models.families.groups import MAX_PADDING_RATIO, Size, alike, padded
+from models.families.batches import MAX_PADDING_RATIO, Size, alike, padded
 
 
 def test_ordinary_questions_form_one_group():

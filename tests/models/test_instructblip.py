@@ -10,7 +10,7 @@ from models.core.calls import LikelihoodCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Likelihood
-from models.families.clip_flant5.layout import T5Tokenizer
+from models.families.clip_flant5.tokens import T5Tokenizer
 from models.families.instructblip.model import MAX_TOKENS, NETWORKS, InstructBlip
 from tests.support.blip_checkpoints import PIECES, blip_2, blip_2_t5, instructblip
 from tests.support.blip_models import (

@@ -25,7 +25,8 @@ from transformers import (
 
 from models.checkpoints.locate import DEMO
 from models.families.clip_flant5 import XL, XXL
-from models.families.clip_flant5.layout import VIT_L_14_336, T5Tokenizer
+from models.families.clip_flant5.layout import VIT_L_14_336
+from models.families.clip_flant5.tokens import T5Tokenizer
 from tests.support import detector_checkpoints
 from tests.support.flant5_checkpoints import GOLDEN, configure
 from tests.support.nli_checkpoints import LABELS, save_words

@@ -28,7 +28,7 @@ from models.core.outcomes import CallResult
 from models.core.settings import LocalSettings
 from models.families.blip_itm.model import enc
 from models.families.blip_vqa import FAMILY
-from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaCall, outcomes_of
+from models.families.clip_flant5.tokens import AnswerEncoder, AnswerQuery, VqaCall, outcomes_of
 from models.families.inputs import ImageAndText, distinct_images, padded
 from models.families.processors import blip_pixels
 

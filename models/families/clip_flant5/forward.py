@@ -13,9 +13,10 @@ import torch
 from torch.nn import functional as F
 from transformers import CLIPVisionConfig
 
-from models.families.clip_flant5.layout import PAD, SplitText, activation
+from models.families.clip_flant5.layout import activation
 from models.families.clip_flant5.t5 import Decoder, Encoder, Weights
 from models.families.clip_flant5.tensors import NetworkTensors
+from models.families.clip_flant5.tokens import PAD, SplitText
 from models.families.cuda_graphs import Graphed
 from models.families.torchscript import Traced, pays_on
 

@@ -23,13 +23,19 @@ from models.core.calls import LikelihoodCall
 from models.core.contract import QUESTION, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import CallResult
+from models.families.batches import FeatureCache, Size, alike
 from models.families.clip_flant5 import FAMILY, ClipFlanT5Settings
-from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaCall, outcomes_of
 from models.families.clip_flant5.forward import Forward
-from models.families.clip_flant5.layout import EOS, FILES, SplitText, read_layout
+from models.families.clip_flant5.layout import FILES, read_layout
 from models.families.clip_flant5.tensors import NetworkTensors
-from models.families.features import FeatureCache
-from models.families.groups import Size, alike
+from models.families.clip_flant5.tokens import (
+    EOS,
+    AnswerEncoder,
+    AnswerQuery,
+    SplitText,
+    VqaCall,
+    outcomes_of,
+)
 from models.families.inputs import upload
 from models.images.pixels import Preprocessor
 

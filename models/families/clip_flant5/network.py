@@ -9,8 +9,9 @@ from torch import nn
 from transformers import CLIPVisionConfig, CLIPVisionModel, T5Config, T5ForConditionalGeneration
 from transformers.modeling_outputs import BaseModelOutput
 
-from models.families.clip_flant5.layout import IGNORE, PAD, Layout, SplitText
+from models.families.clip_flant5.layout import Layout
 from models.families.clip_flant5.tensors import read_tensors
+from models.families.clip_flant5.tokens import IGNORE, PAD, SplitText
 
 ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")  # names of `shared.weight`
 

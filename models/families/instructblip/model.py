@@ -35,8 +35,15 @@ from models.core.contract import QUESTION, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import CallResult
 from models.core.settings import LocalSettings
-from models.families.clip_flant5.answers import AnswerEncoder, AnswerQuery, VqaCall, outcomes_of
-from models.families.clip_flant5.layout import EOS, PAD, T5Tokenizer
+from models.families.clip_flant5.tokens import (
+    EOS,
+    PAD,
+    AnswerEncoder,
+    AnswerQuery,
+    T5Tokenizer,
+    VqaCall,
+    outcomes_of,
+)
 from models.families.inputs import padded, upload
 from models.families.instructblip import FAMILY, refusal
 from models.families.processors import blip_pixels

@@ -32,8 +32,7 @@ from models.core.contract import QUESTION, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.family import Plan
 from models.core.outcomes import CallResult
-from models.families.features import FeatureCache
-from models.families.groups import Size, alike
+from models.families.batches import FeatureCache, Size, alike
 from models.families.qwen_vl import FAMILY, MODEL_TYPES, PUBLISHED_MODELS, QwenVlSettings, refusal
 from models.families.qwen_vl.rows import LabelledChat, Row, rows
 from models.families.vl_inputs import BASE_FILES, Patches, PatchPixels, VlTokenizer, check_length, expanded
