@@ -155,6 +155,12 @@ class Likelihood(TokenisedResult):
     log_p_yes: float
     log_p_no: float
 
+    def normalized(self, normalization: str) -> float:
+        """Return exp of the mean ("reference"), the sum ("product") or the first log-probability."""
+        if normalization == "first_token":
+            return exp(self.log_probs[0])
+        return exp(sum(self.log_probs) / (len(self.log_probs) if normalization == "reference" else 1))
+
     @property
     def logit(self) -> float:
         """log p_yes - log p_no; always finite."""

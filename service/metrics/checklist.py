@@ -27,7 +27,7 @@ from service.core.errors import Unanswered
 from service.core.fields import SLOT
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.metrics.common.answers import likelihood, moot
+from service.metrics.common.answers import moot
 from service.metrics.common.contract import Item, Metric, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.question_sets import cut
@@ -180,7 +180,7 @@ def questions_of(chosen: Checklist, answers: Sequence[Likelihood]) -> list[Check
 
 def alignment_of(answer: Likelihood, weight: float) -> AlignmentDetails:
     """Return what the `vqascore` of the item adds to the score."""
-    value = likelihood(answer, "reference")
+    value = answer.normalized("reference")
     return {"score": value, "weight": weight, "contribution": weight * value}
 
 

@@ -14,7 +14,6 @@ from pydantic import ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
 from service.core.fields import SLOT, TextOrTemplate
-from service.metrics.common.answers import likelihood
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
@@ -98,7 +97,7 @@ async def vqascore(item: Item, models: ModelCalls, options: VqaScoreOptions) -> 
     details: VqaScoreDetails = {
         "question": question,
         "answer": expected,
-        "likelihood": likelihood(answer, options.normalization),
+        "likelihood": answer.normalized(options.normalization),
         "normalization": options.normalization,
         "log_probs": list(answer.log_probs),
         "p_yes": exp(answer.log_p_yes),

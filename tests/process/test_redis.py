@@ -9,7 +9,6 @@ from demo.process import url
 from models.core.calls import LikelihoodCall
 from models.core.contract import QUESTION
 from models.images.image import Image
-from service.metrics.vqascore import likelihood
 from tests.support.double import faulty
 from tests.support.fakes import FakeVqa
 from tests.support.pictures import item, png
@@ -57,7 +56,7 @@ def value(answer, metric):
 def right(prompt):
     """What the fake says of the picture, computed here."""
     call = LikelihoodCall(Image(png()), QUESTION.replace("{}", prompt))
-    return likelihood(FakeVqa().answer(call), "reference")
+    return FakeVqa().answer(call).normalized("reference")
 
 
 async def outages(port, redis):

@@ -122,14 +122,6 @@ def log_likelihoods(question: Question, result: Likelihood | Choices, pooling: P
     return tuple(sum(log) / (len(log) if pooling == "mean" else 1) for log in result.log_probs)
 
 
-def likelihood(answer: Likelihood, normalization: str) -> float:
-    """Return exp of the mean ("reference"), the sum ("product") or the first log-probability."""
-    log_probs = answer.log_probs
-    if normalization == "first_token":
-        return exp(log_probs[0])
-    return exp(sum(log_probs) / (len(log_probs) if normalization == "reference" else 1))
-
-
 YES_OR_NO = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 MAX_SHOWN_CHARACTERS = 100  # characters of an answer in an error
 

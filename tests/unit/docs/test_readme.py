@@ -7,7 +7,7 @@ from math import log
 import pytest
 
 from models.core.outcomes import Likelihood
-from service.metrics.vqascore import VqaScoreOptions, likelihood, metric
+from service.metrics.vqascore import VqaScoreOptions, metric
 from tests.support.pages import DOCS, ROOT, rows
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -21,7 +21,7 @@ def test_the_default_score_is_the_one_that_the_readme_states():
     assert stated is not None
     assert metric.formula == stated[1].replace(" ", "")
     assert '0.49 where P("Yes") is 0.24' in README
-    assert 0.49 == round(likelihood(UNSURE, VqaScoreOptions().normalization), 2)
+    assert 0.49 == round(UNSURE.normalized(VqaScoreOptions().normalization), 2)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_other_forms_are_the_options_that_the_readme_names(wanted, score):
     """Each row's options give what its first cell says."""
     [cells] = [cells for cells in rows(README.replace("\\|", "/")) if wanted in cells[0]]
     options = VqaScoreOptions.model_validate(json.loads(cells[1].strip("`")))
-    found = UNSURE.logit if options.output == "logit" else likelihood(UNSURE, options.normalization)
+    found = UNSURE.logit if options.output == "logit" else UNSURE.normalized(options.normalization)
 
     assert score == pytest.approx(found)
 
