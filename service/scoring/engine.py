@@ -136,11 +136,13 @@ class Engine:
             context.account.charge(sum(map(len, plan.by_metric)))
             with plan.work.reserved():
                 if finished:
-                    inputs = (self._finish(input, plan, context, finished) for input in plan.inputs)
+                    score = partial(self._finish, plan=plan, context=context, finished=finished)
                 else:
-                    inputs = (self._score_input(input, plan.work, context) for input in plan.inputs)
-                alone = len(plan.inputs) == 1  # the usual request needs no group
-                await (next(inputs) if alone else side_by_side(inputs, plan.work.at_once))
+                    score = partial(self._score_input, work=plan.work, context=context)
+                if len(plan.inputs) == 1:  # the usual request needs no group
+                    await score(plan.inputs[0])
+                else:
+                    await side_by_side(map(score, plan.inputs), plan.work.at_once)
         raise_if_changed(chain.from_iterable(input.results.values() for input in plan.inputs))
         with context.span.child("fold"):
             report = await self._report(plan, context)

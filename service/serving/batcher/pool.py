@@ -210,11 +210,12 @@ class Pool:
         """Run *calls* of a batch, and answer them; after an exception, run halves down to the bad call."""
         hosted, began = batch.hosted, self.clock()
         traced = any(call.span.recording for call in calls)
+        prepared = [call.prepared for call in calls]
         for call in calls:
             call.begin(began)
         try:
             with batch_span(calls, hosted.name) if traced else nullcontext():
-                outcomes = await slot.score(batch.copy, [call.prepared for call in calls], batch.threads)
+                outcomes = await slot.score(batch.copy, prepared, batch.threads)
             if len(outcomes) != len(calls):
                 raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
         except Exception as exc:
@@ -231,12 +232,12 @@ class Pool:
             await self._check(batch, slot, exc)
             outcomes = [ModelFault(f"the model {hosted.name} failed on this call")] * len(calls)
         slot.since = self.scheduler.progress = now = self.clock()
-        self._instruments.count_batch(hosted.name, len(calls), now - began)
         results = [
             JobResult(outcome, call.waited_s, now - began, call.batch)
             for call, outcome in zip(calls, outcomes, strict=True)
         ]
         answer(hosted.name, hosted.queue, calls, results, self._instruments, batch.gap_s)
+        self._instruments.count_batch(hosted.name, len(calls), now - began)
 
     async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
         """Raise `Broken` if the example call, which worked at the start, fails now."""
