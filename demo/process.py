@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import SystemRandom
@@ -13,6 +13,7 @@ from random import SystemRandom
 import httpx
 from huggingface_hub import constants
 
+HUB = Path(constants.HF_HUB_CACHE)
 SERVICE = (sys.executable, "-m", "service")
 HOST = "127.0.0.1"
 START_S = 240  # importing torch takes long on two busy cores
@@ -98,31 +99,39 @@ def stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def wait_until_ready(process: subprocess.Popen[bytes], port: int, limit_s: float = START_S) -> None:
+def wait_until_ready(
+    process: subprocess.Popen[bytes],
+    port: int,
+    limit_s: float = START_S,
+    hub: Path = HUB,
+    say: Callable[[str], None] = progress,
+) -> None:
     """
     Wait until `/readyz` succeeds, and show what is missing meanwhile.
 
     Args:
         limit_s: infinite if weights may have to be downloaded.
+        hub: the folder that they are downloaded to.
+        say: called with each line.
 
     Raises:
         Failed: the process ended, or took too long.
     """
-    begun, reported, fetched = time.monotonic(), 0, fetched_bytes()
-    progress(f"starting the service on port {port}\n")
+    begun, reported, fetched = time.monotonic(), 0, fetched_bytes(hub)
+    say(f"starting the service on port {port}\n")
     with httpx.Client(base_url=url(port), timeout=5, trust_env=False) as client:
         while (waited := time.monotonic() - begun) < limit_s:
             try:
                 status = process.wait(LOOK_S)
             except subprocess.TimeoutExpired:
-                missing = waits_for(client, fetched_bytes() - fetched)
+                missing = waits_for(client, fetched_bytes(hub) - fetched)
                 if not missing:
-                    progress(f"the service is ready after {waited:.0f} s\n")
+                    say(f"the service is ready after {waited:.0f} s\n")
                     return
                 line = f"{waited:.0f} s, waiting for {missing}"
                 if waited >= reported + REPORT_S:
                     line, reported = line + "\n", reported + REPORT_S
-                progress(line)
+                say(line)
             else:
                 raise Failed(f"the service ended with status {status} before it was ready")
     raise Failed(f"the service was not ready after {limit_s:.0f} s")
@@ -139,11 +148,10 @@ def waits_for(client: httpx.Client, fetched: int) -> str:
     return "" if answer.status_code == 200 else str(answer.json()["detail"])
 
 
-def fetched_bytes() -> int:
-    """Return the bytes of weights in the hub's local cache, including unfinished downloads."""
-    files = Path(constants.HF_HUB_CACHE).glob("models--*/blobs/*")
+def fetched_bytes(hub: Path) -> int:
+    """Return the bytes of weights in a local cache of the hub, including unfinished downloads."""
     sizes = []
-    for file in files:
+    for file in hub.glob("models--*/blobs/*"):
         with suppress(FileNotFoundError):  # renamed when its download finished
             sizes.append(file.stat().st_size)
     return sum(sizes)

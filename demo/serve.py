@@ -4,7 +4,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
 import httpx
@@ -16,7 +16,12 @@ from demo.scoring import PROMPT_METRICS
 PORT = 8000
 
 
-def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) -> int:
+def main(
+    argv: Sequence[str] | None = None,
+    command: Sequence[str] = SERVICE,
+    wait: Callable[..., None] = wait_until_ready,
+    say: Callable[..., None] = print,
+) -> int:
     """Serve until Ctrl-C or SIGTERM, or until the service ends."""
     parser = argparse.ArgumentParser(prog="make serve", description=__doc__)
     parser.add_argument("--config", help="TOML profile; the demo profile by default")
@@ -27,10 +32,10 @@ def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) ->
     try:
         port = free_port(arguments.port)
         with running(port, command) as process:
-            wait_until_ready(process, port, limit_s=inf)
+            wait(process, port, limit_s=inf)
             line = curl(port, served(port))
             ways = f"Open {url(port)}/ in a browser, or paste this into another shell; Ctrl-C here stops it."
-            print(f"\nReady. {ways}\n\n{line}\n", flush=True)
+            say(f"\nReady. {ways}\n\n{line}\n", flush=True)
             return process.wait()
     except KeyboardInterrupt:
         return 0

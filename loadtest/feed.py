@@ -70,7 +70,8 @@ def round_of(null: Server, spec: Spec) -> tuple[float, float]:
     """Return CPU seconds of a picture, and pictures a second."""
     before = servers.cpu_s(null.pid)
     outcomes = null.run(spec)
-    return (servers.cpu_s(null.pid) - before) / PICTURES, throughput(outcomes)
+    used_s = servers.cpu_s(null.pid) - before
+    return used_s / sum(outcome.items for outcome in outcomes), throughput(outcomes)
 
 
 @cache

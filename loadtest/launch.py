@@ -6,6 +6,7 @@ as on so many GPUs.  They run eagerly, as there: for each operation torch releas
 again.  If more threads do not launch more batches a second, the time of a batch is the lock's.
 """
 
+import argparse
 import sys
 import threading
 import time
@@ -27,9 +28,6 @@ from models.families.clip_flant5.network import ClipFlanT5Network
 from models.families.clip_flant5.tokens import EOS, AnswerQuery, choices
 from models.images.pixels import Pixels
 
-SECONDS = 1.0
-ROUNDS = 5
-THREADS = (1, 2, 4, 8)
 WIDTH = 8
 TEXT = 77  # tokens
 QUESTION = (EOS,) * 33, (EOS,) * 30  # as many tokens as the fixed text and an ordinary question
@@ -45,17 +43,30 @@ CLIP_TEXT = {"context_length": TEXT, "vocab_size": 100, "layers": 12, "width": W
 Launch = Callable[[], object]
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Measure each network and print a table in Markdown."""
+    options = parse(argv)
     torch.set_num_threads(1)
-    print(f"| ms of a batch, by threads | {' | '.join(map(str, THREADS))} |")
-    print("|---" * (1 + len(THREADS)) + "|")
+    print(f"| ms of a batch, by threads | {' | '.join(map(str, options.threads))} |")
+    print("|---" * (1 + len(options.threads)) + "|")
     for name, build in (("CLIP-FlanT5-XL, XXL", flant5), ("CLIP ViT-L/14", clip)):
-        launches = [build() for _ in range(max(THREADS))]
-        rounds = [[batch_s(launches[:count]) for count in THREADS] for _ in range(ROUNDS)]
+        launches = [build() for _ in range(max(options.threads))]
+        rounds = [
+            [batch_s(launches[:count], options.seconds) for count in options.threads]
+            for _ in range(options.rounds)
+        ]
         medians = (f"{1000 * median(found):.1f}" for found in zip(*rounds, strict=True))
         print(f"| {name} | {' | '.join(medians)} |", flush=True)
     return 0
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="python -m loadtest.launch", description=__doc__)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2, 4, 8], help="numbers to try")
+    parser.add_argument("--rounds", type=int, default=5, help="of each number; their median is printed")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of a round")
+    return parser.parse_args(argv)
 
 
 def flant5() -> Launch:
@@ -82,8 +93,8 @@ def clip() -> Launch:
     return run
 
 
-def batch_s(launches: Sequence[Launch]) -> float:
-    """Repeat each on a thread of its own; return the seconds divided by the batches of all."""
+def batch_s(launches: Sequence[Launch], seconds: float) -> float:
+    """Repeat each on a thread of its own for *seconds*; return them divided by the batches of all."""
     counts, stop, ready = [0] * len(launches), threading.Event(), threading.Barrier(len(launches) + 1)
 
     def repeat(number: int) -> None:
@@ -98,7 +109,7 @@ def batch_s(launches: Sequence[Launch]) -> float:
         thread.start()
     ready.wait()
     began = time.perf_counter()
-    stop.wait(SECONDS)
+    stop.wait(seconds)
     stop.set()
     for thread in threads:
         thread.join()

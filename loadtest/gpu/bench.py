@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from loadtest.gpu.geometry import Geometry
 from loadtest.gpu.results import Results
@@ -54,12 +55,29 @@ class Bench:
         measured = self.results.value("limits", product(self.dtype))
         return 1e12 * measured if measured else peak(self.device, self.torch_dtype, self.geometry.matrix)
 
+    def run_s(self, do: Callable[[], object]) -> float:
+        """Return the seconds of *do*, the device's queue included."""
+        return seconds(do, self.device)
+
     def pace_s(self, do: Callable[[], object]) -> float:
-        """Return the median seconds of *do*, the device's queue included; the caller has warmed up."""
+        """Return the median seconds of *do*; the caller has warmed up."""
         times: list[float] = []
         while len(times) < self.geometry.rounds and sum(times) < WITHIN_S:
-            times.append(seconds(do, self.device))
+            times.append(self.run_s(do))
         return median(times)
+
+    def operations(self, do: Callable[[], object]) -> int:
+        """Run *do* once; return its operations of matrix products, convolutions and attention."""
+        with FlopCounterMode(display=False) as counter:
+            do()
+        return int(counter.get_total_flops())
+
+    def peak_bytes(self, do: Callable[[], object]) -> int:
+        """Run *do* once; return the most that a GPU allocates meanwhile, above what it held before."""
+        before = torch.cuda.memory_allocated(self.device)
+        torch.cuda.reset_peak_memory_stats(self.device)
+        do()
+        return torch.cuda.max_memory_allocated(self.device) - before
 
 
 def product(kind: str) -> str:

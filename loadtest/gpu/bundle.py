@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,19 @@ def requirements(file: Path = REQUIREMENTS) -> Iterator[Requirement]:
             yield Requirement(found["name"], found["wheel"], found["via"] or "")
 
 
-def bundle(directory: Path, have: Collection[str], python: str = "", platform: str = "") -> None:
+def download(arguments: Sequence[str]) -> bool:
+    """Download wheels with pip; return False if it fails."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    return subprocess.run([*command, *arguments]).returncode == 0
+
+
+def bundle(
+    directory: Path,
+    have: Collection[str],
+    python: str = "",
+    platform: str = "",
+    download: Callable[[Sequence[str]], bool] = download,
+) -> None:
     """
     Fill *directory*, print its size and what to run there.
 
@@ -60,6 +72,7 @@ def bundle(directory: Path, have: Collection[str], python: str = "", platform: s
         have: packages that the machine has.
         python, platform: of the machine, such as 3.12 and manylinux_2_28_x86_64; by default those of this
             process.
+        download: of wheels, by the arguments of pip's command; returns False if it fails.
 
     Raises:
         SystemExit: a wheel that is not optional cannot be downloaded; pip has printed why.
@@ -67,12 +80,13 @@ def bundle(directory: Path, have: Collection[str], python: str = "", platform: s
     copy_sources(directory)
     wanted = [each for each in requirements() if not each.is_of(have)]
     needed = [each for each in wanted if not each.is_of(PEERS)]
-    flags = [*target(python, platform)]
-    if not downloaded(needed, directory / "wheels", flags):
+    flags = ["--no-deps", "--only-binary=:all:", "--dest", str(directory / "wheels")]
+    flags += target(python, platform)
+    if not download([*flags, *(each.wheel for each in needed)]):
         raise SystemExit("loadtest.gpu: the wheels cannot be downloaded")
     for peer in PEERS:
         its = [each for each in wanted if each.is_of((peer,))]
-        if its and downloaded(its, directory / "wheels", flags):
+        if its and download([*flags, *(each.wheel for each in its)]):
             needed += its
         elif its:
             print(f"{peer} is left out")
@@ -91,13 +105,6 @@ def copy_sources(directory: Path) -> None:
     for name in FILES:
         (directory / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, directory / name)
-
-
-def downloaded(wanted: Sequence[Requirement], wheels: Path, flags: Sequence[str]) -> bool:
-    """Download wheels with pip; return False if it fails."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    command += ["--no-deps", "--only-binary=:all:", "--dest", str(wheels), *flags]
-    return subprocess.run([*command, *(each.wheel for each in wanted)]).returncode == 0
 
 
 def target(python: str, platform: str) -> Iterator[str]:

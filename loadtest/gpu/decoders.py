@@ -15,7 +15,7 @@ from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
 from loadtest.gpu.bench import NEEDS_CUDA, Bench, drop
 from loadtest.gpu.drift import BOUNDS, difference
-from loadtest.gpu.encoders import bare, counted, random_module, scored
+from loadtest.gpu.encoders import bare, random_module, scored
 from loadtest.gpu.geometry import Config
 from loadtest.gpu.memory import GB
 from loadtest.gpu.results import Row, left_out
@@ -102,10 +102,10 @@ WAYS: Mapping[str, tuple[Callable[[Decoder], Run], bool]] = {
 """The function of each way, and whether the chats of a batch count rather than its pictures."""
 
 
-def steps(bench: Bench) -> Iterator[Step]:
+def steps(bench: Bench, make: Callable[[Bench, Config], Decoder] = Decoder) -> Iterator[Step]:
     """Yield each way of each decoder with each batch, then its drift and its memory."""
     for name, config in bench.geometry.decoders.items():
-        made = cache(partial(Decoder, bench, config))
+        made = cache(partial(make, bench, config))
         for way in WAYS:
             for images in (each for each in bench.geometry.pairs if each <= MOST_PICTURES):
                 for questions in bench.geometry.questions:
@@ -129,7 +129,7 @@ def measure(
         for batch in batches:
             run(batch)
 
-    operations = counted(whole)
+    operations = bench.operations(whole)
     batch_s = bench.pace_s(whole)
     yield Row(what, len(chats) / batch_s, "pairs/s", share=operations / batch_s / bench.peak)
 
@@ -157,8 +157,5 @@ def peak(bench: Bench, name: str, made: Callable[[], Decoder]) -> Iterator[Row]:
         return
     decoder = made()
     batch = decoder.chats(AT_ONCE, 1)
-    before = torch.cuda.memory_allocated(bench.device)
-    torch.cuda.reset_peak_memory_stats(bench.device)
-    scored(decoder.model.score, batch)
-    above = torch.cuda.max_memory_allocated(bench.device) - before
+    above = bench.peak_bytes(partial(scored, decoder.model.score, batch))
     yield Row(what, above / GB, "GB", note=f"{sum(prepared.cost for prepared in batch)} patches and tokens")

@@ -13,7 +13,6 @@ from typing import Any
 
 import open_clip
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     Blip2Config,
     Blip2ForImageTextRetrieval,
@@ -89,17 +88,11 @@ def measure(bench: Bench, name: str, made: Callable[[], Encoder], pictures: int)
         f"{what}, {library}": torch.inference_mode()(partial(own, pixels.to(bench.torch_dtype)))
         for library, own in encoder.own.items()
     }
-    operations = counted([*runs.values()][-1])  # open_clip's attention is fused with more, and not counted
+    last = [*runs.values()][-1]
+    operations = bench.operations(last)  # open_clip's attention is fused with more, and not counted
     yield rate(bench, what, pictures, operations, lambda: scored(encoder.score, batch))
     for each, run in runs.items():
         yield rate(bench, each, pictures, operations, run)
-
-
-def counted(run: Callable[[], object]) -> int:
-    """Return the operations of matrix products, convolutions and attention in *run*."""
-    with FlopCounterMode(display=False) as counter:
-        run()
-    return int(counter.get_total_flops())
 
 
 def scored(score: Score, batch: Sequence[Prepared]) -> list[Any]:

@@ -17,7 +17,6 @@ from loadtest.forward import ANSWER, Batch, fast_pass, make_batch, plain_loop, r
 from loadtest.gpu.bench import NEEDS_CUDA, Bench, drop
 from loadtest.gpu.results import Row, left_out
 from loadtest.gpu.steps import Step
-from loadtest.work import seconds
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.network import ClipFlanT5Network
 
@@ -75,10 +74,10 @@ WAYS: Mapping[str, Way] = {
 }
 
 
-def steps(bench: Bench) -> Iterator[Step]:
-    """Yield each way of each size with each batch, then the best figures of a size."""
+def steps(bench: Bench, ways: Mapping[str, Way] = WAYS) -> Iterator[Step]:
+    """Yield each of the *ways* of each size with each batch, then the best figures of a size."""
     for size in bench.geometry.flant5:
-        for name, way in WAYS.items():
+        for name, way in ways.items():
             if way.needs_cuda and not bench.cuda:
                 row = left_out(f"{size}, {name}", NEEDS_CUDA)
                 yield Step(row.what, partial(list, [row]))
@@ -110,7 +109,7 @@ def measure(
     network, run = made()
     each = max(1, min(images, AT_ONCE // questions))
     batches = [make_batch(network, each, questions, bench.device) for _ in range(images // each)]
-    first_s = seconds(lambda: run(batches[0]), bench.device)
+    first_s = bench.run_s(lambda: run(batches[0]))
     batch_s = bench.pace_s(lambda: [run(batch) for batch in batches])
     operations = sum(total_work(network, batch) for batch in batches) / batch_s
     note = f"{operations / 1e12:.4g} TFLOP/s, first run {first_s:.1f} s"

@@ -14,7 +14,6 @@ from loadtest.gpu.bench import NEEDS_CUDA, Bench, drop, release
 from loadtest.gpu.limits import HOST_TO_DEVICE
 from loadtest.gpu.results import Row, left_out
 from loadtest.gpu.steps import Step
-from loadtest.work import seconds
 from models.core.memory import Offloaded, device_bytes, tensors_of
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.network import ClipFlanT5Network
@@ -70,10 +69,7 @@ def peaks(bench: Bench, size: str, held: Callable[[], Held]) -> Iterator[Row]:
     """Measure the most that is allocated during a batch, above the weights."""
     model = held()
     for rows in bench.geometry.pairs:
-        before = torch.cuda.memory_allocated(bench.device)
-        torch.cuda.reset_peak_memory_stats(bench.device)
-        model.run(rows)
-        above = torch.cuda.max_memory_allocated(bench.device) - before
+        above = bench.peak_bytes(partial(model.run, rows))
         yield Row(f"{size}, peak of {rows} × 1 above the weights", above / GB, "GB")
 
 
@@ -126,9 +122,9 @@ def offload(bench: Bench, size: str, held: Callable[[], Held]) -> Iterable[Row]:
     """Move the weights to the host and back, as the service does for a model that is not needed."""
     model, kept = held(), list[Offloaded]()
     before = device_bytes(model.forward, str(bench.device))
-    off_s = seconds(lambda: kept.append(Offloaded(model.forward)), bench.device)
+    off_s = bench.run_s(lambda: kept.append(Offloaded(model.forward)))
     given_back = before - device_bytes(model.forward, str(bench.device))
-    back_s = seconds(kept[0].restore, bench.device)
+    back_s = bench.run_s(kept[0].restore)
     yield Row(f"{size}, offload", off_s, "s", note=f"{given_back / GB:.3g} GB given back")
     pace, most = given_back / back_s / GB, bench.results.value("limits", HOST_TO_DEVICE)
     share = pace / most if most else None

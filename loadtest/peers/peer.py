@@ -108,13 +108,14 @@ PEERS = {
 }
 
 
-def python_of(peer: Peer, folder: Path = FOLDER) -> Path:
-    """
-    Return the Python of *peer*'s environment; create it if it is missing or the lock has changed.
+def install(python: Path, lock: Path) -> None:
+    """Install the packages of *lock* for *python*.  Raises `CalledProcessError`; pip prints the reason."""
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "-r", str(lock)], check=True)
 
-    Raises:
-        subprocess.CalledProcessError: pip failed; it has printed the reason.
-    """
+
+def python_of(peer: Peer, folder: Path = FOLDER, install: Callable[[Path, Path], None] = install) -> Path:
+    """Return the Python of *peer*'s environment; create it if it is missing or the lock has changed."""
     home = folder / peer.name / "venv"
     python, made = home / "bin" / "python", home / "requirements.lock"
     if made.is_file() and made.read_bytes() == peer.lock.read_bytes():
@@ -122,8 +123,7 @@ def python_of(peer: Peer, folder: Path = FOLDER) -> Path:
     print(f"setting up {home}", flush=True)
     venv.create(home, clear=True)
     [packages] = home.glob("lib/python*/site-packages")
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--quiet", "--no-deps", "-r", str(peer.lock)], check=True)
+    install(python, peer.lock)
     shared = sysconfig.get_path("purelib")
     (packages / "scoregate.pth").write_text(BEHIND.format(shared) + "\n")
     shutil.copy(peer.lock, made)

@@ -155,18 +155,18 @@ def opened(path: Path, *, text: bool = False) -> BinaryIO:
     return cast(BinaryIO, content)
 
 
-def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
-    """Yield the lines of *file*.  Raises `BadInput` for a longer one, as a bomb in gzip has."""
-    while line := file.readline(MAX_LINE + 1):
-        if len(line) > MAX_LINE:
-            raise BadInput(f"{path}: a line has more than {MAX_LINE} characters")
+def lines_of(path: Path, file: IO[AnyStr], most: int) -> Iterator[AnyStr]:
+    """Yield the lines of *file*.  Raises `BadInput` for one of more than *most*, as a bomb in gzip has."""
+    while line := file.readline(most + 1):
+        if len(line) > most:
+            raise BadInput(f"{path}: a line has more than {most} characters")
         yield line
 
 
-def json_lines(path: Path) -> Iterator[Record]:
-    """Yield a row for each line, a JSON object; empty lines are left out."""
+def json_lines(path: Path, most: int = MAX_LINE) -> Iterator[Record]:
+    """Yield a row for each line, a JSON object of at most *most* bytes; empty lines are left out."""
     with opened(path, text=True) as file:
-        for number, line in enumerate(lines_of(path, file), 1):
+        for number, line in enumerate(lines_of(path, file, most), 1):
             if line.strip():
                 yield json_record(number, line)
 
@@ -181,11 +181,11 @@ def json_record(number: int, line: bytes) -> Record:
     return Record(number, values)
 
 
-def separated(path: Path) -> Iterator[Record]:
+def separated(path: Path, most: int = MAX_LINE) -> Iterator[Record]:
     """Yield a row for each line after that of the columns' names; CSV has commas, semicolons or tabs."""
     csv.field_size_limit(MAX_LINE)
     with io.TextIOWrapper(opened(path, text=True), "utf-8-sig", errors="surrogateescape", newline="") as file:
-        lines = lines_of(path, file)
+        lines = lines_of(path, file, most)
         first = next(lines, "")
         names = QUOTED.sub("", first)
         separator = "\t" if kind(path) == ".tsv" else max(SEPARATORS, key=names.count)
@@ -217,12 +217,12 @@ def parquet(path: Path) -> Iterator[Record]:
     return of_batches(parquet_batches(path))
 
 
-def of_batches(batches: Iterable[Any]) -> Iterator[Record]:
-    """Yield the rows of record batches; one with a cell of more than `MAX_LINE` bytes has a fault."""
+def of_batches(batches: Iterable[Any], most: int = MAX_LINE) -> Iterator[Record]:
+    """Yield the rows of record batches; one with a cell of more than *most* bytes has a fault."""
     rows = (values for batch in batches for values in rows_in(batch))
     for number, values in enumerate(rows, 1):
-        larger = [name for name, cell in values.items() if has_more(cell, MAX_LINE)]
-        fault = f"column {larger[0]} has more than {MAX_LINE} bytes" if larger else ""
+        larger = [name for name, cell in values.items() if has_more(cell, most)]
+        fault = f"column {larger[0]} has more than {most} bytes" if larger else ""
         yield Record(number, {} if fault else values, fault)
 
 

@@ -36,10 +36,16 @@ def store(tmp_path, monkeypatch):
 
 
 class Pool:
-    """Calls of one actor after the other, in this process; `calls` are the batches by class or function."""
+    """
+    Calls of one actor after the other, in this process.
+
+    Attributes:
+        calls: the batches by class or function.
+        shares: whether its nodes share the folder of results.
+    """
 
     def __init__(self):
-        self.calls = []
+        self.calls, self.shares = [], True
 
     def map(self, of, given, rows, batch=1):
         call = of(*given) if isinstance(of, type) else lambda columns: of(columns, *given)
@@ -47,6 +53,8 @@ class Pool:
             some = rows[start : start + batch]
             self.calls.append((of, some))
             found = call({name: [row[name] for row in some] for name in some[0]})
+            if of is cluster.ShardActor and not self.shares:
+                Path(found["file"][0]).unlink()
             for cells in zip(*found.values(), strict=True):
                 yield checked(dict(zip(found, cells, strict=True)))
 
@@ -277,16 +285,9 @@ def test_a_node_without_the_folders_is_named(tmp_path):
     place.check(shard, tmp_path)
 
 
-def test_results_that_stay_on_another_node_end_the_run(run, shards, pool, monkeypatch):
+def test_results_that_stay_on_another_node_end_the_run(run, shards, pool):
     """The folder is there on both, and is not the same one."""
-    call = cluster.ShardActor.__call__
-
-    def lost(self, batch):
-        found = call(self, batch)
-        Path(found["file"][0]).unlink()
-        return found
-
-    monkeypatch.setattr(cluster.ShardActor, "__call__", lost)
+    pool.shares = False
     done = run("batch", "shards", "-o", "out", "-m", "vqascore", *ON_RAY)
 
     assert 2 == done.returncode

@@ -2,19 +2,19 @@
 
 import asyncio
 import threading
+from contextlib import redirect_stderr
 
 import pytest
 
 import scoregate
 from models.core.contract import CheckpointAway, CheckpointError
-from scoregate import local
 from scoregate.trainers.reward import Reward
-from service.serving import loading
-from service.serving.backends import local as backend
-from tests.support.paths import ROOT
+from tests.support.noted_models import BEGUN, FAULTS, FREE, LOADED, noted
 from tests.support.pictures import png
+from tests.support.terminal import Terminal
 
-PROFILE = str(ROOT / "loadtest" / "fake.toml")
+__all__ = ["noted"]
+
 PICTURE, PROMPT = png("red"), "a red square"
 ITEM = (PICTURE, PROMPT)
 POLICY = '[policies.likeness]\naccept = "clipscore >= 0"\n'
@@ -27,24 +27,10 @@ def store(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def loaded(monkeypatch):
-    """The names of the models that were loaded, in order."""
-    names, load_model = [], loading.load_model
-
-    def noted(name, table):
-        names.append(name)
-        return load_model(name, table)
-
-    monkeypatch.setattr(loading, "load_model", noted)
-    monkeypatch.setattr(backend, "load_model", noted)
-    return names
-
-
-@pytest.fixture
-def gate(loaded, tmp_path):
+def gate(noted, tmp_path):
     """A gate of which no model is loaded, with a policy."""
     (tmp_path / "policies.toml").write_text(POLICY, "utf-8")
-    with scoregate.load(PROFILE, policies=tmp_path / "policies.toml") as gate:
+    with scoregate.load(noted, policies=tmp_path / "policies.toml") as gate:
         yield gate
 
 
@@ -93,15 +79,15 @@ def gate(loaded, tmp_path):
         "what is served",
     ],
 )
-def test_a_call_loads_the_models_that_it_needs(gate, loaded, call, needed):
+def test_a_call_loads_the_models_that_it_needs(gate, call, needed):
     """No other model, and none again for the second call."""
     call(gate)
     call(gate)
 
-    assert sorted(needed) == sorted(loaded)
+    assert sorted(needed) == sorted(LOADED)
 
 
-def test_models_that_wait_are_listed_as_ready(gate, loaded):
+def test_models_that_wait_are_listed_as_ready(gate):
     """With the metrics that they serve; ids and recipes are those of the loaded model afterwards."""
     before, ready = gate.models(), gate.ready()[0]
     gate.score(PICTURE, PROMPT)
@@ -110,10 +96,10 @@ def test_models_that_wait_are_listed_as_ready(gate, loaded):
     assert ready
     assert all(each["ready"] for each in before["models"])
     assert before["metrics"].keys() == gate.models()["metrics"].keys()
-    assert ["vqa"] == [name for name, recipe in recipes.items() if recipe] == loaded
+    assert ["vqa"] == [name for name, recipe in recipes.items() if recipe] == LOADED
 
 
-def test_a_request_that_is_refused_loads_nothing(gate, loaded):
+def test_a_request_that_is_refused_loads_nothing(gate):
     """A wrong option, an unknown metric and an unknown policy are found before."""
     with pytest.raises(scoregate.errors.InvalidError):
         gate.score(PICTURE, PROMPT, options={"vqascore": {"normalization": "?"}})
@@ -122,10 +108,10 @@ def test_a_request_that_is_refused_loads_nothing(gate, loaded):
     with pytest.raises(scoregate.ScoregateError, match="no such policy"):
         gate.decide(PICTURE, PROMPT, "no such policy")
 
-    assert [] == loaded
+    assert [] == LOADED
 
 
-def test_threads_that_need_a_model_wait_for_one_load(gate, loaded):
+def test_threads_that_need_a_model_wait_for_one_load(gate):
     """Each has its score."""
     begin, found = threading.Barrier(8), {}
 
@@ -139,7 +125,7 @@ def test_threads_that_need_a_model_wait_for_one_load(gate, loaded):
     for thread in threads:
         thread.join()
 
-    assert ["vqa"] == loaded
+    assert ["vqa"] == LOADED
     assert [gate.score(PICTURE, f"prompt {number}").value for number in range(8)] == [
         found[number] for number in range(8)
     ]
@@ -148,78 +134,63 @@ def test_threads_that_need_a_model_wait_for_one_load(gate, loaded):
 @pytest.mark.parametrize(
     ("fault", "kind", "code"),
     [
-        (CheckpointError("models.vqa: no such file"), scoregate.ScoregateError, "not_loaded"),
-        (CheckpointAway("models.vqa: the hub is away"), scoregate.errors.NotReadyError, "not_ready"),
+        (CheckpointError("no such file"), scoregate.ScoregateError, "not_loaded"),
+        (CheckpointAway("the hub is away"), scoregate.errors.NotReadyError, "not_ready"),
     ],
 )
-def test_a_model_that_cannot_be_loaded_is_an_error_of_each_call_that_needs_it(
-    gate, loaded, monkeypatch, fault, kind, code
-):
+def test_a_model_that_cannot_be_loaded_is_an_error_of_each_call_that_needs_it(gate, fault, kind, code):
     """With its reason; calls of other models go on, and the next call tries again."""
-
-    def failing(name, table):
-        raise fault
-
-    with monkeypatch.context() as patch:
-        patch.setattr(backend, "load_model", failing)
-        for _ in range(2):
-            with pytest.raises(kind, match=str(fault)) as failed:
-                gate.score(PICTURE, PROMPT)
-            assert code == failed.value.code
-        with pytest.raises(kind):
-            gate.score_items([ITEM], ["clipscore", "vqascore"])
+    FAULTS["vqa"] = fault
+    for _ in range(2):
+        with pytest.raises(kind, match=f"models.vqa: {fault}") as failed:
+            gate.score(PICTURE, PROMPT)
+        assert code == failed.value.code
+    with pytest.raises(kind):
+        gate.score_items([ITEM], ["clipscore", "vqascore"])
+    FAULTS.clear()
 
     assert gate.score(PICTURE, PROMPT, "clipscore").value
     assert gate.score(PICTURE, PROMPT).value
-    assert sorted(["clip", "vqa"]) == sorted(loaded)
+    assert sorted(["clip", "vqa"]) == sorted(LOADED)
 
 
 @pytest.fixture
-def held(monkeypatch):
-    """Two events: a load has begun, and it may go on."""
-    begun, may_go_on = threading.Event(), threading.Event()
-
-    def load(name, table):
-        begun.set()
-        assert may_go_on.wait(100)
-        return loading.load_model(name, table)
-
-    monkeypatch.setattr(backend, "load_model", load)
-    yield begun, may_go_on
-    may_go_on.set()
+def held(noted):
+    """A profile of models whose loads end when `FREE` is set."""
+    FREE.clear()
+    yield noted
+    FREE.set()
 
 
 @pytest.mark.anyio
 async def test_a_call_whose_gate_is_closed_during_the_load_is_an_error(held):
     """Its task is not cancelled: nobody has cancelled it."""
-    begun, may_go_on = held
-    gate = await scoregate.aload(PROFILE)
+    gate = await scoregate.aload(held)
     call = asyncio.create_task(gate.score(PICTURE, PROMPT))
-    await asyncio.to_thread(begun.wait)
+    await asyncio.to_thread(BEGUN.wait)
     closing = asyncio.create_task(gate.close())
 
     with pytest.raises(scoregate.errors.ServiceConnectionError, match="closed meanwhile"):
         await call
-    may_go_on.set()
+    FREE.set()
     await closing
 
 
 @pytest.mark.anyio
 async def test_a_caller_who_leaves_during_the_load_is_cancelled(held):
     """The load goes on for the next one, who has a score."""
-    begun, may_go_on = held
-    async with scoregate.aload(PROFILE) as gate:
+    async with scoregate.aload(held) as gate:
         call = asyncio.create_task(gate.score(PICTURE, PROMPT))
-        await asyncio.to_thread(begun.wait)
+        await asyncio.to_thread(BEGUN.wait)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        may_go_on.set()
+        FREE.set()
 
         assert (await gate.score(PICTURE, PROMPT)).value
 
 
-def test_the_caller_may_change_the_models_of_a_gate(gate, loaded):
+def test_the_caller_may_change_the_models_of_a_gate(gate):
     """Also one that was not loaded yet; no key is needed, as in a service with an operator's port."""
     states = [change("vqa")["state"] for change in (gate.unload_model, gate.load_model, gate.offload_model)]
 
@@ -227,22 +198,20 @@ def test_the_caller_may_change_the_models_of_a_gate(gate, loaded):
     reward = Reward(logit=False, client=gate)
     with reward.awake():
         assert reward.outcomes([PICTURE], [PROMPT]) == [gate.score(PICTURE, PROMPT).value]
-    assert ["vqa"] == loaded
+    assert ["vqa"] == LOADED
 
 
-def test_a_terminal_shows_what_is_loaded(monkeypatch):
+def test_a_terminal_shows_what_is_loaded(noted):
     """One line for each call that loads something."""
-    lines = []
-    monkeypatch.setattr(local, "say_on_terminal", lines.append)
-    with scoregate.load(PROFILE) as other:
-        assert [] == lines
+    with redirect_stderr(Terminal()) as terminal, scoregate.load(noted) as other:
+        assert "" == terminal.getvalue()
         other.score_items([ITEM], ["vqascore", "clipscore"])
         other.score(PICTURE, PROMPT)
 
-    assert ["loading vqa, clip"] == lines
+    assert "scoregate: loading vqa, clip\n" == terminal.getvalue()
 
 
-def test_metrics_that_are_named_are_loaded_at_once(loaded):
+def test_metrics_that_are_named_are_loaded_at_once(noted):
     """A run of them begins without a wait."""
-    with scoregate.load(PROFILE, metrics="clipscore"):
-        assert ["clip"] == loaded
+    with scoregate.load(noted, metrics="clipscore"):
+        assert ["clip"] == LOADED

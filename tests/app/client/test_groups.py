@@ -6,11 +6,11 @@ from statistics import fmean
 import pytest
 
 import scoregate
-from scoregate.results import Notice, ScoregateWarning
+from scoregate.results import ScoregateWarning
 from scoregate.trainers import Reward, trl
 from scoregate.trainers.reward import NoScore
 from tests.support.paths import ROOT
-from tests.support.pictures import png
+from tests.support.pictures import png, see_through
 
 PROFILE = str(ROOT / "loadtest" / "fake.toml")
 COLOURS = ("red", "lime", "blue", "white")
@@ -96,22 +96,14 @@ def test_a_prompt_that_is_refused_is_filled_as_its_pictures(gate):
         reward(images, prompts)
 
 
-def test_figures_of_groups_are_those_of_win_rates(gate, monkeypatch):
+def test_figures_of_groups_are_those_of_win_rates(gate):
     """Warnings are counted, and nothing is said about a cache of theirs."""
     reward = Reward("vqascore", group_by="prompt", client=gate)
-    compare = gate._inner.compare
-
-    async def warned(*args, **kwargs):
-        comparison = await compare(*args, **kwargs)
-        monkeypatch.setattr(comparison, "warnings", [Notice("item 1: it is cut", "cut", 1)])
-        return comparison
-
-    monkeypatch.setattr(gate._inner, "compare", warned)
-    with pytest.warns(ScoregateWarning, match="it is cut"):
-        reward(PICTURES, [PROMPTS[0]] * 4)
+    with pytest.warns(ScoregateWarning, match="transparency"):
+        reward([*PICTURES[:3], see_through()], [PROMPTS[0]] * 4)
     figures = reward.statistics()
 
-    assert 1 == figures["scoregate/warnings"]
+    assert 4 + 1 == figures["scoregate/warnings"]  # that the model is a demo is about each picture
     assert "scoregate/cached" not in figures
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -10,7 +11,6 @@ import pytest
 
 import scoregate
 from models.images import image
-from scoregate import local
 from scoregate.trainers.reward import Reward
 from tests.support.paths import ROOT
 from tests.support.pictures import png
@@ -304,10 +304,6 @@ def test_a_name_is_needed():
 
 def test_without_the_server_package_one_line_says_what_to_install(monkeypatch):
     """The client's package alone is small, and does not have it."""
-
-    def missing(name):
-        raise ModuleNotFoundError(f"No module named {name!r}")
-
-    monkeypatch.setattr(local, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "scoregate_server", None)
     with pytest.raises(ImportError, match="needs the package scoregate-server"):
         scoregate.load("demo")

@@ -8,11 +8,12 @@ import pytest
 
 from demo.samples import FOLDER, listed
 from tests.support.benchmarks import SAMPLES
+from tests.support.noted_models import LOADED, noted
 from tests.support.paths import ROOT
 from tests.support.pictures import png
 from tests.unit.client.cli.conftest import run
 
-__all__ = ["run"]
+__all__ = ["noted", "run"]
 
 PROFILE = str(ROOT / "loadtest" / "fake.toml")
 
@@ -124,22 +125,12 @@ def test_the_readme_compares_two_generators(run, tmp_path):
     assert "a green circle and a red square" in (tmp_path / "build" / "versus.html").read_text("utf-8")
 
 
-def test_models_of_other_metrics_are_not_loaded(run, monkeypatch, tmp_path):
+def test_models_of_other_metrics_are_not_loaded(run, noted, tmp_path):
     """A score, a ranking, a data set and a benchmark load what their metrics may use."""
-    from service.serving import loading
-
-    loaded = []
-    load_model = loading.load_model
-
-    def noted(name, table):
-        loaded.append(name)
-        return load_model(name, table)
-
-    monkeypatch.setattr(loading, "load_model", noted)
-    of_one = ("pictures/red.png", "-p", "a red square", "--local", PROFILE)
+    of_one = ("pictures/red.png", "-p", "a red square", "--local", noted)
     scored(run, "score", *of_one)
     scored(run, "rank", *of_one, "-m", "clipscore")
-    scored(run, "batch", "pictures", "-p", "a", "-o", "out.jsonl", "-m", "clipscore", "--local", PROFILE)
+    scored(run, "batch", "pictures", "-p", "a", "-o", "out.jsonl", "-m", "clipscore", "--local", noted)
 
     sample = SAMPLES["geneval2"](tmp_path)
     images = tmp_path / "images"
@@ -147,10 +138,10 @@ def test_models_of_other_metrics_are_not_loaded(run, monkeypatch, tmp_path):
     for name in ("0.png", "1.png"):
         (images / name).write_bytes(png())
     generator = (str(sample.data), f"a={images}", "-o", str(tmp_path / "of"))
-    done = run("bench", "geneval2", *generator, "--local", PROFILE)
+    done = run("bench", "geneval2", *generator, "--local", noted)
 
     assert 0 == done.returncode, done.stderr
-    assert ["vqa", "clip", "clip", "vqa"] == [name for name in loaded if name != "questions"]
+    assert ["vqa", "clip", "clip", "vqa"] == [name for name in LOADED if name != "questions"]
 
 
 @pytest.mark.parametrize(
@@ -161,14 +152,11 @@ def test_models_of_other_metrics_are_not_loaded(run, monkeypatch, tmp_path):
         (("--option", "vqascore.output=fast"), "vqascore.output: "),
     ],
 )
-def test_a_wrong_name_is_found_before_models_are_loaded(run, monkeypatch, given, why):
+def test_a_wrong_name_is_found_before_models_are_loaded(run, noted, given, why):
     """Of a metric or an option, with the nearest; of a value."""
-    from service.process import gate
+    done = run("score", "pictures/red.png", "-p", "a red square", "--local", noted, *given)
 
-    monkeypatch.setattr(gate, "load_models", lambda settings, later: pytest.fail("models were loaded"))
-    done = run("score", "pictures/red.png", "-p", "a red square", "--local", PROFILE, *given)
-
-    assert 2 == done.returncode
+    assert (2, []) == (done.returncode, LOADED)
     assert why in done.stderr
 
 
@@ -215,13 +203,10 @@ def test_a_policy_decides_about_the_rows_of_a_data_set_without_a_server(run, tmp
 
 
 @pytest.mark.parametrize("page", [(), ("page.html", "--results")])
-def test_the_suffix_of_the_results_is_checked_before_models_are_loaded(run, monkeypatch, page):
+def test_the_suffix_of_the_results_is_checked_before_models_are_loaded(run, noted, page):
     """A file that cannot be written is no reason to load anything, for a page likewise."""
-    from service.process import gate
-
-    monkeypatch.setattr(gate, "load_models", lambda settings, later: pytest.fail("models were loaded"))
     command = "report" if page else "batch"
-    done = run(command, "pictures", "-p", "a red square", "-o", *page, "out.txt", "--local", PROFILE)
+    done = run(command, "pictures", "-p", "a red square", "-o", *page, "out.txt", "--local", noted)
 
-    assert 2 == done.returncode
+    assert (2, []) == (done.returncode, LOADED)
     assert "out.txt: the name of the results must end in" in done.stderr

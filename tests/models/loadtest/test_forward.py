@@ -10,6 +10,7 @@ from loadtest import forward as benchmark
 from models.families.clip_flant5.forward import Forward
 
 CPU = torch.device("cpu")
+FAST = ("--layers", "2", "--questions", "2", "--rounds", "1", "--matrix", "256")
 
 
 @pytest.fixture(autouse=True)
@@ -20,12 +21,9 @@ def threads():
     torch.set_num_threads(before)
 
 
-def test_it_runs_on_the_demo_geometry_and_prints_its_figures(capsys, monkeypatch):
+def test_it_runs_on_the_demo_geometry_and_prints_its_figures(capsys):
     """Two layers, two pairs, one round: every figure is there; what it gains is not judged."""
-    monkeypatch.setattr(benchmark, "LEAST", 0)
-    monkeypatch.setattr("loadtest.work.MATRIX", {"cpu": 256})
-
-    assert 0 == benchmark.main(["--layers", "2", "--questions", "2", "--rounds", "1", "--threads", "1", "2"])
+    assert 0 == benchmark.main([*FAST, "--threads", "1", "2", "--least", "0"])
     printed = capsys.readouterr().out
     assert ["1 threads", "2 threads"] == re.findall(r"^\d threads", printed, re.MULTILINE)
     for line in (
@@ -38,12 +36,9 @@ def test_it_runs_on_the_demo_geometry_and_prints_its_figures(capsys, monkeypatch
         assert re.search(line, printed), line
 
 
-def test_a_gain_below_the_target_is_a_failure(monkeypatch):
+def test_a_gain_below_the_target_is_a_failure():
     """The exit status tells a script."""
-    monkeypatch.setattr(benchmark, "LEAST", 1e9)
-    monkeypatch.setattr("loadtest.work.MATRIX", {"cpu": 256})
-
-    assert 1 == benchmark.main(["--layers", "2", "--questions", "2", "--rounds", "1", "--threads", "1"])
+    assert 1 == benchmark.main([*FAST, "--threads", "1", "--least", "1e9"])
 
 
 def test_the_counted_work_is_what_torch_counts():
@@ -59,9 +54,7 @@ def test_the_counted_work_is_what_torch_counts():
     assert counter.get_total_flops() == benchmark.total_work(network, batch)
 
 
-def test_a_geometry_that_does_not_fit_ends_with_one_line_before_it_is_made(monkeypatch):
+def test_a_geometry_that_does_not_fit_ends_with_one_line_before_it_is_made():
     """11 G parameters in float32 and 20 GB of memory."""
-    monkeypatch.setattr(benchmark, "free_bytes", lambda device: 20 * 10**9)
-
     with pytest.raises(SystemExit, match=r"^xxl: 11\.\d G parameters .* 20 GB are free on cpu"):
-        benchmark.main(["--geometry", "xxl"])
+        benchmark.build("xxl", None, CPU, torch.float32, lambda device: 20 * 10**9)

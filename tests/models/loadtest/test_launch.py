@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from loadtest import launch
 from models.families.clip_flant5 import XXL
@@ -18,29 +19,30 @@ def threads():
     torch.set_num_threads(before)
 
 
-def test_it_prints_a_row_for_each_network(capsys, monkeypatch):
-    """Milliseconds for one thread and for two."""
-    monkeypatch.setattr(launch, "SECONDS", 0.01)
-    monkeypatch.setattr(launch, "ROUNDS", 1)
-    monkeypatch.setattr(launch, "THREADS", (1, 2))
+class Attention(TorchFunctionMode):
+    """Counts what is called."""
 
-    assert 0 == launch.main()
+    called = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.called += func is nn.functional.scaled_dot_product_attention
+        return func(*args, **(kwargs or {}))
+
+
+def test_it_prints_a_row_for_each_network(capsys):
+    """Milliseconds for one thread and for two."""
+    assert 0 == launch.main(["--threads", "1", "2", "--rounds", "1", "--seconds", "0.01"])
     head, _, *table = capsys.readouterr().out.splitlines()
     assert head.endswith("| 1 | 2 |")
     assert all(re.fullmatch(r"\| CLIP.* \| \d+\.\d \| \d+\.\d \|", row) for row in table)
     assert 2 == len(table)
 
 
-def test_it_runs_as_many_layers_as_an_xxl(monkeypatch):
+def test_it_runs_as_many_layers_as_an_xxl():
     """XL and XXL differ in widths, which cost nothing here."""
-    called = []
-    attend = nn.functional.scaled_dot_product_attention
-    monkeypatch.setattr(
-        nn.functional,
-        "scaled_dot_product_attention",
-        lambda *all, **more: called.append(1) or attend(*all, **more),
-    )
-    launch.flant5()()
+    batch = launch.flant5()
+    with Attention() as attention:
+        batch()
 
     vision = launch.TOWER["num_hidden_layers"] - 1  # the last one's output is not used
-    assert vision + XXL.config["num_layers"] + XXL.config["num_decoder_layers"] == len(called)
+    assert vision + XXL.config["num_layers"] + XXL.config["num_decoder_layers"] == attention.called

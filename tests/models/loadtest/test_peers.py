@@ -1,13 +1,12 @@
 """The service beside its peers: turns, ratios, the table; and that both are asked the same."""
 
 import subprocess
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import inf
 
 import PIL.Image
 import pytest
 
-from loadtest.peers import peer as peers
 from loadtest.peers.peer import PEERS, Peer, python_of
 from loadtest.peers.rounds import alternate, run_of
 from loadtest.peers.rows import ROWS, Result, Run, merged
@@ -188,23 +187,26 @@ def test_the_peers_versions_are_those_of_their_locks():
     assert all(f"{peer.package}=={peer.version}" in peer.lock.read_text("utf-8") for peer in PEERS.values())
 
 
-def test_an_environment_is_made_once_for_a_lock_and_finds_the_packages_of_this_one(tmp_path, monkeypatch):
+def test_an_environment_is_made_once_for_a_lock_and_finds_the_packages_of_this_one(tmp_path):
     """Its own come first; a changed lock makes it anew."""
-    installed = []
-    real = subprocess.run
-    monkeypatch.setattr(peers.subprocess, "run", lambda command, **_: installed.append(command))
-    lock = tmp_path / "requirements.lock"
-    lock.write_text("peer==1\n")
-    monkeypatch.setattr(Peer, "lock", lock)
-    peer = PEERS["mosec"]
-    pythons = {python_of(peer, tmp_path), python_of(peer, tmp_path)}
+    installed, file = [], tmp_path / "requirements.lock"
+
+    class Locked(Peer):
+        lock = file
+
+    def install(python, lock):
+        installed.append((python, lock.read_text()))
+
+    peer = Locked(**{each.name: getattr(PEERS["mosec"], each.name) for each in fields(Peer)})
+    file.write_text("peer==1\n")
+    pythons = {python_of(peer, tmp_path, install), python_of(peer, tmp_path, install)}
     assert 1 == len(pythons) == len(installed)
 
-    lock.write_text("peer==2\n")
-    python = python_of(peer, tmp_path)
-    assert 2 == len(installed)
-    assert {str(python)} == {command[command.index("--python") + 1] for command in installed}
+    file.write_text("peer==2\n")
+    python = python_of(peer, tmp_path, install)
+    assert [(python, "peer==1\n"), (python, "peer==2\n")] == installed
     found = "import importlib.util, sys; print(sys.prefix, importlib.util.find_spec('torch').origin)"
-    prefix, torch = real([python, "-c", found], capture_output=True, text=True, check=True).stdout.split()
+    done = subprocess.run([python, "-c", found], capture_output=True, text=True, check=True)
+    prefix, torch = done.stdout.split()
     assert str(tmp_path / "mosec" / "venv") == prefix
     assert not torch.startswith(prefix)

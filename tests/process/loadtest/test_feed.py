@@ -6,9 +6,8 @@ from loadtest import feed, servers
 from loadtest.workloads import Spec
 
 
-def test_the_processor_time_of_pictures_is_what_the_service_used_for_them(monkeypatch):
+def test_the_processor_time_of_pictures_is_what_the_service_used_for_them():
     """Seconds between two scrapes, over the number of pictures."""
-    monkeypatch.setattr(feed, "PICTURES", 4)
     with servers.null() as null:
         seconds, rate = feed.round_of(null, Spec("sixty-four-at-once", rate=1, seconds=4, picture="rl"))
 

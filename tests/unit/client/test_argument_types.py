@@ -1,12 +1,13 @@
 """Arguments of the wrong type are `TypeError`, in the words of the call, before anything is sent."""
 
 import asyncio
+import sys
 from inspect import signature
 
 import numpy as np
 import pytest
 
-from scoregate import Accept, AsyncClient, Cascade, Client, Frames, Item, TimeSpan, aload, load, local
+from scoregate import Accept, AsyncClient, Cascade, Client, Frames, Item, TimeSpan, aload, load
 from scoregate.items import Files
 from scoregate.trainers import Reward
 from scoregate.trainers.images import items_of, size_of
@@ -183,7 +184,7 @@ def test_the_methods_of_the_asynchronous_client_are_coroutine_functions():
 @pytest.mark.parametrize("loading", [load, aload])
 def test_a_wrong_keyword_of_load_is_refused_before_a_model_is_loaded(loading, keyword, said, monkeypatch):
     """Nothing of the server is imported either."""
-    monkeypatch.setattr(local, "server", pytest.fail)
+    monkeypatch.setitem(sys.modules, "scoregate_server", None)
 
     with pytest.raises(TypeError, match=said):
         loading("demo", **{keyword: "vqascore"})

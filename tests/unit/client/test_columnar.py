@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate import columnar, records
+from scoregate import columnar
 from scoregate.data.datasets import Dataset
-from scoregate.records import BadInput, arrow_batches, parquet_batches
+from scoregate.records import BadInput, arrow_batches, of_batches, parquet_batches
 from tests.support.pictures import png
 from tests.support.shards import pairs
 
@@ -135,15 +135,15 @@ def test_offsets_of_arrow_that_lead_out_of_the_data_are_a_damage(tmp_path):
 
 @pytest.mark.parametrize("place", ["whole", "in a struct"])
 @pytest.mark.parametrize(("name", "write"), [("a.parquet", in_parquet), ("a.arrow", in_arrow)])
-def test_a_cell_that_is_too_large_is_an_error_of_its_row(tmp_path, monkeypatch, name, write, place):
+def test_a_cell_that_is_too_large_is_an_error_of_its_row(tmp_path, name, write, place):
     """The rows around it are read."""
-    monkeypatch.setattr(records, "MAX_LINE", 1000)
     cells = [png("red"), b"x" * 1001, png("lime")]
     column = pa.array(cells if place == "whole" else [{"bytes": cell} for cell in cells])
-    first, bad, last = Dataset(write(tmp_path / name, column))
+    path = write(tmp_path / name, column)
+    first, bad, last = of_batches((parquet_batches if name == "a.parquet" else arrow_batches)(path), 1000)
 
     assert ("", "") == (first.fault, last.fault)
-    assert bad.fault.endswith("row 2: column image has more than 1000 bytes")
+    assert (2, "column image has more than 1000 bytes") == (bad.number, bad.fault)
 
 
 @pytest.mark.parametrize("cut", [1, 5, 9, 100, 300])

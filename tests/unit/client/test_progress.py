@@ -6,11 +6,7 @@ import os
 import pytest
 
 from scoregate.text import Progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
+from tests.support.terminal import Terminal
 
 
 @pytest.fixture
@@ -44,10 +40,9 @@ def test_a_terminal_shows_the_bar_before_the_first_item():
         assert "| 0/10 [00:00<?" in terminal.getvalue()
 
 
-def test_a_terminal_without_a_width_shows_the_bar(monkeypatch):
+def test_a_terminal_without_a_width_shows_the_bar():
     """A pseudo-terminal has no columns until somebody sets them."""
     ours, theirs = os.openpty()
-    monkeypatch.setattr("tqdm.std.time", lambda: 0.0)
     with os.fdopen(theirs, "w") as file, os.fdopen(ours, "rb", buffering=0) as shown:
         Progress(10, file=file, leave=False).close()
         assert b"| 0/10 [00:00<?" in shown.read(400)

@@ -8,19 +8,13 @@ import tracemalloc
 import httpx2 as httpx
 import pytest
 
-from scoregate import Item, ScoregateError, transport
+from scoregate import Item, ScoregateError
 from scoregate.errors import LaneFullError, ServiceTimeoutError
+from scoregate.transport import MAX_BYTES
 from tests.support.answers import problem, scored
 from tests.support.pictures import png
 
 MB = 2**20
-
-
-@pytest.fixture
-def limit(monkeypatch):
-    """Most bytes of an answer, few enough for a test."""
-    monkeypatch.setattr(transport, "MAX_BYTES", MB)
-    return MB
 
 
 class Pieces:
@@ -56,30 +50,30 @@ ways = pytest.mark.parametrize(
 
 
 @ways
-def test_no_more_of_an_answer_is_read_than_the_limit(answered, limit, read):
+def test_no_more_of_an_answer_is_read_than_the_limit(answered, read):
     """However much would come."""
-    body = Pieces(b" " * 65536, 1000)
-    with pytest.raises(ScoregateError, match="longer than 1048576 bytes"):
+    body = Pieces(b" " * MB, 1000)
+    with pytest.raises(ScoregateError, match=f"longer than {MAX_BYTES} bytes"):
         read(answered(lambda request: httpx.Response(200, content=body)))
 
-    assert limit // 65536 + 1 == body.read
+    assert MAX_BYTES // MB + 1 == body.read
 
 
 @pytest.mark.slow
 @ways
-def test_no_more_is_unpacked_than_the_limit(answered, limit, read):
+def test_no_more_is_unpacked_than_the_limit(answered, read):
     """128 MB of blanks are 128 kB in gzip."""
-    bomb = gzip.compress(b" " * (128 * MB))
+    bomb = gzip.compress(b" " * (128 * MB), 1)
     client = answered(packed(bomb, "gzip"))
     tracemalloc.start()
     try:
-        with pytest.raises(ScoregateError, match="longer than 1048576 bytes"):
+        with pytest.raises(ScoregateError, match=f"longer than {MAX_BYTES} bytes"):
             read(client)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
-    assert peak < 8 * limit
+    assert peak < 3 * MAX_BYTES
 
 
 def test_an_answer_that_was_packed_once_is_read(answered):

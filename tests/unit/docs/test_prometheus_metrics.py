@@ -14,14 +14,11 @@ FILTERED = re.compile(r"\^scoregate_\(([\w|]+)\)")  # in a pattern of grep
 
 
 @pytest.fixture
-def families(monkeypatch):
+def families():
     """All that is scraped of a service with a GPU."""
-    kinds = ("allocated", "reserved", "total")
-    monkeypatch.setattr(
-        "service.observability.instruments.gpu_memory", lambda: [("cuda:0", kind, 1) for kind in kinds]
-    )
     instruments = Instruments(("clip", "vqa", "questions"), {"half": (0, 1)}, ["show"])
     instruments.add_device("clip", "cuda:0", float)
+    instruments.gpu_memory.elsewhere["cuda:0"] = dict.fromkeys(("allocated", "reserved", "total"), 1)
     return list(instruments.registry.collect())
 
 

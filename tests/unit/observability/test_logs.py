@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from service.observability.logs import REPEAT_S, JsonLines, OnceAMinute, TextLines, formatter_for
+from tests.support.terminal import Terminal
 
 
 def record(text, level=logging.ERROR, at=0.0):
@@ -49,11 +50,6 @@ def test_of_a_group_of_exceptions_the_line_has_the_first_one_and_where_it_was_ra
 
     assert line["exception"] == "ZeroDivisionError"
     assert line["traceback"][-1].endswith(" fails")
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.mark.parametrize(("stream", "kind"), [(Terminal(), TextLines), (io.StringIO(), JsonLines)])

@@ -61,6 +61,6 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def has_browser() -> bool:
+def has_browser(platform: str = sys.platform) -> bool:
     """Return True if a page can be shown in a window."""
-    return not sys.platform.startswith("linux") or any(map(os.environ.get, DISPLAYS))
+    return not platform.startswith("linux") or any(map(os.environ.get, DISPLAYS))

@@ -58,6 +58,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import scoregate
 from scoregate.cli.arguments import (
@@ -276,12 +277,13 @@ def sendable(name: str) -> bytes:
         raise UsageFault(f"{name}: {exc}") from None
 
 
-def fetched(url: str) -> bytes:
-    """GET a URL, through the environment's proxy, if any.  Raises `UsageFault`."""
+def fetched(url: str, transport: httpx.BaseTransport | None = None) -> bytes:
+    """GET a URL, by default through the environment's proxy, if any.  Raises `UsageFault`."""
     data = bytearray()
+    settings: dict[str, Any] = {"timeout": FETCH_S, "follow_redirects": True, "transport": transport}
     try:
         headers = {"Accept-Encoding": "identity"}
-        with httpx.stream("GET", url, headers=headers, timeout=FETCH_S, follow_redirects=True) as response:
+        with httpx.Client(**settings) as client, client.stream("GET", url, headers=headers) as response:
             response.raise_for_status()
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 raise UsageFault(f"{url}: was sent with a Content-Encoding, against the request")

@@ -36,14 +36,25 @@ def agreement(scored: ScoredRow) -> str:
     return f'<div class="plots">\n{drawn}</div>\n'
 
 
-def agreement_of(scored: ScoredRow, metric: str) -> str:
-    """Return a metric's plot and figures.  Raises `BadColumn` for a constant side, `Missing` for few rows."""
+def agreement_of(
+    scored: ScoredRow, metric: str, paired_images: int = MAX_PAIRED_IMAGES, plot_points: int = MAX_PLOT_POINTS
+) -> str:
+    """
+    Return a metric's plot and figures.
+
+    Args:
+        paired_images, plot_points: at most; of more, some are drawn at random.
+
+    Raises:
+        BadColumn: a side is constant.
+        Missing: there are too few rows.
+    """
     rows = scored.rated(metric)
     if len(rows) < 2:
         raise Missing(f"{len(rows)} rows have a score and a rating, and two are needed")
     worth, human = scored.worth(metric, rows), np.array([row.human for row in rows])
     of_all = correlation(worth, human)
-    paired, points = sampled(len(rows), MAX_PAIRED_IMAGES), sampled(len(rows), MAX_PLOT_POINTS)
+    paired, points = sampled(len(rows), paired_images), sampled(len(rows), plot_points)
     pairs = pair_accuracy(worth[paired], human[paired])
     figures = {
         "Spearman": of_all.spearman,

@@ -132,18 +132,19 @@ def data_uri(file: bytes, most: float = inf) -> str:
     )
 
 
-def thumbnail(file: bytes, most: float = inf) -> bytes:
+def thumbnail(file: bytes, most: float = inf, pixels: int = MAX_PIXELS) -> bytes:
     """
     Return a small JPEG of what is scored: no orientation, no transparency.  Empty if it can't be read.
 
     Args:
         most: bytes that it may have; its quality is lowered to that, and then its size.
+        pixels: that *file* may have at most.
     """
     from PIL import Image
 
     try:
         with Image.open(io.BytesIO(file)) as image:
-            if image.width * image.height > MAX_PIXELS:
+            if image.width * image.height > pixels:
                 return b""
             image.draft("RGB", (2 * SIDE_PIXELS, 2 * SIDE_PIXELS))
             small = image.convert("RGB")

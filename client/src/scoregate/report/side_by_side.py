@@ -78,8 +78,8 @@ class Side:
 Prompt = Mapping[str, Side]  # keys are generators
 
 
-def write_side_by_side(page: Path, data: SideBySide) -> None:
-    """Write the page, of at most `MAX_PAGE` bytes."""
+def write_side_by_side(page: Path, data: SideBySide, most: int = MAX_PAGE) -> None:
+    """Write the page, of at most *most* bytes."""
     prompts = prompts_of(data)
     names = [each.name for each in data.generators]
     content = {
@@ -92,8 +92,8 @@ def write_side_by_side(page: Path, data: SideBySide) -> None:
     head = head_of(data, len(prompts))
     body = f'{head}{CONTROLS}<main id="prompts" tabindex="-1" aria-label="Prompts"></main>\n{PAGER}'
     body += f'<script type="application/json" id="content">{in_script(content)}</script>\n'
-    most = MAX_PAGE - len(body.encode()) - len(SCRIPT.encode()) - 20_000  # the frame of all pages is smaller
-    html = [body, *image_scripts(prompts, thumbnails(data, prompts, most))]
+    left = most - len(body.encode()) - len(SCRIPT.encode()) - 20_000  # the frame of all pages is smaller
+    html = [body, *image_scripts(prompts, thumbnails(data, prompts, left))]
     title = f"{' and '.join(names)} side by side"
     page.write_text(document(title, "".join(html), STYLE, SCRIPT), "utf-8", errors="backslashreplace")
 

@@ -33,7 +33,7 @@ from scoregate.report.pairs import (
     verdict,
     with_tags,
 )
-from scoregate.report.side_by_side import SideBySide, write_side_by_side
+from scoregate.report.side_by_side import MAX_PAGE, SideBySide, write_side_by_side
 from scoregate.runs.batch import TIMEOUT_S
 from scoregate.runs.generators import (
     COMPARISON,
@@ -145,8 +145,8 @@ class VersusOutcome:
         lines = [*map(verdict, self.figures.pairs)] if form == "text" else []
         return "\n".join([printed(single | tables, form, None), *([""] if lines else []), *lines])
 
-    def write_page(self, page: Path) -> None:
-        """Write the page of pictures side by side."""
+    def write_page(self, page: Path, most: int = MAX_PAGE) -> None:
+        """Write the page of pictures side by side, of at most *most* bytes."""
         shown = SideBySide(
             self.generators,
             self.metrics,
@@ -156,7 +156,7 @@ class VersusOutcome:
             self.settings.by or "",
             self.settings.html_prompts,
         )
-        write_side_by_side(page, shown)
+        write_side_by_side(page, shown, most)
 
     def _repr_html_(self) -> str:
         rows = [["metric", "", "", "difference", "wins", "ties", "losses", "p", "better"]]

@@ -262,9 +262,18 @@ class Watching:
 
     Pictures wait in a queue of limited size for a few tasks, which end when it is empty.  A step that is over
     is judged when none of its pictures waits.
+
+    Args:
+        most, most_bytes: pictures in the queue, and their bytes.
     """
 
-    def __init__(self, watch: Watch, warned: Counter[str]) -> None:
+    def __init__(
+        self,
+        watch: Watch,
+        warned: Counter[str],
+        most: int = MAX_WAITING,
+        most_bytes: int = MAX_WAITING_BYTES,
+    ) -> None:
         self._watch, self._tests, self._warned = watch, watch.tests(), warned
         self._lock = threading.RLock()
         self._number, self._sample = count(), sample(watch.share, watch.seed)
@@ -273,6 +282,7 @@ class Watching:
         self._images = 0  # pictures of the newest step
         self._queue: deque[Watched] = deque()
         self._bytes = 0
+        self._most, self._most_bytes = most, most_bytes
         self._workers: dict[int, Future[None]] = {}
         self._worker = count()
         self._entries: Mapping[str, Mapping[str, Any]] = {}
@@ -331,7 +341,7 @@ class Watching:
         if not (scored or alike):
             return
         size = size_of(item)
-        if len(self._queue) == MAX_WAITING or self._bytes + size > MAX_WAITING_BYTES:
+        if len(self._queue) == self._most or self._bytes + size > self._most_bytes:
             step.skipped += 1
             return
         self._queue.append(Watched(step, item, outcome, scored, alike))

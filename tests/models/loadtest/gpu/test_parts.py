@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import Qwen3VLModel, Qwen3VLTextModel
 
-from loadtest import work
 from loadtest.gpu import __main__ as command
 from loadtest.gpu import checkpoints, decoders, encoders, forward, vllm
 from loadtest.gpu.bench import Bench
+from loadtest.gpu.decoders import Decoder
 from loadtest.gpu.geometry import DETECTOR, REAL
 from loadtest.gpu.results import Results
 from loadtest.gpu.steps import run
@@ -34,32 +34,73 @@ SHALLOW = replace(
 )
 
 
+class Unmeasured(Bench):
+    """Runs what is to be measured once, on a device without a clock and a memory."""
+
+    peak = 1e15
+
+    def run_s(self, do):
+        do()
+        return 1.0
+
+    def pace_s(self, do):
+        return 1.0  # the caller has run it
+
+    def operations(self, do):
+        do()
+        return 1  # PyTorch's counter takes most of the time
+
+    def peak_bytes(self, do):
+        do()
+        return 1
+
+
+class Blind(Decoder):
+    """
+    A decoder without the tower and its sums with deeper features, which read grids and masks as numbers.
+
+    For the same reason transformers' own pass of whole chats is not run.
+    """
+
+    def __init__(self, bench, config):
+        super().__init__(bench, config)
+        model = self.network.module.model
+        model.get_image_features = partial(features, model)
+        model.language_model._deepstack_process = lambda states, *_: states
+
+    def theirs(self, batch):
+        return [0.0]
+
+
+def features(model, pixels, grids):
+    """Return features of images in the shapes of transformers."""
+    width, depth = model.config.text_config.hidden_size, len(model.visual.deepstack_visual_indexes)
+    shape = (len(pixels) // len(grids) // 4, width)
+    made = [tuple(pixels.new_empty(shape) for _ in grids) for _ in range(1 + depth)]
+    return SimpleNamespace(pooler_output=made[0], deepstack_features=made[1:])
+
+
 @pytest.fixture
-def bench(tmp_path, monkeypatch) -> Iterator[Bench]:
+def bench(tmp_path) -> Iterator[Bench]:
     """A run on the first GPU, of which no number is computed."""
-    monkeypatch.setattr(work, "wait", lambda device: None)
-    monkeypatch.setattr(Bench, "peak", 1e15)
-    monkeypatch.setattr(Bench, "pace_s", lambda bench, do: 1.0)  # the first run is enough
     results = Results(tmp_path / "real.jsonl", {"card": "none"})
     with dry_run():
-        yield Bench(SHALLOW, torch.device("cuda"), "bfloat16", tmp_path, results)
+        yield Unmeasured(SHALLOW, torch.device("cuda"), "bfloat16", tmp_path, results)
 
 
 @pytest.mark.filterwarnings("ignore:CUDA is not available:UserWarning")  # of the reference's autocast
-def test_the_passes_run_at_the_real_geometry(bench, monkeypatch):
+def test_the_passes_run_at_the_real_geometry(bench):
     """All tensors are on the device; compilers and graphs need a real one."""
     ways = {name: way for name, way in forward.WAYS.items() if not way.needs_cuda}
-    monkeypatch.setattr(forward, "WAYS", ways)
-    run({"forward": lambda: forward.steps(bench)}, bench.results, lambda: None)
+    run({"forward": lambda: forward.steps(bench, ways)}, bench.results, lambda: None)
     rows = [*bench.results.of("forward")]
 
     assert not [row for row in rows if row.failed]
     assert 3 == len(rows)
 
 
-def test_the_encoders_run_at_the_real_geometry(bench, monkeypatch):
+def test_the_encoders_run_at_the_real_geometry(bench):
     """As the service runs them, and as the libraries do."""
-    monkeypatch.setattr(encoders, "counted", lambda run: 1)  # the counter takes most of the time
     run({"encoders": lambda: encoders.steps(bench)}, bench.results, lambda: None)
     rows = [*bench.results.of("encoders")]
 
@@ -67,28 +108,13 @@ def test_the_encoders_run_at_the_real_geometry(bench, monkeypatch):
     assert 14 == len(rows)
 
 
-def test_a_decoder_runs_at_the_real_geometry(bench, monkeypatch):
-    """But for the tower and its sums with deeper features, which read grids and masks as numbers."""
-
-    def features(module, pixels, grids):
-        width, depth = module.config.text_config.hidden_size, len(module.visual.deepstack_visual_indexes)
-        shape = (len(pixels) // len(grids) // 4, width)
-        made = [tuple(pixels.new_empty(shape) for _ in grids) for _ in range(1 + depth)]
-        return SimpleNamespace(pooler_output=made[0], deepstack_features=made[1:])
-
-    monkeypatch.setattr(Qwen3VLModel, "get_image_features", features)
-    monkeypatch.setattr(Qwen3VLTextModel, "_deepstack_process", lambda module, states, *_: states)
-    monkeypatch.setattr(decoders, "WAYS", {"ours": decoders.WAYS["ours"]})
-    monkeypatch.setattr(decoders, "counted", lambda run: run() or 1)
-    monkeypatch.setattr(decoders.Decoder, "theirs", lambda decoder, batch: [0.0])
-    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 0)
-    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 0)
-    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda device: None)
-    run({"decoders": lambda: decoders.steps(bench)}, bench.results, lambda: None)
+def test_a_decoder_runs_at_the_real_geometry(bench):
+    """Its language model, as the service runs it."""
+    run({"decoders": lambda: decoders.steps(bench, Blind)}, bench.results, lambda: None)
     rows = [*bench.results.of("decoders")]
 
     assert not [row for row in rows if row.failed]
-    assert 4 == len(rows)
+    assert 5 == len(rows)
 
 
 def test_vllms_checkpoints_have_the_published_sizes_and_no_weights(bench):

@@ -8,6 +8,7 @@ import pytest
 
 from tests.process.client.cli.conftest import COMMAND
 from tests.support.fake_service import MODELS
+from tests.support.pictures import png
 
 PROMPT = ("-p", "a red square")
 
@@ -23,6 +24,19 @@ def test_scores_stand_in_a_table(scoregate, pictures):
     assert ["PICTURE", "vqascore", "clipscore"] == head.split()
     assert ["pictures/red.png", "pictures/green.png"] == [row.split()[0] for row in rows]
     assert len({tuple(row.split()[1:]) for row in rows}) == 2
+
+
+@pytest.mark.parametrize("name", ["score", "rank"])
+def test_a_url_is_downloaded_by_the_command(scoregate, httpserver, name):
+    """The service, which downloads nothing here, gets its bytes."""
+    httpserver.expect_request("/a.png").respond_with_data(png())
+    httpserver.expect_request("/empty.png").respond_with_data(b"")
+    url, empty = (httpserver.url_for(path) for path in ("/a.png", "/empty.png"))
+    done, failed = (scoregate(name, each, *PROMPT) for each in (url, empty))
+
+    assert 0 == done.returncode, done.stderr
+    assert url in done.stdout
+    assert (2, f"scoregate: {empty}: the file is empty\n") == (failed.returncode, failed.stderr)
 
 
 def test_json_is_what_the_service_answers(scoregate, service, pictures):

@@ -117,18 +117,20 @@ def test_a_policy_chooses_the_best_of_more_pictures_than_may_pass(nodes, here):
 
 
 @pytest.mark.parametrize("fallback", ["reject", "accept"])
-def test_without_a_service_the_fallback_decides(nodes, fallback, monkeypatch):
+def test_without_a_service_the_fallback_decides(nodes, fallback):
     """A picture has no score then, and one that cannot be encoded does not pass."""
-    module = sys.modules[nodes["ScoregateFilter"].__module__]
-    monkeypatch.setattr(module, "TIMEOUT_S", 0.5)
+
+    class Hasty(nodes["ScoregateFilter"]):
+        timeout_s = 0.5
+
     given = {"prompt": "a cat", "policy": "show", "count": 9, "fallback": fallback, "url": url(free_port(0))}
     images = IMAGES.clone()
     images[1, 0, 0, 0] = torch.nan
     if fallback == "reject":
         with pytest.raises(ScoregateError, match="no picture is accepted\n0: reject: fallback: "):
-            run(nodes["ScoregateFilter"], images=images, **given)
+            run(Hasty, images=images, **given)
         return
-    kept, scores, text = run(nodes["ScoregateFilter"], images=images, **given)
+    kept, scores, text = run(Hasty, images=images, **given)
 
     assert (kept == IMAGES[[0, 2, 3, 4]]).all()
     assert all(map(isnan, scores))

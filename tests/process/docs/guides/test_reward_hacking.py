@@ -5,7 +5,6 @@ import logging
 import multiprocessing
 import re
 from contextlib import closing
-from functools import cache
 from statistics import median
 
 import numpy as np
@@ -20,6 +19,7 @@ from scoregate.trainers.watch import Watch
 from service.metrics.common.registry import metrics
 from service.wiring.load import DEMO_PROFILE, load_settings
 from tests.support.pages import fences, page
+from tests.support.service import until
 from tests.unit.client.trainers.conftest import settle
 
 PAGE = "reward-hacking.md"
@@ -125,28 +125,21 @@ def test_a_forked_process_has_a_watch_of_its_own(images):
     assert mine[name] == its[name]
 
 
-def test_a_worker_of_verl_omni_logs_its_watch(caplog, monkeypatch, images):
+def test_a_worker_of_verl_omni_logs_its_watch(caplog, images):
     """By the keys of the reward function, with one reward for all calls."""
-    made = []
-
-    def make(*given, **settings):
-        made.append(Reward(*given, **settings))
-        return made[-1]
 
     async def scored():
         keys = {"ground_truth": "a square", "watch": ["clipscore"], "watch_every": 20}
         calls = [verl_omni.compute_score(image.transpose(2, 0, 1), **keys) for image in images]
         return await asyncio.gather(*calls)
 
-    monkeypatch.setattr(verl_omni, "reward", cache(make))
+    verl_omni.reward.cache_clear()
     with caplog.at_level(logging.INFO, "scoregate.watch"):
         scores = asyncio.run(scored())
-        [reward] = made
-        settle(reward)
-    reward.close()
+        until(lambda: "step 0: scoregate/watch/reward " in caplog.text)
 
+    assert 1 == verl_omni.reward.cache_info().misses
     assert all({"score", "vqascore"} == each.keys() for each in scores)
-    assert "step 0: scoregate/watch/reward " in caplog.text
 
 
 def test_the_pages_state_the_constants():

@@ -20,7 +20,7 @@ def shown(monkeypatch):
     """The addresses that the browser showed; there is one."""
     found: list[str] = []
     monkeypatch.setattr(webbrowser, "open", found.append)
-    monkeypatch.setattr(command_open, "has_browser", lambda: True)
+    monkeypatch.setenv("DISPLAY", ":0")
     return found
 
 
@@ -139,13 +139,15 @@ def test_results_without_their_manifest_say_what_is_missing(scored, shown, tmp_p
     assert (2, True) == (status, "not known without its manifest out.jsonl.manifest.json" in err)
 
 
-@pytest.mark.parametrize(("display", "there"), [("", False), (":0", True)])
-def test_on_linux_a_window_needs_a_display(monkeypatch, display, there):
+@pytest.mark.parametrize(
+    ("platform", "display", "there"),
+    [("linux", "", False), ("linux", ":0", True), ("darwin", "", True), ("win32", "", True)],
+)
+def test_on_linux_a_window_needs_a_display(monkeypatch, platform, display, there):
     """Otherwise the path alone is printed."""
-    monkeypatch.setattr("sys.platform", "linux")
     for name in command_open.DISPLAYS:
         monkeypatch.delenv(name, raising=False)
     if display:
         monkeypatch.setenv("DISPLAY", display)
 
-    assert there == command_open.has_browser()
+    assert there == command_open.has_browser(platform)

@@ -1,12 +1,14 @@
 """Pictures on the command line: folders, URLs, HEIC; and those of data sets that cannot be read."""
 
+import re
 import sys
 from pathlib import Path
 
 import httpx2 as httpx
 import pytest
 
-from scoregate.cli import score
+from scoregate.cli.arguments import UsageFault
+from scoregate.cli.score import MAX_BYTES, fetched
 from tests.support.answers import problem
 from tests.support.pictures import png
 from tests.support.shards import tar_of
@@ -21,17 +23,6 @@ MP4 = b"\0\0\0\x18ftypisom\0\0\0\0isommp41"
 def service():
     """A service of one metric."""
     return Service("clip@1", metrics={"vqascore": metric()})
-
-
-@pytest.fixture
-def web(monkeypatch):
-    """Set the answer of the web."""
-
-    def web(answer):
-        client = httpx.Client(transport=httpx.MockTransport(answer))
-        monkeypatch.setattr(score.httpx, "stream", client.stream)
-
-    return web
 
 
 def folder_of(tmp_path, **files):
@@ -56,42 +47,37 @@ def test_a_folder_is_all_its_pictures(command, service, tmp_path, name):
     ]
 
 
-@pytest.mark.parametrize("name", ["score", "rank"])
-def test_a_url_is_downloaded_by_the_command(command, service, web, name):
-    """The service gets its bytes."""
-    web(lambda request: httpx.Response(200, content=png()))
-    status, out, _ = command(service, name, URL, "-p", "a square")
-
-    assert 0 == status
-    assert URL in out
-    assert URL not in str(service.sent)
-
-
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
         (httpx.Response(404), f"{URL}: HTTP status 404"),
-        (httpx.Response(200), f"{URL}: the file is empty"),
-        (httpx.Response(200, content=bytes(11)), f"{URL}: has more than 10 bytes"),
+        (httpx.Response(200, content=bytes(MAX_BYTES + 1)), f"{URL}: has more than {MAX_BYTES} bytes"),
         (httpx.ConnectError("no route"), f"{URL}: no route"),
         (httpx.ReadError(""), f"{URL}: ReadError"),
         (UnicodeError("label too long"), f"{URL}: label too long"),
     ],
-    ids=["status", "empty", "large", "unreachable", "an error without a text", "a host that is none"],
+    ids=["status", "large", "unreachable", "an error without a text", "a host that is none"],
 )
-def test_a_url_without_a_picture_is_one_line(command, service, web, monkeypatch, answer, said):
-    """Status 2, and nothing is requested."""
+def test_a_url_without_a_picture_is_named_with_the_reason(answer, said):
+    """In one line."""
 
     def answered(request):
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    web(answered)
-    monkeypatch.setattr(score, "MAX_BYTES", 10)
-    status, _, err = command(service, "score", URL, "-p", "a square")
+    with pytest.raises(UsageFault, match=f"^{re.escape(said)}$"):
+        fetched(URL, httpx.MockTransport(answered))
 
-    assert (2, [], [f"scoregate: {said}"]) == (status, service.sent, err.splitlines())
+
+def test_a_url_that_cannot_be_downloaded_is_one_line(command, service):
+    """Status 2, and nothing is requested of the service."""
+    url = "http://127.0.0.1:1/p.png"
+    status, _, err = command(service, "score", url, "-p", "a square")
+
+    assert (2, []) == (status, service.sent)
+    assert err.startswith(f"scoregate: {url}: ")
+    assert 1 == err.count("\n")
 
 
 def test_a_folder_without_pictures_is_one_line(command, service, tmp_path):

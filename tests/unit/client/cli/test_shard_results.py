@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import redirect_stderr
 from itertools import chain, count
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from scoregate.settings import settings_in
 from tests.support.pauses import Unpaused
 from tests.support.pictures import png
 from tests.support.shards import tar_of
+from tests.support.terminal import Terminal
 from tests.unit.client.cli.served import Numbered, Service, lines, metric
 
 TO_FOLDER = ("batch", "s-{0..2}.tar", "-o", "out", "-m", "vqascore")
@@ -66,11 +68,11 @@ def test_a_folder_has_a_parquet_file_for_each_shard(command, service, shards):
     assert 0 == command(service, "reproduce", "out/s-0.parquet.manifest.json")[0]
 
 
-def test_on_a_terminal_a_shard_has_a_line_above_the_bar(command, service, shards, monkeypatch):
+def test_on_a_terminal_a_shard_has_a_line_above_the_bar(command, service, shards):
     """Which is cleared before, and drawn again."""
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    _, _, err = command(service, *TO_FOLDER)
-    drawn = re.split(r"[\r\n]+", err)
+    with redirect_stderr(Terminal()) as terminal:
+        command(service, *TO_FOLDER)
+    drawn = re.split(r"[\r\n]+", terminal.getvalue())
 
     assert all(f"shard {number} of 3: out/s-{number - 1}.parquet" in drawn for number in (1, 2, 3))
     assert any("it/s]" in line for line in drawn)

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import sys
 
 import PIL.Image
 import pytest
@@ -24,18 +25,19 @@ def test_what_cannot_be_read_is_not_shown(data):
     assert "" == html.data_uri(data)
 
 
-def test_a_picture_of_too_many_pixels_is_not_decoded(monkeypatch):
+def test_a_picture_of_too_many_pixels_is_not_decoded():
     """Its header says how many there are."""
-    monkeypatch.setattr(html, "MAX_PIXELS", 15 * 16)
+    data = png(size=(16, 16))
 
-    assert "" == html.data_uri(png(size=(16, 16)))
+    assert b"" == html.thumbnail(data, pixels=15 * 16)
+    assert html.thumbnail(data, pixels=16 * 16)
 
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG", "GIF", "BMP", "WEBP", "AVIF"])
 def test_without_pillow_the_original_is_shown(monkeypatch, format):
     """By its first bytes, whatever its name; what no browser shows is left out."""
-    monkeypatch.setattr(html, "find_spec", lambda name: None)
     data = saved(PIL.Image.new("RGB", (16, 16)), format)
+    monkeypatch.setitem(sys.modules, "PIL", None)
 
     assert f"data:image/{format.lower()};base64,{base64.b64encode(data).decode()}" == html.data_uri(data)
     assert "" == html.data_uri(b"<svg/>")

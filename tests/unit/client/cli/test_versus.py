@@ -12,7 +12,6 @@ from PIL import Image
 import scoregate
 from scoregate import Client
 from scoregate.records import BadInput, NoResult
-from scoregate.report import side_by_side
 from scoregate.runs.results import Results
 from tests.support.pictures import png
 from tests.support.shards import tar_of
@@ -306,13 +305,15 @@ def noise(seed):
     return file.getvalue()
 
 
-def test_a_page_has_at_most_as_many_bytes_as_it_may(command, service, folders, monkeypatch):
+def test_a_page_has_at_most_as_many_bytes_as_it_may(service, folders, monkeypatch):
     """Pictures lose quality before size, and none is left out; with room they have all of it."""
+    monkeypatch.chdir(folders)
     for number, path in enumerate(sorted(Path("B").iterdir())):
         path.write_bytes(noise(number))
-    command(service, *CALL, "--html", "large.html")
-    monkeypatch.setattr(side_by_side, "MAX_PAGE", 400_000)
-    command(service, *CALL, "--html", "small.html")
+    with Client("http://test", transport=httpx.MockTransport(service), retries=0) as client:
+        found = scoregate.versus(["A", "B"], client=client, prompts="prompts.jsonl", out="scores")
+    found.write_page(Path("large.html"))
+    found.write_page(Path("small.html"), 400_000)
     sizes = [Path(name).stat().st_size for name in ("large.html", "small.html")]
 
     assert sizes[1] < 400_000 < sizes[0]

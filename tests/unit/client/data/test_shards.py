@@ -91,13 +91,17 @@ def test_a_sample_without_a_prompt_names_its_shard_and_its_key(tmp_path):
     assert ["", "a.tar/0002, column prompt is missing"] == faults(Dataset(tmp_path / "a.tar"))
 
 
-def test_a_picture_that_is_too_large_is_not_read(tmp_path, monkeypatch):
+def test_a_picture_that_is_too_large_is_not_read(tmp_path):
     """It is skipped by the size in its header."""
-    monkeypatch.setattr(shards, "MAX_IMAGE", 10)
-    tar_of(tmp_path / "a.tar", SAMPLE)
+    header = tarfile.TarInfo("0000.png")
+    header.size = shards.MAX_IMAGE + 512
+    with (tmp_path / "a.tar").open("wb") as file:
+        file.write(header.tobuf())
+        file.seek(header.size, 1)  # a hole
+        file.write(SAMPLE_BLOCKS + bytes(1024))
 
-    assert [f"a.tar/0001: .png has {len(PICTURE)} bytes, and 10 are allowed"] == faults(
-        Dataset(tmp_path / "a.tar")
+    assert [f"a.tar/0000: .png has {header.size} bytes, and {shards.MAX_IMAGE} are allowed", ""] == faults(
+        Dataset(tmp_path / "a.tar", no_prompt=True)
     )
 
 

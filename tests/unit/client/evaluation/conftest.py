@@ -36,7 +36,8 @@ def without(monkeypatch):
         for name in [name for name in sys.modules if name.startswith(ours)]:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr(scoregate, "evaluation", raising=False)  # which an import sets
-        monkeypatch.setattr(command, "parser", command.parser.__wrapped__)  # of commands that are imported
         monkeypatch.setitem(sys.modules, package, None)
+        command.parser.cache_clear()  # it is of commands that are imported
 
-    return without
+    yield without
+    command.parser.cache_clear()

@@ -95,18 +95,23 @@ def test_the_mean_over_groups_is_that_of_the_papers_code():
     assert of_groups == pair_accuracy(metric, human, groups)
 
 
-def test_blocks_and_bins_do_not_change_the_result(monkeypatch):
-    """One pair a block, and bins so coarse that many distances share one."""
+def test_blocks_and_bins_do_not_change_the_result():
+    """There are more pairs than in a block, and in a bin; the expected result is from all of them at once."""
     random = np.random.default_rng(0)
-    human = random.integers(0, 3, 60)
-    metric = human + random.normal(0, 0.7, 60)
-    expected = pair_accuracy(metric, human)
-    monkeypatch.setattr(pairs, "BLOCK", 1)
-    monkeypatch.setattr(pairs, "MANTISSA", 52)
-    monkeypatch.setattr(pairs, "BINS", 3)
+    human = random.integers(0, 3, 1450)
+    metric = human + random.normal(0, 0.7, 1450)
+    one, other = np.triu_indices(len(human), 1)
+    apart, people = metric[one] - metric[other], human[one] - human[other]
+    same = apart * people > 0
+    gains = np.where(people == 0, 1, np.where(same, -1, 0))
+    order = np.argsort(np.abs(apart))
+    sums = gains[order].cumsum()
+    found = pair_accuracy(metric, human)
 
-    assert expected == pair_accuracy(metric, human)
-    assert expected.epsilon > 0
+    assert pairs.BLOCK < len(order) == found.pairs
+    assert len(np.unique(pairs.bins_of(np.abs(apart), 0))) < len(order)
+    assert (same.sum() + sums.max()) / len(order) == pytest.approx(found.accuracy, abs=1e-12)
+    assert np.abs(apart)[order][sums.argmax()] == pytest.approx(found.epsilon)
 
 
 def test_memory_does_not_grow_with_the_pairs():

@@ -6,8 +6,7 @@ import pytest
 
 from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.pair_accuracy import pair_accuracy
-from scoregate.report import comparisons as of_people
-from scoregate.report.comparisons import agreement
+from scoregate.report.comparisons import agreement, agreement_of
 from scoregate.report.gallery import title, worst
 from scoregate.report.page import cost, head
 from scoregate.report.parts import Missing
@@ -44,11 +43,9 @@ def test_lower_scores_that_are_better_turn_the_signs(scored):
     assert "the signs are turned" in drawn
 
 
-def test_of_many_pictures_some_are_drawn(scored, monkeypatch):
+def test_of_many_pictures_some_are_drawn(scored):
     """The correlation is still that of all."""
-    monkeypatch.setattr(of_people, "MAX_PLOT_POINTS", 2)
-    monkeypatch.setattr(of_people, "MAX_PAIRED_IMAGES", 3)
-    drawn = agreement(scored(*pairs()))
+    drawn = agreement_of(scored(*pairs()), "vqascore", paired_images=3, plot_points=2)
 
     assert 2 == drawn.count("<circle")
     assert f"<dt>Spearman</dt><dd>{correlation(SCORES, RATINGS).spearman:.4f}" in drawn

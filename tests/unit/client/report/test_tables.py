@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import bootstrap
 
 from scoregate.report.comparisons import matrices
-from scoregate.report.means import Bar, MeanInterval, bar, domain_of, interval, means, skills
+from scoregate.report.means import MAX_BARS, Bar, MeanInterval, bar, domain_of, interval, means, skills
 from scoregate.report.parts import Missing
 from scoregate.report.rows import Columns
 from tests.unit.client.report.conftest import row, texts
@@ -118,14 +118,14 @@ def test_without_any_skill_the_section_says_so(scored):
         skills(scored(row(0.5), columns=Columns()))
 
 
-def test_too_many_groups_are_counted_and_not_drawn(scored, monkeypatch):
+def test_too_many_groups_are_counted_and_not_drawn(scored):
     """The largest stay."""
-    monkeypatch.setattr("scoregate.report.means.MAX_BARS", 1)
-    rows = [row(0.5, skill=["rare"]), row(0.5, skill=["often"]), row(0.5, skill=["often"])]
-    lines = texts(skills(scored(*rows)))
+    rare = [row(0.5, skill=[f"rare {number}"]) for number in range(MAX_BARS + 1)]
+    lines = texts(skills(scored(*rare, row(0.5, skill=["often"]), row(0.5, skill=["often"]))))
 
     assert "often 0.5000 – 2 0" in lines
-    assert "1 smaller groups are not shown." == lines[-1]
+    assert MAX_BARS == sum(line.endswith(" – 1 0") for line in lines) + 1
+    assert "2 smaller groups are not shown." == lines[-1]
 
 
 @pytest.mark.parametrize(

@@ -20,18 +20,20 @@ class Scripted:
     Attributes:
         requests: what was asked, one dict for each request.
         sizes: the bytes of each body.
-        metrics: what `GET /models` says of them.
+        metrics: what `GET /models` says of them; None if nobody listens to that.
     """
 
     def __init__(self, script: Sequence[Step]) -> None:
         self._script = list(script)
         self.requests: list[dict[str, Any]] = []
         self.sizes: list[int] = []
-        self.metrics: dict[str, Any] = {"vqascore": {"direction": "higher is better"}}
+        self.metrics: dict[str, Any] | None = {"vqascore": {"direction": "higher is better"}}
         self.transport = Unpaused(self.answer)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         if request.url.path == "/models":
+            if self.metrics is None:
+                gone({}, request)
             return httpx.Response(200, json={"models": [], "metrics": self.metrics})
         asked = json.loads(re.search(rb"\r\n\r\n(\{.*?\})\r\n--", request.content, re.DOTALL)[1])
         self.requests.append(asked)
@@ -57,6 +59,16 @@ def answer(asked: dict[str, Any], errors: Mapping[str, str] = MappingProxyType({
     return httpx.Response(
         200, json={"request_id": "r", "results": results, "partial": bool(errors), "models": {}}
     )
+
+
+def scoring(*scores: str | None) -> Step:
+    """A step whose answer has these scores, whatever the prompts; a picture without one is broken."""
+
+    def step(asked: dict[str, Any], request: httpx.Request) -> httpx.Response:
+        told = [{**item, "prompt": str(score)} for item, score in zip(asked["items"], scores, strict=True)]
+        return answer({**asked, "items": told}, {"None": "image_undecodable"})
+
+    return step
 
 
 def failing(**errors: str) -> Step:

@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import pytest
 
-from scoregate.errors import ServiceConnectionError
+from scoregate.trainers.comfyui.nodes import ScoregateFilter
 from scoregate.trainers.diffusers import best_of_n, gate
 from scoregate.trainers.reward import NoScore
 from tests.support.pictures import png
-from tests.unit.client.trainers.scripted import failing, gone
+from tests.unit.client.trainers.scripted import gone, scoring
 
 SCORES = ["0.3", "0.9", "0.1"]
 
@@ -26,12 +26,10 @@ def lower(scripted):
     return make
 
 
-def test_the_lowest_score_wins_where_lower_is_better(lower, scripted, monkeypatch):
+def test_the_lowest_score_wins_where_lower_is_better(lower, scripted):
     """And the highest one elsewhere."""
-    monkeypatch.setattr("scoregate.trainers.diffusers.prompts_for", lambda images, prompt: SCORES)
-
-    assert 2 == best_of_n([png()] * 3, "x", reward=lower()).index
-    assert 1 == best_of_n([png()] * 3, "x", reward=scripted()[0]).index
+    assert 2 == best_of_n([png()] * 3, "x", reward=lower(scoring(*SCORES))).index
+    assert 1 == best_of_n([png()] * 3, "x", reward=scripted(scoring(*SCORES))[0]).index
 
 
 def test_the_gate_lets_low_scores_pass_where_lower_is_better(lower):
@@ -45,18 +43,13 @@ def test_equal_scores_keep_their_order(lower):
 
 
 @pytest.mark.parametrize(("on_error", "shown"), [("pass", True), ("block", False)])
-def test_a_gate_that_does_not_hear_the_direction_is_open_or_closed_as_it_was_told(
-    lower, monkeypatch, on_error, shown
-):
+def test_a_gate_that_does_not_hear_the_direction_is_open_or_closed_as_it_was_told(scripted, on_error, shown):
     """As where there is no score."""
-    reward = lower()
+    reward, double = scripted(timeout_s=0.05)
+    double.metrics = None  # the service is away when it is asked for them
 
-    def away(self):
-        raise ServiceConnectionError("gone")
-
-    monkeypatch.setattr(type(reward), "lower_is_better", away)
     assert [shown] * 3 == gate([png()] * 3, SCORES, 0.3, on_error=on_error, reward=reward)
-    with pytest.raises(NoScore, match="gone"):
+    with pytest.raises(NoScore, match="connection refused"):
         gate([png()] * 3, SCORES, 0.3, reward=reward)
 
 
@@ -102,15 +95,15 @@ def test_a_trainer_is_warned_of_a_reward_whose_metrics_all_read_no_prompt(script
     assert [said] * bool(said) == [str(each.message)[: len(said)] for each in caught]
 
 
-def test_the_node_for_comfyui_orders_in_the_direction_of_the_metric(lower, monkeypatch):
+def test_the_node_for_comfyui_orders_in_the_direction_of_the_metric(lower):
     """And lets low scores pass."""
-    from scoregate.trainers.comfyui import nodes
+    reward = lower(scoring(*SCORES, None))
 
-    reward = lower(failing(**{"0.7": "image_undecodable"}))
-    outcomes = reward.outcomes([png()] * 4, [*SCORES, "0.7"], trains=False)
-    monkeypatch.setattr(nodes, "scorer", lambda metric, url: reward)
-    monkeypatch.setattr(nodes, "outcomes_of", lambda *asked: outcomes)
-    images = np.arange(4)
-    passed, scores, _ = nodes.ScoregateFilter().filter(images, "x", "distance", 0.3, 4, "block")
+    class Filter(ScoregateFilter):
+        def scorer(self, metric, url):
+            return reward
 
-    assert ([2, 0], [0.1, 0.3]) == (passed.tolist(), scores)
+    images = np.stack([np.full((8, 8, 3), shade) for shade in (0.0, 0.25, 0.5, 0.75)])
+    passed, scores, _ = Filter().filter(images, "x", "distance", 0.3, 4, "block")
+
+    assert ([0.5, 0.0], [0.1, 0.3]) == (passed[:, 0, 0, 0].tolist(), scores)

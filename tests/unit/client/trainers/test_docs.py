@@ -13,4 +13,4 @@ def test_log_odds_are_the_default_where_the_guide_recommends_them():
     assert inspect.signature(verl_omni.compute_score).parameters["logit"].default
     assert "2. **Use log-odds**, the default of `Reward`" in page("guides/rl-reward.md")
     assert not diffusers.INTERACTIVE.logit
-    assert not nodes.scorer("vqascore", "").logit
+    assert not nodes.ScoregateScore().scorer("vqascore", "").logit

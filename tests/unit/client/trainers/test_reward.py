@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scoregate import errors
-from scoregate.trainers import images as module
+from scoregate.trainers.images import MAX_BYTES
 from scoregate.trainers.reward import NoScore, Reward
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import at_most, failing, gone, paged, refusing
@@ -29,19 +29,15 @@ def test_each_picture_gets_the_score_of_its_own_prompt(scripted):
     assert {"bulk"} == {asked["priority"] for asked in double.requests}
 
 
-def test_no_request_holds_more_bytes_than_the_service_takes(scripted, monkeypatch):
+def test_no_request_holds_more_bytes_than_the_service_takes(scripted):
     """A picture that is larger by itself goes alone."""
-    monkeypatch.setattr(module, "MAX_BYTES", 10_000)
     reward, double = scripted()
-    pictures = [
-        *np.zeros((6, 32, 32, 3), np.uint8),
-        np.zeros((100, 100, 3), np.uint8),
-    ]  # 3 kB each, and 30 kB
+    third, whole = (np.zeros((side, 1000, 3), np.uint8) for side in (1800, 5600))  # 5.4 MB, and 16.8 MB
 
-    reward(pictures, numbers(7))
+    reward([*[third] * 6, whole], numbers(7))
 
     assert [1, 3, 3] == sorted(len(asked["items"]) for asked in double.requests)
-    assert sorted(double.sizes)[1] < 12_000
+    assert sorted(double.sizes)[1] < MAX_BYTES < max(double.sizes)
 
 
 def test_a_request_that_is_too_large_for_this_service_is_halved(scripted):

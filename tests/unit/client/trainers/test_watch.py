@@ -6,12 +6,15 @@ import logging
 import pickle
 import re
 import threading
+from collections import Counter
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import httpx2 as httpx
 import pytest
 
 from loadtest.watch import FRESH, USUAL, hacked
+from scoregate import AsyncClient, Item, ScoregateError
 from scoregate.trainers import Reward, flow_grpo
 from scoregate.trainers import watch as work
 from scoregate.trainers.trl import reward_function
@@ -144,9 +147,8 @@ def test_the_shares_of_a_step_are_logged(made):
     assert 1.0 == figures["duplicates"]
 
 
-def test_a_watch_that_hangs_delays_no_reward_and_its_queue_is_limited(made, monkeypatch):
-    """What finds no room is counted; the rest is scored later."""
-    monkeypatch.setattr(work, "MAX_WAITING", 3)
+def test_a_watch_that_hangs_delays_no_reward(made):
+    """All is scored later."""
     reward, service = made()
     service.free.clear()
     for _ in range(5):
@@ -155,19 +157,42 @@ def test_a_watch_that_hangs_delays_no_reward_and_its_queue_is_limited(made, monk
     service.free.set()
     settle(reward)
 
-    figures = watched(reward.statistics())
-    assert 40 == figures["skipped"] + sum(len(asked["items"]) for asked in service.requests)
-    assert figures["skipped"] >= 40 - 3 * 5 - work.IMAGES_AT_ONCE
+    assert 0 == watched(reward.statistics())["skipped"]
+    assert 40 == sum(len(asked["items"]) for asked in service.requests)
 
 
-def test_the_queue_has_a_limit_of_bytes(made, monkeypatch):
-    """Pictures of a large size."""
-    monkeypatch.setattr(work, "MAX_WAITING_BYTES", 1)
-    reward, service = made()
-    reward([png()], ["1"])
+class Later:
+    """A portal whose work begins when it is told to."""
 
-    assert {"reward": 1.0, "skipped": 1.0} == watched(reward.statistics())
-    assert [] == service.requests
+    def __init__(self):
+        self.work = []
+
+    def submit(self, work):
+        self.work.append(work)
+        return Future()
+
+    def begin(self):
+        async def every():
+            await asyncio.gather(*self.work)
+
+        asyncio.run(every())
+
+
+@pytest.mark.parametrize(
+    ("limit", "room"), [({"most": 3}, 3), ({"most_bytes": 4 * len(png()) - 1}, 3), ({}, 8)]
+)
+def test_the_queue_has_a_limit_of_pictures_and_of_their_bytes(limit, room):
+    """What finds no room is counted."""
+    service, portal = Service(), Later()
+    sender = SimpleNamespace(client=AsyncClient("http://test", transport=service.transport), options={})
+    watching = work.Watching(Watch(WATCHED, share=1.0), Counter(), **limit)
+    items = [Item(prompt=prompt, image=png()) for prompt in PROMPTS]
+    watching.observe(items, [ScoregateError("of the reward")] * 8, sender, portal)
+    watching.figures()  # ends the step
+    portal.begin()
+
+    assert 8 - room == watched(watching.figures())["skipped"]
+    assert room == len(service.requests)
 
 
 def test_a_metric_that_the_service_lacks_is_left_out(made, caplog):
@@ -214,11 +239,14 @@ def test_a_service_that_refuses_the_watch_is_no_fault_of_the_reward(made, caplog
     assert "connection_failed" in caplog.text
 
 
-def test_a_fault_of_the_watch_itself_is_logged(made, monkeypatch, caplog):
+def test_a_fault_of_the_watch_itself_is_logged(made, caplog):
     """Whatever it is."""
-    reward, _ = made()
-    monkeypatch.setattr(work.Watching, "_offer", lambda *_: 1 / 0)
-    monkeypatch.setattr(work.Watching, "_end", lambda *_: 1 / 0)
+
+    class Faulty(int):
+        def __bool__(self):
+            raise ZeroDivisionError
+
+    reward, _ = made(every=Faulty(1))
 
     assert [1.0] == reward([png()], ["1"])
     assert "scoregate/mean" in reward.statistics()

@@ -1,7 +1,6 @@
 """What `make gpu` brings to a machine without network."""
 
 import re
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,17 +12,15 @@ LOCKS = [ROOT / "requirements.lock", *(ROOT / "loadtest/peers/servers").glob("*.
 FLOATING = {"torchvision"}  # its version follows PyTorch's
 
 
-@pytest.fixture
-def pip(monkeypatch):
-    """Every command that would be run, and the packages whose wheels there are not."""
-    held = SimpleNamespace(commands=[], missing=())
+class Pip:
+    """Notes what would be downloaded; there are no wheels of what is *missing*."""
 
-    def run(command):
-        held.commands.append(command)
-        return SimpleNamespace(returncode=int(any(name in " ".join(command) for name in held.missing)))
+    def __init__(self, *missing):
+        self.asked, self.missing = [], missing
 
-    monkeypatch.setattr(bundle.subprocess, "run", run)
-    return held
+    def __call__(self, arguments):
+        self.asked.append(arguments)
+        return not any(name in " ".join(arguments) for name in self.missing)
 
 
 def test_every_pin_is_that_of_another_lock():
@@ -45,10 +42,13 @@ def test_what_the_machine_has_is_left_out_with_what_only_that_needs():
     assert not Requirement("fastapi", "fastapi==1").is_of(HAVE)
 
 
-def test_a_bundle_has_the_sources_the_wheels_and_their_list(tmp_path, pip, capsys):
+def test_a_bundle_has_the_sources_the_wheels_and_their_list(tmp_path, capsys):
     """Without weights, and without what the machine has."""
-    bundle.bundle(tmp_path / "bundle", have=(*HAVE, "fastapi"))
+    pip = Pip()
+    bundle.bundle(tmp_path / "bundle", have=(*HAVE, "fastapi"), download=pip)
     listed = (tmp_path / "bundle" / "requirements.txt").read_text().split()
+    assert all(["--dest", str(tmp_path / "bundle" / "wheels")] == asked[2:4] for asked in pip.asked)
+    assert {*listed} == {each for asked in pip.asked for each in asked[4:]}
     names = {line.partition("==")[0] for line in listed}
 
     assert {"uvicorn", "litserve", "pyzmq", "mosec"} < names
@@ -63,10 +63,9 @@ def test_a_bundle_has_the_sources_the_wheels_and_their_list(tmp_path, pip, capsy
     assert "--no-index --find-links wheels" in printed
 
 
-def test_a_peer_without_a_wheel_is_left_out(tmp_path, pip, capsys):
+def test_a_peer_without_a_wheel_is_left_out(tmp_path, capsys):
     """All others are there."""
-    pip.missing = ("mosec",)
-    bundle.bundle(tmp_path, have=HAVE)
+    bundle.bundle(tmp_path, have=HAVE, download=Pip("mosec"))
 
     assert "mosec is left out\n" in capsys.readouterr().out
     listed = (tmp_path / "requirements.txt").read_text()
@@ -74,12 +73,13 @@ def test_a_peer_without_a_wheel_is_left_out(tmp_path, pip, capsys):
     assert "msgspec" not in listed
 
 
-def test_another_wheel_that_is_missing_ends_the_command(tmp_path, pip):
-    pip.missing = ("uvicorn",)
+def test_another_wheel_that_is_missing_ends_the_command(tmp_path):
+    pip = Pip("uvicorn")
 
     with pytest.raises(SystemExit, match="cannot be downloaded"):
-        bundle.bundle(tmp_path, have=HAVE)
-    assert not {*PEERS} & {each for command in pip.commands for each in command}
+        bundle.bundle(tmp_path, have=HAVE, download=pip)
+    assert 1 == len(pip.asked)
+    assert not any(each.startswith(PEERS) for each in pip.asked[0])
 
 
 def test_pip_gets_the_machine_s_version_of_python_and_platform():

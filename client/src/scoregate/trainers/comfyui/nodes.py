@@ -17,7 +17,6 @@ from scoregate.trainers.outcomes import NoScore, Outcome, best_first, complete, 
 from scoregate.trainers.reward import Reward
 
 COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]
-TIMEOUT_S = 60.0
 
 reward = cache(Reward)  # one for each set of settings
 connected = cache(Client)  # one client counts the failures in a row
@@ -39,43 +38,54 @@ def inputs(optional: dict[str, Any] | None = None, **required: Any) -> dict[str,
     }
 
 
-def scorer(metric: str, url: str) -> Reward:
-    """Return the reward of a node, of interactive priority."""
-    return reward(metric, logit=False, base_url=url or None, priority="interactive", timeout_s=TIMEOUT_S)
-
-
-def outcomes_of(images: Any, prompt: str, metric: str, url: str) -> list[Outcome]:
-    """Return the score of each picture, or its error."""
-    prompts = [prompt] * len(images)
-    return scorer(metric, url).outcomes(images, prompts, channels=COLOURS, trains=False)
-
-
 def table(outcomes: list[Outcome]) -> str:
     """Return a line for each picture, for a node that shows text."""
     shown = [one.code if isinstance(one, ScoregateError) else fixed(one) for one in outcomes]
     return "\n".join(f"{index}: {text}" for index, text in enumerate(shown))
 
 
-def decisions_of(images: Any, prompt: str, policy: str, count: int, fallback: Any, url: str) -> Decisions:
+class ScoregateNode:
     """
-    Return the decision about each picture; without an answer of the service it is *fallback*.
+    Both nodes, which ask the service about a batch.
 
-    More pictures than *count* are a group: the policy's `rank_by` chooses among them.
+    Attributes:
+        timeout_s: of a batch.
     """
-    found = items_of(images, [prompt] * len(images), COLOURS)
-    group = "images" if count < len(found) else None
-    items = [
-        Item(prompt=prompt, image=b"" if isinstance(one, BadImageError) else one.image, group=group)
-        for one in found
-    ]
-    client = connected(url or None, timeout_s=TIMEOUT_S)
-    return client.decide_items(items, policy, keep=count, fallback=fallback)
-
-
-class ScoregateScore:
-    """How well each picture shows the prompt; a picture without a score is an error."""
 
     CATEGORY = "scoregate"
+    timeout_s = 60.0
+
+    def scorer(self, metric: str, url: str) -> Reward:
+        """Return the reward, of interactive priority."""
+        settings: dict[str, Any] = {"base_url": url or None, "timeout_s": self.timeout_s}
+        return reward(metric, logit=False, priority="interactive", **settings)
+
+    def outcomes_of(self, images: Any, prompt: str, metric: str, url: str) -> list[Outcome]:
+        """Return the score of each picture, or its error."""
+        prompts = [prompt] * len(images)
+        return self.scorer(metric, url).outcomes(images, prompts, channels=COLOURS, trains=False)
+
+    def decisions_of(
+        self, images: Any, prompt: str, policy: str, count: int, fallback: Any, url: str
+    ) -> Decisions:
+        """
+        Return the decision about each picture; without an answer of the service it is *fallback*.
+
+        More pictures than *count* are a group: the policy's `rank_by` chooses among them.
+        """
+        found = items_of(images, [prompt] * len(images), COLOURS)
+        group = "images" if count < len(found) else None
+        items = [
+            Item(prompt=prompt, image=b"" if isinstance(one, BadImageError) else one.image, group=group)
+            for one in found
+        ]
+        client = connected(url or None, timeout_s=self.timeout_s)
+        return client.decide_items(items, policy, keep=count, fallback=fallback)
+
+
+class ScoregateScore(ScoregateNode):
+    """How well each picture shows the prompt; a picture without a score is an error."""
+
     FUNCTION = "score"
     RETURN_TYPES = ("FLOAT", "STRING")
     RETURN_NAMES = ("scores", "text")
@@ -86,18 +96,17 @@ class ScoregateScore:
         return inputs()
 
     def score(self, images: Any, prompt: str, metric: str, url: str = "") -> tuple[list[float], str]:
-        outcomes = outcomes_of(images, prompt, metric, url)
+        outcomes = self.outcomes_of(images, prompt, metric, url)
         return [float(score) for score in complete(outcomes)], table(outcomes)
 
 
-class ScoregateFilter:
+class ScoregateFilter(ScoregateNode):
     """
     The pictures that reach the threshold, best first; without any, the workflow stops.
 
     With a policy it decides in place of metric, threshold and on_error, and the pictures stay in order.
     """
 
-    CATEGORY = "scoregate"
     FUNCTION = "filter"
     RETURN_TYPES = ("IMAGE", "FLOAT", "STRING")
     RETURN_NAMES = ("images", "scores", "text")
@@ -128,9 +137,10 @@ class ScoregateFilter:
         fallback: str = "reject",
     ) -> tuple[Any, list[float], str]:
         if policy:
-            return self.decided(images, decisions_of(images, prompt, policy, count, fallback, url), metric)
-        outcomes = outcomes_of(images, prompt, metric, url)
-        lower_is_better = scorer(metric, url).lower_is_better
+            decisions = self.decisions_of(images, prompt, policy, count, fallback, url)
+            return self.decided(images, decisions, metric)
+        outcomes = self.outcomes_of(images, prompt, metric, url)
+        lower_is_better = self.scorer(metric, url).lower_is_better
         reached = reaching(outcomes, threshold, lower_is_better)
         failed = [one for one in reached if isinstance(one, ScoregateError)]
         if failed and (on_error == "raise" or len(failed) == len(reached)):
