@@ -132,6 +132,15 @@ def test_64_questions_are_the_most():
         Checklist(questions=texts, weights=[1.0] * 65)
 
 
+@pytest.mark.parametrize("field", ["questions", "weights"])
+def test_only_a_file_of_the_service_names_files(field):
+    """Whoever sends a table has its content."""
+    table = {"questions": ["Is it red?"], "weights": [1.0], field: "image.txt"}
+
+    with pytest.raises(ValueError, match="Value error, only checklists in the service's folders name files"):
+        Checklist(**table)
+
+
 def test_names_are_those_of_the_files_and_each_is_there_once(tmp_path):
     """The folder's come before those of the service, which they cannot replace."""
     (tmp_path / "mine.toml").write_text(GOOD, "utf-8")
@@ -320,6 +329,7 @@ def test_the_demand_is_a_call_for_each_question_and_one_for_the_alignment(tmp_pa
     class Options(ChecklistOptions):
         tables: ClassVar = {"demo": aligned}
 
+    assert 5 == demand_of("a dog", ChecklistOptions())["vqa"].calls
     suffix = len(" Please answer yes or no.")
     assert {"vqa": Demand(3, 2 * 100 + len("?b?") + 2 * suffix)} == demand_of("p" * 100, Options())
 
