@@ -77,10 +77,9 @@ class Change:
         before, recent = list(islice(self._values, BEFORE)), list(islice(self._values, BEFORE + GAP, None))
         old, new = sum(before) / BEFORE, sum(recent) / RECENT
         self._keep(new - old)
-        unit = self._deviation() if self._count >= MIN_VALUES else 0.0
-        unit = max(unit, standard_error(before, recent)) if unit else 0.0
         common = min(beyond(old, new, recent), beyond(new, old, before)) >= COMMON_VALUES
-        return (new - old) / unit if unit and common else 0.0
+        unit = self._deviation() if common and self._count >= MIN_VALUES else 0.0
+        return (new - old) / max(unit, standard_error(before, recent)) if unit else 0.0
 
     def _keep(self, change: float) -> None:
         """Count a change among the earlier ones when it does not overlap with the last one any more."""
