@@ -420,15 +420,17 @@ class HasPortal(Protocol):
 
 class OnePortal:
     """
-    A portal of the process that made it, until `close`.
+    A portal of the process that made it, until `close`, or its owner is collected.
 
     Args:
         last: run in it before it ends.
     """
 
-    def __init__(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, owner: object, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._process, self._last = os.getpid(), last
         self.portal: Portal | None = Portal()
+        self._collected = weakref.finalize(owner, self.end)
+        self._collected.atexit = False
 
     def here(self) -> Portal:
         """
@@ -449,6 +451,7 @@ class OnePortal:
 
     def close(self) -> None:
         """Finish, and return when the thread has ended; does nothing a second time."""
+        self._collected.detach()
         portal, self.portal = self.portal, None
         if portal is not None and self._process == os.getpid():
             portal.run(self._last())

@@ -69,9 +69,8 @@ class LocalService:
         self._server = server()
         self._stack = AsyncExitStack()
         self._gate: Any = None
-        self.portals = OnePortal(self._stack.aclose)
+        self.portals = OnePortal(self, self._stack.aclose)
         _all.add(self.portals)
-        weakref.finalize(self, self.portals.end).atexit = False
 
     async def open(self) -> None:
         """

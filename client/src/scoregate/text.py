@@ -6,8 +6,8 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import wraps
@@ -243,16 +243,6 @@ class Verbosity:
 
 
 VERBOSITY = Verbosity()  # one for the process, whose threads print, too
-
-
-@contextmanager
-def quietly(quiet: bool) -> Iterator[None]:
-    """Print errors alone to stderr while the context is open, if *quiet*."""
-    before, VERBOSITY.quiet = VERBOSITY.quiet, quiet
-    try:
-        yield
-    finally:
-        VERBOSITY.quiet = before
 
 
 class ErrorLine(str):

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import threading
+from weakref import ref
 
 import httpx2 as httpx
 import pytest
@@ -103,3 +104,15 @@ def test_a_portal_ends_though_no_thread_can_be_started(monkeypatch):
         client.close()
 
     assert loops() == before
+
+
+def test_a_closed_portal_is_kept_by_nothing():
+    """Its owner may live on, as a gate does that was closed."""
+    owner = threading.Event()
+    portals = portal.OnePortal(owner, portal.nothing)
+    kept = ref(portals)
+    portals.close()
+    del portals
+    gc.collect()
+
+    assert kept() is None

@@ -1,14 +1,14 @@
 """Settings: one declaration for a notebook and for the command line."""
 
 from argparse import Namespace
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 
-from scoregate.cli.arguments import CommandParser, add_settings, settings_of
+from scoregate.cli.arguments import CommandParser, add_settings, add_values, settings_of
 from scoregate.records import BadInput
 from scoregate.settings import Column, MetricNames, Setting, declared, settings_in
 
@@ -22,6 +22,9 @@ class Example:
     order: Annotated[Literal["up", "down"], Setting("of the rows")] = "up"
     label: Annotated[str, Column("the label")] = "good"
     metrics: Annotated[Sequence[str], MetricNames("of the rows")] = ()
+    options: Annotated[Mapping[str, Any], Setting("of the metrics", option=False)] = field(
+        default_factory=dict
+    )
     plain: str = ""
 
 
@@ -34,7 +37,7 @@ def parser():
 
 def test_a_field_without_a_description_is_no_setting():
     """It is a plain field of the class."""
-    assert ["data", "page", "order", "label", "metrics"] == list(declared(Example))
+    assert ["data", "page", "order", "label", "metrics", "options"] == list(declared(Example))
     with pytest.raises(BadInput, match="plain: no such setting"):
         settings_in(Example, {"data": "a", "plain": "b"})
 
@@ -63,6 +66,15 @@ def test_the_command_line_takes_what_a_notebook_takes():
     arguments = parser().parse_args(words, Namespace())
     assert settings_in(Example, values) == settings_of(Example, arguments)
     assert ("dsg", "ocr", "clipscore") == settings_of(Example, arguments).metrics
+
+
+def test_an_argument_of_a_command_is_the_setting_of_its_name():
+    """Options of metrics are those in JSON, and those that are given one by one."""
+    made = parser()
+    add_values(made)
+    words = ["--data", "a", "--options", '{"dsg": {"a": 1}}', "--option", "dsg.b=2", "--option", "ocr.text=x"]
+    found = settings_of(Example, made.parse_args(words))
+    assert {"dsg": {"a": 1, "b": 2}, "ocr": {"text": "x"}} == found.options
 
 
 def test_help_names_the_column_that_is_read_by_default():

@@ -290,8 +290,8 @@ def scored(
     with ResultsFile(file, plan) as results:
         part = nullcontext(Part(rows, results))
         sent = scored_rows(client, plan, [part], settings.concurrency, len(rows))
-        lines = [*results.lines()]
-        say_summary(Summary.of(lines), sent, file, len(results.left_over))
+        left_over, lines = len(results.left_over), [*results.lines()]
+        say_summary(Summary.of(lines), sent, file, left_over)
         found = in_lines(lines, items, benchmark.reading)
     found.notes += notes
     return found
@@ -312,6 +312,7 @@ def tables_of(
     values = {name: values_of(benchmark, settings, items, each) for name, each in found.items()}
     figures = {name: figures_of(benchmark, settings, each) for name, each in values.items()}
     ends = {name: ends_of(benchmark, settings, each) for name, each in values.items()}
+    apart = compared(settings, values, partial(sample_of, benchmark, settings, chosen=first), "prompt")
     content: dict[str, Any] = {"prompts": len(items)}
     content |= {"seed": settings.seed, "cluster": "prompt"} if settings.bootstrap else {}
     content["generators"] = [
@@ -322,8 +323,7 @@ def tables_of(
         | {"caution": "; ".join(cautions(benchmark, settings, items, each, values[name])) or None}
         for name, each in found.items()
     ]
-    sample = partial(sample_of, benchmark, settings, chosen=first)
-    return content | parts(figures, ends) | compared(settings, values, sample, "prompt")
+    return content | parts(figures, ends) | apart
 
 
 def first(found: Mapping[str, Any]) -> dict[str, Any]:

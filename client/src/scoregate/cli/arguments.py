@@ -342,12 +342,19 @@ def column_options(arguments: argparse.Namespace) -> dict[str, list[str]]:
 
 
 def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
-    """Return the settings of the arguments that `add_settings` declared; *more* are of other fields."""
+    """
+    Return the settings of the arguments that have their names; *more* are of other fields.
+
+    Raises:
+        BadInput, OSError: an option of a metric is not valid, or its file.
+    """
     values: dict[str, Any] = {}
     for name, (_, setting) in declared(cast(type, kind)).items():
-        if setting.option and (value := getattr(arguments, name)) is not None:
+        if (value := getattr(arguments, name, None)) is not None:
             value = metric_names(value) if setting.commas else value
             values[name] = tuple(value) if isinstance(value, list) else value
+    if "options" in values and arguments.option:
+        values["options"] = metric_options(arguments.option, values["options"])
     return kind(**values | more)
 
 

@@ -101,7 +101,6 @@ from scoregate.cli.arguments import (
     UsageFault,
     add_settings,
     add_values,
-    options_of,
     service_of,
     settings_of,
 )
@@ -140,7 +139,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
-    batch = settings_of(BatchCommand, arguments, options=options_of(arguments))
+    batch = settings_of(BatchCommand, arguments)
     service = service_of(arguments, TIMEOUT_S)
     if batch.named:
         return run_generators(batch, service)

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from scoregate.cli.arguments import (
     add_service,
     add_settings,
     connected,
-    options_of,
     settings_of,
 )
 from scoregate.formats import FORMATS, printed
@@ -55,7 +54,7 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
         add("data", type=Path, metavar="DATA", help=benchmark.data)
     if benchmark.answers:
         what = benchmark.answers
-        answers = add("answers", nargs="+", default=[], type=named_path, metavar="NAME=PATH", help=what)
+        answers = add("answers", nargs="+", default=[], metavar="NAME=PATH", help=what)
     if isinstance(benchmark, Benchmark):
         answers.required = False  # for --prompts; with `*` none could stand after an option
         what = "print a line of JSON for each prompt, with the names of its pictures, in place of the tables"
@@ -78,11 +77,7 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
 
 def own_settings(benchmark: "Benchmark[Any] | MetricBenchmark[Any]", arguments: argparse.Namespace) -> Any:
     """Return the settings of a benchmark.  Raises `UsageFault`, `BadInput`, `OSError`."""
-    more: dict[str, Any] = {"data": arguments.data} if benchmark.data else {}
-    more |= {"answers": once_each(arguments.answers)} if benchmark.answers else {}
-    if isinstance(benchmark, Benchmark):
-        more |= {name: getattr(arguments, name) for name in ("orient", "strict", "concurrency")}
-        more["options"] = options_of(arguments)
+    more = {"answers": once_each(map(named_path, arguments.answers))} if benchmark.answers else {}
     return settings_of(benchmark.settings, arguments, **more)
 
 
@@ -114,7 +109,7 @@ def add_suite(parser: argparse.ArgumentParser) -> None:
     from scoregate.bench.suite import SuiteSettings
 
     what = "a generator, by default the folder's name: pictures or a file of answers for each benchmark"
-    parser.add_argument("generators", nargs="*", type=named_folder, metavar="[NAME=]FOLDER", help=what)
+    parser.add_argument("generators", nargs="*", metavar="[NAME=]FOLDER", help=what)
     add_settings(parser, SuiteSettings)
     add_concurrency(parser)
     add_service(parser)
@@ -125,8 +120,8 @@ def run_of_suite(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if a benchmark failed, or a figure is not that of the manifest."""
     from scoregate.bench.suite import SuiteSettings, run_suite
 
-    more = {"generators": once_each(arguments.generators), "concurrency": arguments.concurrency}
-    settings = settings_of(SuiteSettings, arguments, **more)
+    generators = once_each(map(named_folder, arguments.generators))
+    settings = settings_of(SuiteSettings, arguments, generators=generators)
     report = run_suite(settings, partial(connected, arguments, TIMEOUT_S, outage=say_outage))
     differ = report.differences
     if differ:
@@ -137,26 +132,27 @@ def run_of_suite(arguments: argparse.Namespace) -> int:
     return NO_SCORE if report.failed or (differ and differ.figures) else OK
 
 
-def once_each(pairs: Sequence[tuple[str, Path]]) -> dict[str, Path]:
+def once_each(pairs: Iterable[tuple[str, Path]]) -> dict[str, Path]:
     """Return the path of each generator.  Raises `UsageFault` if two have one name."""
-    if len(found := dict(pairs)) < len(pairs):
+    named = list(pairs)
+    if len(found := dict(named)) < len(named):
         raise UsageFault("two generators have one name")
     return found
 
 
 def named_path(text: str) -> tuple[str, Path]:
-    """Return a name and its path."""
+    """Return a name and its path.  Raises `UsageFault`."""
     name, equals, path = text.partition("=")
     if not (equals and name and path):
-        raise argparse.ArgumentTypeError("of the form NAME=PATH")
+        raise UsageFault(f"{text}: a generator is given as NAME=PATH")
     return name, Path(path)
 
 
 def named_folder(text: str) -> tuple[str, Path]:
-    """Return a generator's name and its folder."""
+    """Return a generator's name and its folder.  Raises `UsageFault`."""
     path = Path(text.partition("=")[2] or text)
     name = text.partition("=")[0] if "=" in text else path.resolve().name
     if not path.is_dir() or not name or Path(name).name != name:
         hint = meant_file(path)
-        raise argparse.ArgumentTypeError(f"{text}: not FOLDER or NAME=FOLDER, a folder that exists{hint}")
+        raise UsageFault(f"{text}: not FOLDER or NAME=FOLDER, a folder that exists{hint}")
     return name, path

@@ -66,7 +66,7 @@ from scoregate.cli.arguments import (
     with_notes,
 )
 from scoregate.records import BadInput, NoColumn, NoResult
-from scoregate.text import complain, meant_file, quietly, say, shown
+from scoregate.text import VERBOSITY, complain, meant_file, say, shown
 
 # A command is a module of this folder with add_arguments(parser) and run(arguments) -> exit code.
 COMMANDS = {
@@ -182,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may support ASCII only
     try:
         arguments = parser().parse_args(argv)
-        with quietly(getattr(arguments, "quiet", False)), logged_at_end():
+        with messages(quiet=getattr(arguments, "quiet", False)):
             code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
@@ -228,17 +228,25 @@ class Kept(logging.Handler):
 
 
 @contextmanager
-def logged_at_end() -> Iterator[None]:
-    """Print the warnings that are logged while the context is open at its end, as the command's own."""
+def messages(*, quiet: bool) -> Iterator[None]:
+    """
+    Print the warnings that are logged while the context is open at its end, as the command's own.
+
+    Args:
+        quiet: print errors alone to stderr meanwhile.
+    """
     kept, logger = Kept(), logging.getLogger("scoregate")
     logger.addHandler(kept)
     propagated, logger.propagate = logger.propagate, False
+    before, VERBOSITY.quiet = VERBOSITY.quiet, quiet
     try:
         yield
     finally:
         logger.propagate = propagated
         logger.removeHandler(kept)
-        say(*(f"warning: {text}" for text in kept.warnings))
+        for text in kept.warnings:
+            say(f"warning: {text}")
+        VERBOSITY.quiet = before
 
 
 def failed(why: str, code: int) -> int:

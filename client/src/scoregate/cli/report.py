@@ -12,7 +12,6 @@ from scoregate.cli.arguments import (
     OK,
     add_settings,
     add_values,
-    options_of,
     service_of,
     settings_of,
 )
@@ -30,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score; the page is written in both cases."""
-    settings = settings_of(PageSettings, arguments, options=options_of(arguments))
+    settings = settings_of(PageSettings, arguments)
     service = service_of(arguments, TIMEOUT_S)
     if settings.named:
         generators = write_page_of_generators(settings, service)

@@ -7,7 +7,6 @@ from scoregate.cli.arguments import (
     OK,
     add_settings,
     add_values,
-    options_of,
     service_of,
     settings_of,
 )
@@ -29,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if a score is missing; the figures are printed in both cases."""
-    settings = settings_of(VersusSettings, arguments, options=options_of(arguments))
+    settings = settings_of(VersusSettings, arguments)
     outcome = compare_generators(settings, service_of(arguments, TIMEOUT_S))
     say(*(f"missing: {line}" for line in missing_lines(outcome.missing)))
     print(outcome.text(arguments.format))

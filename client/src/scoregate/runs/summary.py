@@ -238,6 +238,7 @@ def say_summary(
         seconds: that scoring took; with it the figures of the scores are printed.
         again: what the command needs to request rows with errors again.
     """
+    rows = f"{summary.text}; {requested} were requested in this run{summary.without}"
     lines: list[str] = [ErrorLine(f"cannot read {detail}") for detail in summary.details[:MAX_REASONS]]
     if summary.unread > MAX_REASONS:
         more = summary.unread - MAX_REASONS
@@ -245,7 +246,6 @@ def say_summary(
     lines += [f"warning: {each}" + f" (first: {each.image})" * bool(each.image) for each in summary.warnings]
     if seconds is not None:
         lines += figure_lines(summary.figures)
-    rows = f"{summary.text}; {requested} were requested in this run{summary.without}"
     lines.append(ErrorLine(rows) if summary.incomplete else rows)
     if summary.incomplete:
         lines.append(f"the same command{again} tries rows with errors again")

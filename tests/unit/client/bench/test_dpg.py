@@ -265,6 +265,7 @@ def test_data_that_cannot_be_read_is_refused_with_its_row(refused, written, chan
     [
         ([], "name a generator: NAME=PATH"),
         (["a={0}", "a={0}"], "two generators have one name"),
+        (["{0}"], ": a generator is given as NAME=PATH"),
         (["a/b={0}"], "part of the name of a file"),
     ],
 )
