@@ -208,11 +208,26 @@ async def test_work_that_is_promoted_takes_the_calls_it_waits_for_along():
         await until(lambda: 3 == hosted.queue.depth["bulk"])
         shared.promote()
         assert (2, 1) == (hosted.queue.depth["interactive"], hosted.queue.depth["bulk"])
+        callers = [job.callers for job in hosted.queue._lanes["interactive"]]
+        assert [{"bulk": 0, "interactive": 1}] * 2 == callers
         model.hold.set()
         await asyncio.gather(busy, ahead, bulk)
 
     assert ["busy", "one", "two", "ahead"] == questions(model)
     assert not shared._promotions
+
+
+async def test_a_request_has_the_name_of_the_model_that_counts_its_calls_once_for_each_group():
+    """From then on they are no longer reserved; also if another request began them."""
+    async with serving() as (handle, model, *_):
+        busy, queued = await held(handle, model), []
+        asked = replace(context(), queued=queued.append)
+        tasks = [asyncio.create_task(handle.call([call("one"), call("two")], asked)) for _ in range(2)]
+        await until(lambda: len(queued) == len(tasks))
+        model.hold.set()
+        await asyncio.gather(busy, *tasks)
+
+    assert ["vqa", "vqa"] == queued
 
 
 async def test_a_call_tells_every_caller_how_long_it_waited_and_ran():
