@@ -7,10 +7,11 @@ import pytest
 from models.core.contract import ModelInfo
 from service.core.settings import SettingsError
 from service.core.settings.sections import PolicySettings
-from service.metrics.checklist import form_with
+from service.metrics.checklist import ChecklistOptions
 from service.metrics.common.outputs import output_metric
 from service.metrics.common.registry import metrics
 from service.metrics.rubrics.checklists import Checklist
+from service.metrics.rubrics.tables import with_tables
 from service.scoring.policies import given_for, served_policies, together
 
 ASSIGNED = {
@@ -163,7 +164,7 @@ def test_the_id_changes_with_all_that_decides_and_not_with_the_timeout():
 def test_the_id_changes_with_the_content_of_a_file_that_an_option_names():
     """A checklist of the same name with another weight decides otherwise."""
     checklists = [Checklist(questions=["Is it red?"], weights=[weight]) for weight in (1.0, 2.0)]
-    options = [form_with({"mine": each}, inline=False)() for each in checklists]
+    options = [with_tables(ChecklistOptions, {"mine": each}, "mine", inline=False)() for each in checklists]
     one, two = (replace(policy(), options={"checklist": each}).id({}) for each in options)
 
     assert one != two

@@ -249,8 +249,10 @@ async def test_a_broken_image_is_an_error_of_its_call():
     """The model says `ImageError`; the caller is told what is wrong with the image."""
     async with serving() as (handle, _, _, _):
         broken = LikelihoodCall(Image(b"no image"), "Is it?")
-        bad, fine = await asking(handle, broken, call())[0]
+        task, asked = asking(handle, broken, call())
+        bad, fine = await task
 
+    assert [] == asked.calls.unknown  # no share of its tokens is known
     assert ImageUndecodable is type(bad)
     assert "no image of a known format" in bad.detail
     assert not isinstance(fine, Exception)
