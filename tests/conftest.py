@@ -24,6 +24,7 @@ pytest_plugins = [
     "tests.support.progress",
     "tests.support.background",
     "tests.support.started",
+    "tests.support.hub",
 ]
 
 

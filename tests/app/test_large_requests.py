@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from service.core.errors import DeadlineExceeded
-from service.images import loader
 from service.images.loader import ImageRef
 from service.metrics.common.contract import Metric, Score
 from service.scoring.plan import UnopenedItem
+from tests.support.counted import Counted
 from tests.support.handles import until
 from tests.support.large_requests import BATCH, context, items_of
 from tests.support.pictures import png
@@ -74,13 +74,10 @@ async def test_a_neighbour_of_a_large_request_waits_for_what_is_under_way_of_it_
     assert asked.index("neighbour") <= AT_ONCE + BATCH
 
 
-async def test_frames_that_had_not_begun_when_the_time_ran_out_are_not_even_opened(opened, monkeypatch):
+async def test_frames_that_had_not_begun_when_the_time_ran_out_are_not_even_opened(opened):
     """They say that they waited for their turn."""
-    opened_files, real = [], loader.encoded_of
-    monkeypatch.setattr(
-        loader, "encoded_of", lambda file, most: opened_files.append(file) or real(file, most)
-    )
-    watched, items = Watched(), items_of(10, 20)
+    counted = Counted()
+    watched, items = Watched(), items_of(10, 20, counted.kind)
     async with opened(watched.metric) as service:
         asked = context(service)
 
@@ -94,4 +91,4 @@ async def test_frames_that_had_not_begun_when_the_time_ran_out_are_not_even_open
     last = report.items[-1].errors["watched"]
     assert isinstance(last, DeadlineExceeded)
     assert "stage queue" in last.detail
-    assert len(opened_files) <= AT_ONCE
+    assert 0 < len(counted.images) <= AT_ONCE

@@ -6,7 +6,6 @@ import numpy as np
 import open_clip
 import pytest
 import torch
-from huggingface_hub import constants
 from safetensors.torch import save_file
 
 from models.core.calls import RewardCall
@@ -185,12 +184,11 @@ def test_a_plan_counts_both(clip, head):
     assert plan.num_parameters == alone.num_parameters + sum(tensor.numel() for tensor in second().values())
 
 
-def test_a_head_of_the_hub_is_planned_before_it_is_downloaded(clip, tmp_path, monkeypatch):
+def test_a_head_of_the_hub_is_planned_before_it_is_downloaded(clip, hub_cache):
     """And counted once it is there."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     family, settings = table(clip, f"hf-hub:owner/name@{COMMIT}/head.pth")
     before = family.plan("left", settings)
-    file = tmp_path / "hub" / "models--owner--name" / "snapshots" / COMMIT / "head.pth"
+    file = hub_cache / "models--owner--name" / "snapshots" / COMMIT / "head.pth"
     file.parent.mkdir(parents=True)
     torch.save(second(), file)
     after = family.plan("left", settings)

@@ -14,6 +14,7 @@ from models.families.blip_itm.model import KINDS, MAX_TOKENS, BlipItm
 from tests.support.blip_checkpoints import SPECIAL, WORDS, blip, blip_2
 from tests.support.blip_models import PICTURES, outcomes, table
 from tests.support.dry_run import dry_run
+from tests.support.runs import runs_of
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 MAKERS = {"blip": blip, "blip-2": blip_2}
@@ -150,13 +151,10 @@ def test_company_changes_nothing(model):
     assert alone[::-1] == pytest.approx(logits(model, *CALLS[::-1]), rel=1e-5, abs=1e-5)
 
 
-def test_a_picture_of_several_prompts_is_looked_at_once(model, monkeypatch):
+def test_a_picture_of_several_prompts_is_looked_at_once(model):
     """Two pictures, eight calls."""
-    looked, look = [], model.network.vision_model.forward
-    monkeypatch.setattr(
-        model.network.vision_model, "forward", lambda **given: looked.append(given) or look(**given)
-    )
-    logits(model, *CALLS)
+    with runs_of(model.network.vision_model) as looked:
+        logits(model, *CALLS)
 
     assert [2] == [len(each["pixel_values"]) for each in looked]
 

@@ -22,6 +22,7 @@ from tests.support.blip_models import (
     table,
 )
 from tests.support.dry_run import dry_run
+from tests.support.runs import runs_of
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 QUESTIONS = ["a red dog?", "the blue circle left of the green square on a cat?", "dog?"]
@@ -118,19 +119,14 @@ def test_choices_labels_and_first_tokens_are_of_the_same_distribution(model):
     are_of_one_distribution(model, QUESTIONS[0])
 
 
-def test_a_picture_and_a_question_are_encoded_once(model, monkeypatch):
+def test_a_picture_and_a_question_are_encoded_once(model):
     """Whatever answers they have."""
-    network, encoded = model.network, {}
-    for part, given in ((network.vision_model, "pixel_values"), (network.text_encoder, "input_ids")):
+    calls = [LikelihoodCall(PICTURES[0], each, answer) for each in QUESTIONS for answer in ANSWERS]
+    with runs_of(model.network.vision_model) as looks, runs_of(model.network.text_encoder) as reads:
+        outcomes(model, *calls)
 
-        def counted(run=part.forward, name=given, **inputs):
-            encoded[name] = len(inputs[name])
-            return run(**inputs)
-
-        monkeypatch.setattr(part, "forward", counted)
-    outcomes(model, *(LikelihoodCall(PICTURES[0], each, answer) for each in QUESTIONS for answer in ANSWERS))
-
-    assert {"pixel_values": 1, "input_ids": 3} == encoded
+    assert [1] == [len(each["pixel_values"]) for each in looks]
+    assert [3] == [len(each["input_ids"]) for each in reads]
 
 
 def test_a_long_question_is_cut_and_its_result_has_that(model):

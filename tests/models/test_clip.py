@@ -1,7 +1,6 @@
 """CLIP through open_clip: the shipped demo checkpoint, and what `Clip` promises about any."""
 
 import shutil
-import socket
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from models.core.calls import ImageCall, TextCall
 from models.core.contract import CheckpointError, ModelError
 from models.families.clip.model import Clip
 from models.images.image import Image
+from tests.support.runs import runs_of
 
 DIRECTORY = Path(models.__file__).parent / "demo" / "weights" / "clip"
 LONG = "a red circle and " * 20 + "a blue square"
@@ -60,14 +60,8 @@ def mixed_calls():
     return [texts[0], images[0], texts[1], texts[2], images[1], images[2], texts[3], texts[4]]
 
 
-def test_the_shipped_checkpoint_loads_and_embeds_without_any_network(monkeypatch):
+def test_the_shipped_checkpoint_loads_and_embeds_without_any_network(offline):
     """Not even a socket is made."""
-
-    def refuse(*_, **__):
-        raise AssertionError("a socket was made")
-
-    monkeypatch.setattr(socket, "socket", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
     model = Clip(str(DIRECTORY), dtype="float32", device="cpu")
     text, image = model.score([model.prepare(TextCall("a red circle")), model.prepare(model.example())])
     assert text.vector.shape == image.vector.shape == (model.network.visual.output_dim,)
@@ -97,17 +91,13 @@ def test_an_embedding_alone_is_the_embedding_in_a_batch():
         assert np.abs(alone.vector - batched.vector).max() <= 1e-5
 
 
-def test_each_tower_runs_once_a_batch_over_what_is_distinct(monkeypatch):
+def test_each_tower_runs_once_a_batch_over_what_is_distinct():
     """Eight calls, two images and one text: batches of 2 and of 1."""
-    seen = []
-    for tower in ("encode_image", "encode_text"):
-        encode = getattr(clip().network, tower)
-        monkeypatch.setattr(
-            clip().network, tower, lambda rows, encode=encode: seen.append(len(rows)) or encode(rows)
-        )
     images = [image_call(noise(50, 50)), image_call(noise(60, 60))]
-    outcomes = embed(*[images[0], images[1], TextCall("a star"), images[0]] * 2)
-    assert seen == [2, 1]
+    network = clip().network
+    with runs_of(network.visual) as looks, runs_of(network.token_embedding) as reads:
+        outcomes = embed(*[images[0], images[1], TextCall("a star"), images[0]] * 2)
+    assert [[2], [1]] == [[len(run[0]) for run in runs] for runs in (looks, reads)]
     assert np.array_equal(outcomes[0].vector, outcomes[7].vector)
     assert clip().score([]) == []
 

@@ -4,12 +4,10 @@ import shutil
 from collections import OrderedDict
 from fnmatch import fnmatch
 
-import huggingface_hub
 import numpy as np
 import open_clip
 import pytest
 import torch
-from huggingface_hub import constants
 from safetensors.torch import load_file
 
 from models.core.calls import ImageCall, TextCall
@@ -34,12 +32,10 @@ def cosine(model):
 
 
 @pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """A fake hub of one repository, `owner/name`; it notes what is asked of it."""
-    asked = []
+def hub(tmp_path, fake_hub):
+    """A fake hub of one repository, `owner/name`."""
 
-    def snapshot_download(repository, *, revision, allow_patterns, **_):
-        asked.append((repository, revision, allow_patterns))
+    def download(repository, *, allow_patterns, **_):
         if repository != "owner/name":
             raise OSError("404")
         snapshot = tmp_path / "snapshots" / "0123abc"
@@ -49,10 +45,14 @@ def hub(tmp_path, monkeypatch):
                 shutil.copy(file, snapshot)
         return str(snapshot)
 
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    snapshot_download.asked = asked
-    snapshot_download.files = lambda: {p.name for p in (tmp_path / "snapshots" / "0123abc").iterdir()}
-    return snapshot_download
+    fake_hub.download = download
+    return fake_hub
+
+
+@pytest.fixture
+def downloaded(tmp_path):
+    """A function: the names of the files that were downloaded."""
+    return lambda: {path.name for path in (tmp_path / "snapshots" / "0123abc").iterdir()}
 
 
 def test_a_name_with_a_file_of_weights_is_loaded_without_a_request(tmp_path, known, offline):
@@ -68,7 +68,7 @@ def test_a_name_with_a_file_of_weights_is_loaded_without_a_request(tmp_path, kno
     assert (known, 12) == (model.info.id, len(model.info.revision))
 
 
-def test_a_name_with_a_file_of_the_hub_is_downloaded(tmp_path, known, hub):
+def test_a_name_with_a_file_of_the_hub_is_downloaded(tmp_path, known, hub, downloaded):
     """That file alone; its contents are the revision, as for a file on the disk."""
     repository = save_own(tmp_path / "repository")
     (repository / "other.pt").write_text("not looked at")
@@ -77,12 +77,11 @@ def test_a_name_with_a_file_of_the_hub_is_downloaded(tmp_path, known, hub):
 
     assert cosine(here) == cosine(model)
     assert (here.info.id, here.info.revision) == (model.info.id, model.info.revision)
-    assert {"open_clip_model.safetensors"} == hub.files()
+    assert {"open_clip_model.safetensors"} == downloaded()
 
 
-def test_a_file_of_the_hub_is_planned_before_it_is_downloaded(known, offline, monkeypatch, tmp_path):
+def test_a_file_of_the_hub_is_planned_before_it_is_downloaded(known, offline, hub_cache):
     """With its place; its numbers are not known."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     commit = "1" * 40
     family = families()["open_clip"]
     where = {"model": known, "pretrained": f"hf-hub:owner/name@{commit}/a.pt", "device": "cuda:0"}
@@ -104,7 +103,7 @@ def test_a_directory_of_either_layout_is_loaded_without_a_request(tmp_path, offl
 
 
 @pytest.mark.parametrize("prefix", ["", "hf-hub:"])
-def test_a_hub_id_is_downloaded_with_one_file_of_weights_and_no_code(tmp_path, hub, prefix):
+def test_a_hub_id_is_downloaded_with_one_file_of_weights_and_no_code(tmp_path, hub, downloaded, prefix):
     """A repository may hold the same weights four times."""
     repository = save_own(tmp_path / "repository", weights="open_clip_pytorch_model.bin")
     for name in ("pytorch_model.bin", "model.safetensors", "modeling.py", "README.md"):
@@ -113,8 +112,8 @@ def test_a_hub_id_is_downloaded_with_one_file_of_weights_and_no_code(tmp_path, h
     model = clip(f"{prefix}owner/name", revision="v1")
 
     assert ("owner/name", "0123abc") == (model.info.id, model.info.revision)
-    assert {"open_clip_config.json", "open_clip_pytorch_model.bin", "merges.txt"} == hub.files()
-    assert ("owner/name", "v1") == hub.asked[0][:2]
+    assert {"open_clip_config.json", "open_clip_pytorch_model.bin", "merges.txt"} == downloaded()
+    assert ("owner/name", "v1") == (hub.requests[0][0], hub.requests[0][1]["revision"])
 
 
 def test_a_hub_id_may_hold_the_layout_of_transformers(tmp_path, hub):
@@ -122,7 +121,7 @@ def test_a_hub_id_may_hold_the_layout_of_transformers(tmp_path, hub):
     save_published(tmp_path / "repository")
 
     assert "0123abc" == clip("owner/name").info.revision
-    assert None is hub.asked[0][1]
+    assert None is hub.requests[0][1]["revision"]
 
 
 def test_a_hub_that_has_no_such_thing_is_named(tmp_path, hub):

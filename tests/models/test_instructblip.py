@@ -23,6 +23,7 @@ from tests.support.blip_models import (
     table,
 )
 from tests.support.dry_run import dry_run
+from tests.support.runs import runs_of
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 MAKERS = {"instructblip": instructblip, "blip-2": blip_2_t5}
@@ -90,22 +91,15 @@ def test_choices_labels_and_first_tokens_are_of_the_same_distribution(model):
     are_of_one_distribution(model, QUESTIONS[0])
 
 
-def test_a_picture_and_a_question_are_encoded_once(model, monkeypatch):
+def test_a_picture_and_a_question_are_encoded_once(model):
     """Whatever is asked about them."""
-    whole, encoded = model.network.whole, {}
-    for part, given in (
-        (whole.vision_model, "pixel_values"),
-        (whole.language_model.encoder, "inputs_embeds"),
-    ):
+    whole = model.network.whole
+    calls = [LikelihoodCall(PICTURES[0], each, answer) for each in QUESTIONS for answer in ANSWERS]
+    with runs_of(whole.vision_model) as looks, runs_of(whole.language_model.encoder) as reads:
+        outcomes(model, *calls)
 
-        def counted(run=part.forward, name=given, **inputs):
-            encoded[name] = len(inputs[name])
-            return run(**inputs)
-
-        monkeypatch.setattr(part, "forward", counted)
-    outcomes(model, *(LikelihoodCall(PICTURES[0], each, answer) for each in QUESTIONS for answer in ANSWERS))
-
-    assert {"pixel_values": 1, "inputs_embeds": 3} == encoded
+    assert [1] == [len(each["pixel_values"]) for each in looks]
+    assert [3] == [len(each["inputs_embeds"]) for each in reads]
 
 
 def test_a_long_question_is_cut_and_says_so(model):

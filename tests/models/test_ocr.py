@@ -13,9 +13,8 @@ import pytest
 from models.core.calls import ReadCall
 from models.core.contract import CheckpointError
 from models.core.outcomes import CallResult, Line, Reading
-from models.families.ocr import package
 from models.families.ocr.model import MAX_SIDE, in_reading_order, page_of
-from models.families.ocr.package import installed
+from models.families.ocr.package import DETECTOR, RECOGNISER, installed
 from models.families.registry import families
 from models.images.image import Image
 
@@ -209,10 +208,13 @@ def test_a_package_that_is_missing_is_one_line_that_names_the_extra(monkeypatch,
         assert "\n" not in str(told.value)
 
 
-def test_a_package_without_the_weights_is_refused_and_downloads_none(monkeypatch):
+def test_a_package_without_the_weights_is_refused_and_downloads_none(monkeypatch, tmp_path):
     """A later version may bring others."""
-    monkeypatch.setattr(package, "RECOGNISER", "PP-OCRv9_rec.onnx")
-    family, settings = table()
+    (tmp_path / "rapidocr" / "models").mkdir(parents=True)
+    (tmp_path / "rapidocr" / "__init__.py").touch()
+    (tmp_path / "rapidocr" / "models" / DETECTOR).touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "rapidocr", raising=False)
 
-    with pytest.raises(CheckpointError, match=r"rapidocr .* does not bring PP-OCRv9_rec\.onnx"):
-        family.load("left", settings)
+    with pytest.raises(CheckpointError, match=f"rapidocr .* does not bring {RECOGNISER}"):
+        installed()

@@ -24,6 +24,7 @@ from tests.models.vl_reward.kinds import QWEN2_5_VL_7B, QWEN3_VL_8B
 from tests.support.blip_models import numbers, outcomes, table
 from tests.support.dry_run import dry_run
 from tests.support.pictures import png
+from tests.support.runs import runs_of
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 from tests.support.vl_checkpoints import PICTURES, VQA_KINDS, configure, qwen_vl
 
@@ -175,16 +176,15 @@ def test_company_changes_nothing(model):
 
 def test_questions_about_a_picture_share_what_they_begin_with(model, monkeypatch):
     """The tower sees each picture once, and the language model reads the picture and common words once."""
-    seen, read = [], []
-    see, states = model.network.see, model.network.states
-    monkeypatch.setattr(model.network, "see", lambda images: seen.append(len(images)) or see(images))
+    read, states = [], model.network.states
     monkeypatch.setattr(
         model.network, "states", lambda group, features: read.extend(group) or states(group, features)
     )
-    outcomes(model, *YES_NO)
+    with runs_of(model.network.module.model.visual) as looks:
+        outcomes(model, *YES_NO)
     chats = [model.prepare(call).data for call in YES_NO]
 
-    assert [2] == seen
+    assert [2] == pictures_of(looks)
     assert {(FIRST.digest,), (SECOND.digest,)} == {row.images for row in read}
     for row in read:
         of_one = [chat for chat in chats if chat.images[0][0] == row.images[0]]
@@ -209,18 +209,20 @@ def test_a_token_sees_the_tokens_of_its_own_way_only(seed):
     assert len({path[:length] for path in paths for length in range(1, 1 + len(path))}) == len(grown.ids)
 
 
-def test_a_picture_seen_before_is_not_seen_again(directory, monkeypatch):
+def pictures_of(looks):
+    """The number of pictures of each run of the tower."""
+    return [len(run["grid_thw"]) for run in looks]
+
+
+def test_a_picture_seen_before_is_not_seen_again(directory):
     """While its features are in memory; none are without that."""
     for megabytes, expected in ((1, [1]), (0, [1, 1])):
-        model, seen = QwenVl(directory, **ON_THE_CPU, features_mb=megabytes), []
-        see = model.network.see
-        monkeypatch.setattr(
-            model.network, "see", lambda images, see=see, seen=seen: seen.append(len(images)) or see(images)
-        )
-        one, other = (numbers(outcomes(model, call)[0]) for call in (YES_NO[0], YES_NO[0]))
+        model = QwenVl(directory, **ON_THE_CPU, features_mb=megabytes)
+        with runs_of(model.network.module.model.visual) as looks:
+            one, other = (numbers(outcomes(model, call)[0]) for call in (YES_NO[0], YES_NO[0]))
 
         assert one == other
-        assert expected == seen
+        assert expected == pictures_of(looks)
 
 
 def test_choices_are_letters_and_labels_of_one_distribution(model):

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import PIL.Image
+import pytest
 
+from models.images.formats.contract import Header
 from tests.support.pictures import saved
 
 COLOURS = ("red", "lime", "blue", "yellow", "black", "white")
@@ -72,3 +74,17 @@ def declared_mp4(width: int, height: int, frames: int, fps: int = 24, last: int 
     head = box(b"mdhd", struct.pack(">IIIIII", 0, 0, 0, fps, frames, 0))
     track = box(b"trak", box(b"mdia", head, handler, box(b"minf", tables)))
     return box(b"ftyp", b"isom", bytes(4)) + box(b"moov", track)
+
+
+@pytest.fixture
+def decoded_films(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The numbers of the frames that were decoded of each film, by no process: they have their colours."""
+    numbers: list[list[int]] = []
+
+    def decode(encoded: bytes, header: Header) -> list[PIL.Image.Image]:
+        numbers.append([*header.kept])
+        size = header.width, header.height
+        return [PIL.Image.new("RGB", size, COLOURS[number % len(COLOURS)]) for number in header.kept]
+
+    monkeypatch.setattr("models.images.frame_stack.decode_film", decode)
+    return numbers

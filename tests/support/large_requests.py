@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from models.images.image import Image
 from service.images.loader import ImageRef
 from service.metrics.common.registry import metrics
 from service.scoring.plan import UnopenedItem
@@ -38,9 +39,9 @@ def pictures(count):
     return [png((n % 256, n // 256, 0), size=(2, 2)) for n in range(count)]
 
 
-def items_of(count, frames):
+def items_of(count, frames, kind=Image):
     files = iter(pictures(count * frames))
-    return [UnopenedItem(str(n), [ImageRef(next(files)) for _ in range(frames)]) for n in range(count)]
+    return [UnopenedItem(str(n), [ImageRef(next(files), kind) for _ in range(frames)]) for n in range(count)]
 
 
 def context(service, lane="bulk"):

@@ -1,7 +1,7 @@
 """Groups of calls on their way to a replica and back."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -52,8 +52,9 @@ class Work:
 class Recorder(Instruments):
     """The instruments of a replica, which has no exporter: batches are kept until they are sent."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, memory: Callable[[], Iterable[tuple[str, str, int]]] = gpu_memory) -> None:
         super().__init__([model])
+        self._memory = memory
         self._answered: list[tuple[int, float]] = []
         self._ran: list[tuple[int, float]] = []
         self._out_of_memory = 0
@@ -73,7 +74,7 @@ class Recorder(Instruments):
     def take(self) -> Work:
         """Return the work since the last time."""
         memory: dict[str, int] = defaultdict(int)
-        for _, kind, size in gpu_memory():
+        for _, kind, size in self._memory():
             memory[kind] += size
         work = Work(self._answered, self._ran, self._out_of_memory, dict(memory))
         self._answered, self._ran, self._out_of_memory = [], [], 0

@@ -8,6 +8,7 @@ import pytest
 from models.core.calls import ImageCall
 from service.metrics.common.contract import Metric, Score
 from service.metrics.common.registry import own
+from tests.support.app import service_of
 from tests.support.fakes import FakeClip
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, item, png
@@ -142,16 +143,13 @@ async def test_a_composite_is_listed_wherever_a_metric_is(serve):
 
 
 @pytest.mark.anyio
-async def test_a_composite_is_not_ready_while_a_part_is_not(serve, fakes, monkeypatch):
-    """`pickscore`'s model has stopped: its composite is not on the roster, `vqascore` is."""
-    from service.serving.backends.local import LocalBackend
-
-    stopped = property(lambda self: "not serving" if self.name == "picks" else "")
+async def test_a_composite_is_not_ready_while_a_part_is_not(serve):
+    """`pickscore`'s model has gone: its composite is not on the roster, `vqascore` is."""
     async with serve(metrics=PICKS, composites={"reward": REWARD}) as client:
-        monkeypatch.setattr(LocalBackend, "missing", stopped)
+        service_of(client).runtime.handles["picks"].backend.presence.change("unloaded")
         told = (await client.get("/health")).json()
 
-    assert ["models.picks: not serving"] == told["not_ready"]["reward"]
+    assert ["models.picks: has been taken away (unloaded)"] == told["not_ready"]["reward"]
     assert "reward" not in told["rewards"]
     assert ["ready"] == told["rewards"]["vqascore"]
 

@@ -57,7 +57,7 @@ THREE_CALLS = {
 
 
 @pytest.fixture
-def steps(fakes, monkeypatch):
+def steps(fakes):
     """What the LLM writes in each of the three calls, which may be changed; `asked` keeps their messages."""
     texts = {step: json.dumps(answer) for step, answer in THREE_CALLS.items()}
     asked = []
@@ -67,7 +67,7 @@ def steps(fakes, monkeypatch):
         step = call.user.removeprefix("style: ").partition("\n")[0]
         return Text(texts.get(step, ""))
 
-    monkeypatch.setattr(fakes["questions"], "answer", answer)
+    fakes["questions"].answer = answer
     return texts, asked
 
 

@@ -1,11 +1,12 @@
 """VideoAlign scores the frames of an item together."""
 
-import PIL.Image
 import pytest
 
 from tests.support.fakes import FakeVideoAlign
-from tests.support.films import COLOURS, film
+from tests.support.films import COLOURS, decoded_films, film
 from tests.support.pictures import b64, item, pixels, png
+
+__all__ = ["decoded_films"]
 
 pytestmark = pytest.mark.anyio
 
@@ -23,16 +24,9 @@ def model(fakes):
 
 
 @pytest.fixture(autouse=True)
-def decoded(monkeypatch):
-    """The numbers of the frames that were decoded of each film, which no process does here."""
-    numbers = []
-
-    def decode(encoded, header):
-        numbers.append([*header.kept])
-        return [PIL.Image.new("RGB", (header.width, header.height), COLOURS[n]) for n in header.kept]
-
-    monkeypatch.setattr("models.images.frame_stack.decode_film", decode)
-    return numbers
+def decoded(decoded_films):
+    """The numbers of the frames that were decoded of each film."""
+    return decoded_films
 
 
 def body(*items, metrics=("videoalign",), **more):

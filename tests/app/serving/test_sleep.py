@@ -82,11 +82,10 @@ async def test_a_server_that_fails_to_sleep_is_an_error_of_the_server(client, se
     assert (await vqa(client))["scores"]
 
 
-async def test_a_served_model_is_not_unloaded(client, server, monkeypatch):
-    """Its weights are not this process's; it serves on, and keeps no request waiting."""
-    backend = service_of(client).runtime.handles["vqa"].backend
-    monkeypatch.setattr(backend.presence, "change", lambda state: pytest.fail(state))
+async def test_a_served_model_is_not_unloaded(client, server):
+    """Its weights are not this process's; it serves on, and is not asked to sleep."""
     assert "cannot be taken away" in (await change(client, "unload", 422))["detail"]
+    assert not server.sleeps
     assert (await vqa(client))["scores"]
 
 

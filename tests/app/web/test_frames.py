@@ -2,13 +2,14 @@
 
 import json
 
-import PIL.Image
 import pytest
 
 from models.images.formats.mp4 import MP4
 from tests.support.app import forecast, service_of
-from tests.support.films import COLOURS, declared_mp4, film, many_frames
+from tests.support.films import COLOURS, declared_mp4, decoded_films, film, many_frames
 from tests.support.pictures import b64, item, pixels, png
+
+__all__ = ["decoded_films"]
 
 pytestmark = pytest.mark.anyio
 
@@ -125,10 +126,8 @@ async def test_what_is_too_large_as_an_animation_is_scored_as_a_picture(serve):
         pytest.param(many_frames(60), 7, "no frame is between start and end; it lasts 6 s", id="no frame"),
     ],
 )
-async def test_the_pixels_of_a_frame_and_of_all_before_it_count(serve, image, start, why, monkeypatch):
+async def test_the_pixels_of_a_frame_and_of_all_before_it_count(serve, image, start, why, decoded_films):
     """Told before anything is decoded; frames after the last one that is sampled do not count."""
-    monkeypatch.setattr("models.images.frame_stack.decode_film", decoded_to_black)
-    monkeypatch.setattr("service.core.settings.sections.find_spec", lambda package: package)
     async with serve(images={"formats": ["GIF", MP4.name]}) as client:
         asked = {**body(b64(image), samples=1), "start": start, "end": start + 0.1}
         [result] = (await client.post("/score", json=asked)).json()["results"]
@@ -137,14 +136,9 @@ async def test_the_pixels_of_a_frame_and_of_all_before_it_count(serve, image, st
     assert why is None or why in error(result)["detail"]
 
 
-def decoded_to_black(encoded, header):
-    return [PIL.Image.new("RGB", (header.width, header.height)) for _ in header.kept]
-
-
 @pytest.mark.parametrize("where", ["item", "request", "both"])
-async def test_a_part_of_an_animation_is_taken_at_a_rate(serve, where, monkeypatch):
+async def test_a_part_of_an_animation_is_taken_at_a_rate(serve, where, decoded_films):
     """With the time and the score of each frame; an item's own fields override those of the request."""
-    monkeypatch.setattr("models.images.frame_stack.decode_film", decoded_to_black)
     asked = body(b64(film(colours=COLOURS, duration=200)))
     clip, other = {"start": 0.4, "end": 1.2, "fps": 2.5}, {"start": 0, "end": 0.1, "fps": 1}
     asked["items"][0].update({} if where == "request" else clip)

@@ -55,7 +55,7 @@ async def test_a_request_that_waits_holds_its_picture_once(serve, fakes, sent):
     assert 6 * MB < held < 1.4 * 6 * MB
 
 
-async def test_kept_calls_are_decoded_in_reserved_memory(serve, fakes, monkeypatch):
+async def test_kept_calls_are_decoded_in_reserved_memory(serve, fakes):
     """Pictures of a bulk request whose caller left stay reserved until their calls are prepared."""
     prepare, gate, reserved = fakes["vqa"].prepare, threading.Event(), []
 
@@ -66,7 +66,7 @@ async def test_kept_calls_are_decoded_in_reserved_memory(serve, fakes, monkeypat
 
     async with serve(images={"decode_workers": 1}) as client:
         service = service_of(client)
-        monkeypatch.setattr(fakes["vqa"], "prepare", decoding)
+        fakes["vqa"].prepare = decoding
         busy = [service.cpu["bulk"].run(gate.wait, 20) for _ in range(2)]
         items = [item(image=b64(png(colour))) for colour in ("red", "blue")]
         body = {"items": items, "metrics": ["vqascore"], "priority": "bulk"}

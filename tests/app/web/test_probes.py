@@ -12,8 +12,8 @@ from models.core.calls import ImageCall
 from service.metrics.common.registry import metrics
 from service.observability.instruments import STAGES
 from service.observability.logs import JsonLines
-from service.serving.backends.local import LocalBackend
-from service.serving.batcher.pool import Pool
+from tests.support.app import service_of
+from tests.support.handles import until
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio
@@ -122,24 +122,26 @@ async def test_a_metric_that_lacks_a_model_it_may_use_says_what_is_left(serve, f
     assert ["ready"] == roster["dsg"]
 
 
-async def test_only_metrics_whose_models_serve_are_on_the_roster(serve, monkeypatch):
+async def test_only_metrics_whose_models_serve_are_on_the_roster(serve):
     """A trainer looks for a key of `rewards`; without a model that it may use, a metric is degraded."""
-    states = {"vqa": "not serving", "questions": "not serving"}
     async with serve() as client:
-        monkeypatch.setattr(LocalBackend, "missing", property(lambda self: states.get(self.name, "")))
+        handles = service_of(client).runtime.handles
+        for name in ("vqa", "questions"):
+            handles[name].backend.presence.change("unloaded")
         told = (await client.get("/health")).json()
         metrics = (await client.get("/models")).json()["metrics"]
-        states.pop("vqa")
+        handles["vqa"].backend.presence.change("loaded")
         again = (await client.get("/health")).json()
 
     assert {key: ["ready"] for key in OF_THE_CLIP} == told["rewards"]
-    assert {key: ["models.vqa: not serving"] for key in OF_THE_VQA} == told["not_ready"]
+    away = "has been taken away (unloaded)"
+    assert {key: [f"models.vqa: {away}"] for key in OF_THE_VQA} == told["not_ready"]
     assert {*OF_THE_CLIP} == {name for name, metric in metrics.items() if metric["ready"]}
     assert ({*OF_THE_CLIP, "vqascore", "judge", "checklist"}, {}) == (
         again["rewards"].keys(),
         again["not_ready"],
     )
-    assert "the question LLM (models.questions): not serving" == again["degraded"]["dsg"]
+    assert f"the question LLM (models.questions): {away}" == again["degraded"]["dsg"]
 
 
 async def test_a_metric_without_its_model_is_not_on_offer(serve, fakes):
@@ -177,11 +179,15 @@ async def test_probes_answer(serve):
     assert "ok" == answers[2]["status"]
 
 
-async def test_a_stalled_device_is_not_alive(serve, monkeypatch):
+async def test_a_stalled_device_is_not_alive(serve, fakes):
     """Work waiting and no batch finished for `stall_s`: 503."""
-    async with serve() as client:
-        monkeypatch.setattr(Pool, "stalled_for", lambda self: 121.0)
+    async with serve(server={"stall_s": 1e-6}) as client:
+        fakes["vqa"].hold.clear()
+        scoring = asyncio.create_task(client.post("/score", json={"items": [item()]}))
+        await until(lambda: fakes["vqa"].held)
         answer = await client.get("/livez")
+        fakes["vqa"].hold.set()
+        await scoring
 
     assert 503 == answer.status_code
     assert "Retry-After" in answer.headers

@@ -34,13 +34,9 @@ async def test_a_metric_that_looks_at_all_frames_has_no_warning_beside_one_that_
     assert [{"code": "frames_ignored", "item": 0, "metric": "clipscore"}] == answer["warning_codes"]
 
 
-async def test_sentences_and_codes_have_one_order_that_of_the_request(serve, fakes, monkeypatch):
+async def test_sentences_and_codes_have_one_order_that_of_the_request(serve, fakes):
     """What is about the whole request goes first, and names neither an item nor a metric."""
-
-    def truncated(self, call):
-        return Embedding(np.array([1, 0], np.float32), truncated=True)
-
-    monkeypatch.setattr(type(fakes["clip"]), "answer", truncated)
+    fakes["clip"].answer = lambda call: Embedding(np.array([1, 0], np.float32), truncated=True)
     pictures = [png(), film()] + [png()] * 9
     body = {"items": [item(image=b64(each)) for each in pictures], "metrics": ["vqascore", "clipscore"]}
     models = {"clip": {"family": "fake"}, "vqa": {"family": "clip_flant5"}}
@@ -77,16 +73,16 @@ async def test_what_rgb_of_8_bits_does_not_show_is_warned_about(serve, picture, 
     assert all(said in text for text in answer["warnings"])
 
 
-async def test_unknown_tokens_are_warned_about_with_their_share(serve, fakes, monkeypatch):
+async def test_unknown_tokens_are_warned_about_with_their_share(serve, fakes):
     """The largest of the metric's calls, also from the cache; no other item or metric has it."""
-    answer = type(fakes["vqa"]).answer
+    answer = fakes["vqa"].answer
     shares = {"foreign": 0.25, "half foreign": 0.125}
 
-    def counted(self, call):
+    def counted(call):
         share = max((share for text, share in shares.items() if f'"{text}"' in call.question), default=0.0)
-        return replace(answer(self, call), unknown=share)
+        return replace(answer(call), unknown=share)
 
-    monkeypatch.setattr(type(fakes["vqa"]), "answer", counted)
+    fakes["vqa"].answer = counted
     prompts = ["a square", "foreign", "half foreign"]
     body = {"items": [item(prompt) for prompt in prompts], "metrics": ["vqascore", "clipscore"]}
     async with serve() as client:

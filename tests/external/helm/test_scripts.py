@@ -96,7 +96,7 @@ def prefetch(folder: Path, hub: str, *models: dict[str, object]) -> subprocess.C
     )
 
 
-def test_the_job_downloads_what_the_service_then_finds_without_a_network(tmp_path, monkeypatch):
+def test_the_job_downloads_what_the_service_then_finds_without_a_network(tmp_path, offline_hub):
     """A repository in the hub's cache, some files of another in a folder, then the file that says so."""
     with served(Hub) as hub:
         done = prefetch(
@@ -105,8 +105,6 @@ def test_the_job_downloads_what_the_service_then_finds_without_a_network(tmp_pat
             {"repository": "owner/vqa", "revision": COMMIT},
             {"repository": "owner/clip", "revision": OTHER, "files": ["*.safetensors"], "directory": "clip"},
         )
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     found = cached("owner/vqa", COMMIT)
 
     assert not done.returncode, done.stderr
@@ -147,10 +145,9 @@ class Service(BaseHTTPRequestHandler):
 @pytest.mark.parametrize(
     ("status", "code", "told"), [(200, 0, "the models are there"), (503, 1, "no model yet")]
 )
-def test_helm_test_says_whether_the_release_is_ready(status, code, told, monkeypatch):
+def test_helm_test_says_whether_the_release_is_ready(status, code, told):
     """Its pod's status is the test's, and its log is what the service said."""
-    monkeypatch.setattr(Service, "status", status)
-    with served(Service) as address:
+    with served(type("Answering", (Service,), {"status": status})) as address:
         done = run("test", SERVICE=address)
 
     assert (code, True) == (done.returncode, told in done.stdout + done.stderr)

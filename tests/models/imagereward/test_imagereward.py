@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 import torch
-from huggingface_hub import constants
 
 from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError
@@ -21,6 +20,7 @@ from tests.support.imagereward_checkpoints import (
     tensors,
 )
 from tests.support.pages import section
+from tests.support.runs import runs_of
 
 COMMIT = "5" * 40
 
@@ -58,14 +58,11 @@ def test_company_changes_nothing(model):
     assert [rewards(model, call)[0] for call in some] == pytest.approx(rewards(model, *some), rel=0, abs=1e-5)
 
 
-def test_a_picture_of_several_prompts_is_looked_at_once(model, monkeypatch):
+def test_a_picture_of_several_prompts_is_looked_at_once(model):
     """And each score is about its own picture, whatever the order."""
-    looked, look = [], model._network.vision.forward
-    monkeypatch.setattr(
-        model._network.vision, "forward", lambda **given: looked.append(given) or look(**given)
-    )
     calls = [CALLS[place] for place in (20, 0, 1, 19)]
-    found = rewards(model, *calls)
+    with runs_of(model._network.vision) as looked:
+        found = rewards(model, *calls)
 
     assert [2] == [len(each["pixel_values"]) for each in looked]
     assert found == pytest.approx([SAID["scores"][place]["score"] for place in (20, 0, 1, 19)], abs=1e-5)
@@ -129,12 +126,10 @@ def test_a_family_loads_what_a_table_names(checkpoint):
     assert "ours@7" == family.load("left", settings).info.label
 
 
-def test_a_hub_id_brings_its_tokenizer_from_berts_repository(whole, model, tmp_path, monkeypatch):
+def test_a_hub_id_brings_its_tokenizer_from_berts_repository(whole, model, offline_hub):
     """From the hub's cache here; scores are labelled with the commit."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    snapshot(tmp_path, REPOSITORY, whole, (MED_CONFIG, *WEIGHTS))
-    snapshot(tmp_path, TOKENIZER_REPOSITORY, whole, VOCABULARY)
+    snapshot(offline_hub, REPOSITORY, whole, (MED_CONFIG, *WEIGHTS))
+    snapshot(offline_hub, TOKENIZER_REPOSITORY, whole, VOCABULARY)
 
     family, settings = table(REPOSITORY)
     loaded = family.load("left", settings)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import httpx
-import huggingface_hub
 import pytest
 import torch
 
@@ -46,15 +45,9 @@ def test_a_gpu_without_a_driver_is_one_line(server, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["zhiqiulin/clip-flant5-xl", "owner/name", "ViT-L-14-quickgelu"])
-def test_a_hub_that_is_away_may_come_back(name, server, monkeypatch, tmp_path):
+def test_a_hub_that_is_away_may_come_back(name, server, hub_cache, fake_hub):
     """With status 75 and one line, whichever request fails first."""
-
-    def away(*_, **__):
-        raise httpx.ConnectError("Name or service not known")
-
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", away)
-    monkeypatch.setattr(huggingface_hub, "model_info", away)
+    fake_hub.error = httpx.ConnectError("Name or service not known")
     status, _, [line] = server("serve", "--model", name, "--devices", "cpu", machine=FakeMachine())
 
     assert os.EX_TEMPFAIL == status
@@ -62,20 +55,11 @@ def test_a_hub_that_is_away_may_come_back(name, server, monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def no_hub(monkeypatch, tmp_path):
+def no_hub(hub_cache, fake_hub):
     """An empty cache, and a hub that may not be called."""
-
-    def called(*_, **__):
-        raise AssertionError("the hub was called")
-
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(huggingface_hub, "model_info", called)
-    cached = huggingface_hub.snapshot_download
-    monkeypatch.setattr(
-        huggingface_hub,
-        "snapshot_download",
-        lambda *a, **k: (cached if k.get("local_files_only") else called)(*a, **k),
-    )
+    fake_hub.error = AssertionError("the hub was called")
+    yield
+    assert [] == fake_hub.requests
 
 
 @pytest.mark.parametrize(
@@ -104,48 +88,38 @@ def test_known_weights_are_compared_with_the_memory_before_the_hub_is_called(no_
 
 
 @pytest.mark.parametrize("name", ["owner/name", "zhiqiulin/clip-flant5-xl", "ViT-L-14-quickgelu"])
-def test_a_cache_that_cannot_be_written_is_named_before_the_hub_is_called(
-    name, server, no_hub, monkeypatch, tmp_path
-):
+def test_a_cache_that_cannot_be_written_is_named_before_the_hub_is_called(name, server, no_hub, hub_cache):
     """With the command that fills one."""
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "file" / "hub"))
+    hub_cache.touch()
     status, _, [line] = server("serve", "--model", name, "--devices", "cpu", machine=FakeMachine())
 
     assert 2 == status
-    assert (
-        f"the hub's cache {tmp_path}/file cannot be written. Set HF_HUB_CACHE, or run `hf download " in line
-    )
+    assert f"the hub's cache {hub_cache} cannot be written. Set HF_HUB_CACHE, or run `hf download " in line
 
 
-def test_files_without_room_are_said_so(monkeypatch, tmp_path):
+def test_files_without_room_are_said_so(hub_cache, fake_hub):
     """In memory, in a line, since they may be in another dtype; on the disk, with status 2."""
-    files = [SimpleNamespace(filename="model.safetensors", file_size=10**15, will_download=True)]
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(huggingface_hub, "model_info", lambda *_, **__: SimpleNamespace(sha="1" * 40))
+    fake_hub.files = [SimpleNamespace(filename="model.safetensors", file_size=10**15, will_download=True)]
     settings = settings_of(
         {"models": {"questions": {"family": "transformers", "checkpoint": "owner/name"}}}, "", {}
     )
     planned = plans(settings)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: files)
     lines = needs.downloads(settings, planned)
 
     assert "questions: downloads 1000000.0 GB from the hub's owner/name." == next(lines)
     assert next(lines).startswith("questions: its files are larger than the ")
     with pytest.raises(
-        SettingsError, match=f"the downloads take 1000000.0 GB, and .* are free at {tmp_path}; set HF_HOME"
+        SettingsError,
+        match=f"the downloads take 1000000.0 GB, and .* are free at {hub_cache.parent}; set HF_HOME",
     ):
         next(lines)
 
 
-def test_a_name_of_open_clip_is_downloaded_from_the_hub_that_says_the_size(monkeypatch, tmp_path):
+def test_a_name_of_open_clip_is_downloaded_from_the_hub_that_says_the_size(hub_cache, fake_hub):
     """The first of its files of weights counts; where only an address is known, the parameters do."""
-    file = SimpleNamespace(
-        filename="open_clip_model.safetensors", file_size=1_710_000_000, will_download=True
-    )
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(huggingface_hub, "model_info", lambda *_, **__: SimpleNamespace(sha="1" * 40))
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: [file])
+    fake_hub.files = [
+        SimpleNamespace(filename="open_clip_model.safetensors", file_size=1_710_000_000, will_download=True)
+    ]
     settings = profile("ViT-L-14-quickgelu")
     planned = plans(settings)
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
 
 from models.checkpoints.locate import HubFile, hub_file, path_of
 from models.core.contract import CheckpointError
@@ -14,11 +13,9 @@ NEWEST = "hf-hub:owner/name/a+b.pth"
 
 
 @pytest.fixture
-def cached_file(tmp_path, monkeypatch):
+def cached_file(offline_hub):
     """The file in the hub's local cache, and no way to the hub itself."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    repository = tmp_path / "hub" / "models--owner--name"
+    repository = offline_hub / "models--owner--name"
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text(COMMIT)
     file = repository / "snapshots" / COMMIT / "a+b.pth"

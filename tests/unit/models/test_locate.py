@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import httpx
-import huggingface_hub
 import pytest
-from huggingface_hub import constants
 from huggingface_hub.errors import (
     GatedRepoError,
     OfflineModeIsEnabled,
@@ -22,12 +20,10 @@ OTHER = "1" * 40
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
+def cache(offline_hub, tmp_path, monkeypatch):
     """An empty local cache of the hub, and no way to the hub itself."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.chdir(tmp_path)
-    return tmp_path / "hub"
+    return offline_hub
 
 
 def snapshot(cache: Path, *files: str, commit: str = COMMIT, newest: bool = True) -> Path:
@@ -78,14 +74,12 @@ def test_a_commit_in_the_cache_is_found_whatever_is_newest(cache, caplog):
     "revision", ["../../dev/zero", "/dev/zero", "a/../b", ".", "..", "a//b", "-x", "a b", "a\n", "main/", "é"]
 )
 @pytest.mark.parametrize("find", [locate, cached, pending_bytes])
-def test_a_revision_is_a_commit_a_branch_or_a_tag(cache, monkeypatch, revision, find):
+def test_a_revision_is_a_commit_a_branch_or_a_tag(cache, fake_hub, revision, find):
     """Else the hub's library would read any file of this machine; it gets none of these."""
     snapshot(cache, "config.json", "model.safetensors")
-    for name in ("snapshot_download", "model_info"):
-        monkeypatch.setattr(huggingface_hub, name, lambda *_, **__: pytest.fail("it was called"))
-
     with pytest.raises(CheckpointError, match="neither a commit nor the name of a branch"):
         find("owner/name", revision)
+    assert [] == fake_hub.requests
 
 
 @pytest.mark.parametrize("revision", ["main", "v1.0", "refs/pr/3", "feature/x-1_2", COMMIT, COMMIT[:7]])
@@ -146,17 +140,10 @@ def answered(kind, status):
         ),
     ],
 )
-def test_a_fault_of_the_hub_is_whole_sentences_with_what_to_do(cache, monkeypatch, exc, sentence, temporary):
+def test_a_fault_of_the_hub_is_whole_sentences_with_what_to_do(cache, fake_hub, exc, sentence, temporary):
     """And without the token; whether a later start may succeed is part of the error."""
-
-    def failing(*_, **__):
-        raise (
-            exc
-            if isinstance(exc, Exception)
-            else UnicodeEncodeError("ascii", exc, 4, 5, "ordinal not in range")
-        )
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", failing)
+    unsent = UnicodeEncodeError("ascii", str(exc), 4, 5, "ordinal not in range")
+    fake_hub.error = exc if isinstance(exc, Exception) else unsent
     with pytest.raises(CheckpointError) as told:
         locate("owner/name")
 
@@ -168,36 +155,28 @@ def test_a_fault_of_the_hub_is_whole_sentences_with_what_to_do(cache, monkeypatc
 
 
 @pytest.mark.parametrize("checkpoint", ["", "demo:nothing", "/srv/nothing", "a/b/c", "nothing"])
-def test_what_can_be_no_hub_id_is_never_asked_for(cache, monkeypatch, checkpoint):
+def test_what_can_be_no_hub_id_is_never_asked_for(cache, fake_hub, checkpoint):
     """A path that is not there is an error at once."""
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", None)  # would fail in another way
-
     with pytest.raises(CheckpointError, match="no such d"):
         locate(checkpoint)
+    assert [] == fake_hub.requests
 
 
-def test_only_data_is_fetched_and_that_of_one_commit(cache, monkeypatch):
+def test_only_data_is_fetched_and_that_of_one_commit(cache, fake_hub):
     """First the configuration, which tells the commit; then weights and words of the same, and no code."""
-    asked = []
-
-    def download(repository, revision=None, allow_patterns=(), **_):
-        asked.append((revision, set(allow_patterns)))
-        return str(cache / "snapshots" / COMMIT)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    fake_hub.download = lambda *_, **__: str(cache / "snapshots" / COMMIT)
     locate("owner/name", "main")
 
+    asked = [(each["revision"], set(each["allow_patterns"])) for _, each in fake_hub.requests]
     (first, small), (second, all_of_it) = asked
     assert ("main", COMMIT) == (first, second)
     assert {"config.json", "open_clip_config.json"} == small
     assert not any(Path("modeling.py").match(pattern) for pattern in all_of_it)
 
 
-def test_a_cache_that_cannot_be_written_is_used_without_a_request(cache, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_used_without_a_request(cache, fake_hub, monkeypatch):
     """As a volume that is mounted for reading: only what it lacks is an error, which names it."""
     directory = snapshot(cache, "config.json", "model.safetensors")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "ENDPOINT", "http://hub.invalid")
     monkeypatch.setattr(locating, "is_writable", lambda folder: False)
 
     assert directory == locate("owner/name").directory
@@ -205,3 +184,4 @@ def test_a_cache_that_cannot_be_written_is_used_without_a_request(cache, monkeyp
         CheckpointError, match=rf"the hub's cache {cache} cannot be written\. Set HF_HUB_CACHE"
     ):
         locate("owner/other")
+    assert [] == fake_hub.requests

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import logging
 from email.utils import formatdate
 from math import log
 from types import SimpleNamespace
 from zlib import crc32
 
 import httpx
-import huggingface_hub
 import pytest
 from huggingface_hub.errors import OfflineModeIsEnabled, RepositoryNotFoundError
 
@@ -105,22 +103,15 @@ def test_a_finding_is_one_line():
 
 
 @pytest.fixture
-def found_by_hub(monkeypatch):
+def found_by_hub(fake_hub):
     """A function: the finding about a profile, where the hub gives files, or an error."""
+    fake_hub.warning = "said twice"
 
     def found(given, checkpoint="owner/clip", where="not in the cache"):
-        def download(repository, **options):
-            assert (checkpoint, "1" * 40, True) == (repository, options["revision"], options["dry_run"])
-            logging.getLogger("huggingface_hub").warning("said twice")
-            return given
-
-        def model_info(repository, **options):
-            if isinstance(given, Exception):
-                raise given
-            return SimpleNamespace(sha="1" * 40)
-
-        monkeypatch.setattr(huggingface_hub, "model_info", model_info)
-        monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+        if isinstance(given, Exception):
+            fake_hub.error = given
+        else:
+            fake_hub.files = [*given]
         table = {"family": "clip_flant5", "checkpoint": checkpoint}
         settings = Settings.model_validate({"models": {"vqa": table}})
         return hub(settings, {"vqa": Plan(checkpoint, where=where)})

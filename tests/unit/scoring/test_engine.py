@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from models.images.image import Image
 from service.core.errors import DeadlineExceeded, LaneFull, ModelChanged, ModelFault, UnknownMetric
 from service.images import loader
 from service.images.loader import Base64, ImageRef
@@ -17,6 +16,7 @@ from service.observability.notes import Code
 from service.scoring.plan import UnopenedItem
 from service.serving.admission import Demand, WaitingRoom
 from service.serving.context import Context
+from tests.support.counted import Counted
 from tests.support.pictures import png
 from tests.support.services import running
 
@@ -47,29 +47,6 @@ def context(service, seconds=60.0, lane="interactive"):
 
 async def score(service, items, *names, **more):
     return await service.engine.score(items, names, context(service, **more))
-
-
-class Counted:
-    """A kind of image: each is kept when it is made of a file, and counts how often it is decoded."""
-
-    def __init__(self):
-        self.images = images = []
-
-        class CountedImage(Image):
-            def __init__(self, *of):
-                super().__init__(*of)
-                images.append(self)
-                self.times = 0
-
-            def _decoded(self):
-                self.times += 1
-                return super()._decoded()
-
-        self.kind = CountedImage
-
-    @property
-    def times(self):
-        return sum(image.times for image in self.images)
 
 
 async def test_a_picture_that_many_items_name_is_opened_and_decoded_once(opened):

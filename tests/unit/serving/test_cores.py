@@ -1,6 +1,7 @@
 """How many cores a thread computes with, where torch is loaded and where it is not."""
 
 import asyncio
+import sys
 import threading
 
 import pytest
@@ -34,15 +35,13 @@ class Torch:
 @pytest.fixture
 def torch(monkeypatch):
     loaded = Torch(6)
-    for module in (device,):
-        monkeypatch.setattr(module, "loaded_torch", lambda: loaded)
+    monkeypatch.setitem(sys.modules, "torch", loaded)
     return loaded
 
 
 @pytest.fixture
 def without_torch(monkeypatch):
-    for module in (device,):
-        monkeypatch.setattr(module, "loaded_torch", lambda: None)
+    monkeypatch.setitem(sys.modules, "torch", None)
 
 
 class Model:

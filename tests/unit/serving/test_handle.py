@@ -382,17 +382,16 @@ async def test_a_request_has_one_model_by_each_name():
         assert isinstance((await handle.call([call("Is it red?")], context()))[0], Likelihood)
 
 
-async def test_a_model_that_is_replaced_while_a_call_is_prepared_does_not_answer_it(monkeypatch):
+async def test_a_model_that_is_replaced_while_a_call_is_prepared_does_not_answer_it():
     """The call's key names the one before."""
-    async with serving() as (handle, *_):
-        prepare = handle.backend.prepare
+    async with serving() as (handle, model, *_):
+        prepare = model.prepare
 
-        async def replaced(calls, lane):
-            made = await prepare(calls, lane)
+        def replaced(call):
             handle.backend.info = replace(handle.info, revision="newer")
-            return made
+            return prepare(call)
 
-        monkeypatch.setattr(handle.backend, "prepare", replaced)
+        model.prepare = replaced
         [outcome] = await handle.call([call()], context())
 
     assert isinstance(outcome, ModelChanged)

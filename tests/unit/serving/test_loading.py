@@ -7,6 +7,7 @@ import pytest
 
 from models.core.contract import CheckpointError
 from models.core.settings import LocalSettings
+from models.families.registry import families
 from service.serving import loading
 
 COMMIT = "a" * 40
@@ -21,8 +22,7 @@ def test_a_commit_that_nobody_pinned_is_a_warning(wanted, found, warned, monkeyp
     """With the commit, to be pinned."""
     model = SimpleNamespace(info=SimpleNamespace(revision=found))
     family = SimpleNamespace(imports=lambda name: None, load=lambda name, table: model)
-    monkeypatch.setattr(loading, "families", lambda: {"clip_flant5": family})
-    monkeypatch.setattr(loading, "compute_on_one_core", lambda: None)
+    monkeypatch.setitem(families(), "clip_flant5", family)
     table = LocalSettings(role="vqa", family="clip_flant5", checkpoint="a/b", revision=wanted)
 
     assert loading.load_model("vqa", table) is model
@@ -45,8 +45,7 @@ def test_a_model_is_loaded_while_no_other_one_is(fails, monkeypatch):
         return SimpleNamespace(info=SimpleNamespace(revision="1"))
 
     family = SimpleNamespace(imports=lambda name: None, load=load)
-    monkeypatch.setattr(loading, "families", lambda: {"clip_flant5": family})
-    monkeypatch.setattr(loading, "compute_on_one_core", lambda: None)
+    monkeypatch.setitem(families(), "clip_flant5", family)
     table = LocalSettings(role="vqa", family="clip_flant5", checkpoint="a/b")
     with suppress(CheckpointError):
         loading.load_model("vqa", table)

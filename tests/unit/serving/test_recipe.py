@@ -6,9 +6,10 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from models.core.contract import ModelInfo
+from models.core.contract import ARITHMETIC, ModelInfo
 from models.core.settings import NOT_IN_RECIPE, LocalSettings
-from models.families.registry import families
+from models.families.registry import families, packages
+from service import __version__
 from service.core.settings.tree import Settings
 from service.serving import loading as recipes
 from service.serving.loading import options, with_recipe
@@ -71,16 +72,15 @@ def test_what_the_model_says_of_itself_is_part_of_it(field):
     assert recipe(HERE) != recipe(HERE, replace(INFO, **{field: "other"}))
 
 
-@pytest.mark.parametrize("version", ["ARITHMETIC", "__version__"])
-def test_another_version_of_the_arithmetic_or_of_the_service_is_another_recipe(monkeypatch, version):
-    before = recipe(HERE)
-    monkeypatch.setattr(recipes, version, "other")
-    assert before != recipe(HERE)
+def test_the_versions_of_the_arithmetic_and_of_the_service_are_part_of_it():
+    assert {"arithmetic": ARITHMETIC, "service": __version__}.items() <= recipes.recipe(
+        INFO, table(HERE)
+    ).items()
 
 
 def test_another_version_of_the_package_that_brings_a_family_is_another_recipe(monkeypatch):
     before = recipe(HERE)
-    monkeypatch.setattr(recipes, "packages", lambda: {"clip_flant5": "scoregate-palette 0.2.0"})
+    monkeypatch.setitem(packages(), "clip_flant5", "scoregate-palette 0.2.0")
     assert before != recipe(HERE)
 
 

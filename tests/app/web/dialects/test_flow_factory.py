@@ -46,9 +46,9 @@ async def test_several_rewards_have_several_addresses(dialects):
     assert 404 == unknown.status_code
 
 
-async def test_training_does_not_start_for_a_metric_whose_model_does_not_serve(dialects, monkeypatch):
+async def test_training_does_not_start_for_a_metric_whose_model_does_not_serve(dialects):
     async with dialects() as apps:
-        monkeypatch.setattr(type(apps.service), "missing", lambda service, metric: ["models.clip: away"])
+        apps.service.runtime.handles["clip"].backend.presence.change("unloaded")
         health = await apps.private.get("/clipscore/health")
 
     assert 503 == health.status_code

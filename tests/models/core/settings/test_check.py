@@ -2,10 +2,8 @@
 
 import re
 import shutil
-import socket
 
 import pytest
-from huggingface_hub import constants
 
 from models.core.contract import CheckpointError
 from service.core.settings import SettingsError
@@ -27,16 +25,7 @@ XL = {
 }
 
 
-@pytest.fixture(autouse=True)
-def offline(tmp_path, monkeypatch):
-    """An empty cache of the hub, and a failure for whoever opens a connection."""
-
-    def refuse(*address):
-        raise AssertionError("a request was made")
-
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+pytestmark = pytest.mark.usefixtures("hub_cache", "offline")  # an empty cache of the hub, and no sockets
 
 
 WITHOUT_GPU = FakeMachine(free={"cpu": 16 * 10**9})

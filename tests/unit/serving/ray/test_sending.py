@@ -1,17 +1,16 @@
 """What is sent to replicas on Ray: images as files, each once."""
 
-import PIL.Image
-
 from models.core.calls import EntailmentCall, VideoCall
 from models.images.frame_stack import FrameStack
 from models.images.image import Image
 from service.serving.ray.groups import Sending
-from tests.support.films import COLOURS, film
+from tests.support.films import decoded_films, film
+
+__all__ = ["decoded_films"]
 
 
-def test_frames_are_sent_as_pictures_of_their_own(monkeypatch):
+def test_frames_are_sent_as_pictures_of_their_own(decoded_films):
     """Decoded while their memory is reserved, not when the call is pickled; their keys are the same."""
-    monkeypatch.setattr("models.images.frame_stack.decode_film", lambda encoded, header: decoded(header))
     stack = FrameStack(film())
     stack.keep([0, 1, 2])
     frames = tuple(stack.frame(number) for number in (0, 1, 2, 1))
@@ -29,7 +28,3 @@ def test_a_call_without_images_is_sent_as_it_is():
     call = EntailmentCall("a cat sits", "a cat")
 
     assert call is Sending(7).prepare(call).data
-
-
-def decoded(header):
-    return [PIL.Image.new("RGB", (header.width, header.height), COLOURS[n]) for n in header.kept]

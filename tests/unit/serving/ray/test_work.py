@@ -3,7 +3,6 @@
 import pytest
 
 from service.observability.instruments import Instruments
-from service.serving.ray import groups
 from service.serving.ray.groups import Recorder, Work
 from tests.support.handles import asking, call
 from tests.support.spans import Recorded
@@ -101,11 +100,10 @@ async def test_a_batch_on_a_replica_has_a_span_in_the_trace_of_its_request():
     assert ["one/batch"] == ran[3]
 
 
-def test_a_replica_sends_each_batch_once(monkeypatch):
+def test_a_replica_sends_each_batch_once():
     """To the gateway that it answers next, with the memory of its GPUs then."""
     sizes = [("cuda:0", "allocated", 3), ("cuda:1", "allocated", 4)]
-    monkeypatch.setattr(groups, "gpu_memory", lambda: sizes)
-    recorder = Recorder("vqa")
+    recorder = Recorder("vqa", lambda: sizes)
     recorder.count_batch("vqa", 3, 0.5)
     recorder.count_batch("vqa", 1, 0.25)
     recorder.count_device("vqa", "", 4, 1.0)
