@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
-from unittest.mock import patch
 
 import open_clip
 import torch
@@ -71,13 +70,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def flant5() -> Launch:
     """Return a batch of CLIP-FlanT5: XL and XXL have equal depths, and so the same operations."""
-    with patch("models.families.clip_flant5.forward.pays_on", lambda device: False):
-        forward = Forward(ClipFlanT5Network(T5, TOWER), device=torch.device("cpu"), dtype=torch.bfloat16)
-    network = Scorer(forward, FeatureCache(0), Pixels(SIDE))
+    cpu, network = torch.device("cpu"), ClipFlanT5Network(T5, TOWER)
+    forward = Forward(network, device=cpu, dtype=torch.bfloat16, trace=False)
+    model = Scorer(forward, FeatureCache(0), Pixels(SIDE))
     query = AnswerQuery((ANSWER,), tuple(enumerate(ANSWER)), partial(choices, False, 0.0, [len(ANSWER)]))
     pixels = torch.empty(3, SIDE, SIDE, dtype=torch.uint8)
     batch = [Prepared(1, ImageQuestion("", pixels, QUESTION, query))]
-    return lambda: network.score(batch)
+    return lambda: model.score(batch)
 
 
 def clip() -> Launch:

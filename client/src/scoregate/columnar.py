@@ -6,15 +6,12 @@ sizes come from metadata, before anything is unpacked.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from struct import unpack_from
 from typing import Any, BinaryIO
 
 ROWS_PER_BATCH = 64  # rows that are decoded together; they may hold pictures
-MAX_BATCH = 2**27  # bytes of these rows, unless one has more
 BUFFER = 2**20  # bytes of a column of Parquet that are read together; `pre_buffer` would hold all
-MAX_UNPACKED = (
-    2**28
-)  # bytes of a row group or a record batch, unless it has `MAX_PACKING_RATIO` of them in the file
 MAX_PACKING_RATIO = 16  # pictures hardly get smaller by packing
 MAX_METADATA = 2**24  # bytes of a message
 
@@ -31,10 +28,26 @@ class TooLarge(ValueError):
     """Rows that take up too much memory."""
 
 
-def check_unpacked(unpacked: int, packed: int) -> None:
-    """Raise `TooLargeError` for bytes that are many, and were packed as no pictures are."""
-    if unpacked > max(MAX_UNPACKED, MAX_PACKING_RATIO * packed):
-        raise TooLarge(f"{packed} bytes of it would take {unpacked} in memory")
+@dataclass(frozen=True)
+class MemoryLimits:
+    """
+    The bytes that are in memory together.
+
+    Attributes:
+        batch: of the rows of a batch, unless one has more.
+        unpacked: of a row group or a record batch, unless it has `MAX_PACKING_RATIO` of them in the file.
+    """
+
+    batch: int = 2**27
+    unpacked: int = 2**28
+
+    def check(self, unpacked: int, packed: int) -> None:
+        """Raise `TooLarge` for bytes that are many, and were packed as no pictures are."""
+        if unpacked > max(self.unpacked, MAX_PACKING_RATIO * packed):
+            raise TooLarge(f"{packed} bytes of it would take {unpacked} in memory")
+
+
+LIMITS = MemoryLimits()
 
 
 def rows_in(batch: Any) -> Iterator[dict[str, Any]]:
@@ -54,18 +67,19 @@ def has_more(cell: Any, limit: int) -> bool:
     return any(has_more(part, limit) for part in each)
 
 
-def parquet_batches(file: BinaryIO, reader: Any) -> Iterator[Any]:
-    """Yield the record batches of a Parquet file.  Raises `TooLargeError`, and errors of pyarrow."""
+def parquet_batches(file: BinaryIO, reader: Any, limits: MemoryLimits) -> Iterator[Any]:
+    """Yield the record batches of a Parquet file.  Raises `TooLarge`, and errors of pyarrow."""
     with reader.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False) as opened:
         for number in range(opened.num_row_groups):
             group = opened.metadata.row_group(number)
-            yield from opened.iter_batches(rows_together(file, group, opened.schema), row_groups=[number])
+            rows = rows_together(file, group, opened.schema, limits)
+            yield from opened.iter_batches(rows, row_groups=[number])
 
 
-def rows_together(file: BinaryIO, group: Any, schema: Any) -> int:
-    """Return the number of rows of a row group that are decoded together.  Raises `TooLargeError`."""
+def rows_together(file: BinaryIO, group: Any, schema: Any, limits: MemoryLimits) -> int:
+    """Return the number of rows of a row group that are decoded together.  Raises `TooLarge`."""
     columns = [group.column(place) for place in range(group.num_columns)]
-    check_unpacked(
+    limits.check(
         sum(column.total_uncompressed_size for column in columns),
         sum(column.total_compressed_size for column in columns),
     )
@@ -77,7 +91,7 @@ def rows_together(file: BinaryIO, group: Any, schema: Any) -> int:
         )
         for place, column in enumerate(columns)
     )
-    return int(max(1, min(ROWS_PER_BATCH, MAX_BATCH // max(1, row))))
+    return int(max(1, min(ROWS_PER_BATCH, limits.batch // max(1, row))))
 
 
 def largest(file: BinaryIO, column: Any, declared: Any) -> int:
@@ -118,7 +132,7 @@ CONTINUATION_MARK = b"\xff" * 4
 IN_DICTIONARY, IN_BATCH = 2, 3  # types of messages
 
 
-def arrow_batches(file: BinaryIO, again: BinaryIO, pyarrow: Any) -> Iterator[Any]:
+def arrow_batches(file: BinaryIO, again: BinaryIO, pyarrow: Any, limits: MemoryLimits) -> Iterator[Any]:
     """
     Yield the record batches of an Arrow file or stream, each of at most `ROWS_PER_BATCH` rows.
 
@@ -126,7 +140,7 @@ def arrow_batches(file: BinaryIO, again: BinaryIO, pyarrow: Any) -> Iterator[Any
         again: the file, opened once more.
 
     Raises:
-        TooLargeError: a batch and the dictionaries would take up too much memory.
+        TooLarge: a batch and the dictionaries would take up too much memory.
         pyarrow.ArrowException: likewise `struct.error`: the file is damaged.
     """
     for each in (file, again):
@@ -134,7 +148,7 @@ def arrow_batches(file: BinaryIO, again: BinaryIO, pyarrow: Any) -> Iterator[Any
     sizes = batch_sizes(again)
     with pyarrow.ipc.open_stream(file) as stream:
         while True:
-            check_unpacked(*next(sizes, (0, 0)))
+            limits.check(*next(sizes, (0, 0)))
             try:
                 batch = stream.read_next_batch()
             except StopIteration:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, AnyStr, BinaryIO, Generic, NoReturn, TypeVar, cast
 
 from scoregate import columnar
-from scoregate.columnar import has_more, rows_in
+from scoregate.columnar import LIMITS, MemoryLimits, has_more, rows_in
 from scoregate.text import meant_file
 
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
@@ -226,22 +226,22 @@ def of_batches(batches: Iterable[Any], most: int = MAX_LINE) -> Iterator[Record]
         yield Record(number, {} if fault else values, fault)
 
 
-def parquet_batches(path: Path) -> Iterator[Any]:
+def parquet_batches(path: Path, limits: MemoryLimits = LIMITS) -> Iterator[Any]:
     """Yield the record batches of a Parquet file, as `columnar`.  Raises `BadInput`."""
     pyarrow, reader = arrow()
     try:
         with opened(path) as file:
-            yield from columnar.parquet_batches(file, reader)
+            yield from columnar.parquet_batches(file, reader, limits)
     except (pyarrow.ArrowException, columnar.TooLarge) as exc:
         raise BadInput(f"{path}: {exc}") from exc
 
 
-def arrow_batches(path: Path) -> Iterator[Any]:
+def arrow_batches(path: Path, limits: MemoryLimits = LIMITS) -> Iterator[Any]:
     """Yield the record batches of an Arrow stream or file, as `columnar`.  Raises `BadInput`."""
     pyarrow, _ = arrow()
     try:
         with opened(path) as file, opened(path) as again:
-            yield from columnar.arrow_batches(file, again, pyarrow)
+            yield from columnar.arrow_batches(file, again, pyarrow, limits)
     except (pyarrow.ArrowException, columnar.TooLarge, struct.error) as exc:
         raise BadInput(str(exc)) from exc
 

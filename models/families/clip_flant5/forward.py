@@ -117,6 +117,7 @@ class Forward:
         device, dtype: of the computation.
         compile: run the blocks through `torch.compile`.
         graph_rows: on a GPU, run batches of at most so many rows as CUDA graphs.
+        trace: run the blocks through TorchScript where that pays.
 
     Attributes:
         device: of the computation.
@@ -130,6 +131,7 @@ class Forward:
         dtype: torch.dtype,
         compile: bool = False,
         graph_rows: int = 0,
+        trace: bool = True,
     ) -> None:
         if isinstance(network, NetworkTensors):
             t5, tower = network.t5, network.tower
@@ -153,7 +155,7 @@ class Forward:
         for part in (self._tower, self._encoder, self._decoder):
             if compile:
                 part.run = torch.compile(part.run)
-            elif pays_on(device):
+            elif trace and pays_on(device):
                 part.run = Traced(part.run)
             if graph_rows and device.type == "cuda":
                 part.stack = Graphed(part.stack, graph_rows)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate import columnar
+from scoregate.columnar import MemoryLimits
 from scoregate.data.datasets import Dataset
 from scoregate.records import BadInput, arrow_batches, of_batches, parquet_batches
 from tests.support.pictures import png
@@ -16,13 +16,7 @@ from tests.support.shards import pairs
 MB = 2**20
 SAME = b"\0" * MB
 ROWS = 40
-
-
-@pytest.fixture(autouse=True)
-def limits(monkeypatch):
-    """Limits of a few megabytes, in place of hundreds."""
-    monkeypatch.setattr(columnar, "MAX_BATCH", 2 * MB)
-    monkeypatch.setattr(columnar, "MAX_UNPACKED", 8 * MB)
+FEW = MemoryLimits(batch=2 * MB, unpacked=8 * MB)
 
 
 def in_parquet(path, column, **how):
@@ -54,7 +48,7 @@ REPEATED = {
 def test_a_batch_of_parquet_is_bounded_where_rows_share_a_value(tmp_path, column, how):
     """Its file has a few kilobytes, and its rows together 40 MB."""
     path = in_parquet(tmp_path / "a.parquet", column, **how)
-    batches = [len(batch) for batch in parquet_batches(path)]
+    batches = [len(batch) for batch in parquet_batches(path, FEW)]
 
     assert path.stat().st_size < 100_000
     assert ROWS == sum(batches)
@@ -65,7 +59,7 @@ def test_small_cells_are_decoded_together(tmp_path):
     """Also from a dictionary."""
     path = in_parquet(tmp_path / "a.parquet", pa.array([b"x" * 100, b"y"] * 100))
 
-    assert [64, 64, 64, 8] == [len(batch) for batch in parquet_batches(path)]
+    assert [64, 64, 64, 8] == [len(batch) for batch in parquet_batches(path, FEW)]
 
 
 def test_packed_bytes_of_parquet_are_not_unpacked(tmp_path):
@@ -73,7 +67,7 @@ def test_packed_bytes_of_parquet_are_not_unpacked(tmp_path):
     path = in_parquet(tmp_path / "a.parquet", pa.array([SAME] * ROWS), use_dictionary=False)
 
     with pytest.raises(BadInput, match=r"bytes of it would take 4\d+ in memory"):
-        list(Dataset(path))
+        list(parquet_batches(path, FEW))
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -86,19 +80,21 @@ def test_packed_bytes_of_arrow_are_not_unpacked(tmp_path, packed, kind):
 
     if packed:
         with pytest.raises(BadInput, match=r"bytes of it would take 4\d+ in memory"):
-            list(arrow_batches(path))
+            list(arrow_batches(path, FEW))
     else:
-        assert ROWS == sum(map(len, arrow_batches(path)))
+        assert ROWS == sum(map(len, arrow_batches(path, FEW)))
 
 
-@pytest.mark.parametrize(("name", "write"), [("a.parquet", in_parquet), ("a.arrow", in_arrow)])
-def test_pictures_are_read_however_many_bytes_they_have(tmp_path, name, write):
+@pytest.mark.parametrize(
+    ("write", "batches"), [(in_parquet, parquet_batches), (in_arrow, arrow_batches)], ids=["Parquet", "Arrow"]
+)
+def test_pictures_are_read_however_many_bytes_they_have(tmp_path, write, batches):
     """They hardly get smaller by packing."""
     drawn = random.Random(0)
     pictures = [png() + drawn.randbytes(MB) for _ in range(20)]
-    path = write(tmp_path / name, pa.array(pictures))
+    path = write(tmp_path / "a", pa.array(pictures))
 
-    assert pictures == [picture for _, _, picture in pairs(Dataset(path))]
+    assert pictures == [row.values["image"] for row in of_batches(batches(path, FEW))]
 
 
 def test_rows_of_arrow_that_share_a_value_are_expanded_one_by_one(tmp_path):
@@ -106,7 +102,8 @@ def test_rows_of_arrow_that_share_a_value_are_expanded_one_by_one(tmp_path):
     path = in_arrow(tmp_path / "a.arrow", pa.array([SAME] * ROWS).dictionary_encode())
     tracemalloc.start()
     try:
-        assert {(MB, "")} == {(len(row.image_file), row.fault) for row in Dataset(path)}
+        rows = of_batches(arrow_batches(path, FEW))
+        assert {(MB, "")} == {(len(row.values["image"]), row.fault) for row in rows}
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -134,13 +131,14 @@ def test_offsets_of_arrow_that_lead_out_of_the_data_are_a_damage(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["whole", "in a struct"])
-@pytest.mark.parametrize(("name", "write"), [("a.parquet", in_parquet), ("a.arrow", in_arrow)])
-def test_a_cell_that_is_too_large_is_an_error_of_its_row(tmp_path, name, write, place):
+@pytest.mark.parametrize(
+    ("write", "batches"), [(in_parquet, parquet_batches), (in_arrow, arrow_batches)], ids=["Parquet", "Arrow"]
+)
+def test_a_cell_that_is_too_large_is_an_error_of_its_row(tmp_path, write, batches, place):
     """The rows around it are read."""
     cells = [png("red"), b"x" * 1001, png("lime")]
     column = pa.array(cells if place == "whole" else [{"bytes": cell} for cell in cells])
-    path = write(tmp_path / name, column)
-    first, bad, last = of_batches((parquet_batches if name == "a.parquet" else arrow_batches)(path), 1000)
+    first, bad, last = of_batches(batches(write(tmp_path / "a", column)), 1000)
 
     assert ("", "") == (first.fault, last.fault)
     assert (2, "column image has more than 1000 bytes") == (bad.number, bad.fault)

@@ -8,7 +8,9 @@ import pytest
 from scoregate.cli.main import main
 from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.bootstrap import Sample, differences, drawn, interval, means
+from scoregate.evaluation.figures.metrics import AgreementSettings, of_agreement
 from scoregate.evaluation.pair_accuracy import pair_accuracies, pair_accuracy, preference, preferences
+from scoregate.evaluation.tables import read_table
 
 FIGURES = ("accuracy", "accuracy_at_0")
 OF_PREFERENCE = ("accuracy", "accuracy_ties_half")
@@ -241,10 +243,10 @@ def test_a_table_has_the_differences_and_the_seed(capsys, table, form):
 
 
 @pytest.mark.slow
-def test_too_many_pairs_have_no_interval_and_say_so(evaluate, table, monkeypatch):
+def test_too_many_pairs_have_no_interval_and_say_so(table):
     """The correlations have theirs."""
-    monkeypatch.setattr("scoregate.evaluation.figures.metrics.MAX_PAIRS", 65)
-    found = evaluate("agreement", "--scores", table, "--metric", "m", "--human", "human")
+    settings = AgreementSettings(table=table, metrics=["m"], human="human")
+    found = of_agreement(settings, read_table(table), most_pairs=65).content
 
     assert {"pearson", "spearman", "kendall"} == found["interval"].keys()
     assert "of accuracy: 66 pairs, more than 65" == found["no_interval"]

@@ -51,8 +51,8 @@ class AgreementSettings(OfMetrics, Bootstrap):
     ] = "groups"
 
 
-def of_agreement(settings: AgreementSettings, table: Table) -> FigureOutcome:
-    """Return the figures of correlation and of pairs."""
+def of_agreement(settings: AgreementSettings, table: Table, most_pairs: int = MAX_PAIRS) -> FigureOutcome:
+    """Return the figures of correlation and of pairs; of more than *most_pairs* without an interval."""
     columns = [table.worth(settings.metric, lower=settings.lower_is_better), table.numbers(settings.human)]
     group = [table.texts(settings.group)] if settings.group else []
     cluster = cluster_of(settings, table, "row", rows(table))
@@ -62,7 +62,7 @@ def of_agreement(settings: AgreementSettings, table: Table) -> FigureOutcome:
     grouped = groups[0] if groups else None
     of_pairs = pair_accuracy(metric, human, grouped, average=settings.average)
 
-    few = of_pairs.pairs <= MAX_PAIRS
+    few = of_pairs.pairs <= most_pairs
     sample = correlation_sample(metric, human, drawn_by)
     if settings.bootstrap and few:
         pairs = pair_accuracies(metric, human, grouped, cluster=drawn_by, average=settings.average)
@@ -77,7 +77,7 @@ def of_agreement(settings: AgreementSettings, table: Table) -> FigureOutcome:
 
     found = outcome(table, draw, correlation(metric, human), of_pairs, drawn=drawn, cluster=cluster.name)
     if drawn and not few:
-        found.content["no_interval"] = f"of accuracy: {of_pairs.pairs:,} pairs, more than {MAX_PAIRS:,}"
+        found.content["no_interval"] = f"of accuracy: {of_pairs.pairs:,} pairs, more than {most_pairs:,}"
     return found
 
 
