@@ -164,7 +164,7 @@ def lines_of(path: Path, file: IO[AnyStr], most: int) -> Iterator[AnyStr]:
 
 
 def json_lines(path: Path, most: int = MAX_LINE) -> Iterator[Record]:
-    """Yield a row for each line, a JSON object of at most *most* bytes; empty lines are left out."""
+    """Yield a row for each line, a JSON object; empty lines are left out."""
     with opened(path, text=True) as file:
         for number, line in enumerate(lines_of(path, file, most), 1):
             if line.strip():
