@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from models.core.contract import CheckpointAway, CheckpointError, Temporary
 from models.families.registry import PluginError
 from service.core.concurrency.cpu_threads import on_thread
@@ -150,18 +148,24 @@ class Gate:
         self._service, self._say = service, say
         self._app = create_app(service, keyless=True)  # each caller is this process
 
-    async def load_for(self, path: str, content_type: str, content: bytes) -> None:
+    async def load_for(
+        self, path: str, content_type: str, content: bytes, metrics: Sequence[str] = ()
+    ) -> None:
         """
         Load the models that a request needs, and that were not loaded when the service was opened.
 
         The request may be sent however long that takes: it has its own time then.
 
+        Args:
+            metrics: of the request, if the caller has them; its JSON is not read if their models are loaded.
+
         Raises `LATER` or one of `FAULTS`.
         """
-        service = self._service
-        if not any(handle.backend.presence.awaited for handle in service.runtime.handles.values()):
+        service, used = self._service, self._service.engine.catalog.used
+        handles = [handle for name in metrics for handle in used.get(name, ())]
+        if not any(each.backend.presence.awaited for each in handles or service.runtime.handles.values()):
             return
-        needed = needed_by(service, self._app.state.requests, path, content_type, content)
+        needed = needed_by(service, self._app.state.requests, path, content_type, content, metrics)
         if awaited := [each for each in needed.values() if each.backend.presence.awaited]:
             self._say(f"loading {', '.join(each.name for each in awaited)}")
             for handle in awaited:
@@ -258,7 +262,12 @@ async def open_gate(
 
 
 def needed_by(
-    service: Service, requests: Requests, path: str, content_type: str, content: bytes
+    service: Service,
+    requests: Requests,
+    path: str,
+    content_type: str,
+    content: bytes,
+    metrics: Sequence[str],
 ) -> dict[str, Handle]:
     """Return the models that a request may use, by name; none if the app refuses it."""
     path = path.partition("?")[0]
@@ -267,14 +276,16 @@ def needed_by(
             wanted: QuestionsRequest = parse(json_in(content_type, content), requests.questions)
             _, writer = service.engine.catalog.style(wanted.style, {})
             return {writer.name: writer} if writer else {}
-        metrics = [*metrics_of(service, requests, path, json_in(content_type, content))]
+        named = [*metrics_of(service, requests, path, json_in(content_type, content), metrics)]
     except ScoregateError:
         return {}
     used = service.engine.catalog.used
-    return {handle.name: handle for name in metrics for handle in used.get(name, ())}
+    return {handle.name: handle for name in named for handle in used.get(name, ())}
 
 
-def metrics_of(service: Service, requests: Requests, path: str, body: bytes) -> Iterator[str]:
+def metrics_of(
+    service: Service, requests: Requests, path: str, body: bytes, metrics: Sequence[str]
+) -> Iterator[str]:
     """Yield the metrics of a request.  Raises `ScoregateError` if the body is not valid."""
     match path:
         case "/score":
@@ -290,8 +301,8 @@ def metrics_of(service: Service, requests: Requests, path: str, body: bytes) -> 
         case "/policies":  # their ids name the models
             for policy in service.policies.values():
                 yield from policy.rules.metrics
-        case "/models" if body:
-            yield from orjson.loads(body)["metrics"]
+        case "/models":  # they are in no body
+            yield from metrics
 
 
 def json_in(content_type: str, content: bytes) -> bytes:

@@ -635,8 +635,8 @@ class AsyncClient:
         raw = await self._get(f"/questions/{quote(id, safe='')}")
         return understood(question_set_of, raw)
 
-    async def _get(self, path: str, needs: Sequence[str] | str = ()) -> dict[str, Any]:
-        raw = await self.connection.call("GET", path, self.timeout_s, needs=names_of(needs))
+    async def _get(self, path: str, metrics: Sequence[str] | str = ()) -> dict[str, Any]:
+        raw = await self.connection.call("GET", path, self.timeout_s, metrics=names_of(metrics))
         return understood(dict, raw)
 
     async def _report(
@@ -644,15 +644,24 @@ class AsyncClient:
     ) -> Report:
         """Score *items* in one request.  Raises `ScoregateError`."""
         call = ScoreCall(items, params)
-        return call.report(await self._send("/score", call.request, timeout_s), strict=self.strict)
+        metrics = () if any(item.metrics for item in items) else params.metrics
+        raw = await self._send("/score", call.request, timeout_s, metrics)
+        return call.report(raw, strict=self.strict)
 
-    async def _send(self, path: str, filled: Filled, timeout_s: float | None) -> Any:
-        """POST the request that *filled* returns, and return the response's JSON; an empty one for None."""
+    async def _send(
+        self, path: str, filled: Filled, timeout_s: float | None, metrics: Sequence[str] = ()
+    ) -> Any:
+        """
+        POST the request that *filled* returns, and return the response's JSON; an empty one for None.
+
+        Args:
+            metrics: see `Connection.call`.
+        """
         body = await self._body(filled, timeout_s)
         if body is None:
             return {"results": [], "ranking": []}
         left, kind, content = body
-        return await self.connection.call("POST", path, left, content, kind)
+        return await self.connection.call("POST", path, left, content, kind, metrics)
 
     async def _body(self, filled: Filled, timeout_s: float | None) -> tuple[float, str, bytes] | None:
         """

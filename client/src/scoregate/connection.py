@@ -78,13 +78,13 @@ class Connection:
         timeout_s: float,
         content: bytes | None = None,
         content_type: str = JSON,
-        needs: Sequence[str] = (),
+        metrics: Sequence[str] = (),
     ) -> Any:
         """
         Return the JSON of the response.
 
         Args:
-            needs: metrics that a service of this process is made ready for, in place of those of *content*.
+            metrics: of the request, if known here; a service of this process is made ready for them.
 
         Raises:
             ServiceTimeoutError: *timeout_s* passed; the service may have done some of the work.
@@ -101,8 +101,7 @@ class Connection:
             return reply.json()
 
         if prepare := self._transport.prepare:
-            needed = json.dumps({"metrics": needs}).encode() if needs else b""
-            await prepare(path, content_type, content or needed)
+            await prepare(path, content_type, content or b"", metrics)
         return await self._retried(answered, timeout_s)
 
     async def lines(
@@ -118,7 +117,7 @@ class Connection:
                 the first line.
         """
         if prepare := self._transport.prepare:
-            await prepare(path, content_type, content)
+            await prepare(path, content_type, content, ())
         clock = self._transport.time
         deadline, rest = clock() + timeout_s, bytearray()
         async with AsyncExitStack() as stack:
@@ -400,12 +399,12 @@ class Transport(ABC):
     A way to services: over HTTP, or to one of this process.
 
     Attributes:
-        prepare: makes a service of this process ready for a request, by its path, content type and content;
-            the timeout begins afterwards.  It raises `NotReadyError` if a model cannot be loaded now, and
-            another `ScoregateError` if it cannot be loaded.
+        prepare: makes a service of this process ready for a request, by its path, content type, content, and
+            metrics if they are known; the timeout begins afterwards.  It raises `NotReadyError` if a model
+            cannot be loaded now, and another `ScoregateError` if it cannot be loaded.
     """
 
-    prepare: Callable[[str, str, bytes], Awaitable[None]] | None = None
+    prepare: Callable[[str, str, bytes, Sequence[str]], Awaitable[None]] | None = None
 
     @abstractmethod
     async def send(

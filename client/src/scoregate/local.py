@@ -89,10 +89,10 @@ class LocalService:
             self.portals.end()
             raise
 
-    async def load_for(self, path: str, content_type: str, content: bytes) -> None:
+    async def load_for(self, path: str, content_type: str, content: bytes, metrics: Sequence[str]) -> None:
         """Load the models that a request needs, from any event loop.  Raises as `open`."""
         with self._faults():
-            await self._on_loop(self._gate.load_for, path, content_type, content)
+            await self._on_loop(self._gate.load_for, path, content_type, content, metrics)
 
     async def exchange(self, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Any:
         """Send a request to the app, from any event loop; cancelling the task cancels the work."""

@@ -201,7 +201,12 @@ class Many:
         sent, client = request.items, self._client
         try:
             raw = await client.connection.call(
-                "POST", "/score", client.timeout_s, request.body, request.content_type
+                "POST",
+                "/score",
+                client.timeout_s,
+                request.body,
+                request.content_type,
+                () if self._own else self._params.metrics,
             )
         except InvalidError as exc:
             places = [place_of(fault, len(sent)) for fault in exc.errors]

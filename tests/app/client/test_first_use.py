@@ -87,6 +87,16 @@ def test_a_call_loads_the_models_that_it_needs(gate, call, needed):
     assert sorted(needed) == sorted(LOADED)
 
 
+def test_a_request_is_read_once_where_its_models_are_there(gate, monkeypatch):
+    """Though models of other metrics wait, for which its JSON would be read before."""
+    gate.score(PICTURE, PROMPT)
+    monkeypatch.setattr("service.process.gate.needed_by", pytest.fail)
+
+    assert gate.score(PICTURE, "a green square").value
+    assert gate.score_items([ITEM]).raise_for_errors() is None
+    assert 1 == len([*gate.score_many([ITEM], "vqascore")])
+
+
 def test_models_that_wait_are_listed_as_ready(gate):
     """With the metrics that they serve; ids and recipes are those of the loaded model afterwards."""
     before, ready = gate.models(), gate.ready()[0]

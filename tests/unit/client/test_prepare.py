@@ -20,7 +20,7 @@ class Slow(Transport):
     def time(self):
         return self.now
 
-    async def prepare(self, path, content_type, content):
+    async def prepare(self, path, content_type, content, metrics):
         self.now += 1000
 
     async def send(self, address, method, path, left, content, headers):
