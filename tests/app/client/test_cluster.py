@@ -3,18 +3,18 @@
 import json
 import re
 import shlex
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from scoregate.records import BadInput, NoResult
 from scoregate.runs import cluster
-from scoregate.runs.pool import SHARD_ATTEMPTS, Place, attempt, checked
+from scoregate.runs.pool import SHARD_ATTEMPTS, Place, attempt
 from scoregate.runs.results import lines_of
 from tests.support.pages import fences
 from tests.support.paths import ROOT
 from tests.support.pictures import png
+from tests.support.ray_here import ray_here
 from tests.support.shards import tar_of
 from tests.unit.client.cli.conftest import run
 
@@ -35,41 +35,10 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{tmp_path}/questions.sqlite3")
 
 
-class Pool:
-    """
-    Calls of one actor after the other, in this process.
-
-    Attributes:
-        calls: the batches by class or function.
-        shares: whether its nodes share the folder of results.
-    """
-
-    def __init__(self):
-        self.calls, self.shares = [], True
-
-    def map(self, of, given, rows, batch=1):
-        call = of(*given) if isinstance(of, type) else lambda columns: of(columns, *given)
-        for start in range(0, len(rows), batch):
-            some = rows[start : start + batch]
-            self.calls.append((of, some))
-            found = call({name: [row[name] for row in some] for name in some[0]})
-            if of is cluster.ShardActor and not self.shares:
-                Path(found["file"][0]).unlink()
-            for cells in zip(*found.values(), strict=True):
-                yield checked(dict(zip(found, cells, strict=True)))
-
-
 @pytest.fixture
 def pool(monkeypatch):
-    """The pool in place of a cluster's."""
-    found = Pool()
-
-    @contextmanager
-    def joined(arguments):
-        yield found
-
-    monkeypatch.setattr(cluster, "joined", joined)
-    return found
+    """Ray in this process; its `calls` are the batches by class or function."""
+    return ray_here(monkeypatch)
 
 
 @pytest.fixture
@@ -287,7 +256,12 @@ def test_a_node_without_the_folders_is_named(tmp_path):
 
 def test_results_that_stay_on_another_node_end_the_run(run, shards, pool):
     """The folder is there on both, and is not the same one."""
-    pool.shares = False
+
+    def lost(of, found):
+        if of is cluster.ShardActor:
+            Path(found["file"][0]).unlink()
+
+    pool.done = lost
     done = run("batch", "shards", "-o", "out", "-m", "vqascore", *ON_RAY)
 
     assert 2 == done.returncode

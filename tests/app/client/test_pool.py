@@ -1,53 +1,13 @@
 """`scoregate.runs.pool`: what it requests of Ray, by a module in place of Ray."""
 
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from scoregate.records import BadInput, NoResult
 from scoregate.runs.pool import Pool, with_errors
 from scoregate.runs.settings import Batch
-
-
-class RayActorError(Exception):
-    """The error of a process that was lost."""
-
-
-class Data:
-    """
-    `ray.data`: calls run in this process.
-
-    Attributes:
-        requests: the arguments of each `map_batches`, with the number of blocks.
-        fault: raised after the first row.
-    """
-
-    def __init__(self):
-        self.requests, self.fault = [], None
-
-    def from_items(self, rows, override_num_blocks):
-        self.rows, self.blocks = rows, override_num_blocks
-        return self
-
-    def map_batches(self, of, **request):
-        given = request.get("fn_constructor_args", ())
-        more = request.get("fn_args", ())
-        self.call = of(*given) if isinstance(of, type) else lambda batch: of(batch, *more)
-        self.requests.append({**request, "blocks": self.blocks})
-        return self
-
-    def iter_rows(self):
-        for row in self.rows:
-            found = self.call({name: [cell] for name, cell in row.items()})
-            yield {name: cell for name, [cell] in found.items()}
-            if self.fault:
-                raise self.fault
-
-    @staticmethod
-    def ActorPoolStrategy(**sizes):
-        return sizes
+from tests.support.ray_here import RayActorError, ray_here
 
 
 class Doubled:
@@ -65,12 +25,7 @@ def pool(monkeypatch):
     """A function that makes a pool in a cluster of *gpus* by arguments, and its data."""
 
     def pool(gpus=0, actors=None, actor_gpus=None):
-        resources = {"CPU": 8.0, **({"GPU": float(gpus)} if gpus else {})}
-        ray = SimpleNamespace(
-            cluster_resources=lambda: resources, exceptions=SimpleNamespace(RayActorError=RayActorError)
-        )
-        monkeypatch.setitem(sys.modules, "ray", ray)
-        data = Data()
+        data = ray_here(monkeypatch, gpus)
         return Pool(data, Batch(dataset=Path(), out=Path(), actors=actors, actor_gpus=actor_gpus)), data
 
     return pool
@@ -117,7 +72,7 @@ def test_the_variables_of_the_command_are_set_in_its_actors(pool, monkeypatch):
 def test_a_function_runs_in_tasks_which_need_no_models(pool):
     """A call has a batch of rows, and its arguments."""
     made, data = pool(gpus=4)
-    found = made.map(lambda batch, more: {"n": [batch["n"][0] + more]}, (10,), ROWS, 2)
+    found = made.map(lambda batch, more: {"n": [n + more for n in batch["n"]]}, (10,), ROWS, 2)
 
     assert [10, 11, 12, 13, 14] == [row["n"] for row in found]
     assert [{"batch_size": 2, "fn_args": (10,), "blocks": 3}] == data.requests
