@@ -5,12 +5,14 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from scoregate.runs import batch
+from scoregate.runs.batch import ITEMS_PER_REQUEST as SENT
 from tests.support.pictures import png
+from tests.support.shards import tar_of
 from tests.unit.client.cli.conftest import command, run, shards
 from tests.unit.client.cli.served import ROWS, Service, lines, metric
 
 __all__ = ["command", "run", "shards"]
+SAMPLE = {"png": png(), "txt": b"a prompt 1"}
 LINE = "scoregate: connection_failed: http://test: refused; requests are retried for up to "
 ON = "and the same command goes on from there"
 
@@ -30,9 +32,10 @@ class Absent(Service):
 
 
 @pytest.fixture
-def data(tmp_path, command, shards, monkeypatch):
+def data(tmp_path, command, shards):
     """Folders of two generators, beside a table and shards."""
-    monkeypatch.setattr(batch, "ITEMS_PER_REQUEST", 3)  # so that a shard is begun when the first is scored
+    of_first = {f"{key:04}.{kind}": data for key in range(SENT - 1) for kind, data in SAMPLE.items()}
+    tar_of(tmp_path / "s-0.tar", of_first)  # so that the first request has a row of the next shard, too
     for name in "AB":
         (tmp_path / name).mkdir()
         for number in range(ROWS):
@@ -41,10 +44,10 @@ def data(tmp_path, command, shards, monkeypatch):
 
 
 CALLS = {
-    "batch": (("batch", "rows.jsonl", "-o", "out.jsonl"), "3 rows are kept in out.jsonl"),
-    "a table": (("batch", "rows.jsonl", "-o", "out.csv"), "3 rows are kept in out.csv"),
-    "report": (("report", "rows.jsonl", "-o", "page.html"), "3 rows are kept in page.results.jsonl"),
-    "versus": (("versus", "A", "B", "-o", "scores"), "3 rows are kept in scores/A.jsonl"),
+    "batch": (("batch", "rows.jsonl", "-o", "out.jsonl"), f"{SENT} rows are kept in out.jsonl"),
+    "a table": (("batch", "rows.jsonl", "-o", "out.csv"), f"{SENT} rows are kept in out.csv"),
+    "report": (("report", "rows.jsonl", "-o", "page.html"), f"{SENT} rows are kept in page.results.jsonl"),
+    "versus": (("versus", "A", "B", "-o", "scores"), f"{SENT} rows are kept in scores/A.jsonl"),
     "shards": (("batch", "s-{0..2}.tar", "-o", "out"), "2 rows are kept in out/s-1.parquet.part.jsonl"),
 }
 
@@ -71,7 +74,7 @@ def test_an_outage_that_ends_a_run_says_what_is_kept(call, kept, command, data, 
     assert f"scoregate: stopped: {kept}, {ON}\n" in err
     away.back = lambda: True
     assert 3 != command(away, *call, *alone)[0]
-    rows = {"versus": 2 * ROWS}.get(call[0], 5 if "out" in call else ROWS)
+    rows = {"versus": 2 * ROWS}.get(call[0], SENT + 2 if "out" in call else ROWS)
     assert rows == sum(len(each["items"]) for each in away.sent)
 
 
@@ -81,9 +84,9 @@ def test_other_models_end_a_run_that_keeps_its_rows(command, data):
     status, _, err = command(service, "batch", "rows.jsonl", "-o", "out.jsonl", "--concurrency", "1")
 
     assert 2 == status
-    assert "scoregate: stopped: 3 rows are kept in out.jsonl\n" in err
+    assert f"scoregate: stopped: {SENT} rows are kept in out.jsonl\n" in err
     assert ON not in err
-    assert 3 == len(lines(Path("out.jsonl")))
+    assert SENT == len(lines(Path("out.jsonl")))
 
 
 def test_a_mistake_before_the_first_row_says_nothing_of_rows(command, data):
