@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import chain
-from math import inf
+from math import inf, isinf, nan
 from pathlib import Path
 from typing import IO, Any, AnyStr, BinaryIO, Generic, NoReturn, TypeVar, cast
 
@@ -264,6 +264,23 @@ def number(cell: Any) -> float:
         with suppress(ValueError):
             return float(cell)
     raise ValueError(f"{cell!r} is not a number")
+
+
+def cell_number(cell: Any) -> float:
+    """
+    Return the finite number in a cell, also in quotes; NaN for an empty cell.
+
+    Raises:
+        ValueError: as `number`, or it is infinite.
+    """
+    if isinstance(cell, str):
+        cell = cell.replace('"', "")
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return nan
+    value = number(cell)
+    if isinf(value):
+        raise ValueError(f"{cell!r} is not finite")
+    return value
 
 
 def truth(cell: Any) -> bool:

@@ -24,6 +24,7 @@ CONCURRENCY = 8  # requests at the same time
 ORIENT = ("as_stored", "exif")
 VERSION = version("scoregate-client")  # the version of this package
 METRIC = "vqascore"  # the default
+ANY_MODELS = "--allow-model-change"  # the flag
 
 
 class BadSetting(ArgumentTypeError, ValueError):

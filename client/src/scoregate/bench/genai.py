@@ -39,7 +39,7 @@ from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.outcome import OnScale
 from scoregate.evaluation.pair_accuracy import pair_accuracy
 from scoregate.evaluation.tables import Table, rows_of, text, values
-from scoregate.records import BadInput, Record, json_cell, json_of, kind
+from scoregate.records import BadInput, Record, cell_number, json_cell, json_of, kind
 from scoregate.settings import Setting
 
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})
@@ -158,7 +158,7 @@ def ratings_of(table: Table, key: Sequence[str], record: Record) -> list[float]:
     cell = json_cell(record.values.get("human"))
     several = isinstance(cell, list)
     try:
-        found = [table.number(each) for each in (cell if several else [cell])]
+        found = [cell_number(each) for each in (cell if several else [cell])]
     except ValueError:
         found = []
     if not found or (several and any(each != each for each in found)):

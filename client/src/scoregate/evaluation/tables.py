@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, isnan, nan
+from math import nan
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from scoregate.evaluation.arrays import Floats
-from scoregate.records import BadInput, NoColumn, Record, json_cell, json_of, kind, number, truth
+from scoregate.records import BadInput, NoColumn, Record, cell_number, json_cell, json_of, kind, truth
 from scoregate.runs.results import records_in
 
 NESTED_FIELDS = ("columns", "scores")  # a line that `scoregate batch` wrote has them
@@ -44,7 +44,10 @@ class Table:
 
     def numbers(self, column: str) -> Floats:
         """Return the column as numbers, NaN if a cell is empty or NaN.  Raises `BadInput`."""
-        return np.array(self.each(column, self.number), dtype=np.float64)
+        found = np.array(self.each(column, cell_number), dtype=np.float64)
+        cells = [record.values.get(column) for record in self.records]
+        self.unquoted += len([cell for cell in cells if isinstance(cell, str) and '"' in cell])
+        return found
 
     def worth(self, column: str, *, lower: bool = False) -> Floats:
         """
@@ -115,18 +118,6 @@ class Table:
         except ValueError as exc:
             raise BadInput(f"{place}, column {column}: {exc}") from exc
         return found
-
-    def number(self, cell: Any) -> float:
-        """Return the number in a cell, also in quotes; NaN for an empty cell."""
-        if isinstance(cell, str) and '"' in cell:
-            cell = cell.replace('"', "")
-            self.unquoted += 1
-        if cell is None or (isinstance(cell, str) and not cell.strip()):
-            return nan
-        value = number(cell)
-        if not isfinite(value) and not isnan(value):
-            raise ValueError(f"{cell!r} is not finite")
-        return value
 
 
 def read_table(path: Path | str) -> Table:

@@ -24,9 +24,10 @@ from scoregate.runs.generators import ScoredGenerator, datasets_of, scored_gener
 from scoregate.runs.manifest import runs_of
 from scoregate.runs.plan import Line, Plan, key
 from scoregate.runs.results import Results, existing
-from scoregate.runs.settings import ANY_MODELS, Run, check_output, dataset_of
+from scoregate.runs.settings import Run, check_output, dataset_of
 from scoregate.runs.summary import Summary
 from scoregate.settings import (
+    ANY_MODELS,
     BadSetting,
     Column,
     GeneratorColumn,

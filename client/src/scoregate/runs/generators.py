@@ -18,7 +18,6 @@ from scoregate.runs.manifest import beside, read_manifest, source_in
 from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import ResultsFile, check_replaced, lines_of, plan_in, results_in
 from scoregate.runs.settings import (
-    ANY_MODELS,
     KINDS,
     Batch,
     DataSource,
@@ -28,7 +27,7 @@ from scoregate.runs.settings import (
     has_prompts,
 )
 from scoregate.runs.summary import Summary, say_summary
-from scoregate.settings import metric_names
+from scoregate.settings import ANY_MODELS, metric_names
 from scoregate.text import say, say_outage, shown
 
 PRINT_KINDS = (".json", ".html", ".md", ".tex")  # files that a person may expect of a comparison

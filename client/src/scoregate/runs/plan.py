@@ -19,10 +19,11 @@ from scoregate.many import change_of
 from scoregate.records import TABLES_OF_TEXT, BadInput, kind
 from scoregate.records import Line as Line
 from scoregate.results import Notice, Result, is_number, lower_is_better
-from scoregate.runs.settings import ANY_MODELS, Scoring
+from scoregate.settings import ANY_MODELS
 
 if TYPE_CHECKING:
     from scoregate.decisions.policies import NamedPolicy
+    from scoregate.runs.settings import Scoring
 
 Key = tuple[str | None, str | None, str]
 FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
@@ -178,7 +179,7 @@ class Plan:
         return self.policy is None or line.get("policy") == self.policy.id
 
 
-def plan_of(served: Mapping[str, Any], scoring: Scoring) -> Plan:
+def plan_of(served: Mapping[str, Any], scoring: "Scoring") -> Plan:
     """Return the plan of a run by an answer of `GET /models`.  Raises `BadInput` for an unknown metric."""
     known, metrics = served["metrics"], scoring.names
     if unknown := [metric for metric in metrics if metric not in known]:

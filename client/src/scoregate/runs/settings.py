@@ -14,6 +14,7 @@ from scoregate.data.rows import existing, prompt_fault
 from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
 from scoregate.records import BadInput, check_page, kind
 from scoregate.settings import (
+    ANY_MODELS,
     CONCURRENCY,
     METRIC,
     ORIENT,
@@ -30,7 +31,6 @@ from scoregate.text import LEFT_OUT, meant_file, say_unused, shown
 if TYPE_CHECKING:
     from scoregate.expression import Condition
 
-ANY_MODELS = "--allow-model-change"
 KINDS = (".jsonl", ".parquet", ".csv")  # kinds of files for results
 KEPT_FILE = "kept.txt"
 GROUP = "a cluster"
