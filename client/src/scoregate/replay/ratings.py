@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 
 from scoregate.evaluation.agreement import correlation
-from scoregate.evaluation.tables import Table
+from scoregate.records import cell_number
 from scoregate.text import say
 from service.core.text_files import table
 from service.metrics.common.answers import Dependencies
@@ -54,10 +54,10 @@ def answers_by_image(path: Path, style: str, question: str, *more: str) -> dict[
 
 def ratings_by_image(path: Path) -> dict[ImageKey, float]:
     """Return the mean rating of each picture.  Raises as `answers_by_image`, also for what is no number."""
-    numbers, found = Table(path, []), defaultdict(list)
+    found = defaultdict(list)
     for place, image, row in rows_of(path, "worker_id"):
         try:
-            rating = numbers.number(row["answer"])
+            rating = cell_number(row["answer"])
         except ValueError as exc:
             raise ValueError(f"{place}, column answer: {exc}") from exc
         if rating != rating:
