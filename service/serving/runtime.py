@@ -11,6 +11,7 @@ from models.core.copies import Unloaded, copies_of
 from models.core.family import Loaded
 from models.core.settings import Batch, ModelSettings, RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
+from service.core.lanes import Shares
 from service.core.redis import RedisClient
 from service.core.settings import SettingsError
 from service.core.settings.environment import read_secret
@@ -23,7 +24,7 @@ from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.device import Device, all_cores
 from service.serving.batcher.pool import LocalModel, Pool
-from service.serving.batcher.queue import Queue, Shares
+from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.cache import Cache, OutcomeCache
 from service.serving.handle import Handle

@@ -9,13 +9,10 @@ from math import ceil, inf
 
 from models.core.contract import Prepared
 from service.core.errors import DeadlineExceeded
-from service.core.lanes import BULK, INTERACTIVE, LANES
+from service.core.lanes import BULK, INTERACTIVE, LANES, Shares, max_filled
 from service.serving.admission import Demand
 from service.serving.job import Job
 
-MAX_FILLED_RATIO = (
-    1.5  # maximum time of a batch that bulk calls fill up, relative to its interactive calls alone
-)
 LIMIT_RECOVERY_FACTOR = 1.05  # growth of the limit that an out-of-memory error set, for each batch
 MAX_LANE_SHARE = 0.5  # one request may fill this share of a lane
 CHARACTERS_PER_TOKEN = 4
@@ -26,24 +23,6 @@ MIN_COST_VARIANCE = (
 )
 LEAST_TIME_GROWTH = 1.001  # factor on the least seconds of a batch and of a token with each slower batch
 PROBE_FACTOR = 2.5  # factor on the usual cost that is tried while the fixed part is unknown
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """
-    How lanes share a batch while calls of both wait.
-
-    For each token of interactive calls, bulk calls earn bulk/interactive tokens, and more the longer the
-    first of them has waited (twice as much after *ageing_s*), at most one.
-    """
-
-    interactive: float = 9.0
-    bulk: float = 1.0
-    ageing_s: float = 10.0
-
-    def earned(self, waited_s: float) -> float:
-        """Return the tokens that bulk calls earn with each interactive one."""
-        return min(1.0, self.bulk / self.interactive * (1 + waited_s / self.ageing_s))
 
 
 class TokenTally:
@@ -116,11 +95,7 @@ def take_batch(
             break
         size = together.more(call.prepared)
         filling = not interactive and urgent_cost
-        limit = (
-            min(max_cost, MAX_FILLED_RATIO * urgent_cost + (MAX_FILLED_RATIO - 1) * fixed_cost)
-            if filling
-            else max_cost
-        )
+        limit = min(max_cost, max_filled(urgent_cost, fixed_cost)) if filling else max_cost
         if batch and together.total + size > limit:
             break
         if call is interactive:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from service.core.lanes import BULK, INTERACTIVE, LANES
+from service.core.lanes import BULK, INTERACTIVE, LANES, RECENT_S
 from service.serving.admission import AdmissionForecast, Demand, WorkEstimate
 from service.serving.batcher.queue import Group, Queue, TokenTally
 from service.serving.job import Job
 
-RECENT_S = 1.0  # bulk calls leave a core free for so long after an interactive call
 STALE_S = 10.0  # predictions of a model without a batch for so long refuse nothing
 
 M = TypeVar("M")  # the scheduler does not use the model itself

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from models.core.contract import Prepared
-from service.serving.batcher.queue import Shares, TokenTally, take_batch
+from service.core.lanes import Shares
+from service.serving.batcher.queue import TokenTally, take_batch
 from service.serving.job import Job
 
 pytestmark = pytest.mark.anyio

@@ -11,11 +11,11 @@ from models.core.contract import ModelInfo, Prepared, RemoteModel
 from models.core.settings import RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import DeadlineExceeded, Draining, LaneFull, Overloaded, UpstreamFailed
-from service.core.lanes import LANES
+from service.core.lanes import LANES, Shares
 from service.serving.admission import Demand
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
-from service.serving.batcher.queue import Queue, Shares
+from service.serving.batcher.queue import Queue
 from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
 from service.serving.job import Job
