@@ -43,8 +43,8 @@ from models.families.detector.image import PreparedImage
 from models.families.detector.mask2former import Mask2Former, Mask2FormerNetwork
 from models.families.imagereward.model import ImageReward, ImageRewardNetwork
 from models.families.inputs import ImageAndText
-from models.families.linear_head import Layers
 from models.families.processors import ProcessorPixels
+from models.families.reward_heads import Layers
 from models.families.transformers_clip.model import TransformersClip
 from models.images.pixels import Pixels
 

@@ -4,7 +4,7 @@ Reward models on a vision-language model of Qwen: chats, pixels, and the states 
     pictures -> patches -> vision tower -> language model, with the text -> states of the reward tokens
 
 `VlReward` loads the model of any family.  Each family has a head of its own on these states, in float32;
-`head_of` builds that of HPSv3, which others have too.  Networks and patches are those of transformers.
+`relu_head` builds that of HPSv3, which others have too.  Networks and patches are those of transformers.
 """
 
 import re
@@ -27,11 +27,11 @@ from models.checkpoints.locate import (
     model_arguments,
 )
 from models.checkpoints.pretrained import load_state
-from models.checkpoints.weights import DTYPES, mismatch, read_file, translated
-from models.core.contract import CheckpointError
+from models.checkpoints.weights import DTYPES, read_file, translated
 from models.core.family import Family
 from models.core.settings import TunedSettings
 from models.families.inputs import padded
+from models.families.reward_heads import HEAD_PREFIX, relu_head
 from models.families.vl_inputs import BASE_FILES, Patches, PatchPixels, VlTokenizer, check_length, expanded
 
 PROMPT_FIELD = "{text_prompt}"  # an instruction has it once
@@ -44,9 +44,6 @@ TENSOR_NAMES = (
 UNUSED_TENSORS = re.compile(r"lm_head\.weight")
 
 REWARD_TOKEN = "<|Reward|>"  # the reward token of models with one for each chat
-HEAD_PREFIX = "rm_head."
-HIDDEN_WIDTHS = (1024, 16)  # outputs of the layers before the last
-OUTPUT_WIDTH = 2  # the mean, and the logarithm of the deviation
 
 
 def located(settings: TunedSettings, base: str, files: Sequence[str]) -> tuple[ModelArguments, Path]:
@@ -226,29 +223,6 @@ class VlNetwork:
         return states
 
 
-# --- the head -----------------------------------------------------------------------------------
-
-
-def head_of(
-    tensors: Mapping[str, torch.Tensor], width: int, place: Path, prefix: str = HEAD_PREFIX
-) -> nn.Module:
-    """
-    Build the head on states of *width* numbers from the tensors whose names begin with *prefix*.
-
-    Raises:
-        CheckpointError: they do not fit.
-    """
-    first, second = HIDDEN_WIDTHS
-    # The third is a dropout in training.
-    layers = [nn.Linear(width, first), nn.ReLU(), nn.Identity(), nn.Linear(first, second), nn.ReLU()]
-    head = nn.Sequential(*layers, nn.Linear(second, OUTPUT_WIDTH))
-    held = {name.removeprefix(prefix): each for name, each in tensors.items() if name.startswith(prefix)}
-    if wrong := mismatch(held, head.state_dict()):
-        raise CheckpointError(f"{place}: not a head of {width} numbers ({prefix}…): {wrong}")
-    head.load_state_dict(held)
-    return head.float()
-
-
 # --- the model ----------------------------------------------------------------------------------
 
 
@@ -351,4 +325,4 @@ class VlReward:
 
     def _head_in(self, tensors: Mapping[str, torch.Tensor], path: Path) -> nn.Module:
         """Build the head from the *tensors* in *path*.  Raises `CheckpointError` if they don't fit."""
-        return head_of(tensors, self.network.width, path)
+        return relu_head(tensors, self.network.width, path)

@@ -24,7 +24,7 @@ from models.families.aesthetic import FAMILY, AestheticSettings
 from models.families.clip.model import Clip
 from models.families.clip.model import from_settings as clip_from_settings
 from models.families.clip.source import plan as plan_clip
-from models.families.linear_head import linear_head, width_of
+from models.families.reward_heads import linear_head, width_of
 
 
 def head_file(head: str) -> Path:

@@ -18,7 +18,8 @@ from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.families.editreward import BASE, FAMILY
-from models.families.vl_reward import Chatted, VlReward, head_of
+from models.families.reward_heads import relu_head
+from models.families.vl_reward import Chatted, VlReward
 
 HEADS_PREFIX = "rm_heads."
 HEAD_NAMES = ("head_0", "head_1")
@@ -55,7 +56,7 @@ class EditReward(VlReward):
 
     def _head_in(self, tensors: Mapping[str, torch.Tensor], path: Path) -> nn.ModuleList:
         width = self.network.width
-        return nn.ModuleList(head_of(tensors, width, path, f"{HEADS_PREFIX}{name}.") for name in HEAD_NAMES)
+        return nn.ModuleList(relu_head(tensors, width, path, f"{HEADS_PREFIX}{name}.") for name in HEAD_NAMES)
 
     def prepare(self, call: EditCall) -> Prepared:
         """Cut both images into patches and tokenise the prompt twice; the cost counts patches and tokens."""

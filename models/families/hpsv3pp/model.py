@@ -19,7 +19,8 @@ from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.families.hpsv3pp import BASE, FAMILY
-from models.families.vl_reward import HEAD_PREFIX, Chatted, VlReward, head_of
+from models.families.reward_heads import HEAD_PREFIX, relu_head
+from models.families.vl_reward import Chatted, VlReward
 
 INSTRUCTION = Path(__file__).with_name("instruction.txt").read_text("utf-8")
 CONDITION_WEIGHT = "cond_encoder.0.weight"  # its rows are the width of the condition
@@ -77,7 +78,7 @@ def modulated(tensors: Mapping[str, torch.Tensor], width: int, place: Path) -> M
         raise CheckpointError(
             f"{place}: not the head of HPSv3++: {CONDITION_WEIGHT} is missing, or no matrix"
         )
-    head = Modulated(width, len(first), head_of(tensors, width, place))
+    head = Modulated(width, len(first), relu_head(tensors, width, place))
     if wrong := mismatch(held, head.state_dict()):
         raise CheckpointError(f"{place}: not the head of HPSv3++: {wrong}")
     head.load_state_dict(held)

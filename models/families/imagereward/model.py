@@ -27,7 +27,7 @@ from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
 from models.families.imagereward import FAMILY, TOKENIZER_REPOSITORY
 from models.families.inputs import ImageAndText, distinct_images, padded
-from models.families.linear_head import linear_head, width_of
+from models.families.reward_heads import linear_head, width_of
 from models.images.pixels import Pixels
 
 # --- the network: BLIP's two towers of transformers, and a head ---------------------------------

@@ -1,8 +1,9 @@
 """
-Heads that make one number of an embedding: linear layers without activations.
+Heads of reward models, which several families have: from an embedding, or the state of a token, to numbers.
 
-ImageReward and the second LAION aesthetic predictor have the same five, with dropouts between them in
-training. The first predictor has a single layer.
+ImageReward and the second LAION aesthetic predictor have the same five linear layers without activations,
+with dropouts between them in training; the first predictor has a single layer.  HPSv3, HPSv3++ and EditReward
+have three layers with activations.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,10 @@ from models.core.contract import CheckpointError
 SINGLE_WEIGHT = "weight"
 HIDDEN_PLACES = (0, 2, 4, 6)
 LAST_PLACE = 7
+
+HEAD_PREFIX = "rm_head."
+HIDDEN_WIDTHS = (1024, 16)  # outputs of the layers before the last
+OUTPUT_WIDTH = 2  # the mean, and the logarithm of the deviation
 
 
 class Layers(nn.Module):
@@ -67,3 +72,26 @@ def linear_head(tensors: Mapping[str, torch.Tensor], path: Path) -> nn.Module:
 def width_of(head: nn.Module) -> int:
     """Return the input width of *head*."""
     return next(layer.in_features for layer in head.modules() if isinstance(layer, nn.Linear))
+
+
+def relu_head(
+    tensors: Mapping[str, torch.Tensor], width: int, path: Path, prefix: str = HEAD_PREFIX
+) -> nn.Module:
+    """
+    Build the head of HPSv3 on states of *width* numbers from the tensors whose names begin with *prefix*.
+
+    Args:
+        path: name of the file in errors.
+
+    Raises:
+        CheckpointError: they do not fit.
+    """
+    first, second = HIDDEN_WIDTHS
+    # The third is a dropout in training.
+    layers = [nn.Linear(width, first), nn.ReLU(), nn.Identity(), nn.Linear(first, second), nn.ReLU()]
+    head = nn.Sequential(*layers, nn.Linear(second, OUTPUT_WIDTH))
+    held = {name.removeprefix(prefix): each for name, each in tensors.items() if name.startswith(prefix)}
+    if wrong := mismatch(held, head.state_dict()):
+        raise CheckpointError(f"{path}: not a head of {width} numbers ({prefix}…): {wrong}")
+    head.load_state_dict(held)
+    return head.float()
