@@ -18,7 +18,7 @@ from models.core.settings import (
 )
 from models.families.registry import own
 from service.core.settings.environment import PREFIX
-from service.core.settings.sections import PolicySettings, StyleSettings
+from service.core.settings.scoring import PolicySettings, StyleSettings
 from service.core.settings.tree import PartSettings, Settings
 from service.web.keys import KeyTable
 

@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 from service.core.concurrency.cpu_threads import on_thread
 from service.core.concurrency.watcher import Watcher
 from service.core.errors import NotReady
-from service.core.settings.sections import DecisionSettings
+from service.core.settings.scoring import DecisionSettings
 from service.decisions.file import BUSY_S, LogFile, opened
 from service.decisions.schema import END_AUDIT, INSERT, WITH_TIME, AuditRecord, Row, as_json, row_of
 from service.scoring.decide import DecisionRecord, DecisionSink

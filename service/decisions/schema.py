@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import orjson
 
-from service.core.settings.sections import Prompts
+from service.core.settings.scoring import Prompts
 from service.scoring.decide import DecisionRecord
 
 VERSION = 1  # the tables' version; the file has it as `PRAGMA user_version`

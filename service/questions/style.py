@@ -15,7 +15,7 @@ from models.core.calls import GenerateCall
 from models.core.messages import reason_of
 from models.families.question_llm import user_message
 from service.core.settings import SettingsError
-from service.core.settings.sections import StyleSettings
+from service.core.settings.scoring import StyleSettings
 from service.questions import styles as package
 from service.questions.sets import Question
 

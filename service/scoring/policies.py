@@ -25,7 +25,7 @@ from service.core.expression import (
 from service.core.fields import first_fault
 from service.core.policy import Policy
 from service.core.settings import SettingsError
-from service.core.settings.sections import PolicySettings
+from service.core.settings.scoring import PolicySettings
 from service.metrics.common.contract import Metric, MetricOptions
 from service.metrics.common.registry import Assignment
 

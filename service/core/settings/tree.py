@@ -18,15 +18,17 @@ from pydantic_core import PydanticCustomError
 from models.core.settings import ModelSettings, PlacedSettings, Section
 from models.families.registry import families
 from service.core.settings.dialects import Dialects
-from service.core.settings.sections import (
-    CacheSettings,
+from service.core.settings.scoring import (
     ChecklistSettings,
     DecisionSettings,
-    Images,
     JudgeSettings,
     PolicyName,
     PolicySettings,
     QuestionSettings,
+)
+from service.core.settings.sections import (
+    CacheSettings,
+    Images,
     QueueSettings,
     RuntimeSettings,
     Server,
@@ -205,6 +207,15 @@ class Settings(Section):
     def demo_models(self) -> list[str]:
         """Names of the demo models, whose scores mean nothing for real images."""
         return [name for name, table in self.models.items() if table.is_demo]
+
+
+def existing(folders: Iterable[Path]) -> list[Path]:
+    """Return the folders.  Raises `ValueError` if one is not there."""
+    found = [*folders]
+    for folder in found:
+        if not folder.is_dir():
+            raise ValueError(f"{folder}: there is no such folder")
+    return found
 
 
 def toml_files(folders: Iterable[Path]) -> list[Path]:

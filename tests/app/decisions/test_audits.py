@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from service.core.settings.sections import DecisionSettings
+from service.core.settings.scoring import DecisionSettings
 from service.decisions.audits import MAX_BYTES, Audits
 from tests.support.app import depths, service_of
 from tests.support.fake_service import key_table

@@ -17,7 +17,7 @@ from tests.support.service import until
 DECIDING = """
 import asyncio, sys
 from itertools import count
-from service.core.settings.sections import DecisionSettings
+from service.core.settings.scoring import DecisionSettings
 from service.decisions.log import DecisionLog
 from tests.support.decision_records import record
 

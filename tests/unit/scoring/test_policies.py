@@ -6,7 +6,7 @@ import pytest
 
 from models.core.contract import ModelInfo
 from service.core.settings import SettingsError
-from service.core.settings.sections import PolicySettings
+from service.core.settings.scoring import PolicySettings
 from service.metrics.checklist import ChecklistOptions
 from service.metrics.common.outputs import output_metric
 from service.metrics.common.registry import metrics

@@ -17,7 +17,7 @@ from scoregate.decisions.policies import NamedPolicy, PolicyFile, as_toml, polic
 from scoregate.expression import Condition
 from scoregate.policy import Policy
 from scoregate.records import BadInput, NoResult
-from service.core.settings.sections import PolicySettings
+from service.core.settings.scoring import PolicySettings
 from service.metrics.common.registry import metrics
 from service.scoring.policies import served_policy
 
