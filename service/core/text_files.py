@@ -1,4 +1,4 @@
-"""Readers of text files line by line, gzipped or not."""
+"""Readers of text files: short ones whole, others line by line, gzipped or not."""
 
 import csv
 import gzip
@@ -10,6 +10,24 @@ from pathlib import Path
 
 MAX_LINE = 2**20  # bytes
 BOM = b"\xef\xbb\xbf"
+
+
+def text_of(path: Path, most: int) -> tuple[str, bytes]:
+    """
+    Return the text of a file of at most so many bytes, without a BOM, and its bytes.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is longer, or not UTF-8.
+    """
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"{path} has more than {most} bytes")
+    try:
+        return content.decode("utf-8-sig"), content
+    except UnicodeDecodeError as exc:
+        raise ValueError(f"{path} is not UTF-8") from exc
 
 
 @contextmanager

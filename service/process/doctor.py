@@ -154,7 +154,7 @@ def check_prompts(folder: Path, rubrics: Iterable[Path] = ()) -> Iterator[Findin
         rubrics: files that may name some, besides the rubrics of released models.
     """
     absent = []
-    own = (file.read_text("utf-8", errors="replace") for file in rubrics)
+    own = (file.read_text("utf-8-sig", errors="replace") for file in rubrics)
     for name in dict.fromkeys(chain.from_iterable(map(named_in, (*RELEASED_RUBRICS.values(), *own)))):
         try:
             file = PromptFile.of(name, folder)

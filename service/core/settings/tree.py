@@ -209,15 +209,6 @@ class Settings(Section):
         return [name for name, table in self.models.items() if table.is_demo]
 
 
-def existing(folders: Iterable[Path]) -> list[Path]:
-    """Return the folders.  Raises `ValueError` if one is not there."""
-    found = [*folders]
-    for folder in found:
-        if not folder.is_dir():
-            raise ValueError(f"{folder}: there is no such folder")
-    return found
-
-
 def toml_files(folders: Iterable[Path]) -> list[Path]:
     """Return the TOML files of folders, by name in each.  Raises `ValueError` if a folder is not there."""
     found = list[Path]()

@@ -27,6 +27,7 @@ from pydantic import (
 
 from service.core.fields import SLOT, WHOLE, Strict, Template, filled, first_fault
 from service.core.settings.tree import toml_files
+from service.core.text_files import text_of
 from service.metrics.common.answers import YES_NO_QUESTION
 from service.metrics.rubrics.prompt_files import MAX_BYTES, PROMPT, PromptFile, PromptMissing
 from service.metrics.rubrics.rubric import NAME
@@ -174,11 +175,7 @@ def read_checklist(path: Path) -> tuple[Checklist, list[PromptFile]]:
     try:
         if not NAME.fullmatch(name):
             raise ValueError(f"a name must match {NAME.pattern}")
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise ValueError(f"{path} has more than {MAX_BYTES} bytes")
-        table = tomllib.loads(content.decode("utf-8-sig"))
+        table = tomllib.loads(text_of(path, MAX_BYTES)[0])
         named = {
             field: named_file(path.parent, field, table[field])
             for field in FILE_NAMES

@@ -1,21 +1,20 @@
 """Options of metrics that grade by rubrics: the rubric, by name or as a table, and texts of the item."""
 
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from service.core.fields import Name, Prompt, few
+from service.core.settings.tree import toml_files
 from service.metrics.rubrics.grading import Rating
 from service.metrics.rubrics.rubric import FRAMES, Rubric, rubrics_of
 from service.metrics.rubrics.tables import NONE_ABSENT, TableOptions, with_tables
 
 MAX_DATA = 16  # texts of an item's data
 
-RUBRICS = rubrics_of(
-    file for file in (files("service.metrics") / "rubrics").iterdir() if file.name.endswith(".toml")
-)
+RUBRICS = rubrics_of(toml_files([Path(__file__).parent]))
 
 
 class JudgeOptions(TableOptions):

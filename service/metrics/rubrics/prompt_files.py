@@ -14,19 +14,19 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-MAX_BYTES = 65_536  # bytes of a file
+from service.core.settings.tree import toml_files
+from service.core.text_files import text_of
+
+MAX_BYTES = 65_536  # bytes of a file, or of a rubric as JSON
 FILE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\.txt")
 FIELDS = ("prompt_file", "prompt_slot")
 PROMPT = "{prompt}"  # slot of a rubric's instructions
 
 RELEASED_RUBRICS = {
-    file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
-    for file in sorted((files(__package__) / "released").iterdir(), key=lambda file: file.name)
-    if file.name.endswith(".toml")
+    file.stem: file.read_text("utf-8") for file in toml_files([Path(__file__).with_name("released")])
 }
 
 
@@ -63,17 +63,11 @@ class PromptFile:
     def at(cls, path: Path) -> "PromptFile":
         """Read a file.  Raises as `of`."""
         try:
-            with path.open("rb") as file:
-                content = file.read(MAX_BYTES + 1)
-            text = content.decode("utf-8-sig")
+            text, content = text_of(path, MAX_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             raise PromptMissing(path) from None
         except OSError as exc:
             raise ValueError(f"{path}: {exc.strerror or exc}") from exc
-        except UnicodeDecodeError as exc:
-            raise ValueError(f"{path} is not UTF-8") from exc
-        if len(content) > MAX_BYTES:
-            raise ValueError(f"{path} has more than {MAX_BYTES} bytes")
         return cls(path, text.replace("\r\n", "\n").strip(), sha256(content).hexdigest())
 
     def instructions(self, slot: Any) -> str:

@@ -18,12 +18,17 @@ from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Va
 from service.core.expression import FUNCTIONS, MAX_CHARACTERS, Formula, NoValue
 from service.core.fields import WHOLE, Prompt, Strict, branch, few, filled, first_fault
 from service.core.settings.tree import toml_files
+from service.core.text_files import text_of
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside
 from service.metrics.rubrics.form import MAX_OUTPUTS, AnswerForm, Written, form_of
 from service.metrics.rubrics.output import Output
-from service.metrics.rubrics.prompt_files import RELEASED_RUBRICS, PromptMissing, with_instructions
+from service.metrics.rubrics.prompt_files import (
+    MAX_BYTES,
+    RELEASED_RUBRICS,
+    PromptMissing,
+    with_instructions,
+)
 
-MAX_BYTES = 65_536  # bytes of a file, or of a rubric as JSON
 MAX_CALLS = 8
 MAX_INSTRUCTIONS = 16_000  # characters of one call
 MAX_SAMPLES = 16
@@ -300,7 +305,7 @@ def rubric_of(name: str, text: str, prompts: Path | None = None) -> Rubric:
 
 
 def rubrics_of(
-    files: Iterable[Any], taken: Collection[str] = (), prompts: Path | None = None
+    files: Iterable[Path], taken: Collection[str] = (), prompts: Path | None = None
 ) -> dict[str, Rubric]:
     """
     Return the rubrics of TOML files, by the names of the files.
@@ -312,14 +317,14 @@ def rubrics_of(
         ValueError: a file is no rubric, or its name is not valid or *taken*, or a prompt file is not there.
     """
     found: dict[str, Rubric] = {}
-    for file in sorted(files, key=lambda file: str(file.name)):
-        name = str(file.name).removesuffix(".toml")
+    for file in files:
+        name = file.name.removesuffix(".toml")
         if not NAME.fullmatch(name):
             raise ValueError(f"the rubric {file.name}: a name must match {NAME.pattern}")
-        if name in taken:
+        if name in taken or name in found:
             raise ValueError(f"the rubric {name}: there is another one of that name")
         try:
-            found[name] = rubric_of(name, file.read_text(encoding="utf-8"), prompts)
+            found[name] = rubric_of(name, text_of(file, MAX_BYTES)[0], prompts)
         except PromptMissing as exc:
             raise ValueError(f"the rubric {name}: {exc}") from exc
     return found
@@ -344,7 +349,4 @@ def rubrics_in(
     folders: Iterable[Path], known: Mapping[str, Rubric], prompts: Path | None = None
 ) -> dict[str, Rubric]:
     """Return the *known* rubrics and those of folders.  Raises `ValueError` or `OSError`."""
-    found = dict(known)
-    for folder in folders:
-        found |= rubrics_of(toml_files([folder]), {*found, *RELEASED_RUBRICS}, prompts)
-    return found
+    return dict(known) | rubrics_of(toml_files(folders), {*known, *RELEASED_RUBRICS}, prompts)

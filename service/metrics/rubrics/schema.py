@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 from service.core.fields import Strict, Whole, few
 from service.metrics.rubrics.form import MAX_OUTPUTS
 from service.metrics.rubrics.output import MAX_GRADES, Finite, Output
-from service.metrics.rubrics.rubric import MAX_BYTES
+from service.metrics.rubrics.prompt_files import MAX_BYTES
 
 FORMS = (
     "must be an integer with minimum and maximum or with an enum of all integers between two, a number with "

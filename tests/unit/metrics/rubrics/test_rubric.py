@@ -13,7 +13,8 @@ from service.metrics.common.contract import Item
 from service.metrics.rubrics.grading import Prompt, Rating
 from service.metrics.rubrics.options import RUBRICS, JudgeOptions, options_with
 from service.metrics.rubrics.output import Output
-from service.metrics.rubrics.rubric import MAX_BYTES, Rubric, rubric_of, rubrics_in
+from service.metrics.rubrics.prompt_files import MAX_BYTES
+from service.metrics.rubrics.rubric import Rubric, rubric_of, rubrics_in
 from tests.support.paths import GOLDEN
 from tests.support.rubrics import TWO_CALLS
 
@@ -276,6 +277,20 @@ def test_the_folders_of_an_operator_add_rubrics(tmp_path):
     (tmp_path / "Mine.toml").write_text(GOOD, "utf-8")
     with pytest.raises(ValueError, match="a name must match"):
         rubrics_in([tmp_path], RUBRICS)
+
+
+def test_a_rubric_in_a_folder_is_read_like_every_other_file_of_an_operator(tmp_path):
+    """A byte order mark is no part of it, a folder is no rubric, and what is no text is named."""
+    (tmp_path / "mine.toml").write_text(f"\ufeff{GOOD}", "utf-8")
+    (tmp_path / "old.toml").mkdir()
+
+    assert rubric_of("mine", GOOD) == rubrics_in([tmp_path], {})["mine"]
+    (tmp_path / "mine.toml").write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=r"mine\.toml is not UTF-8"):
+        rubrics_in([tmp_path], {})
+    (tmp_path / "mine.toml").write_bytes(b"#" * (MAX_BYTES + 1))
+    with pytest.raises(ValueError, match=rf"mine\.toml has more than {MAX_BYTES} bytes"):
+        rubrics_in([tmp_path], {})
 
 
 def test_an_unknown_rubric_is_refused_with_the_names_of_all():
