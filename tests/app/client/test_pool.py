@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from scoregate.records import BadInput, NoResult
+from scoregate.runs.batch_settings import Batch
 from scoregate.runs.pool import Pool, with_errors
-from scoregate.runs.settings import Batch
 from tests.support.ray_here import RayActorError, ray_here
 
 

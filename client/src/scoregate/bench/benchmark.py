@@ -49,9 +49,9 @@ from scoregate.data.tiles import GRID_HELP, Grid, grid_of
 from scoregate.evaluation.bootstrap import Drawings, Sample, caution, compared, interval_of, means
 from scoregate.records import BadInput
 from scoregate.runs.batch import Part, scored_rows
+from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.plan import plan_of
 from scoregate.runs.results import ResultsFile
-from scoregate.runs.settings import Scoring
 from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import CONCURRENCY, ORIENT, Setting, whole
 

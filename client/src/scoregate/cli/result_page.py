@@ -12,11 +12,11 @@ from scoregate.data.rows import Row
 from scoregate.local import Service
 from scoregate.records import BadInput, check_page
 from scoregate.report.sheet import write_sheet
+from scoregate.runs.batch_settings import dataset_of
 from scoregate.runs.generators import COMPARISON
 from scoregate.runs.manifest import beside, read_manifest, source_in
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of, plan_in, results_in
-from scoregate.runs.settings import dataset_of
 from scoregate.text import meant_file
 
 SQLITE = b"SQLite format 3\0"

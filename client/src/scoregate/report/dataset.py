@@ -20,11 +20,11 @@ from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
 from scoregate.report.sheet import bytes_of
 from scoregate.results import is_number, notices_in
 from scoregate.runs.batch import BatchOutcome, ScoredRows, scored, session
+from scoregate.runs.batch_settings import Run, check_output, dataset_of
 from scoregate.runs.generators import ScoredGenerator, datasets_of, scored_generators
 from scoregate.runs.manifest import runs_of
 from scoregate.runs.plan import Line, Plan, key
 from scoregate.runs.results import Results, existing
-from scoregate.runs.settings import Run, check_output, dataset_of
 from scoregate.runs.summary import Summary
 from scoregate.settings import (
     ANY_MODELS,

@@ -35,6 +35,7 @@ from scoregate.report.pairs import (
 )
 from scoregate.report.side_by_side import MAX_PAGE, SideBySide, write_side_by_side
 from scoregate.runs.batch import TIMEOUT_S
+from scoregate.runs.batch_settings import Run
 from scoregate.runs.generators import (
     COMPARISON,
     ScoredGenerator,
@@ -43,7 +44,6 @@ from scoregate.runs.generators import (
     metrics_of,
     scored_generators,
 )
-from scoregate.runs.settings import Run
 from scoregate.settings import Column, Setting, generator_paths, settings_in, share, whole
 from scoregate.text import number
 

@@ -12,9 +12,9 @@ from scoregate.data.shards import groups
 from scoregate.data.tiles import Sheets
 from scoregate.expression import ANY, Condition, fault, names_in
 from scoregate.records import GZIP, BadInput, arrow, arrow_batches, kind, opened, parquet_batches, stem
+from scoregate.runs.batch_settings import Batch
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of
-from scoregate.runs.settings import Batch
 from scoregate.text import meant, say, shown
 
 MARK = ".filter"  # the file in a folder of new shards that says what their samples passed

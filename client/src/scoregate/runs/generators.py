@@ -13,11 +13,7 @@ from scoregate.data.rows import Row
 from scoregate.local import Service
 from scoregate.records import BadInput
 from scoregate.runs.batch import Part, Session, check_policy, kept_file, score_batch, session_of
-from scoregate.runs.filter import check_filter, write_kept
-from scoregate.runs.manifest import beside, read_manifest, source_in
-from scoregate.runs.plan import Line, Plan
-from scoregate.runs.results import ResultsFile, check_replaced, lines_of, plan_in, results_in
-from scoregate.runs.settings import (
+from scoregate.runs.batch_settings import (
     KINDS,
     Batch,
     DataSource,
@@ -26,6 +22,10 @@ from scoregate.runs.settings import (
     dataset_of,
     has_prompts,
 )
+from scoregate.runs.filter import check_filter, write_kept
+from scoregate.runs.manifest import beside, read_manifest, source_in
+from scoregate.runs.plan import Line, Plan
+from scoregate.runs.results import ResultsFile, check_replaced, lines_of, plan_in, results_in
 from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import ANY_MODELS, metric_names
 from scoregate.text import say, say_outage, shown

@@ -15,11 +15,11 @@ from typing import Any
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
-from scoregate.records import BadInput, check_regular
+from scoregate.records import BadInput, check_regular, json_object_in
 from scoregate.results import is_number
+from scoregate.runs.batch_settings import DataSource
 from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import ResultsFile
-from scoregate.runs.settings import DataSource
 from scoregate.settings import VERSION
 from scoregate.text import complain
 
@@ -204,12 +204,8 @@ def runs_of(results: Path) -> list[dict[str, Any]]:
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """Return a manifest.  Raises `BadInput` if the file is none."""
-    check_regular(path)
-    try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        content = None
-    if not (isinstance(content, dict) and content.get("manifest") == FORM and is_manifest(content)):
+    content = json_object_in(path)
+    if content is None or content.get("manifest") != FORM or not is_manifest(content):
         raise BadInput(f"{path}: this is no manifest of `scoregate batch` or `report`")
     return content
 

@@ -18,8 +18,8 @@ from uuid import uuid4
 import scoregate
 from scoregate.local import Service, server
 from scoregate.records import BadInput, NoResult
+from scoregate.runs.batch_settings import Batch
 from scoregate.runs.results import GOES_ON
-from scoregate.runs.settings import Batch
 from scoregate.text import complain
 
 SHARD_ATTEMPTS = 4  # attempts for a shard in a run

@@ -12,10 +12,10 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, Row
 from scoregate.runs import manifest
 from scoregate.runs.batch import Part, scored_rows
+from scoregate.runs.batch_settings import Scoring, dataset_of
 from scoregate.runs.manifest import Sets, absent, ids_of, source_in, tell_parts
 from scoregate.runs.plan import Line, key, plan_of
 from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of
-from scoregate.runs.settings import Scoring, dataset_of
 from scoregate.settings import CONCURRENCY, Setting, finite, whole
 
 TOLERANCE = 1e-4

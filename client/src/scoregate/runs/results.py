@@ -40,6 +40,7 @@ from scoregate.records import (
     records,
     stem,
 )
+from scoregate.runs.batch_settings import KINDS, check_kind
 from scoregate.runs.plan import (
     DECISION_FIELDS,
     Key,
@@ -52,7 +53,6 @@ from scoregate.runs.plan import (
     key,
     loaded,
 )
-from scoregate.runs.settings import KINDS, check_kind
 from scoregate.text import complain
 
 log = logging.getLogger("scoregate.results")

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scoregate.data.datasets import Dataset
+from scoregate.runs.batch_settings import condition
 from scoregate.runs.filter import passes
-from scoregate.runs.settings import condition
 from tests.support.pictures import png
 from tests.support.shards import pairs, tar_of
 from tests.unit.client.cli.served import Numbered, Service, metric

@@ -12,8 +12,8 @@ import pytest
 
 from scoregate import Client
 from scoregate.runs import batch, manifest
+from scoregate.runs.batch_settings import dataset_of
 from scoregate.runs.results import Results, lines_of
-from scoregate.runs.settings import dataset_of
 from scoregate.settings import settings_in
 from tests.support.pauses import Unpaused
 from tests.support.pictures import png
