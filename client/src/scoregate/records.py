@@ -341,6 +341,16 @@ def strict_json(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
+def json_object_in(path: Path) -> dict[str, Any] | None:
+    """Return the JSON object in a file; None for anything else.  Raises `OSError`."""
+    check_regular(path)
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
 def count(path: Path) -> int:
     """Return the number of rows of `records`, without decoding Parquet."""
     if kind(path) != ".parquet":

@@ -12,9 +12,8 @@ from scoregate.bench.oneig_text import DISTANCE
 from scoregate.data.rows import Row
 from scoregate.formats import cell, is_table, printed, spread_columns
 from scoregate.report.gallery import GALLERY, figure
-from scoregate.report.html import bad, data_uri, facts, in_sections, safe, table
+from scoregate.report.html import bad, bytes_of, data_uri, facts, in_sections, safe, table
 from scoregate.report.rows import ReportRow
-from scoregate.report.sheet import bytes_of
 from scoregate.runs.plan import Key, Line, key
 from scoregate.runs.reproduction import flat
 from scoregate.runs.results import lines_of

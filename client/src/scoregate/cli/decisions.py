@@ -88,6 +88,7 @@ def run_report(settings: ReportSettings) -> int:
     try:  # the other commands need none of the packages
         from scoregate.report.decisions.content import content_of
         from scoregate.report.decisions.page import as_text, page
+        from scoregate.report.html import write_html
     except ModuleNotFoundError as exc:
         extra = "pip install './client[evaluate]' in a checkout of Scoregate"
         raise UsageFault(f"decisions report needs {exc.name}: {extra}") from exc
@@ -99,7 +100,7 @@ def run_report(settings: ReportSettings) -> int:
     if settings.out:
         settings.out.write_text(f"{json.dumps(content, allow_nan=False)}\n", "utf-8")
     if settings.html:
-        settings.html.write_text(page(content), "utf-8", errors="backslashreplace")
+        write_html(settings.html, page(content))
         say(str(settings.html))
     print(as_text(content))
     return OK

@@ -1,6 +1,5 @@
 """The page of any result, recognized by its content: of `batch`, `versus`, `bench` and logs of decisions."""
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -10,7 +9,8 @@ from typing import Any
 
 from scoregate.data.rows import Row
 from scoregate.local import Service
-from scoregate.records import BadInput, check_page
+from scoregate.records import BadInput, check_page, json_object_in
+from scoregate.report.html import write_html
 from scoregate.report.sheet import write_sheet
 from scoregate.runs.batch_settings import dataset_of
 from scoregate.runs.generators import COMPARISON
@@ -81,7 +81,7 @@ def writer_of(result: Path) -> Write:
         return lambda page: write_decisions(result, page)
     if files := results_in(result):
         return lambda page: write_shards(files, page) if result.is_dir() else write_report(result, page)
-    if content := object_in(result):
+    if result.is_file() and (content := json_object_in(result)):
         return of_object(result, content)
     raise BadInput(f"{result}: is no result, which is one of: {RESULT_KINDS}")
 
@@ -153,14 +153,14 @@ def write_figures(content: Mapping[str, Any], page: Path) -> None:
     """Write the page of figures of decisions."""
     from scoregate.report.decisions.page import page as drawn
 
-    page.write_text(drawn(dict(content)), "utf-8", errors="backslashreplace")
+    write_html(page, drawn(dict(content)))
 
 
 def write_benchmark(content: Mapping[str, Any], page: Path) -> None:
     """Write the tables of one benchmark."""
     from scoregate.bench.suite_page import benchmark_page
 
-    page.write_text(benchmark_page(content), "utf-8", errors="backslashreplace")
+    write_html(page, benchmark_page(content))
 
 
 # --- what a file is ---
@@ -176,18 +176,7 @@ def manifest_of(file: Path) -> dict[str, Any]:
 
 def is_suite(file: Path) -> bool:
     """Return True for the manifest of `bench run`."""
-    return "bench_run" in (object_in(file) or {})
-
-
-def object_in(file: Path) -> dict[str, Any] | None:
-    """Return the JSON object in a file; None for anything else."""
-    if not file.is_file():
-        return None
-    try:
-        content = json.loads(file.read_bytes())
-    except (ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None
+    return file.is_file() and "bench_run" in (json_object_in(file) or {})
 
 
 def starts_with(file: Path, start: bytes) -> bool:

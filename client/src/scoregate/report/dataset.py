@@ -14,10 +14,9 @@ from scoregate.data.rows import Row
 from scoregate.evaluation.tables import GENERATOR, Table, values
 from scoregate.local import Service
 from scoregate.records import BadInput, Record
-from scoregate.report.html import data_uri
+from scoregate.report.html import bytes_of, data_uri, write_html
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
-from scoregate.report.sheet import bytes_of
 from scoregate.results import is_number, notices_in
 from scoregate.runs.batch import BatchOutcome, ScoredRows, scored, session
 from scoregate.runs.batch_settings import Run, check_output, dataset_of
@@ -290,8 +289,7 @@ def write_drawn(settings: PageSettings, source: PageSource, facts: Facts) -> Non
         out_of_scale=facts.out_of_scale,
         cost=cost_of(runs, settings.price_per_hour),
     )
-    html = page(scored_row, alpha=settings.alpha, images=settings.images)
-    settings.out.write_text(html, "utf-8", errors="backslashreplace")
+    write_html(settings.out, page(scored_row, alpha=settings.alpha, images=settings.images))
 
 
 def rows(lines: Iterable[Line], facts: Facts) -> Iterator[ReportRow]:

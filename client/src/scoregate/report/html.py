@@ -11,8 +11,9 @@ from hashlib import sha256
 from html import escape
 from importlib.util import find_spec
 from math import inf
+from pathlib import Path
 
-from scoregate.data.rows import kind_of
+from scoregate.data.rows import Row, kind_of
 from scoregate.text import shown
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -31,6 +32,11 @@ BROWSER_FORMATS = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # browsers show
 def safe(text: object) -> str:
     """Escape *text* for HTML, also characters that turn or break lines."""
     return escape(shown(text))
+
+
+def write_html(path: Path, page: str) -> None:
+    """Write a page; what UTF-8 cannot have, such as half of a surrogate pair, stands there escaped."""
+    path.write_text(page, "utf-8", errors="backslashreplace")
 
 
 def document(title: str, body: str, style: str = "", script: str = "") -> str:
@@ -119,6 +125,14 @@ def image(address: str, prompt: str, *, lazy: bool = False) -> str:
     if not address:
         return '<p class="none">no picture to show</p>'
     return f'<img src="{address}" alt="{safe(prompt)}"{" loading=lazy" * lazy}>'
+
+
+def bytes_of(row: Row) -> bytes:
+    """Return the bytes of a row's picture; empty if unreadable."""
+    try:
+        return row.read()
+    except (OSError, ValueError):
+        return b""
 
 
 def data_uri(file: bytes, most: float = inf) -> str:

@@ -5,7 +5,7 @@ from heapq import nsmallest
 from pathlib import Path
 
 from scoregate.data.rows import Row
-from scoregate.report.html import bad, data_uri, document, image, note, safe
+from scoregate.report.html import bad, bytes_of, data_uri, document, image, note, safe, write_html
 from scoregate.runs.plan import Line, Plan
 from scoregate.runs.summary import Summary
 from scoregate.text import number
@@ -27,22 +27,13 @@ def write_sheet(
     worst = nsmallest(limit, lines(), key=lambda line: badness(line, first, sign))
     rows = {line["row"] for line in worst}
     images = {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in rows}
-    html = page(worst, images, first, Summary.of(lines()))
-    path.write_text(html, "utf-8", errors="backslashreplace")
+    write_html(path, page(worst, images, first, Summary.of(lines())))
 
 
 def badness(line: Line, metric: str, sign: int) -> tuple[bool, float, int]:
     """Return the sort key: worst first, then in row order."""
     score = line["scores"].get(metric)
     return score is not None, sign * (score or 0.0), line["row"]
-
-
-def bytes_of(row: Row) -> bytes:
-    """Return the picture's bytes; empty if unreadable."""
-    try:
-        return row.read()
-    except (OSError, ValueError):
-        return b""
 
 
 def page(worst: list[Line], images: Mapping[int, str], metric: str, summary: Summary) -> str:

@@ -17,9 +17,8 @@ from scoregate.data.rows import digest
 from scoregate.evaluation.bootstrap import caution
 from scoregate.evaluation.versus import Versus
 from scoregate.report.comparisons import pairs_table, span
-from scoregate.report.html import bad, data_uri, document, note, safe, table
+from scoregate.report.html import bad, bytes_of, data_uri, document, note, safe, table, write_html
 from scoregate.report.pairs import GeneratorImage, verdict
-from scoregate.report.sheet import bytes_of
 from scoregate.runs.generators import ScoredGenerator
 from scoregate.runs.results import digests
 from scoregate.text import Progress, number, shown
@@ -95,7 +94,7 @@ def write_side_by_side(page: Path, data: SideBySide, most: int = MAX_PAGE) -> No
     left = most - len(body.encode()) - len(SCRIPT.encode()) - 20_000  # the frame of all pages is smaller
     html = [body, *image_scripts(prompts, thumbnails(data, prompts, left))]
     title = f"{' and '.join(names)} side by side"
-    page.write_text(document(title, "".join(html), STYLE, SCRIPT), "utf-8", errors="backslashreplace")
+    write_html(page, document(title, "".join(html), STYLE, SCRIPT))
 
 
 def prompts_of(data: SideBySide) -> dict[str, Prompt]:

@@ -21,7 +21,7 @@ from scoregate.formats import FORMATS, printed
 from scoregate.items import names_of
 from scoregate.local import Service
 from scoregate.notebooks import row_table
-from scoregate.records import BadInput, NoColumn, NoResult, check_page
+from scoregate.records import BadInput, NoColumn, NoResult, check_page, json_object_in
 from scoregate.report.pairs import (
     IMAGE,
     GeneratorImage,
@@ -281,8 +281,8 @@ def compared_in(folder: Path, page: Path) -> VersusSettings | None:
     file = folder / COMPARISON
     if not file.is_file():
         return None
+    content = json_object_in(file) or {}
     try:
-        content = json.loads(file.read_bytes())
         named = [f"{name}={folder / path}" for name, path in content["generators"].items()]
         return settings_in(
             VersusSettings,

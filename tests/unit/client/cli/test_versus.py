@@ -414,10 +414,11 @@ def test_open_draws_the_last_comparison_of_the_folder(command, service, folders)
     assert '"generators":["late","A"]' in Path("opened.html").read_text("utf-8")
 
 
-def test_a_comparison_that_is_no_comparison_is_named(command, service, folders):
-    """A file of another origin has its name."""
+@pytest.mark.parametrize("content", ["[1]", "{", "[" * 100_000])
+def test_a_comparison_that_is_no_comparison_is_named(command, service, folders, content):
+    """A file of another origin has its name, also one that is nested too deep to be parsed."""
     command(service, *CALL)
-    (folders / "scores" / "comparison.json").write_text("[1]", "utf-8")
+    (folders / "scores" / "comparison.json").write_text(content, "utf-8")
     status, _, said = command(service, "open", "scores")
 
     assert 2 == status
