@@ -20,17 +20,8 @@ from scoregate.errors import ScoregateError
 from scoregate.images import Frames, sample_frames
 from scoregate.items import Accept, Cascade, Item, Pairing, TimeSpan
 from scoregate.local import AsyncLocalClient, LocalClient, aload, load
-from scoregate.results import (
-    MetricError,
-    Notice,
-    QuestionSet,
-    Ranked,
-    Ranking,
-    Report,
-    Result,
-    Score,
-    ScoregateWarning,
-)
+from scoregate.ranking import Ranked, Ranking
+from scoregate.results import MetricError, Notice, QuestionSet, Report, Result, Score, ScoregateWarning
 from scoregate.settings import VERSION
 
 __version__ = VERSION

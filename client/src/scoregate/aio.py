@@ -51,16 +51,14 @@ from scoregate.items import (
 )
 from scoregate.many import MATRIX_PAIRS, MAX_ITEMS, Many
 from scoregate.policy import Verdict
+from scoregate.ranking import Ranked, Ranking, ranking_of
 from scoregate.results import (
     QuestionSet,
-    Ranked,
-    Ranking,
     Report,
     Result,
     Score,
     question_set_of,
     question_sets_of,
-    ranking_of,
     score_of,
     streamed,
     understood,
