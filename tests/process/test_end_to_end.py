@@ -57,6 +57,14 @@ def test_every_sample_scores_higher_with_its_right_prompt(client):
     assert all(0 <= score["dsg"] <= 1 and -1 <= score["clipscore"] <= 1 for score in right + wrong)
 
 
+def test_the_demo_models_write_nothing_but_question_sets_into_the_home_folder(client, demo_service):
+    """By default, and when they score; no library keeps a store of its own there, as a telemetry would."""
+    scored(client, items())
+
+    files = [path for path in demo_service.home.rglob("*") if not path.is_dir()]
+    assert {".cache/scoregate"} == {str(path.parent.relative_to(demo_service.home)) for path in files}
+
+
 def test_a_pair_scores_the_same_alone_and_in_company(client):
     """Within 1e-5 in float32, whoever its neighbours are."""
     together = scored(client, items(), ["vqascore", "clipscore"])

@@ -1,6 +1,7 @@
 """Fixtures: the processes that are started once for all tests that leave them as they were."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -14,10 +15,10 @@ HASTY = {"SCOREGATE_SERVER__BODY_TIMEOUT_S": "1", "SCOREGATE_SERVER__KEEP_ALIVE_
 
 
 class Demo(NamedTuple):
-    """The address of a service around the demo models, and that of its question store."""
+    """The address of a service around the demo models, and its home folder, of its own."""
 
     url: str
-    store: str
+    home: Path
 
 
 @pytest.fixture(scope="session")
@@ -38,11 +39,11 @@ def locked_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fake.Fa
 def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     """The service around the demo models, each of whose scores is computed anew."""
     folder, port = tmp_path_factory.mktemp("demo"), free_port(0)
-    store = f"sqlite:///{folder}/questions.sqlite3"
-    settings = {"SCOREGATE_CACHE__QUESTIONS": store, "SCOREGATE_CACHE__SCORES": "off"}
+    home = folder / "home"
+    settings = {"HOME": str(home), "SCOREGATE_CACHE__SCORES": "off"}
     with running(port, SERVICE, folder / "stderr", **settings) as process:
         wait_until_ready(process, port)
-        yield Demo(url(port), store)
+        yield Demo(url(port), home)
 
 
 @pytest.fixture(scope="session")

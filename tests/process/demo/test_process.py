@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from demo.draw_samples import SAMPLES
-from demo.process import HOST, Failed, free_port, running, wait_until_ready
+from demo.process import HOST, Failed, free_port, running
 from demo.scoring import PROMPT_METRICS
 from demo.serve import curl
 from demo.show import main as show
@@ -105,14 +105,3 @@ def test_the_curl_line_of_make_serve_works_when_pasted(fake_service):
     results = json.loads(pasted.stdout)["results"]
     assert 2 == len(results)
     assert all(PROMPT_METRICS.keys() == result["scores"].keys() for result in results)
-
-
-def test_the_demo_models_write_nothing_but_question_sets_into_the_home_folder(tmp_path):
-    """By default; no library keeps a store of its own there, as onnxruntime's telemetry would."""
-    port = free_port(0)
-    with running(port, log=tmp_path / "stderr", HOME=str(tmp_path / "home")) as process:
-        wait_until_ready(process, port)
-
-    home = tmp_path / "home"
-    folders = {str(path.parent.relative_to(home)) for path in home.rglob("*") if not path.is_dir()}
-    assert {".cache/scoregate"} == folders
