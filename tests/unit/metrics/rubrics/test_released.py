@@ -112,6 +112,8 @@ range = [1, 5]
         rubric_of("own", text)
     with pytest.raises(ValueError, match="prompt_file: takes the place of instructions"):
         rubric_of("own", text.replace("prompt_file", 'instructions = "x"\nprompt_file'), tmp_path)
+    with pytest.raises(ValueError, match=r"own: prompt_slot: must be a text$"):
+        rubric_of("own", text.replace("prompt_file", "prompt_slot = 5\nprompt_file"), tmp_path)
     for name in ("../mine.txt", "/etc/passwd", "mine"):
         with pytest.raises(ValueError, match="prompt_file: a name must match"):
             rubric_of("own", text.replace("mine.txt", name), tmp_path)

@@ -177,6 +177,7 @@ def test_the_rubrics_of_the_service_send_what_they_have_always_sent(name, labels
         "before": before,
     }
     assert image is labelled.image
+    assert rubric.digest == labelled.rubric  # cached answers of another one are not its answers
 
 
 def test_a_digest_is_that_of_the_content():
