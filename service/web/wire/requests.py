@@ -24,7 +24,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import PydanticCustomError, core_schema, to_jsonable_python
 
 from service.core.fields import (
     CLEAN_PATTERN,
@@ -205,9 +205,8 @@ class Clipped(Strict):
 
 def shared(default: BaseModel) -> Any:
     """Return a field whose default is *default* itself.  Pydantic copies a default that cannot be hashed."""
-    return Field(
-        default_factory=lambda: default, json_schema_extra={"default": default.model_dump(mode="json")}
-    )
+    shown = to_jsonable_python(default.model_dump())  # without digests, which are not among the names
+    return Field(default_factory=lambda: default, json_schema_extra={"default": shown})
 
 
 def different(names: list[str]) -> list[str]:

@@ -41,6 +41,29 @@ def validator(document, name):
     return jsonschema_rs.Draft202012Validator(schema)
 
 
+def defaults_in(schema, place=""):
+    """Each schema in a document that has a default, by its place."""
+    for name, each in schema.items() if isinstance(schema, dict) else enumerate(schema):
+        if isinstance(each, dict | list):
+            if "default" in each and name != "properties":
+                yield f"{place}/{name}", each
+            yield from defaults_in(each, f"{place}/{name}")
+
+
+@pytest.mark.anyio
+async def test_every_default_is_one_of_its_schema(document):
+    """Also that of options with a rubric or a checklist, whose names stand there without their digests."""
+    found = dict(defaults_in(document))
+    wrong = {
+        place: schema["default"]
+        for place, schema in found.items()
+        if not jsonschema_rs.is_valid({**schema, "components": document["components"]}, schema["default"])
+    }
+
+    assert {} == wrong
+    assert found["/components/schemas/ScoreRequest/properties/options"]["default"]["checklist"]
+
+
 IN_WORDS = [
     {},
     {"items": [{"image": b64(png())}]},  # only some metrics need the prompt
