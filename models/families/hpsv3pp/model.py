@@ -109,7 +109,9 @@ class Hpsv3pp(VlReward):
         """Run the network once on the chats of all calls."""
         chats: list[Chatted] = [prepared.data[0] for prepared in batch]
         states = self.network.states(chats)[:, 0]
-        progress = torch.tensor([prepared.data[1] for prepared in batch], device=states.device)
+        progress = torch.tensor(
+            [prepared.data[1] for prepared in batch], dtype=torch.float32, device=states.device
+        )
         outputs = self.head(states, progress)
         return [Reward(tuple(row)).checked() for row in outputs.tolist()]
 

@@ -49,6 +49,18 @@ def test_every_output_is_that_of_the_released_code(kind, found):
         assert row == pytest.approx(expected, rel=0, abs=kind.within)
 
 
+def test_the_default_dtype_changes_nothing(kind, model, found):
+    """It is another one for all threads while transformers builds a network, as of a model that is loaded."""
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        again = outputs(model, *kind.calls)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+    for expected, row in zip(found, again, strict=True):
+        assert row == pytest.approx(expected, rel=0, abs=kind.within)
+
+
 def test_company_changes_nothing(kind, model, found):
     """Alone, or beside longer prompts and other pictures: the same."""
     for call, row in zip(kind.calls[:3], found, strict=False):
