@@ -44,7 +44,7 @@ MOST_OF_A_BENCHMARK = Way(70, 13, 1520, 33_500)
 MOST_OF_ONE_PICTURE = {  # of `scoregate bench geneval2`, and of a row of a shard by `scoregate batch`
     # The options of checklists and rubrics are made with each service: 4,500 calls of pydantic more.
     "bench": Way(250, 26, 124, 96_000),
-    "batch": Way(244, 23, 115, 94_500),
+    "batch": Way(240, 23, 111, 94_500),
 }
 
 
