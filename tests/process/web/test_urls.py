@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.app.web.test_urls import images, server, url
+from tests.app.web.test_urls import images, parts, server, url
 from tests.support.films import film
 from tests.support.pictures import b64, item
 
-__all__ = ["images", "server"]
+__all__ = ["images", "parts", "server"]
 
 pytestmark = pytest.mark.anyio
 
