@@ -1,9 +1,9 @@
 """Question sets as files, and a Redis as the store."""
 
-from tests.app.questions.conftest import questions
+from tests.app.questions.conftest import questions, server
 from tests.app.questions.test_exchange import SETS, lines
 
-__all__ = ["questions"]
+__all__ = ["questions", "server"]
 
 
 import pytest
