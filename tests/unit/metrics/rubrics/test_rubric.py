@@ -241,6 +241,9 @@ def test_one_output_alone_is_answered_by_a_symbol():
     [token] = rubric_of("a", GOOD).calls
     assert token.label_text("Q", "fit") == token.text("Q") == "\n".join(("Q", *FIT))
     assert "A: all" == token.label_text("Q", "fit", letters=True).splitlines()[1]
+    [json_call] = rubric_of("a", GOOD.replace("token", "json")).calls
+    first_symbols = [json_call.label_text("Q", "fit", letters).splitlines()[2] for letters in (False, True)]
+    assert ["5: all", "A: all"] == first_symbols
     assert "Answer with one digit from 0 to 2 only." == [*Output(range=[0, 2]).symbol_lines()][-1]
     assert ["Answer with yes or no only."] == [*Output(kind="yes_no").symbol_lines()]
 
