@@ -68,31 +68,33 @@ REFUSED = [
     (of(style=1), "not_a_label", "style: 1 is not one of"),
     (of(safe=True), "not_a_label", "safe: True is not one of yes, no"),
     (of(why=1), "not_a_label", "why: 1 is not a text"),
-    (JSON.replace('{"sc": 7', '{"sc": 7, "sc": 8'), "repeated_output", "a key is there twice"),
-    (JSON + JSON, "several_objects", "more than one JSON object"),
-    (f"{JSON}\n\n{JSON}", "several_objects", "more than one JSON object"),
-    (f"{JSON},\n{JSON}", "several_objects", "more than one JSON object"),
-    (f"{JSON} I hope this helps.", "trailing_text", "text after the JSON object"),
-    (f"{JSON},", "trailing_text", "text after the JSON object"),
-    (f"```json\n{JSON};\n```", "trailing_text", "text after the JSON object"),
-    (f"```json\n{JSON}\n```\n```json\n{JSON}\n```", "trailing_text", "text after the JSON object"),
-    (f"Sure! {JSON}", "not_json", "it is not JSON"),
-    (f"```json{JSON}```", "not_json", "it is not JSON"),
-    (f"```yaml\n{JSON}\n```", "not_json", "it is not JSON"),
-    ("The score is 7.", "not_json", "it is not JSON"),
-    ("", "not_json", "it is not JSON"),
-    ("7", "not_json", "it is not a JSON object"),
-    (f"[{JSON}]", "not_json", "it is not a JSON object"),
-    (JSON[:-1], "not_json", "it is not JSON"),
-    ('{"a":' * 100_000, "not_json", "it is not JSON"),
-    (JSON.replace("7", "1" * 5000), "not_json", "it is not JSON"),
+    (JSON.replace('{"sc": 7', '{"sc": 7, "sc": 8'), "repeated_output", "a key is there twice;"),
+    (JSON + JSON, "several_objects", "it has more than one JSON object;"),
+    (f"{JSON}\n\n{JSON}", "several_objects", "it has more than one JSON object;"),
+    (f"{JSON},\n{JSON}", "several_objects", "it has more than one JSON object;"),
+    (f"{JSON} [1]", "several_objects", "it has more than one JSON object;"),
+    (f"{JSON} X{JSON}", "trailing_text", "there is text after the JSON object;"),
+    (f"{JSON} I hope this helps.", "trailing_text", "there is text after the JSON object;"),
+    (f"{JSON},", "trailing_text", "there is text after the JSON object;"),
+    (f"```json\n{JSON};\n```", "trailing_text", "there is text after the JSON object;"),
+    (f"```json\n{JSON}\n```\n```json\n{JSON}\n```", "trailing_text", "there is text after the JSON object;"),
+    (f"Sure! {JSON}", "not_json", "it is not JSON;"),
+    (f"```json{JSON}```", "not_json", "it is not JSON;"),
+    (f"```yaml\n{JSON}\n```", "not_json", "it is not JSON;"),
+    ("The score is 7.", "not_json", "it is not JSON;"),
+    ("", "not_json", "it is not JSON;"),
+    ("7", "not_json", "it is not a JSON object;"),
+    (f"[{JSON}]", "not_json", "it is not a JSON object;"),
+    (JSON[:-1], "not_json", "it is not JSON;"),
+    ('{"a":' * 100_000, "not_json", "it is not JSON;"),
+    (JSON.replace("7", "1" * 5000), "not_json", "it is not JSON;"),
 ]
 
 
 @pytest.mark.parametrize(("text", "reason", "said"), REFUSED)
 def test_an_object_that_is_not_of_the_form_is_refused(text, reason, said):
     """With the reason, and the beginning of the text; never a number that stands next to it."""
-    with pytest.raises(AnswerRefused, match=said) as refusal:
+    with pytest.raises(AnswerRefused, match=f"^{said}") as refusal:
         parsed(text, "json", OUTPUTS)
 
     assert Misread(reason) == refusal.value.reason

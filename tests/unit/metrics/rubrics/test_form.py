@@ -235,6 +235,17 @@ def test_last_lines_that_are_not_the_answer_are_refused(text, reason, said):
     assert (Misread(reason), said) == refusal(text, LAST, TWO)
 
 
+def test_a_line_has_a_place_only_where_the_form_says_so():
+    reason, said = refusal("(1) fit: 4\nShare: 0.5", AnswerForm(form="lines"), TWO)
+
+    assert (Misread.UNKNOWN_OUTPUT, "the line '(1) fit: 4' is not one of fit, Share") == (reason, said)
+
+
+def test_a_sign_at_the_end_of_a_line_is_no_part_of_its_text():
+    """Though nothing else is there."""
+    assert {"fit": 4, "why": ""} == parsed("fit: 4.\nwhy: .", LAST, {"fit": GRADE, "why": WHY})
+
+
 def test_lines_below_a_heading_are_those_of_its_outputs():
     """Until the next heading."""
     form = AnswerForm(form="lines", final_lines=True)

@@ -180,6 +180,21 @@ def test_the_rubrics_of_the_service_send_what_they_have_always_sent(name, labels
     assert rubric.digest == labelled.rubric  # cached answers of another one are not its answers
 
 
+def test_a_written_answer_of_one_token_has_the_limit_and_the_labels_of_its_call():
+    """Letters or digits, as the option says."""
+    rubric = rubric_of(
+        "a", GOOD.replace('read = "expected"', "").replace("[[calls]]", "[[calls]]\nmax_tokens = 77")
+    )
+    item = Item(Image.of(PIL.Image.new("RGB", (8, 8)), "red"), "a dog")
+    sent = [
+        Prompt.of(rubric.calls[0], item, rating).written(rating, 0)
+        for rating in (Rating(rubric, "a", letters, {}) for letters in (False, True))
+    ]
+
+    assert [77, 77] == [call.max_tokens for call in sent]
+    assert ["5: all", "A: all"] == [call.question.splitlines()[1] for call in sent]
+
+
 def test_a_digest_is_that_of_the_content():
     """Comments and the order of fields do not count; any word does, and the order of outputs."""
     rubric = rubric_of("a", GOOD)
@@ -332,6 +347,9 @@ def test_labels_without_effect_are_named():
     assert () == JudgeOptions(labels="A-E").unused()
     written = rubric_of("a", GOOD.replace('read = "expected"', ""))
     assert () == options_with({"a": written}, False, "a")(labels="A-E").unused()
+    film = rubric_of("a", GOOD.replace("[[calls]]", '[[calls]]\nimages = ["frame*"]'))
+    [note] = options_with({"a": film}, False, "a")(frames="min").unused()
+    assert "the option frames has no effect with this rubric" == note.text
     yes_no = rubric_of("a", GOOD.partition("range")[0] + 'kind = "yes_no"')
     assert 1 == len(options_with({"a": yes_no}, False, "a")(labels="A-E").unused())
 
