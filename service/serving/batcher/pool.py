@@ -115,8 +115,8 @@ class Pool:
         ]
         cost, seconds, outcome = await warm_up(hosted.name, used, self.clock)
         for device in devices:
-            calls = hosted.queue.full_batch(cost)
-            await measure(hosted.name, hosted.copies[device.name], device.slots[0], calls)
+            if copy := hosted.copies.get(device.name):  # the device may have been taken out meanwhile
+                await measure(hosted.name, copy, device.slots[0], hosted.queue.full_batch(cost))
         hosted.queue.finished(cost, seconds)
         if hosted.outcome is None:
             hosted.outcome = outcome

@@ -13,7 +13,7 @@ from models.core.outcomes import Reward
 from service.core.errors import ModelFault
 from service.core.settings import NotYet
 from service.serving.batcher.device import ExecutionSlot, measure, warm_up
-from tests.support.devices import device
+from tests.support.devices import device, outcomes_of, pool, put
 from tests.support.fakes import FakeVqa
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +64,19 @@ async def test_a_model_that_fails_on_its_test_call_ends_the_start():
     with pytest.raises(ModelFault, match=r"m0: the model failed on its test call: wrong weights"):
         async with served:
             pass
+
+
+async def test_a_device_that_is_taken_out_during_a_warm_up_does_not_end_the_start():
+    """The copies on the others serve."""
+    served, hosted, copies = pool("a", "b")
+
+    def lost(call):
+        hosted.copies.pop("b", None)
+        return call
+
+    copies["a"].answer = lost
+    async with served:
+        assert ["here"] == await outcomes_of(put(served, hosted, "here"))
 
 
 async def test_the_first_prediction_is_that_of_the_last_test_call():
