@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from models.core.examples import IMAGE, TEXTS
-from models.core.outcomes import Choices
+from models.core.outcomes import Choices, Text
 from models.families.fake.model import GREY
 from service.core.errors import Invalid, Unanswered
 from service.metrics.common.contract import Item
-from service.metrics.judge import demand_of, essential, judge
+from service.metrics.judge import demand_of, error_of_mean, essential, judge, spread_of, unsure
 from service.metrics.rubrics.grading import MAX_FILLED, filled, mean
 from service.metrics.rubrics.options import JudgeOptions, options_with
 from service.metrics.rubrics.rubric import rubric_of
@@ -62,6 +62,60 @@ async def test_labels_with_less_than_half_of_the_probability_are_a_warning():
     assert () == (await judging(*[log(0.5000001 / 5)] * 5)).warnings
     assert Code.LOW_LABEL_MASS == note.code
     assert note.text.startswith("the labels 1-5 of grade have 0.49 of")
+
+
+def test_half_of_the_probability_is_enough_for_labels():
+    """Below it there is a warning."""
+    labels = {
+        mass: SimpleNamespace(labels={"fit": SimpleNamespace(mass=mass, probabilities="12345")})
+        for mass in (0.5, 0.499)
+    }
+
+    assert [0, 1] == [len(unsure(grades)) for grades in labels.values()]
+
+
+def test_two_samples_have_a_spread_and_a_mean_with_an_error():
+    """One has neither, and no error is known of it."""
+    assert (2**0.5, None, None) == (spread_of([1, 3]), spread_of([1]), spread_of([]))
+    assert (1.0, 0.0, 0.0) == (
+        pytest.approx(error_of_mean(2**0.5, [1, 3])),
+        error_of_mean(None, [1]),
+        error_of_mean(None, None),
+    )
+
+
+ONE_TOKEN = """
+score = "fit"
+[[calls]]
+instructions = "How well does it show {prompt}?"
+answer = "token"
+outputs.fit.range = [1, 5]
+"""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("labels", "text"), [("1-5", "4"), ("A-E", "B")])
+async def test_a_written_label_is_read_as_it_was_described(labels, text):
+    """Of letters A is the best."""
+
+    async def answer(calls):
+        return [Text(text)]
+
+    options = options_with({"a": rubric_of("a", ONE_TOKEN)}, False, "a")(labels=labels)
+    found = await judge(Item(GREY, "a dog"), SimpleNamespace(vqa=SimpleNamespace(answer=answer)), options)
+
+    assert 4 == found.value
+
+
+def test_as_many_characters_as_are_allowed_are_filled_in():
+    """One more is an error of the item."""
+    [call] = rubric_of("a", ONE_TOKEN).calls
+    rating = options_with({"a": rubric_of("a", ONE_TOKEN)}, False, "a")().rating
+    most = MAX_FILLED - len("How well does it show ?")
+
+    assert MAX_FILLED == len(filled(call, "x" * most, rating, {}))
+    with pytest.raises(Invalid, match=f"have {MAX_FILLED + 1} characters"):
+        filled(call, "x" * (most + 1), rating, {})
 
 
 def test_a_grade_is_one_call_with_the_whole_rubric():
