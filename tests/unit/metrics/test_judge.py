@@ -10,7 +10,7 @@ from models.core.outcomes import Choices, Text
 from models.families.fake.model import GREY
 from service.core.errors import Invalid, Unanswered
 from service.metrics.common.contract import Item
-from service.metrics.judge import demand_of, error_of_mean, essential, judge, spread_of, unsure
+from service.metrics.judge import demand_of, error_of_mean, essential, judge, output_metric, spread_of, unsure
 from service.metrics.rubrics.grading import MAX_FILLED, filled, mean
 from service.metrics.rubrics.options import JudgeOptions, options_with
 from service.metrics.rubrics.rubric import rubric_of
@@ -173,6 +173,21 @@ def test_a_rubric_needs_a_call_for_each_sample_and_each_output(read, calls):
     options = options_with({"two": rubric_of("two", text)}, False, "two")()
 
     assert calls == demand_of("a dog", options)["vqa"].calls
+
+
+def test_the_metric_of_an_output_is_declared_by_its_rubric():
+    """Its range is that of the output, and its demand that of all calls of the rubric."""
+    rubrics = {
+        "two": rubric_of("two", 'paper = "A 2024"\n' + TWO_CALLS),
+        "one": rubric_of("one", ONE_TOKEN),
+    }
+    options = options_with(rubrics, False, "two")
+    metric = output_metric("sc1", options)
+
+    assert ("judge.sc1", "sc1", "A 2024") == (metric.name, metric.formula, metric.paper)
+    assert (0, 10) == metric.range_of()
+    assert (0, 1) == metric.range_of(options(rubric="one"))  # which has no such output
+    assert demand_of("a dog", options()) == metric.demand("a dog", options())
 
 
 def test_a_model_is_tried_with_each_kind_of_labels():
