@@ -6,13 +6,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from http.client import HTTPConnection
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import orjson
@@ -29,7 +28,6 @@ BASELINES = (sys.executable, "-m", "loadtest.baselines")
 TIMEOUT_MS = 600_000
 
 Item = dict[str, Any]
-Other = TypeVar("Other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +109,6 @@ def served(command: Sequence[str], **settings: str) -> Iterator[Server]:
 def demo(**settings: str) -> AbstractContextManager[Server]:
     """Run the service with its demo models."""
     return served(SERVICE, **settings)
-
-
-@contextmanager
-def together(
-    first: Sequence[AbstractContextManager[Server]], others: Sequence[AbstractContextManager[Other]]
-) -> Iterator[tuple[list[Server], list[Other]]]:
-    """Start both at the same time, each in its order, as a start mostly imports on one core."""
-    with ExitStack() as stack, ThreadPoolExecutor(1) as thread:
-        starting = thread.submit(lambda: [stack.enter_context(each) for each in first])
-        started = [stack.enter_context(each) for each in others]  # in this thread: a peer handles signals
-        yield starting.result(), started
 
 
 def null() -> AbstractContextManager[Server]:

@@ -99,12 +99,14 @@ def over_flask(report: Report, size: Size) -> None:
 
     Flask is in this environment for the tests.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        flask = peer_served(PEERS["flask"], "vqa", Path(sys.executable), Path(folder) / "log")
-        with servers.together([servers.demo()], [flask]) as ([ours], [theirs]):
-            check_same(ours, theirs, "vqascore")
-            for figure, name in FLASK.items():
-                row = ROWS[name].scaled(min(1.0, 4 * size.scale))
-                runs = alternate(size.rounds, running(ours, row), running(theirs, row))
-                note = f"{runs[0][-1].value:.0f} over {runs[1][-1].value:.0f} images/s, {row.what}"
-                report.add(figure, Result(name, "flask", PEERS["flask"].version, *runs).ratio, note=note)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        servers.demo() as ours,
+        peer_served(PEERS["flask"], "vqa", Path(sys.executable), Path(folder) / "log") as theirs,
+    ):
+        check_same(ours, theirs, "vqascore")
+        for figure, name in FLASK.items():
+            row = ROWS[name].scaled(min(1.0, 4 * size.scale))
+            runs = alternate(size.rounds, running(ours, row), running(theirs, row))
+            note = f"{runs[0][-1].value:.0f} over {runs[1][-1].value:.0f} images/s, {row.what}"
+            report.add(figure, Result(name, "flask", PEERS["flask"].version, *runs).ratio, note=note)

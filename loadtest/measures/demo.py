@@ -1,6 +1,8 @@
 """Figures of the demo profile: question LLM calls, consistency of scores, bursts, eight questions."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from random import Random
 from statistics import median
 
@@ -17,9 +19,11 @@ LLM_CALLS = 'scoregate_question_llm_calls_total{result="ok"}'
 
 def measure(report: Report, size: Size) -> None:
     """Report the figures of the demo profile; all but the first with the last number of threads."""
-    services = [servers.demo(OMP_NUM_THREADS=threads) for threads in size.threads]
-    with servers.together(services, [servers.loop(threads) for threads in size.threads]) as (through, loops):
-        eight_questions(report, size, through, loops)
+    with ExitStack() as stack, ThreadPoolExecutor(1) as thread:
+        # At the same time as the services: each start mostly imports, on one core.
+        starting = thread.submit(lambda: [stack.enter_context(servers.loop(each)) for each in size.threads])
+        through = [stack.enter_context(servers.demo(OMP_NUM_THREADS=threads)) for threads in size.threads]
+        eight_questions(report, size, through, starting.result())
         one_prompt(report, through[-1])
         alone_or_together(report, through[-1])
         burst(report, through[-1], size)
