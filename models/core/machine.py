@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 from models.core.contract import CheckpointAway, CheckpointError
-from models.core.passing import passes
 
 MEMINFO = Path("/proc/meminfo")
 
@@ -38,6 +37,8 @@ class Machine:
             try:
                 return int(torch.cuda.mem_get_info(device)[0])
             except (RuntimeError, AssertionError) as exc:  # the latter in a build of PyTorch for CPUs
+                from models.core.passing import passes  # which imports the library of the hub
+
                 kind = CheckpointAway if passes(exc) else CheckpointError
                 raise kind(f"{device}: {str(exc).splitlines()[0]}") from exc
         [kib] = re.findall(r"^MemAvailable:\s+(\d+) kB", MEMINFO.read_text("ascii"), re.MULTILINE)
