@@ -37,7 +37,7 @@ class Machine:
             try:
                 return int(torch.cuda.mem_get_info(device)[0])
             except (RuntimeError, AssertionError) as exc:  # the latter in a build of PyTorch for CPUs
-                from models.core.passing import passes  # which imports the library of the hub
+                from models.core.passing import passes  # it imports the library of the hub
 
                 kind = CheckpointAway if passes(exc) else CheckpointError
                 raise kind(f"{device}: {str(exc).splitlines()[0]}") from exc
