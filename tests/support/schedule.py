@@ -50,6 +50,8 @@ SHARED = {
     ),
 }
 SERVER_OF = {file: server for server, files in SHARED.items() for file in files}
+# The longest files of `costs` come first, so that its two workers end at about the same time.
+LONG = ("tests/costs/client/test_throughput_of_shards.py", "tests/costs/web/test_memory_of_video.py")
 
 
 def tier(nodeid: str) -> str:
@@ -64,9 +66,9 @@ def group(nodeid: str) -> str:
 
 
 def rank(nodeid: str) -> tuple[int, bool]:
-    """Return the place in the order of a test's tier, or external server; shared servers come first."""
+    """Return the place of a test's tier, or external server; shared servers and long files come first."""
     name, own = tier(nodeid), group(nodeid)
-    return ORDER.index(f"{name}/{own}" if name == "external" else name), own not in SHARED
+    return ORDER.index(f"{name}/{own}" if name == "external" else name), own not in (*SHARED, *LONG)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

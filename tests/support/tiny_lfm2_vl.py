@@ -9,14 +9,7 @@ from pathlib import Path
 
 import PIL.Image
 import torch
-from transformers import (
-    Lfm2Config,
-    Lfm2VlConfig,
-    Lfm2VlForConditionalGeneration,
-    Lfm2VlImageProcessor,
-    Lfm2VlProcessor,
-    Siglip2VisionConfig,
-)
+import transformers  # its names are imported when they are used: every worker collects this file
 
 from tests.support.tiny_llava import rename
 from tests.support.tiny_tokenizer import CHARACTERS, make_tokenizer
@@ -40,7 +33,7 @@ def make_lfm2_vl(directory: Path) -> None:
     """Write the checkpoint."""
     torch.manual_seed(0)
     processor = make_processor()
-    text = Lfm2Config(
+    text = transformers.Lfm2Config(
         architectures=["Lfm2ForCausalLM"],
         vocab_size=len(processor.tokenizer),
         hidden_size=HIDDEN,
@@ -55,7 +48,7 @@ def make_lfm2_vl(directory: Path) -> None:
         max_position_embeddings=2048,
         initializer_range=0.2,
     )
-    vision = Siglip2VisionConfig(
+    vision = transformers.Siglip2VisionConfig(
         hidden_size=32,
         intermediate_size=64,
         num_hidden_layers=2,
@@ -64,21 +57,21 @@ def make_lfm2_vl(directory: Path) -> None:
         num_patches=64,
         vision_use_head=False,
     )
-    config = Lfm2VlConfig(
+    config = transformers.Lfm2VlConfig(
         text_config=text,
         vision_config=vision,
         image_token_id=processor.image_token_id,
         projector_hidden_size=HIDDEN,
     )
-    Lfm2VlForConditionalGeneration(config).eval().save_pretrained(directory)
+    transformers.Lfm2VlForConditionalGeneration(config).eval().save_pretrained(directory)
     rename(directory / "model.safetensors", "model.vision_tower.")
     processor.save_pretrained(directory)
 
 
-def make_processor() -> Lfm2VlProcessor:
+def make_processor() -> "transformers.Lfm2VlProcessor":
     """Return a processor that shows each picture in one piece, as 16 to 64 tokens."""
     words = [*YES, *NO, *(spaced for _, spaced in LETTERS)]
-    pixels = Lfm2VlImageProcessor(
+    pixels = transformers.Lfm2VlImageProcessor(
         encoder_patch_size=PATCH,
         do_image_splitting=False,
         min_tiles=1,
@@ -87,7 +80,7 @@ def make_processor() -> Lfm2VlProcessor:
         max_image_tokens=64,
     )
     tokenizer = make_tokenizer([*OF_IMAGES, REPLY], words, ["\n", *CHARACTERS])
-    return Lfm2VlProcessor(pixels, tokenizer, chat_template=TEMPLATE)
+    return transformers.Lfm2VlProcessor(pixels, tokenizer, chat_template=TEMPLATE)
 
 
 @torch.no_grad()
@@ -99,8 +92,8 @@ def decided(
 
     A share is that of the label's likeliest form, and the mass has all forms, as in vLLM.
     """
-    processor = Lfm2VlProcessor.from_pretrained(directory)
-    model = Lfm2VlForConditionalGeneration.from_pretrained(
+    processor = transformers.Lfm2VlProcessor.from_pretrained(directory)
+    model = transformers.Lfm2VlForConditionalGeneration.from_pretrained(
         directory, dtype=torch.float32, key_mapping={"vision_tower.vision_model.": "vision_tower."}
     )
     prompt = f"<image>A picture.\n\n\nQUESTION:\n{question}{REPLY}"
