@@ -183,7 +183,8 @@ class LocalRuntime(Runtime):
         super().__init__(models, settings, assigned, cpu, instruments, redis)
         self._on_broken, self._weights = on_broken, weights
         self.pools: list[Pool] = []
-        self._mover = FairThreads(2, "models")  # one load may hang
+        # A load waits for the one before, so it has a thread of its own: a move does not wait for either.
+        self._loader, self._mover = FairThreads(1, "loads"), FairThreads(2, "moves")
 
     def stalled(self) -> bool:
         """Return True if work waits on a device and no batch has finished there for `server.stall_s`."""
@@ -192,6 +193,7 @@ class LocalRuntime(Runtime):
     async def _start(self) -> None:
         """Start a pool for the models that share devices, and other ones for those that generate."""
         self._stack.callback(self._mover.shutdown)
+        self._stack.callback(self._loader.shutdown)
         hosted_models = []
         for name, model in self._models.items():
             if isinstance(model, RemoteModel):
@@ -220,7 +222,9 @@ class LocalRuntime(Runtime):
         self.pools.append(pool)
         for hosted in hosted_models:
             table = self._settings.models[hosted.name]
-            backend = LocalBackend(hosted, pool, table, self._cpu, self._mover, self._weights)
+            backend = LocalBackend(
+                hosted, pool, table, self._cpu, self._mover, self._weights, loader=self._loader
+            )
             if hosted.paused:
                 backend.presence.wait_for_need()
             self._serve_own(backend)

@@ -104,10 +104,10 @@ class Pool:
             ModelFault: a copy fails, or the numbers of two runs differ, or those of the first start.
             NotYet: a device has too little free memory, on a GPU also for the largest batch.
         """
-        devices = self.devices_of(hosted)
         if hosted.large is None:
-            hosted.large = await is_large(hosted, devices, self.clock)
+            hosted.large = await is_large(hosted, self.devices_of(hosted), self.clock)
         hosted.large |= not hosted.model.info.reentrant
+        devices = self.devices_of(hosted)  # one may have been taken out meanwhile
         used = [
             (hosted.copies[device.name], *slot)
             for device in devices
@@ -115,7 +115,7 @@ class Pool:
         ]
         cost, seconds, outcome = await warm_up(hosted.name, used, self.clock)
         for device in devices:
-            if copy := hosted.copies.get(device.name):  # the device may have been taken out meanwhile
+            if copy := hosted.copies.get(device.name):
                 await measure(hosted.name, copy, device.slots[0], hosted.queue.full_batch(cost))
         hosted.queue.finished(cost, seconds)
         if hosted.outcome is None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from models.core.contract import CheckpointError
-from models.core.settings import LocalSettings
+from models.core.settings import LocalSettings, RemoteSettings
 from models.families.registry import families
 from service.serving import loading
 
@@ -52,3 +52,13 @@ def test_a_model_is_loaded_while_no_other_one_is(fails, monkeypatch):
 
     assert [True] == alone
     assert not loading.LOADING.locked()
+
+
+def test_a_model_that_a_server_runs_waits_for_no_load(monkeypatch):
+    """Nothing is built in this process."""
+    model = SimpleNamespace(info=SimpleNamespace(revision="1"))
+    family = SimpleNamespace(imports=lambda name: None, load=lambda name, table: model)
+    monkeypatch.setitem(families(), "openai", family)
+    table = RemoteSettings(role="questions", family="openai", base_url="http://localhost:1/v1", model="a")
+    with loading.LOADING:
+        assert loading.load_model("questions", table) is model
