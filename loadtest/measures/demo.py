@@ -19,11 +19,14 @@ LLM_CALLS = 'scoregate_question_llm_calls_total{result="ok"}'
 
 def measure(report: Report, size: Size) -> None:
     """Report the figures of the demo profile; all but the first with the last number of threads."""
-    with ExitStack() as stack, ThreadPoolExecutor(1) as thread:
-        # At the same time as the services: each start mostly imports, on one core.
-        starting = thread.submit(lambda: [stack.enter_context(servers.loop(each)) for each in size.threads])
-        through = [stack.enter_context(servers.demo(OMP_NUM_THREADS=threads)) for threads in size.threads]
-        eight_questions(report, size, through, starting.result())
+    with ExitStack() as stack:
+        with ExitStack() as looping, ThreadPoolExecutor(1) as thread:
+            # At the same time as the services: each start mostly imports, on one core.
+            starting = thread.submit(
+                lambda: [looping.enter_context(servers.loop(each)) for each in size.threads]
+            )
+            through = [stack.enter_context(servers.demo(OMP_NUM_THREADS=threads)) for threads in size.threads]
+            eight_questions(report, size, through, starting.result())
         one_prompt(report, through[-1])
         alone_or_together(report, through[-1])
         burst(report, through[-1], size)

@@ -183,7 +183,7 @@ def json_record(number: int, line: bytes) -> Record:
 
 def separated(path: Path, most: int = MAX_LINE) -> Iterator[Record]:
     """Yield a row for each line after that of the columns' names; CSV has commas, semicolons or tabs."""
-    csv.field_size_limit(MAX_LINE)
+    csv.field_size_limit(most)
     with io.TextIOWrapper(opened(path, text=True), "utf-8-sig", errors="surrogateescape", newline="") as file:
         lines = lines_of(path, file, most)
         first = next(lines, "")

@@ -153,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         write_sheet(batch.html, outcome.dataset, outcome.plan, outcome.lines, batch.html_images)
     copied = not batch.filter or write_filtered(batch, batch.filter, outcome)
-    return NO_SCORE if outcome.summary.incomplete or not copied else OK
+    return OK if outcome.complete and copied else NO_SCORE
 
 
 def run_generators(batch: BatchCommand, service: Service) -> int:

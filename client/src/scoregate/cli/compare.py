@@ -74,14 +74,15 @@ def run(arguments: argparse.Namespace) -> int:
     if len(images) < 2:
         raise UsageFault("name two pictures or more, or a folder of them")
     names = [name for name, _ in images]
-    options, rubric = options_of(arguments), arguments.rubric
+    options = options_of(arguments)
+    rubric = name_or_table(arguments.rubric) if arguments.rubric else None
     metrics = [] if rubric else [arguments.metric or METRIC]
     with connected(arguments, metrics=metrics, options=options) as client, naming(names):
         comparison = client.compare(
             arguments.prompt,
             [image for _, image in images],
             metric=arguments.metric,
-            rubric=name_or_table(rubric) if rubric else None,
+            rubric=rubric,
             source=arguments.source,
             pairs=scoregate.Pairing(arguments.schedule, arguments.noise),
             orient=arguments.orient,

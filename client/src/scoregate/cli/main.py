@@ -170,7 +170,6 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
             f"{name} needs {exc.name}: pip install './client[evaluate]' in a checkout of Scoregate"
         ) from exc
     module.add_arguments(parser)
-    parser.epilog = with_notes(parser.epilog or "", module.__doc__)
     add_service(parser)
     parser.epilog = with_notes(parser.epilog or "", module.__doc__)
     parser.set_defaults(run=module.run)

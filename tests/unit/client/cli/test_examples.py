@@ -45,3 +45,11 @@ def test_the_help_of_a_command_ends_with_an_example_that_is_a_valid_call(prog, t
     words = shlex.split(shown[1])
     assert words[: len(prog.split()) - 1] == prog.split()[1:]
     assert parser().parse_args(words).run
+
+
+@pytest.mark.parametrize("prog", COMMANDS)
+def test_no_paragraph_of_a_help_stands_twice(prog):
+    """The notes of a command follow its options once."""
+    paragraphs = [each for each in COMMANDS[prog].format_help().split("\n\n") if len(each) > 40]
+
+    assert len(paragraphs) == len({*paragraphs})
