@@ -353,7 +353,7 @@ def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
         if (value := getattr(arguments, name, None)) is not None:
             value = metric_names(value) if setting.commas else value
             values[name] = tuple(value) if isinstance(value, list) else value
-    if "options" in values:
+    if "options" in values and arguments.option:
         values["options"] = options_of(arguments)
     return kind(**values | more)
 
