@@ -23,8 +23,8 @@ from scoregate.bench.data import (
     table_of,
     worth,
 )
-from scoregate.evaluation.figures.metrics import SKIP_GRAPH, VERSION, Version, version_of
-from scoregate.evaluation.ts2 import ts2
+from scoregate.evaluation.figures.metrics import SKIP_GRAPH, VERSION, version_of
+from scoregate.evaluation.ts2 import Version, ts2
 from scoregate.settings import BadSetting, Setting
 from scoregate.settings import seconds as positive
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from scipy.stats import rankdata
 from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, coded, floats, inside
 from scoregate.evaluation.bootstrap import Sample, band, drawn, interval
 
-LEVELS = ("nominal", "ordinal", "interval")
+Level = Literal["nominal", "ordinal", "interval"]
+LEVELS = get_args(Level)
 EXTREME = 0.4  # share of the scale between the highest and the lowest rating of a unit
 
 Coefficients = dict[str, float | None]

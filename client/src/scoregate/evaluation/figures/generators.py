@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from scoregate.evaluation.arrays import BadColumn, coded
 from scoregate.evaluation.bootstrap import (
@@ -19,7 +19,7 @@ from scoregate.evaluation.bootstrap import (
     interval_of,
 )
 from scoregate.evaluation.geneval import by_prompt, geneval, sample_of
-from scoregate.evaluation.ordering import ordering
+from scoregate.evaluation.ordering import Better, ZeroMethod, ordering
 from scoregate.evaluation.outcome import (
     LOWER,
     TABLE,
@@ -85,9 +85,9 @@ class OrderingSettings(OfScores, OnScale):
     model: Annotated[str, GeneratorColumn("the generator")] = GENERATOR
     item: Annotated[str, Column("what generators share")] = "prompt"
     alpha: Annotated[float, Setting("significant below it (default 0.001)", metavar="A", parse=share)] = 0.001
-    zero_method: Annotated[Literal["wilcox", "pratt"], Setting("for equal values")] = "wilcox"
+    zero_method: Annotated[ZeroMethod, Setting("for equal values")] = "wilcox"
     better: Annotated[
-        Literal["ranks", "means"],
+        Better,
         Setting("of two that differ, the one with the larger sum of ranks (default), or mean, as in Gecko"),
     ] = "ranks"
     human: Annotated[

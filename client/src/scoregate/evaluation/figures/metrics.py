@@ -9,17 +9,17 @@ from scoregate.evaluation.bootstrap import Bootstrap, Cluster, cluster_of, drawi
 from scoregate.evaluation.outcome import FigureOutcome, OfMetrics, label, outcome, rows
 from scoregate.evaluation.pair_accuracy import (
     MAX_PAIRS,
+    Average,
     pair_accuracies,
     pair_accuracy,
     preference,
     preferences,
 )
 from scoregate.evaluation.tables import Table
-from scoregate.evaluation.ts2 import ts2
+from scoregate.evaluation.ts2 import Version, ts2
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of, winoground
 from scoregate.settings import Column, MetricNames, Setting
 
-Version = Literal["released", "printed", "current"]
 VERSION = "the code of the paper's tables (also: paper), its equations, or the code today"
 SKIP_GRAPH = "leave it out of the means, not of std; may be given several times (the paper: 164)"
 
@@ -44,7 +44,7 @@ class AgreementSettings(OfMetrics, Bootstrap):
     human: Annotated[str, Column("people's ratings")]
     group: Annotated[str | None, Column("compare only pairs within it, such as the prompt")] = None
     average: Annotated[
-        Literal["groups", "pairs"],
+        Average,
         Setting(
             "accuracy with --group: the mean over groups, as in the paper (default), or of all their pairs"
         ),

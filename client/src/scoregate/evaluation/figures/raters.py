@@ -4,11 +4,11 @@ import csv
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from scoregate.evaluation.bootstrap import Bootstrap, cluster_of
 from scoregate.evaluation.outcome import TABLE, FigureOutcome, FigureSettings, OnScale, label, outcome
-from scoregate.evaluation.raters import LEVELS, alpha, convergence
+from scoregate.evaluation.raters import LEVELS, Level, alpha, convergence
 from scoregate.evaluation.tables import Table
 from scoregate.evaluation.templates import (
     Answers,
@@ -107,7 +107,7 @@ class ConvergenceSettings(RatingsSettings):
     model: Annotated[
         str | None, GeneratorColumn("the generator of each unit: compare the generators' order, too")
     ] = None
-    level: Annotated[Literal["nominal", "ordinal", "interval"], Setting("default interval")] = "interval"
+    level: Annotated[Level, Setting("default interval")] = "interval"
     samples: Annotated[int, Setting("subsets of each size (default 50)", metavar="N", parse=whole)] = 50
     seed: Annotated[int, Setting("of the subsets (default 0)", parse=count)] = 0
 
