@@ -17,6 +17,7 @@ demo models; its scores have a warning.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import fsum
 from typing import ClassVar, Literal
 
@@ -209,6 +210,12 @@ def demand_of(prompt: str, options: ChecklistOptions) -> dict[str, Demand]:
     return {"vqa": Demand(len(texts), sum(map(len, texts)))}
 
 
+@lru_cache(maxsize=16)
+def with_options(options: type[ChecklistOptions]) -> Metric:
+    """Return the metric with these options; services with the same ones share it."""
+    return replace(metric, options=options)
+
+
 def configured(settings: Settings) -> Sequence[Metric]:
     """Return the metric with the checklists of the settings.  Raises `SettingsError`."""
     try:
@@ -216,7 +223,7 @@ def configured(settings: Settings) -> Sequence[Metric]:
     except ValueError as exc:
         raise SettingsError(f"checklists.folders: {exc}") from exc
     inline = settings.checklists.allow_inline
-    return [replace(metric, options=with_tables(ChecklistOptions, known, next(iter(known)), inline=inline))]
+    return [with_options(with_tables(ChecklistOptions, known, next(iter(known)), inline=inline))]
 
 
 metric = Metric(

@@ -58,6 +58,7 @@ rubrics, or write one with two calls.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import sqrt
 from statistics import fmean, stdev
 
@@ -289,6 +290,12 @@ def output_metric(name: str, options: type[JudgeOptions]) -> OutputMetric:
     )
 
 
+@lru_cache(maxsize=16)
+def with_options(options: type[JudgeOptions]) -> Metric:
+    """Return the metric with these options; services with the same ones share it."""
+    return replace(metric, options=options)
+
+
 def configured(settings: Settings) -> Sequence[Metric]:
     """
     Return the metric with the rubrics of the settings, and one for each output of theirs if it has several.
@@ -317,7 +324,7 @@ def configured(settings: Settings) -> Sequence[Metric]:
     def options(default: str) -> type[JudgeOptions]:
         return options_with(rubrics, given.allow_inline, default, absent)
 
-    whole = replace(metric, options=options(JudgeOptions().name))
+    whole = with_options(options(JudgeOptions().name))
     parts = [output_metric(name, options(default)) for name, default in outputs.items()]
     return [whole, *parts]
 

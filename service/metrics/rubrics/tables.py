@@ -1,6 +1,8 @@
 """Options with a table, such as a rubric: one of the operator's files by its name, or the request's own."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar, cast
 
@@ -105,6 +107,14 @@ class TableOptions(MetricOptions):
         return name
 
 
+@dataclass(frozen=True)
+class Served:
+    """Tables by name, equal to others with the same names and digests in the same order."""
+
+    digests: tuple[tuple[str, str], ...]
+    tables: Mapping[str, Table] = field(compare=False)
+
+
 T = TypeVar("T", bound=TableOptions)
 
 
@@ -117,22 +127,36 @@ def with_tables(
     absent: Mapping[str, str] = NONE_ABSENT,
 ) -> type[T]:
     """
-    Return *options* where there are these tables.
+    Return *options* where there are these tables; services with the same ones share them.
 
     Args:
         default: the name of one of them.
         others: attributes of `TableOptions`.
     """
+    served = Served(tuple((name, table.digest) for name, table in tables.items()), tables)
+    return cast(type[T], _made(options, served, default, inline, tuple(absent.items())))
+
+
+# Types of requests with equal ones are shared, too: building them takes as long as ten small requests.
+@lru_cache(maxsize=16)
+def _made(
+    options: type[TableOptions],
+    served: Served,
+    default: str,
+    inline: bool,
+    absent: tuple[tuple[str, str], ...],
+) -> type[TableOptions]:
+    """Return the options of `with_tables`."""
     kind: Any = options.kind
     by_name_or_table = Annotated[
         Annotated[str, branch("<name>")] | Annotated[kind, branch("<table>")], Discriminator(form_of)
     ]
-    field: Any = (by_name_or_table if inline else str, default)
+    by_name: Any = (by_name_or_table if inline else str, default)
     made: Any = create_model(
-        options.__name__, __base__=options, __doc__=options.__doc__, **{options.option: field}
+        options.__name__, __base__=options, __doc__=options.__doc__, **{options.option: by_name}
     )
-    made.tables, made.absent, made.inline = tables, absent, inline
-    return cast(type[T], made)
+    made.tables, made.absent, made.inline = served.tables, dict(absent), inline
+    return cast(type[TableOptions], made)
 
 
 def form_of(given: Any) -> str:
