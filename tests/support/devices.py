@@ -58,6 +58,11 @@ def learns(hosted, *, fixed):
         hosted.queue.finished(cost, seconds=fixed + 1e-6 * cost)
 
 
+def begins(turns, now, device=""):
+    """What the only slot of a device of one core does."""
+    return turns.next(now, device, 0, slots=1, cores=1)
+
+
 async def until_idle():
     """Whatever could run has run."""
     for _ in range(10):

@@ -76,9 +76,7 @@ class ExecutionSlot:
         self.since, self._torch = inf, loaded_torch()
         self._thread = FairThreads(1, "device", compute_on_one_core)
 
-    def score(
-        self, model: Model, batch: Sequence[Prepared], threads: int = 1
-    ) -> "asyncio.Future[Sequence[Any]]":
+    def score(self, model: Model, batch: Sequence[Prepared], threads: int) -> "asyncio.Future[Sequence[Any]]":
         """Return the model's outcomes, on a CPU computed with *threads*.  Raises as `Model.score` does."""
         return self._thread.run(compute, self._torch, threads, model, batch)
 

@@ -157,9 +157,7 @@ class Scheduler(Generic[M]):
         """Return the batches that run on *device*."""
         return [batch for batch in self._running if batch.device == device]
 
-    def next(
-        self, now: float, device: str = "", slot: int = 0, *, slots: int = 1, cores: int = 1
-    ) -> RunningBatch[M] | float:
+    def next(self, now: float, device: str, slot: int, *, slots: int, cores: int) -> RunningBatch[M] | float:
         """
         Begin the next batch on a slot of *device*; else return the time until which none begins there.
 

@@ -7,8 +7,9 @@ import pytest
 
 from models.core.outcomes import Reward
 from service.core.errors import ModelFault
+from service.serving.admission import Demand
 from service.serving.batcher.device import Device
-from tests.support.devices import Words, outcomes_of, pool, put, until_idle, value_of
+from tests.support.devices import Words, device, outcomes_of, pool, put, until_idle, value_of
 
 pytestmark = pytest.mark.anyio
 
@@ -177,3 +178,17 @@ def test_a_device_without_a_batch_is_not_stalled():
     assert 0.0 == device.stalled_for(100.0)
     device.slots[0].since = 40.0
     assert 60.0 == device.stalled_for(100.0)
+
+
+async def test_forecasts_count_the_slots_and_the_cores_of_the_largest_device():
+    """A batch that leaves one of 64 cores leaves one of eight slots."""
+    served, large, small = device(Words(), Words(), cores=64)
+    large.large = True
+    for hosted in (large, small):
+        hosted.queue.finished(cost=1, seconds=1.0)
+    for threads, wait_s in ((63, 0.0), (64, 1.0)):
+        put(served, large, "long", lane="interactive")
+        batch = served.scheduler.begin(large, served.clock(), threads=threads)
+        forecast = served.scheduler.forecast(small, "interactive", Demand(), batch.began)
+        assert wait_s == forecast.wait_s
+        served.scheduler.end(batch, batch.began)

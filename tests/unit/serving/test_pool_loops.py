@@ -204,3 +204,26 @@ async def test_the_time_of_a_batch_is_in_the_series_of_its_device_and_the_cost_m
     assert [63.0] == learnt
     assert 63.0 == value_of(served, "scoregate_device_busy_seconds_total", "cpu:0")
     assert 0.0 == value_of(served, "scoregate_device_stalled_seconds", "cpu:0")
+
+
+async def test_the_cost_model_learns_how_long_a_device_let_waiting_calls_wait_between_two_batches():
+    """The event loop was busy meanwhile, as it will be before the next batch."""
+    time, learnt = [10.0], []
+    served, hosted, copies = pool("cpu:0", clock=lambda: time[0])
+    async with served:
+        copies["cpu:0"].hold.clear()
+        hosted.queue.finished = lambda cost, seconds, gap_s: learnt.append(gap_s)
+        calls = put(served, hosted, "running")
+        await until_idle()
+        calls += put(served, hosted, "waiting")
+        ends = served.scheduler.end
+
+        def late(batch, now):
+            ends(batch, now)
+            time[0] += 0.5
+
+        served.scheduler.end = late
+        copies["cpu:0"].hold.set()
+        await outcomes_of(calls)
+
+    assert [0.0, 0.5] == learnt

@@ -166,6 +166,16 @@ async def test_where_one_call_takes_too_long_a_batch_may_take_twice_its_time():
     assert 34 == len(waiting.take(0.0))
 
 
+async def test_a_call_that_is_promoted_while_it_runs_does_not_wait_again():
+    """Its batch answers it."""
+    waiting = queue()
+    call = put(waiting, 10, lane="bulk")
+    waiting.take(0.0)
+    call.promote()
+
+    assert {"interactive": 0, "bulk": 0} == waiting.depth
+
+
 async def test_a_promoted_call_goes_behind_those_that_came_at_the_same_time():
     """They were interactive before it."""
     waiting = queue()

@@ -9,6 +9,7 @@ from service.serving.admission import Demand
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job
+from tests.support.devices import begins
 
 
 def scheduler(models=1, shares=None, **limits):
@@ -51,7 +52,7 @@ def test_the_model_that_was_charged_least_comes_next():
         put(turns, first)
         put(turns, second, lane="bulk")
     order, now = [], 0.0
-    while isinstance(batch := turns.next(now), RunningBatch):
+    while isinstance(batch := begins(turns, now), RunningBatch):
         order.append(batch.hosted.name)
         ended(turns, batch, now, 1.0)
         now += 1.0
@@ -85,7 +86,7 @@ def test_a_model_saves_up_no_turns_while_it_has_no_work():
     put(turns, second, now=99.0)
 
     assert pytest.approx(10.0) == second.charged
-    assert turns.next(99.0).hosted is second
+    assert begins(turns, 99.0).hosted is second
 
 
 def test_a_full_batch_and_one_that_nobody_is_on_the_way_to_go_at_once():
@@ -332,24 +333,57 @@ def test_bulk_calls_leave_the_last_core_until_a_second_after_an_interactive_call
     assert math.inf == begin(6.0, 1)
 
 
+def test_bulk_calls_leave_a_core_while_interactive_calls_wait_for_another_slot():
+    """Until something changes; calls of a model that is paused do not count."""
+    turns, begin, large, small = cpu(True, False, cores=2)
+    put(turns, large, now=5.0)
+    for _ in range(6):
+        put(turns, small, lane="bulk", now=5.0)
+
+    assert 4 == len(begin(5.0, 1).calls)
+    assert math.inf == begin(5.0, 1)
+    large.paused = True
+    assert 6.0 == begin(5.0, 1)
+
+
+def test_a_large_model_has_the_cores_that_small_ones_leave():
+    """Its calls compute beside theirs."""
+    turns, begin, large, small = cpu(True, False, cores=4)
+    for hosted in (large, small):
+        put(turns, hosted)
+    begin(0.0, 1)
+
+    assert 3 == begin(0.0, 0).threads
+
+
+def test_no_batch_begins_on_a_cpu_whose_cores_are_all_in_use():
+    """Whatever waits."""
+    turns, begin, large, small = cpu(True, False, cores=2)
+    for hosted in (large, small):
+        put(turns, hosted)
+    assert 2 == begin(0.0, 0).threads
+
+    assert math.inf == begin(0.0, 1)
+
+
 def test_a_slot_waits_for_its_batch_to_fill_and_begins_it_then():
     """Its wait ends with the groups that were known when it began; the next batch has its own."""
     turns, hosted = scheduler()
     learns(hosted, fixed_s=4.0)
     put(turns, hosted, now=10.0)
     group = hosted.queue.pending.begin("interactive", 2, 10.0)
-    until = turns.next(10.0)
+    until = begins(turns, 10.0)
     assert pytest.approx(18.0) == until
-    assert until == turns.next(12.0), "the same wait goes on"
+    assert until == begins(turns, 12.0), "the same wait goes on"
     put(turns, hosted, now=12.0)
     hosted.queue.pending.end(group, 12.0)
     later = hosted.queue.pending.begin("interactive", 2, 12.0)
-    batch = turns.next(12.0)
+    batch = begins(turns, 12.0)
     assert 2 == len(batch.calls)
 
     turns.end(batch, 13.0)
     put(turns, hosted, now=13.0)
-    assert pytest.approx(21.0) == turns.next(13.0)
+    assert pytest.approx(21.0) == begins(turns, 13.0)
     hosted.queue.pending.end(later, 13.0)
 
 
@@ -359,8 +393,8 @@ def test_calls_whose_callers_have_left_are_no_batch_and_the_next_model_begins():
     put(turns, first).deadline = 1.0
     put(turns, second)
 
-    assert second is turns.next(1.0).hosted
-    assert math.inf == turns.next(1.0)
+    assert second is begins(turns, 1.0).hosted
+    assert math.inf == begins(turns, 1.0)
 
 
 def test_calls_that_come_just_as_fast_as_waiting_pays_are_waited_for():

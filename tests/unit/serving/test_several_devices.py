@@ -11,6 +11,7 @@ from service.serving.admission import Demand
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job
+from tests.support.devices import begins
 
 FIXED_S, PER_CALL_S = 0.02, 0.01
 
@@ -45,7 +46,7 @@ def simulate(turns, devices, until=float("inf")):
             return
         if batch := running.pop(device, None):
             turns.end(batch, now)
-        batch = turns.next(now, device)
+        batch = begins(turns, now, device)
         if isinstance(batch, RunningBatch):
             running[device] = batch
             end = now + FIXED_S + PER_CALL_S * len(batch.calls)
@@ -82,7 +83,7 @@ def test_a_running_batch_counts_as_if_it_had_ended_as_predicted():
         turns.begin(hosted, 0.0, "cuda:0")
         put(turns, hosted, 1, lane)
 
-    assert first is turns.next(0.0, "cuda:0", slots=3, cores=3).hosted
+    assert first is turns.next(0.0, "cuda:0", 0, slots=3, cores=3).hosted
 
 
 def test_a_model_that_lost_its_last_device_still_has_a_predicted_wait():
@@ -150,8 +151,8 @@ def test_a_device_that_is_out_counts_no_more():
     del hosted.copies["cuda:1"]
 
     assert 2 == pytest.approx(turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s / before)
-    assert inf == turns.next(1.0, "cuda:1")
-    assert turns.next(1.0, "cuda:0").hosted is hosted
+    assert inf == begins(turns, 1.0, "cuda:1")
+    assert begins(turns, 1.0, "cuda:0").hosted is hosted
 
 
 def test_a_wait_ends_when_the_first_device_is_free():
@@ -178,8 +179,8 @@ def test_models_on_other_devices_delay_nobody():
     assert second.queue.estimate_s(400) / 4 == pytest.approx(
         turns.forecast(first, "bulk", Demand(), 0.0).wait_s, rel=0.01
     )
-    assert turns.next(1.0, "cuda:0").hosted is second
-    assert turns.next(1.0, "cuda:9").hosted is apart
+    assert begins(turns, 1.0, "cuda:0").hosted is second
+    assert begins(turns, 1.0, "cuda:9").hosted is apart
 
 
 def test_a_paused_model_begins_nothing_and_stalls_nothing():
@@ -188,7 +189,7 @@ def test_a_paused_model_begins_nothing_and_stalls_nothing():
     turns = Scheduler([first, second], 0.0)
     put(turns, first, 1)
     first.paused = True
-    assert inf == turns.next(1.0, "cuda:0")
+    assert inf == begins(turns, 1.0, "cuda:0")
     assert 0.0 == turns.stalled_s(100.0)
     put(turns, second, 1)
-    assert turns.next(1.0, "cuda:0").hosted is second
+    assert begins(turns, 1.0, "cuda:0").hosted is second

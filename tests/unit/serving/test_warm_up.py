@@ -1,9 +1,10 @@
 """The first calls of a model on its device."""
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
-from types import SimpleNamespace
+from threading import get_ident
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from models.core.contract import ModelError
 from models.core.outcomes import Reward
 from service.core.errors import ModelFault
 from service.core.settings import NotYet
-from service.serving.batcher.device import ExecutionSlot, measure, warm_up
+from service.serving.batcher.device import LARGE_MODEL_S, ExecutionSlot, is_large, measure, warm_up
 from tests.support.devices import device, outcomes_of, pool, put
 from tests.support.fakes import FakeVqa
 
@@ -39,7 +40,9 @@ async def test_a_device_without_memory_for_the_test_call_may_have_some_later():
     model.fault = lambda call: MemoryError("CUDA out of memory. Tried to allocate 2 GiB")
     served, _ = device(model)
 
-    with pytest.raises(NotYet, match=r"models\.m0: no memory is left .* Tried to allocate 2 GiB"):
+    with pytest.raises(
+        NotYet, match=r"models\.m0: no memory is left for its test call: .* Tried to allocate 2 GiB"
+    ):
         async with served:
             pass
 
@@ -96,25 +99,92 @@ async def test_the_first_prediction_is_that_of_the_last_test_call():
         await warm_up("m0", [(model, place, 1)], lambda: 0.0)
 
 
+def on_cores(model, number, *, reentrant=True):
+    """A model that is not warm yet, and its devices."""
+    model.info = replace(model.info, reentrant=reentrant)
+    served, hosted = device(model, cores=number)
+    return hosted, served.devices
+
+
+@pytest.mark.parametrize(
+    ("cores", "reentrant", "seconds", "large"),
+    [
+        (2, True, LARGE_MODEL_S, True),
+        (2, True, LARGE_MODEL_S - 0.001, False),
+        (2, False, 1.0, False),
+        (1, True, 1.0, False),
+    ],
+)
+async def test_a_model_is_large_if_one_of_several_cores_takes_long_for_its_example(
+    cores, reentrant, seconds, large
+):
+    """One that has a batch at a time anyway is not measured."""
+    times = iter([0.0, seconds])
+    measured = on_cores(FakeVqa(), cores, reentrant=reentrant)
+
+    assert large is await is_large(*measured, lambda: next(times))
+
+
+async def test_whether_a_model_is_large_is_measured_on_the_last_slot():
+    """Its thread has no helpers, which those of the first slot may get."""
+    model = FakeVqa()
+    hosted, [cpu] = on_cores(model, 3)
+    seen = []
+    model.answer = lambda call: seen.append(get_ident())
+
+    await is_large(hosted, [cpu], lambda: 0.0)
+    assert [await cpu.slots[2].run(get_ident)] * 2 == seen
+
+
+async def test_a_fault_while_a_model_is_measured_names_it_and_its_test_call():
+    """As in a warm-up."""
+    model = FakeVqa()
+    model.answer = lambda call: ModelError("wrong weights")
+    with pytest.raises(ModelFault, match=r"m0: the model failed on its test call: wrong weights"):
+        await is_large(*on_cores(model, 2), lambda: 0.0)
+
+    model.fault = lambda call: MemoryError("2 GiB")
+    with pytest.raises(NotYet, match=r"models\.m0: no memory is left for its test call: MemoryError: 2 GiB"):
+        await is_large(*on_cores(model, 2), lambda: 0.0)
+
+
 class OutOfMemoryError(RuntimeError):
     """As torch has it."""
 
 
+class Torch(ModuleType):
+    """As much of it as a device calls."""
+
+    OutOfMemoryError = OutOfMemoryError
+
+    def get_num_threads(self):
+        return 1
+
+
+@dataclass
+class Gpu:
+    """A GPU that is not there, on which tensors took 9.75 GB; the threads of calls are kept."""
+
+    bytes: dict[str, int] = field(default_factory=lambda: {"cuda:0": 1})
+    threads: list[int] = field(default_factory=list)
+
+    def is_available(self):
+        return True
+
+    def reset_peak_memory_stats(self, device):
+        self.bytes[device] = 0
+
+    def max_memory_allocated(self, device):
+        return self.bytes[device] + 9_750_000_000
+
+
 @pytest.fixture
 def gpu(monkeypatch):
-    """A GPU that is not there, on which tensors took 9.9 GB."""
-    cuda = SimpleNamespace(
-        is_available=lambda: True,
-        reset_peak_memory_stats=lambda device: None,
-        max_memory_allocated=lambda device: 9_900_000_000,
-    )
-    torch = SimpleNamespace(
-        cuda=cuda,
-        OutOfMemoryError=OutOfMemoryError,
-        get_num_threads=lambda: 1,
-        set_num_threads=lambda number: None,
-    )
+    cuda = Gpu()
+    torch = Torch("torch")
+    torch.cuda, torch.set_num_threads = cuda, cuda.threads.append
     monkeypatch.setitem(sys.modules, "torch", torch)
+    return cuda
 
 
 class Recording(FakeVqa):
@@ -140,7 +210,26 @@ async def test_a_start_on_a_gpu_measures_the_largest_batch(gpu, caplog):
     slot.close()
 
     assert [8] == [*map(len, model.seen)]
-    assert "models.m0: cuda:0: 9.9 GB with the largest batch, 8 calls" in caplog.messages
+    assert {1} == {*gpu.threads}
+    assert {"cuda:0": 0} == gpu.bytes
+    assert "models.m0: cuda:0: 9.8 GB with the largest batch, 8 calls" in caplog.messages
+
+
+async def test_a_pool_measures_the_largest_batch_of_each_model_on_a_gpu(gpu, caplog):
+    """On the slot of its batches; as many calls as their limits allow."""
+    caplog.set_level("INFO", "scoregate.device")
+    served, _ = device(Recording(), limits={"max_items": 6})
+    async with served:
+        assert "models.m0: cuda:0: 9.8 GB with the largest batch, 6 calls" in caplog.messages
+
+
+async def test_a_model_that_fails_on_the_largest_batch_ends_the_start(gpu):
+    """The line names the batch."""
+    model, slot = Recording(), ExecutionSlot()
+    model.answer = lambda call: ModelError("wrong weights")
+    with pytest.raises(ModelFault, match=r"m0: the model failed on a batch of 8 test calls: wrong weights"):
+        await measure("m0", model, slot, 8)
+    slot.close()
 
 
 async def test_the_largest_batch_must_fit_at_the_start(gpu):
@@ -151,8 +240,8 @@ async def test_the_largest_batch_must_fit_at_the_start(gpu):
     slot.close()
 
 
-async def test_nothing_is_measured_on_a_cpu():
-    """It has no such limit."""
+async def test_nothing_is_measured_on_a_cpu(gpu):
+    """It has no such limit, also beside a GPU."""
     model, slot = Recording("cpu"), ExecutionSlot()
     await measure("m0", model, slot, 8)
     slot.close()
