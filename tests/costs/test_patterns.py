@@ -6,6 +6,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +97,13 @@ def called() -> Iterator[tuple[str, str, ast.Call]]:
                     yield str(file.relative_to(ROOT)), ast.unparse(node.func.value), node
 
 
+@cache
 def patterns() -> dict[str, tuple[re.Pattern[Any], set[str]]]:
     """Return the patterns of the source by file and line, with the methods that are called on each."""
-    used, found, in_tables = defaultdict(set), {}, set()
-    for _, owner, call in called():
+    used, found, in_tables, calls = defaultdict(set), {}, set(), [*called()]
+    for _, owner, call in calls:
         used[owner.rpartition(".")[2]].add(call.func.attr)
-    for file, owner, call in called():
+    for file, owner, call in calls:
         method = call.func.attr
         if owner != "re" or method not in {"compile", *METHODS}:
             continue
