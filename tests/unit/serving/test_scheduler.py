@@ -107,6 +107,15 @@ def test_a_full_batch_and_one_that_nobody_is_on_the_way_to_go_at_once():
     assert -math.inf == turns.waits_until(hosted, hosted.queue.pending.groups, 0.0)
 
 
+def test_a_batch_begins_in_the_moment_in_which_its_wait_ends():
+    """And not before."""
+    turns, hosted = scheduler(linger_s=3.0)
+    put(turns, hosted, now=1.0)
+
+    assert 4.0 == begins(turns, 1.0)
+    assert 1 == len(begins(turns, 4.0).calls)
+
+
 def test_an_unfull_batch_has_one_wait_for_company_and_for_pending_calls():
     """The longer of both: `linger_s` from the first arrival, and twice the fixed part for known calls."""
     turns, hosted = scheduler(linger_s=3.0)
@@ -245,17 +254,33 @@ def test_places_share_what_waits():
     assert pytest.approx(2.0) == turns.forecast(hosted, "interactive", Demand(), 0.0).wait_s
 
 
-@pytest.mark.parametrize(("threads", "expected"), [(15, 0.0), (16, 1.0)])
-def test_a_batch_on_several_cores_leaves_a_slot_if_it_leaves_a_core(threads, expected):
-    """A CPU of 16 cores has eight slots; a batch of a large model takes a second on some of the cores."""
+@pytest.mark.parametrize(
+    ("slots", "cores", "threads", "expected"),
+    [(8, 16, 15, 0.0), (8, 16, 16, 1.0), (2, 2, 1, 0.0), (2, 2, 2, 1.0)],
+)
+def test_a_batch_on_several_cores_leaves_a_slot_if_it_leaves_a_core(slots, cores, threads, expected):
+    """A batch of a large model takes a second on some cores of a CPU, which has eight slots at most."""
     _, small, large = scheduler(2)
     learns(large, fixed_s=1.0)
     large.large = True
-    turns = Scheduler([small, large], 0.0, slots=8, cores=16)
+    turns = Scheduler([small, large], 0.0, slots=slots, cores=cores)
     put(turns, large)
     turns.begin(large, 0.0, threads=threads)
 
     assert pytest.approx(expected) == turns.forecast(small, "interactive", Demand(), 0.0).wait_s
+
+
+def test_a_slot_is_free_when_the_first_of_two_batches_ends():
+    """Whichever began first."""
+    _, slow, quick = scheduler(2)
+    learns(slow, fixed_s=5.0)
+    learns(quick, fixed_s=3.0)
+    turns = Scheduler([slow, quick], 0.0, slots=2, cores=2)
+    for hosted in (slow, quick):
+        put(turns, hosted)
+        turns.begin(hosted, 0.0)
+
+    assert pytest.approx(3.0) == turns.forecast(quick, "interactive", Demand(), 0.0).wait_s
 
 
 def test_a_large_model_has_one_batch_at_a_time():
@@ -354,6 +379,16 @@ def test_a_large_model_has_the_cores_that_small_ones_leave():
     begin(0.0, 1)
 
     assert 3 == begin(0.0, 0).threads
+
+
+def test_bulk_calls_of_a_large_model_have_the_last_core_too():
+    """None is left that they could leave to small models."""
+    turns, begin, large, small = cpu(True, False, cores=2)
+    for hosted in (large, small):
+        put(turns, hosted, lane="bulk")
+    begin(0.0, 1)
+
+    assert 1 == begin(0.0, 0).threads
 
 
 def test_no_batch_begins_on_a_cpu_whose_cores_are_all_in_use():
