@@ -25,7 +25,7 @@ from service.serving.batcher.device import compute_on_one_core
 DIGEST_DIGITS = 16
 log = logging.getLogger("scoregate.loading")
 COMMIT_LENGTH = 40
-LOADING = Lock()  # transformers sets torch's default dtype and replaces methods for all threads meanwhile
+LOADING = Lock()  # transformers replaces methods for all threads meanwhile
 WRITER = "questions"  # the role of models that generate text
 
 

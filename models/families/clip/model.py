@@ -21,6 +21,7 @@ from open_clip.modified_resnet import ModifiedResNet
 from open_clip.transformer import Transformer
 from transformers import AutoConfig
 
+from models.checkpoints.default_dtype import own_default_dtype
 from models.checkpoints.files import CONFIG, OPEN_CLIP_CONFIG, read_json
 from models.checkpoints.info import read_vocabulary
 from models.checkpoints.weights import DTYPES
@@ -79,8 +80,8 @@ def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | Non
     config = open_clip.get_model_config(found.open_clip_name)
     check_towers(found, config)
     options = {"precision": precision(config, dtype), "device": device, "image_resize_mode": resize_mode}
-    with warnings.catch_warnings():  # open_clip warns before it uses the wrong activation
-        warnings.filterwarnings("error", "QuickGELU mismatch")
+    with warnings.catch_warnings(), own_default_dtype():  # transformers builds some text towers
+        warnings.filterwarnings("error", "QuickGELU mismatch")  # then comes the wrong activation
         network = open_clip.create_model_from_pretrained(
             found.open_clip_name,
             found.pretrained or None,

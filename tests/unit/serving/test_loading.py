@@ -32,9 +32,9 @@ def test_a_commit_that_nobody_pinned_is_a_warning(wanted, found, warned, monkeyp
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_model_is_loaded_while_no_other_one_is(fails, monkeypatch):
     """
-    By any thread: transformers sets torch's default dtype and replaces methods of all models meanwhile.
+    By any thread: transformers replaces methods of all models meanwhile.
 
-    Two loads at once could leave both changed for good.  One that fails hinders no other.
+    Two loads at once could leave them replaced for good.  One that fails hinders no other.
     """
     alone = []
 
