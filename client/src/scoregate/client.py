@@ -19,7 +19,7 @@ from types import AsyncGeneratorType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from scoregate.aio import AsyncClient
-from scoregate.errors import ScoregateError, ServiceConnectionError
+from scoregate.errors import CLIENT_CLOSED, ScoregateError, ServiceConnectionError
 from scoregate.images import ImageLike
 from scoregate.items import Item, ScoreParams, names_of
 from scoregate.many import Many
@@ -28,7 +28,11 @@ from scoregate.text import hinted_generator, hinted_keywords, in_words_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
-CLIENT_CLOSED = "the client was closed meanwhile"
+
+
+def closed_meanwhile() -> ServiceConnectionError:
+    """Return the error of a call whose client was closed meanwhile."""
+    return ServiceConnectionError("the client was closed meanwhile", code=CLIENT_CLOSED)
 
 
 def blocking(
@@ -293,7 +297,7 @@ class Portal:
         try:
             return self.submit(work).result()
         except CancelledError as exc:
-            raise ServiceConnectionError(CLIENT_CLOSED) from exc
+            raise closed_meanwhile() from exc
         except (KeyboardInterrupt, SystemExit):  # there may be no future yet, though the work has begun
             self.loop.call_soon_threadsafe(cancel, work)
             raise
@@ -446,7 +450,7 @@ class OnePortal:
                 code="forked",
             )
         if self.portal is None:
-            raise ScoregateError("this gate was closed", code="closed")
+            raise ScoregateError("this gate was closed", code=CLIENT_CLOSED)
         return self.portal
 
     def close(self) -> None:

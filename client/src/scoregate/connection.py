@@ -25,7 +25,13 @@ from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar
 
-from scoregate.errors import ScoregateError, ServiceConnectionError, ServiceTimeoutError, error_of
+from scoregate.errors import (
+    CLIENT_CLOSED,
+    ScoregateError,
+    ServiceConnectionError,
+    ServiceTimeoutError,
+    error_of,
+)
 from scoregate.http import httpx
 
 T = TypeVar("T")
@@ -265,6 +271,8 @@ def of_the_service_ms(left: float) -> int:
 
 def worth_a_retry(error: ScoregateError) -> bool:
     """Return True if the same request may succeed later."""
+    if error.code == CLIENT_CLOSED:
+        return False
     return isinstance(error, ServiceConnectionError) or error.status in BUSY_STATUSES
 
 

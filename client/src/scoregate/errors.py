@@ -13,6 +13,8 @@ from typing import Any
 
 from scoregate.policy import UNREADABLE
 
+CLIENT_CLOSED = "closed"  # the code of an error of a client that was closed, for which nothing is tried again
+
 
 class ScoregateError(Exception):
     """

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
-from scoregate.client import CLIENT_CLOSED, Client, OnePortal
+from scoregate.client import Client, OnePortal, closed_meanwhile
 from scoregate.connection import Address, Reply, Transport, failure
-from scoregate.errors import NotReadyError, ScoregateError, ServiceConnectionError
+from scoregate.errors import NotReadyError, ScoregateError
 from scoregate.items import names_of
 from scoregate.records import BadInput
 from scoregate.text import meant, meant_file, say
@@ -116,7 +116,7 @@ class LocalService:
             result.cancel()
             raise
         if result.cancelled():
-            raise ServiceConnectionError(CLIENT_CLOSED)
+            raise closed_meanwhile()
         return result.result()
 
     @contextmanager

@@ -9,6 +9,7 @@ import pytest
 import scoregate
 from models.core.contract import CheckpointAway, CheckpointError
 from scoregate.trainers.reward import Reward
+from service.process.gate import Gate
 from tests.support.noted_models import BEGUN, FAULTS, FREE, LOADED, noted
 from tests.support.pictures import png
 from tests.support.terminal import Terminal
@@ -184,6 +185,30 @@ async def test_a_call_whose_gate_is_closed_during_the_load_is_an_error(held):
         await call
     FREE.set()
     await closing
+
+
+@pytest.mark.anyio
+async def test_a_call_whose_gate_is_closed_during_its_request_is_an_error(noted, monkeypatch):
+    """The same one, and nothing is sent again."""
+    sent = []
+    began = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def exchange(gate, method, path, *rest):
+        sent.append(path)
+        loop.call_soon_threadsafe(began.set)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Gate, "exchange", exchange)
+    gate = await scoregate.aload(noted)
+    call = asyncio.create_task(gate.score(PICTURE, PROMPT))
+    await began.wait()
+    await gate.close()
+
+    with pytest.raises(scoregate.errors.ServiceConnectionError, match="closed meanwhile") as failed:
+        await call
+    assert "closed" == failed.value.code
+    assert ["/score"] == sent
 
 
 @pytest.mark.anyio

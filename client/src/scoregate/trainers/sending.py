@@ -13,6 +13,7 @@ from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.errors import (
+    CLIENT_CLOSED,
     LaneFullError,
     MemoryFullError,
     ModelFaultError,
@@ -163,6 +164,8 @@ def passing(outcome: Any, attempt: int) -> list[ScoregateError]:
     if isinstance(outcome, Scored):  # it waits for no part that is away
         errors, kinds = list(outcome.left_out.values()), (*AWAY_ERRORS, *MODEL_FAULTS)
         return [each for each in errors if isinstance(each, kinds) and attempt < MAX_FAULTS]
+    if isinstance(outcome, ScoregateError) and outcome.code == CLIENT_CLOSED:
+        return []
     again = isinstance(outcome, AWAY_ERRORS) or (isinstance(outcome, MODEL_FAULTS) and attempt < MAX_FAULTS)
     return [outcome] if again else []
 

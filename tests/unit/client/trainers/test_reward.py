@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from scoregate import errors
+from scoregate.client import closed_meanwhile
 from scoregate.trainers.images import MAX_BYTES
 from scoregate.trainers.reward import NoScore, Reward
+from scoregate.trainers.sending import passing
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import at_most, failing, gone, paged, refusing
 
@@ -104,6 +106,14 @@ def test_a_service_that_stays_away_is_an_error_and_no_score(scripted):
 
     with pytest.raises(NoScore, match="2 of 2 pictures have no score; picture 0: connection_failed"):
         reward([PICTURE] * 2, numbers(2), fill=-10.0)
+
+
+def test_nothing_is_tried_again_by_a_client_that_was_closed():
+    """It stays closed, unlike a service that is away."""
+    away = errors.ServiceConnectionError("connection refused")
+
+    assert [] == passing(closed_meanwhile(), 1)
+    assert [away] == passing(away, 1)
 
 
 def test_only_what_met_a_passing_fault_is_asked_for_again(scripted):
