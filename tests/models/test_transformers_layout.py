@@ -8,7 +8,7 @@ import open_clip
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import CLIPImageProcessorPil, CLIPProcessor
+from transformers import CLIPImageProcessorPil, CLIPProcessor, PreTrainedTokenizerFast
 
 from models.core.calls import ImageCall, TextCall
 from models.core.contract import CheckpointError
@@ -86,6 +86,14 @@ def test_a_tokenizer_in_the_directory_is_the_one_used(tmp_path):
     tokenizer.save_pretrained(tmp_path)
 
     assert 49408 in clip(tmp_path).tokenizer(["a <new> circle"])[0]
+
+
+def test_a_tokenizer_without_a_padding_token_is_refused(tmp_path):
+    """The checkpoint can't be used: texts are filled up to one length."""
+    save_published(tmp_path)
+    PreTrainedTokenizerFast(tokenizer_object=published_tokenizer().backend_tokenizer).save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match="its tokenizer has no padding token"):
+        clip(tmp_path)
 
 
 def square(height=32, width=32):

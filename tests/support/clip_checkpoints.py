@@ -24,6 +24,7 @@ TEXT = {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "lay
 VIT = {"image_size": 32, "patch_size": 8, "width": 32, "layers": 2, "head_width": 16}
 PLAIN = {"embed_dim": 24, "vision_cfg": VIT, "text_cfg": TEXT}
 OWN_WORDS = {**TEXT, "vocab_size": 1003, "hf_tokenizer_name": "own"}
+OWN: dict[str, dict[str, torch.Tensor]] = {}  # weights of open_clip's layout by the configuration
 TINY = "ViT-test-8"  # the name that PLAIN goes by in tests that make it known to open_clip
 
 
@@ -59,11 +60,14 @@ def save_own(
     if config["text_cfg"].get("hf_tokenizer_name"):
         for name in ("tokenizer.json", "tokenizer_config.json"):
             shutil.copy(DEMO / name, directory)
-    logging.disable()  # open_clip warns that the weights are random
-    network = open_clip.create_model(f"local-dir:{directory}", load_weights=False, pretrained_text=False)
-    logging.disable(logging.NOTSET)
-    randomise(network)
-    state = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
+    configured = json.dumps(whole)
+    if configured not in OWN:
+        logging.disable()  # open_clip warns that the weights are random
+        network = open_clip.create_model(f"local-dir:{directory}", load_weights=False, pretrained_text=False)
+        logging.disable(logging.NOTSET)
+        randomise(network)
+        OWN[configured] = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
+    state = OWN[configured]
     if weights.endswith(".safetensors"):
         save_file(state, directory / weights)
     else:
@@ -107,16 +111,29 @@ def published_tokenizer() -> CLIPTokenizer:
 def save_published(
     directory: Path, text: dict | None = None, vision: dict | None = None, **more: Any
 ) -> CLIPModel:
-    """A checkpoint as transformers saves one, without a processor, as PickScore is published; its network."""
+    """
+    A checkpoint as transformers saves one, without a processor, as PickScore is published.
+
+    Returns:
+        Its network, which no test changes: checkpoints of the same configuration have one.
+    """
+    network = published_network(json.dumps([text or {}, vision or {}, more]))
+    network.save_pretrained(directory)
+    return network
+
+
+@cache
+def published_network(configured: str) -> CLIPModel:
+    """The network of a configuration, of which many tests change a file."""
+    text, vision, more = json.loads(configured)
     common = {"hidden_size": 32, "intermediate_size": 70, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = CLIPConfig(
-        text_config={**common, **(text or {})},
-        vision_config={**common, "image_size": 32, "patch_size": 8, **(vision or {})},
+        text_config={**common, **text},
+        vision_config={**common, "image_size": 32, "patch_size": 8, **vision},
         **{"projection_dim": 24, **more},
     )
     network = CLIPModel(config).eval()
     randomise(network)
-    network.save_pretrained(directory)
     return network
 
 

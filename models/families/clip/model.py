@@ -30,7 +30,13 @@ from models.core.contract import CheckpointError, ModelError, ModelInfo, Prepare
 from models.core.examples import grey
 from models.core.outcomes import Embedding
 from models.families.clip import FAMILY, ClipSettings, transformers_layout
-from models.families.clip.preprocessing import Preprocessing, named_tokenizer, own_tokenizer, unknown_token
+from models.families.clip.preprocessing import (
+    OwnTokenizer,
+    Preprocessing,
+    named_tokenizer,
+    own_tokenizer,
+    unknown_token,
+)
 from models.families.clip.source import Found, fault, find, has_own_layout
 from models.families.clip.towers import Input, check_ids, embed
 from models.families.torchscript import Traced, pays_on
@@ -189,10 +195,9 @@ class Clip:
         self.network, self.preprocess = parts.network, parts.preprocess
         self._traced = trace(self.network) if pays_on(self._device) else None
         self.tokenizer = parts.tokenizer
-        # Tokenizers of transformers keep their last settings, so each length has a copy, for thread safety.
-        # open_clip's has no settings, and a cache.
-        simple = isinstance(self.tokenizer, open_clip.SimpleTokenizer)
-        self._roomy = self.tokenizer if simple else copy.deepcopy(self.tokenizer)
+        # open_clip's tokenizers of transformers keep the last length, so each has a copy, for thread safety.
+        stateless = isinstance(self.tokenizer, open_clip.SimpleTokenizer | OwnTokenizer)
+        self._roomy = self.tokenizer if stateless else copy.deepcopy(self.tokenizer)
         self._length: int = self.tokenizer.context_length
         self._unknown = unknown_token(self.tokenizer)
         self._patches = count_patches(self.network.visual)

@@ -1,6 +1,7 @@
 """The inputs of a CLIP's towers: pixels and tokens, as its checkpoint describes them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,10 +10,11 @@ import open_clip
 import PIL.Image
 import torch
 from open_clip.transform import PreprocessCfg
+from tokenizers import Tokenizer
 from transformers import CLIPTokenizer
 
 from models.checkpoints.files import CLIP_VOCABULARY, TOKENIZER
-from models.checkpoints.pretrained import Unknown, load_tokenizer
+from models.checkpoints.pretrained import Unknown, load_tokenizer, thread_safe
 from models.core.contract import CheckpointError
 from models.core.messages import in_short
 from models.families.clip.source import Found
@@ -98,18 +100,23 @@ def named_tokenizer(found: Found, config: dict[str, Any]) -> Any:
         raise CheckpointError(f"{name}: no tokenizer from {where}: {in_short(exc)}") from exc
 
 
-def own_tokenizer(directory: Path, length: int) -> Any:
+def own_tokenizer(directory: Path, length: int) -> "OwnTokenizer":
     """
     Return the tokenizer in a directory of transformers' layout, or CLIP's if the directory has none.
 
     Args:
         length: tokens of a text, with start and end.
+
+    Raises:
+        CheckpointError: the tokenizer cannot be used.
     """
     has_own = any((directory / name).is_file() for name in (TOKENIZER, CLIP_VOCABULARY))
-    return OwnTokenizer(load_tokenizer(directory) if has_own else published_tokenizer(), length)
+    own = OwnTokenizer.of(directory, load_tokenizer(directory)) if has_own else published_tokenizer()
+    return replace(own, context_length=length)
 
 
-def published_tokenizer() -> Any:
+@cache
+def published_tokenizer() -> "OwnTokenizer":
     """
     Return CLIP's tokenizer of transformers, with the pieces that open_clip ships.
 
@@ -119,28 +126,55 @@ def published_tokenizer() -> Any:
     words = open_clip.SimpleTokenizer()
     special = {"<start_of_text>": "<|startoftext|>", "<end_of_text>": "<|endoftext|>"}
     pieces = {special.get(piece, piece): number for piece, number in words.encoder.items()}
-    return CLIPTokenizer(vocab=pieces, merges=list(words.bpe_ranks), pad_token="<|endoftext|>")
+    loaded = CLIPTokenizer(vocab=pieces, merges=list(words.bpe_ranks), pad_token="<|endoftext|>")
+    return OwnTokenizer.of(Path(), loaded)
 
 
 def unknown_token(tokenizer: Any) -> Unknown:
     """Return the unknown token of a tokenizer; open_clip's own has none."""
+    if isinstance(tokenizer, OwnTokenizer):
+        return tokenizer.unknown
     inner = getattr(tokenizer, "tokenizer", None)  # transformers' own
     return Unknown(None) if inner is None else Unknown.of(inner)
 
 
+@dataclass(frozen=True, slots=True)
 class OwnTokenizer:
-    """A tokenizer of transformers with the interface of open_clip's."""
+    """
+    A tokenizer of transformers with the interface of open_clip's; thread-safe, for texts of any length.
 
-    def __init__(self, tokenizer: Any, length: int) -> None:
-        self.tokenizer, self.context_length = tokenizer, length
+    transformers' own keeps the last length as a setting.
+    """
+
+    words: Tokenizer
+    unknown: Unknown
+    pad: int
+    pad_side: str
+    cut_side: str
+    context_length: int = 77
+
+    @classmethod
+    def of(cls, directory: Path, loaded: Any) -> Self:
+        """Return the tokenizer that was loaded from *directory*.  Raises `CheckpointError`."""
+        if not loaded.is_fast:
+            raise CheckpointError(f"{directory}: needs a fast tokenizer")
+        if loaded.pad_token_id is None:
+            raise CheckpointError(f"{directory}: its tokenizer has no padding token")
+        sides = loaded.padding_side, loaded.truncation_side
+        return cls(thread_safe(loaded), Unknown.of(loaded), loaded.pad_token_id, *sides)
 
     def __call__(self, texts: list[str], context_length: int | None = None) -> torch.Tensor:
         """Return ids, one row of *context_length* for each text."""
         length = context_length or self.context_length
-        rows: torch.Tensor = self.tokenizer(
-            texts, return_tensors="pt", max_length=length, padding="max_length", truncation=True
-        ).input_ids
-        return rows
+        return torch.tensor([self._row(text, length) for text in texts])
+
+    def _row(self, text: str, length: int) -> list[int]:
+        encoded = self.words.encode(text, add_special_tokens=False)
+        encoded.truncate(length - self.words.num_special_tokens_to_add(False), direction=self.cut_side)
+        row = self.words.post_process(encoded)
+        row.pad(length, direction=self.pad_side, pad_id=self.pad)
+        ids: list[int] = row.ids
+        return ids
 
 
 class WordCache(dict[str, str]):
