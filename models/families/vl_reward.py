@@ -72,22 +72,21 @@ class Chat:
     Chats of one message, with pictures or a video before an instruction, as token ids; thread-safe.
 
     Args:
-        directory: of the base model.
+        words: the base model's, with the reward tokens.
         instruction: with `PROMPT_FIELD` and the reward tokens.
-        rewards: the reward tokens, which follow the tokenizer's own.
+        rewards: the reward tokens.
         media: the type of each part before the text: "image" or "video".
 
     Attributes:
         size: number of tokens of the vocabulary, with the reward tokens.
 
     Raises:
-        CheckpointError: the tokenizer or its chat template cannot be used.
+        CheckpointError: the chat template cannot be used.
     """
 
     def __init__(
-        self, directory: Path, instruction: str, rewards: Sequence[str], media: Sequence[str]
+        self, words: VlTokenizer, instruction: str, rewards: Sequence[str], media: Sequence[str]
     ) -> None:
-        words = VlTokenizer(directory, rewards)
         self._special, self._plain = words.special, words.plain
         self.size = self._special.get_vocab_size()
         vocabulary = self._special.get_vocab()
@@ -276,7 +275,8 @@ class VlReward:
         base = base or directory
         self._read_settings(directory)
         [path] = self.weights_files(directory)
-        self._chats = [Chat(base, text, self.reward_tokens, self.media) for text in self.instructions]
+        words = VlTokenizer(base, self.reward_tokens)
+        self._chats = [Chat(words, text, self.reward_tokens, self.media) for text in self.instructions]
         self._pixels = self._pixels_in(base)
         tensors = self._tensors_in(path, dtype)
         rest = {name: each for name, each in tensors.items() if not name.startswith(self.head_names)}

@@ -91,7 +91,9 @@ def test_a_tokenizer_in_the_directory_is_the_one_used(tmp_path):
 def test_a_tokenizer_without_a_padding_token_is_refused(tmp_path):
     """The checkpoint can't be used: texts are filled up to one length."""
     save_published(tmp_path)
-    PreTrainedTokenizerFast(tokenizer_object=published_tokenizer().backend_tokenizer).save_pretrained(tmp_path)
+    PreTrainedTokenizerFast(tokenizer_object=published_tokenizer().backend_tokenizer).save_pretrained(
+        tmp_path
+    )
     with pytest.raises(CheckpointError, match="its tokenizer has no padding token"):
         clip(tmp_path)
 

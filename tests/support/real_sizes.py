@@ -31,7 +31,11 @@ from tests.support import detector_checkpoints
 from tests.support.flant5_checkpoints import GOLDEN, configure
 from tests.support.nli_checkpoints import LABELS, save_words
 
-LAYERS = {"layers", "num_layers", "num_decoder_layers", "num_hidden_layers"}
+LAYERS = {
+    *("layers", "num_layers", "num_decoder_layers", "num_hidden_layers"),
+    *("encoder_layers", "decoder_layers"),
+}
+STAGES = "depths"  # of a Swin, each with so many layers
 FEW = 3  # the last of CLIP-FlanT5's vision tower is not run
 FLANT5 = {"xl": XL.config, "xxl": XXL.config}
 DEBERTA = DebertaV2Config(
@@ -161,7 +165,8 @@ def few_layers(directory: Path) -> Path:
 
 def shallow(config: dict[str, Any]) -> dict[str, Any]:
     """A configuration, and those within it, with few layers."""
+    few = {name: FEW for name in LAYERS} | {STAGES: [1] * len(config.get(STAGES, ()))}
     return {
-        name: FEW if name in LAYERS else shallow(value) if isinstance(value, dict) else value
+        name: few[name] if name in few else shallow(value) if isinstance(value, dict) else value
         for name, value in config.items()
     }
