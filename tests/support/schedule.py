@@ -1,7 +1,5 @@
 """The order of the tests, and which of them share a worker."""
 
-from pathlib import Path
-
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -56,13 +54,13 @@ LONG = ("tests/costs/client/test_throughput_of_shards.py", "tests/costs/web/test
 
 def tier(nodeid: str) -> str:
     """Return the tier of a test: its folder below `tests/`."""
-    return Path(nodeid.partition("::")[0]).parts[1]
+    return nodeid.split("/", 2)[1]
 
 
 def group(nodeid: str) -> str:
     """Return the name of the tests that share a worker: those of a server, or of a file."""
-    path = Path(nodeid.partition("::")[0])
-    return path.parts[2] if path.parts[1] == "external" else SERVER_OF.get(str(path), str(path))
+    file = nodeid.partition("::")[0]
+    return file.split("/")[2] if tier(file) == "external" else SERVER_OF.get(file, file)
 
 
 def rank(nodeid: str) -> tuple[int, bool]:
