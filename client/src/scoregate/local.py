@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
-from scoregate.client import Client, OnePortal, closed_meanwhile
+from scoregate.client import Client, OnePortal, Portal, closed_meanwhile
 from scoregate.connection import Address, Reply, Transport, failure
 from scoregate.errors import NotReadyError, ScoregateError
 from scoregate.items import names_of
@@ -69,25 +69,32 @@ class LocalService:
         self._server = server()
         self._stack = AsyncExitStack()
         self._gate: Any = None
+        self._opening = asyncio.Lock()
         self.portals = OnePortal(self, self._stack.aclose)
         _all.add(self.portals)
 
     async def open(self) -> None:
         """
-        Open the service, on its own loop, which ends if that fails.
+        Open the service, on its own loop.  If that fails, `abandon` it.
 
         Raises:
             NotReadyError: something is missing that may come, such as free memory or the hub.
             ScoregateError: it cannot be opened; the detail says why.
         """
-        try:
+        async with self._opening:
             with self._faults():
                 self._gate = await self._stack.enter_async_context(
                     self._server.open_gate(*self.given, say=say_on_terminal)
                 )
-        except BaseException:
+
+    def abandon(self) -> None:
+        """End the loop when `open` has ended, without waiting; a task that was cancelled may not begin it."""
+        if portal := self.portals.portal:
+            portal.submit(self._ended())
+
+    async def _ended(self) -> None:
+        async with self._opening:
             self.portals.end()
-            raise
 
     async def load_for(self, path: str, content_type: str, content: bytes, metrics: Sequence[str]) -> None:
         """Load the models that a request needs, from any event loop.  Raises as `open`."""
@@ -310,14 +317,26 @@ class Loading:
 
     async def _loaded(self) -> AsyncLocalClient:
         service = LocalService(self._given)
-        await asyncio.wrap_future(service.portals.here().submit(service.open()))
+        with abandoned_if_it_fails(service) as portal:
+            await asyncio.wrap_future(portal.submit(service.open()))
         return AsyncLocalClient(service, **self._client)
 
 
 def _loaded(given: Given, client: Mapping[str, Any]) -> LocalClient:
     service = LocalService(given)
-    service.portals.here().run(service.open())
+    with abandoned_if_it_fails(service) as portal:
+        portal.run(service.open())
     return LocalClient(service, **client)
+
+
+@contextmanager
+def abandoned_if_it_fails(service: LocalService) -> Iterator[Portal]:
+    """Yield the portal of *service*, which ends with it if it is not opened."""
+    try:
+        yield service.portals.here()
+    except BaseException:
+        service.abandon()
+        raise
 
 
 def say_on_terminal(line: str) -> None:

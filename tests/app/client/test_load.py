@@ -5,12 +5,15 @@ import gc
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
 
 import scoregate
 from models.images import image
+from scoregate import local
+from scoregate.client import Portal, nothing
 from scoregate.trainers.reward import Reward
 from tests.support.paths import ROOT
 from tests.support.pictures import png
@@ -223,6 +226,67 @@ def test_nothing_is_left_when_it_is_closed():
     assert before == ours()
     with pytest.raises(scoregate.ScoregateError, match="closed"):
         gate.score(PICTURES[0], "a")
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The services that are made, each with its portal."""
+    made, make = [], local.LocalService.__init__
+
+    def noted(service, given):
+        make(service, given)
+        made.append((service, service.portals.here()))
+
+    monkeypatch.setattr(local.LocalService, "__init__", noted)
+    return made
+
+
+@pytest.mark.anyio
+async def test_a_gate_that_is_opened_when_its_caller_leaves_ends(made):
+    """It would be nobody's."""
+    loading = asyncio.create_task(scoregate.aload(PROFILE)._loaded())
+    await asyncio.sleep(0)  # it begins
+    [(service, portal)] = made
+    until(lambda: service._gate)  # this loop does not go on meanwhile
+    portal.run(nothing())
+    loading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loading
+
+    await asyncio.to_thread(portal._thread.join, 20)
+    assert not portal._thread.is_alive()
+    assert service.portals.portal is None
+
+
+def test_a_gate_whose_caller_is_interrupted_before_it_is_opened_ends(made, monkeypatch):
+    """Its task never runs, so nothing within it can clean up."""
+    free, opened = threading.Event(), []
+
+    def interrupted(future, timeout=None):
+        raise KeyboardInterrupt
+
+    async def opening(service):
+        opened.append(service)
+
+    submit = Portal.submit
+
+    def late(portal, work):
+        portal.loop.call_soon_threadsafe(free.wait, 60)
+        return submit(portal, work)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Future, "result", interrupted)
+        patch.setattr(Portal, "submit", late)
+        patch.setattr(local.LocalService, "open", opening)
+        with pytest.raises(KeyboardInterrupt):
+            scoregate.load(PROFILE)
+    free.set()
+
+    [(service, portal)] = made
+    portal._thread.join(20)
+    assert not portal._thread.is_alive()
+    assert service.portals.portal is None
+    assert [] == opened
 
 
 def test_nothing_is_left_when_it_is_collected():
