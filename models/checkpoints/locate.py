@@ -28,6 +28,7 @@ from models.core.contract import CheckpointAway, CheckpointError
 from models.core.messages import in_short
 from models.core.passing import causes, is_passing, passes
 from models.core.settings import LocalSettings
+from models.core.turn import LOADING
 
 log = logging.getLogger("scoregate.checkpoints")
 
@@ -174,17 +175,18 @@ def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Pat
     """
     Return the directory of one commit in the local cache, with its files that match *patterns*.
 
-    A cache that cannot be written is used as it is, without a request.
+    A cache that cannot be written is used as it is, without a request.  Other models may be loaded meanwhile.
     """
     try:
-        return Path(
-            huggingface_hub.snapshot_download(
-                repository,
-                revision=revision,
-                allow_patterns=list(patterns),
-                local_files_only=not is_writable(cache_folder()),
+        with LOADING.released():
+            return Path(
+                huggingface_hub.snapshot_download(
+                    repository,
+                    revision=revision,
+                    allow_patterns=list(patterns),
+                    local_files_only=not is_writable(cache_folder()),
+                )
             )
-        )
     except Exception as exc:  # the hub's client raises many kinds
         raise hub_error(
             f"{repository}: no such directory, and it cannot be downloaded", repository, exc

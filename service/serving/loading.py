@@ -3,12 +3,10 @@
 import hashlib
 import json
 import logging
-import os
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from threading import Lock
 from typing import Any, cast
 
 from models.core.contract import ARITHMETIC, CheckpointAway, ModelInfo
@@ -16,6 +14,7 @@ from models.core.copies import Unloaded, devices_of
 from models.core.family import BYTES_PER_NUMBER, Loaded, named
 from models.core.machine import THIS_MACHINE
 from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
+from models.core.turn import LOADING
 from models.families.registry import families, packages
 from service import __version__
 from service.core.settings.environment import read_secret
@@ -25,17 +24,7 @@ from service.serving.batcher.device import compute_on_one_core
 DIGEST_DIGITS = 16
 log = logging.getLogger("scoregate.loading")
 COMMIT_LENGTH = 40
-LOADING = Lock()  # transformers replaces methods for all threads meanwhile
 WRITER = "questions"  # the role of models that generate text
-
-
-def forked() -> None:
-    """Make the lock anew in a forked process, which has no thread to release it."""
-    global LOADING
-    LOADING = Lock()
-
-
-os.register_at_fork(after_in_child=forked)
 
 
 def with_recipe(info: ModelInfo, table: ModelSettings) -> ModelInfo:
@@ -125,15 +114,15 @@ def load_model(name: str, table: ModelSettings) -> Loaded:
     """
     Load one model, with a warning if it is the hub's newest of no revision.
 
-    Loads of several threads are one after the other, but for models that a server runs.  Raises
-    `CheckpointError`.
+    Loads of several threads are one after the other, but for their downloads, and for models that a server
+    runs.  Raises `CheckpointError`.
     """
     family = families()[table.family]
     family.imports(name)
     if transformers := sys.modules.get("transformers"):  # its bars would stand in logs and in answers
         transformers.utils.logging.disable_progress_bar()
     compute_on_one_core()  # after the imports torch is loaded, if the model needs it
-    with nullcontext() if isinstance(table, RemoteSettings) else LOADING:
+    with nullcontext() if isinstance(table, RemoteSettings) else LOADING.taken():
         model = family.load(name, table)
     if not table.revision and len(model.info.revision) == COMMIT_LENGTH:
         log.warning(

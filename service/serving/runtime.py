@@ -183,8 +183,8 @@ class LocalRuntime(Runtime):
         super().__init__(models, settings, assigned, cpu, instruments, redis)
         self._on_broken, self._weights = on_broken, weights
         self.pools: list[Pool] = []
-        # A load waits for the one before, so it has a thread of its own: a move does not wait for either.
-        self._loader, self._mover = FairThreads(1, "loads"), FairThreads(2, "moves")
+        # A load waits for the hub, or for the one before; a move, or a load from the cache, does not.
+        self._loader, self._mover = FairThreads(max(1, len(models)), "loads"), FairThreads(2, "moves")
 
     def stalled(self) -> bool:
         """Return True if work waits on a device and no batch has finished there for `server.stall_s`."""

@@ -29,6 +29,7 @@ from models.core.calls import ImageCall, TextCall
 from models.core.contract import CheckpointError, ModelError, ModelInfo, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Embedding
+from models.core.turn import LOADING
 from models.families.clip import FAMILY, ClipSettings, transformers_layout
 from models.families.clip.preprocessing import (
     OwnTokenizer,
@@ -85,6 +86,9 @@ def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | Non
     found.weights()  # raises if open_clip would read another file
     config = open_clip.get_model_config(found.open_clip_name)
     check_towers(found, config)
+    if found.online and not found.directory:  # a tag of weights, which open_clip finds in the cache then
+        with LOADING.released():
+            open_clip.download_pretrained(open_clip.get_pretrained_cfg(found.name, found.pretrained))
     options = {"precision": precision(config, dtype), "device": device, "image_resize_mode": resize_mode}
     with warnings.catch_warnings(), own_default_dtype():  # transformers builds some text towers
         warnings.filterwarnings("error", "QuickGELU mismatch")  # then comes the wrong activation
@@ -117,7 +121,8 @@ def check_towers(found: Found, config: dict[str, Any]) -> None:
         )
     text = config["text_cfg"].get("hf_model_name")
     if text and found.online:
-        AutoConfig.from_pretrained(text, trust_remote_code=False)
+        with LOADING.released():
+            AutoConfig.from_pretrained(text, trust_remote_code=False)
     elif text and not Path(text).is_dir():
         raise CheckpointError(
             f"{found.place}: the text tower {text} is not a local directory, and is not downloaded"

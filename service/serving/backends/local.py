@@ -76,7 +76,7 @@ class LocalBackend(Backend):
     Args:
         mover: the threads on which weights are moved.
         weights: loads and moves them.
-        loader: the thread on which they are loaded; by default one of `mover`.
+        loader: the threads on which they are downloaded and loaded; by default those of `mover`.
     """
 
     changes = ("offload", "unload", "revision")
@@ -149,7 +149,7 @@ class LocalBackend(Backend):
         """Download the files of *revision*, and check them and the memory for its weights."""
         table = self._table.model_copy(update={"revision": revision})
         given_back = {device: bytes_of({device: copy}) for device, copy in self._hosted.copies.items()}
-        await self._within_limit(self._mover, self._weights.check, self.name, table, given_back)
+        await self._within_limit(self._weights.check, self.name, table, given_back)
 
     async def load(self, revision: str = "") -> None:
         """
@@ -234,16 +234,16 @@ class LocalBackend(Backend):
         serving = tuple(self._hosted.copies)  # those of a lost device are not among them
         if isinstance(table, DeviceSettings) and table.devices:
             table = table.model_copy(update={"devices": serving})
-        loaded = await self._within_limit(self._loader, self._weights.load, self.name, table)
+        loaded = await self._within_limit(self._weights.load, self.name, table)
         assert not isinstance(loaded, RemoteModel)  # a model that changes was a local one at the start
         copies = copies_of(serving[0], loaded)
         return {device: copies[device] for device in self._hosted.copies}
 
-    async def _within_limit(self, threads: FairThreads, work: Callable[..., T], *arguments: Any) -> T:
-        """Call *work* on one of *threads*.  Raises `Invalid`, or `NotReady` for a temporary reason."""
+    async def _within_limit(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Call *work* on a thread for loads.  Raises `Invalid`, or `NotReady` for a temporary reason."""
         try:
             async with asyncio.timeout(LOAD_S) as limit:
-                return await threads.run(work, *arguments)
+                return await self._loader.run(work, *arguments)
         except TimeoutError as exc:
             if not limit.expired():
                 raise

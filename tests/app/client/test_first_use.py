@@ -4,12 +4,15 @@ import asyncio
 import threading
 from contextlib import redirect_stderr
 
+import huggingface_hub
 import pytest
 
 import scoregate
+from models.checkpoints import locate
 from models.core.contract import CheckpointAway, CheckpointError
 from scoregate.trainers.reward import Reward
 from service.process.gate import Gate
+from tests.support import noted_models
 from tests.support.noted_models import BEGUN, FAULTS, FREE, LOADED, noted
 from tests.support.pictures import png
 from tests.support.terminal import Terminal
@@ -185,6 +188,37 @@ async def test_a_call_whose_gate_is_closed_during_the_load_is_an_error(held):
         await call
     FREE.set()
     await closing
+
+
+@pytest.mark.anyio
+async def test_a_call_does_not_wait_for_the_download_of_another_model(noted, monkeypatch, tmp_path):
+    """Both are needed for the first time."""
+    asked, free, load = asyncio.Event(), threading.Event(), noted_models.load
+    loop = asyncio.get_running_loop()
+
+    def download(*args, **more):
+        loop.call_soon_threadsafe(asked.set)
+        assert free.wait(60)
+        return str(tmp_path)
+
+    def downloading(settings):
+        if settings.role == "vqa":
+            locate.fetch("owner/absent", None, ["*"])
+        return load(settings)
+
+    monkeypatch.setattr(noted_models, "load", downloading)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    async with scoregate.aload(noted) as gate:
+        slow = asyncio.create_task(gate.score(PICTURE, PROMPT))
+        await asked.wait()
+        try:
+            async with asyncio.timeout(30):
+                assert (await gate.score(PICTURE, PROMPT, "clipscore")).value
+            assert ["clip"] == LOADED
+        finally:
+            free.set()
+
+        assert (await slow).value
 
 
 @pytest.mark.anyio
