@@ -46,7 +46,7 @@ from scoregate.bench.answers import (
 )
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
-from scoregate.evaluation.bootstrap import Drawings, Sample, caution, compared, interval_of, means
+from scoregate.evaluation.bootstrap import Drawings, Sample, compared, means, uncertainty
 from scoregate.records import BadInput
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.batch_settings import Scoring
@@ -311,8 +311,10 @@ def tables_of(
     """Return the tables of the answers about each generator's pictures.  Raises `BadInput`."""
     values = {name: values_of(benchmark, settings, items, each) for name, each in found.items()}
     figures = {name: figures_of(benchmark, settings, each) for name, each in values.items()}
-    ends = {name: ends_of(benchmark, settings, each) for name, each in values.items()}
+    limits = {name: limits_of(benchmark, settings, each) for name, each in values.items()}
     apart = compared(settings, values, partial(sample_of, benchmark, settings, chosen=first), "prompt")
+    ends = {name: each.get("interval", {}) for name, each in limits.items()}
+    few = {name: each.get("caution", "") for name, each in limits.items()}
     content: dict[str, Any] = {"prompts": len(items)}
     content |= {"seed": settings.seed, "cluster": "prompt"} if settings.bootstrap else {}
     content["generators"] = [
@@ -320,7 +322,7 @@ def tables_of(
         | {"pictures": sum(len(answered(each, id)) for id in values[name])}
         | {"models": ", ".join(sorted(each.models)) or None}
         | below("interval", first(ends[name]))
-        | {"caution": "; ".join(cautions(benchmark, settings, items, each, values[name])) or None}
+        | {"caution": "; ".join(cautions(benchmark, settings, items, each, values[name], few[name])) or None}
         for name, each in found.items()
     ]
     return content | parts(figures, ends) | apart
@@ -430,10 +432,9 @@ def sample_of(benchmark: Benchmark[Own], settings: Own, values: OfItems, chosen:
     return Sample(found.units, figures, found.shares)
 
 
-def ends_of(benchmark: Benchmark[Own], settings: Own, values: OfItems) -> dict[str, Any]:
-    """Return the interval of each figure; none without intervals."""
-    found = interval_of(settings, sample_of(benchmark, settings, values))
-    return dict(found.get("interval", {}))
+def limits_of(benchmark: Benchmark[Own], settings: Own, values: OfItems) -> dict[str, Any]:
+    """Return the interval of each figure, and the caution that the items are few."""
+    return uncertainty(settings, sample_of(benchmark, settings, values), len(values), "prompt")
 
 
 def cautions(
@@ -442,8 +443,9 @@ def cautions(
     items: Sequence[BenchmarkItem],
     found: Found,
     values: OfItems,
+    few: str = "",
 ) -> Iterator[str]:
-    """Yield what differs from the paper's setting, and what else limits the figures."""
+    """Yield what differs from the paper's setting, and what else limits the figures; last *few*, if any."""
     paper, every = benchmark.paper, max(len(items), benchmark.paper.prompts or 0)
     if len(values) < every or every > (paper.prompts or every):
         yield f"{len(values)} of {every} prompts"
@@ -472,7 +474,7 @@ def cautions(
             yield f"questions as {own!r}"
         elif not benchmark.wording:
             yield f"the questions' words are those of {words}"
-    yield from (*found.notes, *benchmark.notes, *caution(len(values), "prompt").values())
+    yield from (*found.notes, *benchmark.notes, *filter(None, [few]))
 
 
 def every_answer(found: Found, values: OfItems) -> Iterator[Answer]:

@@ -24,7 +24,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from scoregate.bench.data import MetricBenchmark, columns
-from scoregate.evaluation.bootstrap import Bootstrap, caution, compared, interval_of
+from scoregate.evaluation.bootstrap import Bootstrap, compared, uncertainty
 from scoregate.evaluation.figures.generators import described, mapping
 from scoregate.evaluation.figures.generators import once_each as once
 from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, geneval, sample_of, tuned
@@ -71,8 +71,7 @@ def tables(settings: GenEvalBenchmarkSettings) -> dict[str, Any]:
     content: dict[str, Any] = drawn_by if settings.bootstrap else {}
     content["generators"] = [
         summary(name, table, rows[name])
-        | interval_of(settings, sample(of_prompts[name]))
-        | caution(len(rows[name][0]), "image")
+        | uncertainty(settings, sample(of_prompts[name]), len(rows[name][0]), "image")
         for name, table in found.items()
     ]
     content["failures"] = failures(rows)

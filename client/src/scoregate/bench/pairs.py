@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from scoregate.bench.data import ScoreSettings, columns, mark, metrics_of, worth
 from scoregate.evaluation.arrays import BadColumn
-from scoregate.evaluation.bootstrap import Bootstrap, Sample, caution, compared, interval_of
+from scoregate.evaluation.bootstrap import Bootstrap, Sample, compared, uncertainty
 from scoregate.evaluation.tables import Table, rows_of, text
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 from scoregate.records import BadInput
@@ -154,8 +154,7 @@ def by_tag(
         {"metric": metric, "tag": tag, **shares([right[item] for item in items])}
         | {"items": len(items)}
         | ({"incomplete": len(tags) - len(items)} if tag == "all" else {})
-        | interval_of(settings, sample_of({item: right[item] for item in items}))
-        | caution(len(items), "item")
+        | uncertainty(settings, sample_of({item: right[item] for item in items}), len(items), "item")
         for tag, items in of_tag.items()
         if items
     ]

@@ -256,12 +256,16 @@ def drawings(settings: Drawings, sample: Sample) -> Drawn | None:
     return drawn(sample, settings.bootstrap, settings.seed) if settings.bootstrap else None
 
 
-def interval_of(settings: Drawings, sample: Sample) -> dict[str, Any]:
-    """Return the intervals of a sample's figures, below their key; empty without them."""
-    made = drawings(settings, sample)
-    if not (made and (found := interval(made))):
-        return {}
-    return {"interval": found} | ({"clusters": sample.units} if settings.cluster else {})
+def uncertainty(settings: Drawings, sample: Sample, rows: int, what: str) -> dict[str, Any]:
+    """
+    Return the intervals of a sample's figures, if there are any, and the caution that they are of few *rows*.
+
+    *what* is the word for a row.
+    """
+    made, content = drawings(settings, sample), dict[str, Any]()
+    if made and (found := interval(made)):
+        content = {"interval": found} | ({"clusters": sample.units} if settings.cluster else {})
+    return content | caution(rows, what)
 
 
 def compared(

@@ -12,11 +12,10 @@ from scoregate.evaluation.arrays import BadColumn, coded
 from scoregate.evaluation.bootstrap import (
     Bootstrap,
     Cells,
-    caution,
     cluster_of,
     compared,
     drawings,
-    interval_of,
+    uncertainty,
 )
 from scoregate.evaluation.geneval import by_prompt, geneval, sample_of
 from scoregate.evaluation.ordering import Better, ZeroMethod, ordering
@@ -273,8 +272,7 @@ def accuracies(settings: SideBySideSettings, votes: Majorities, of_item: Mapping
     given = {metric: points(votes, of_metric) for metric, of_metric in scores.items()}
     rows = [
         {"metric": metric, **asdict(choices(votes, of_metric))}
-        | interval_of(settings, sample(given[metric]))
-        | caution(len(given[metric]), "comparison")
+        | uncertainty(settings, sample(given[metric]), len(given[metric]), "comparison")
         | ({"lower_is_better": True} if metric in turned else {})
         for metric, of_metric in scores.items()
     ]
