@@ -30,6 +30,7 @@ MAX_CHARACTERS = 1000  # characters of a question; the service has this limit
 WRITER = "questions"  # the name of the model that writes sets, and wrote none of those that are sent
 TRUTHS = {"true": True, "false": False}
 SUM_ROUNDING = 1e-6  # float32 rounds a sum of probabilities by less
+FOLDER_KIND = ""  # the kind of a folder, as `kind` is that of a file
 WHOLE = re.compile(
     r"0*(\d+)(?:\.0+)?", re.ASCII
 )  # a number of a picture or question, in a table also as a float

@@ -34,6 +34,7 @@ import numpy as np
 
 import scoregate
 from scoregate.bench.answers import (
+    FOLDER_KIND,
     Answer,
     Answers,
     BenchmarkItem,
@@ -47,7 +48,7 @@ from scoregate.bench.answers import (
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
 from scoregate.evaluation.bootstrap import Drawings, Sample, compared, means, uncertainty
-from scoregate.records import BadInput
+from scoregate.records import BadInput, kind
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.plan import plan_of
@@ -70,6 +71,7 @@ class Connect(Protocol):
 
 
 OfItems = Mapping[str, Values]
+Released = Callable[[Path, Sequence[BenchmarkItem]], Found | None]
 
 
 @dataclass(frozen=True)
@@ -169,11 +171,6 @@ def no_more(settings: GeneratorSettings, figures: Figures) -> Figures:
     return {}
 
 
-def not_released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
-    """Return None: the authors have no format of answers."""
-    return None
-
-
 @dataclass(frozen=True)
 class Benchmark(Generic[Own]):
     """
@@ -186,7 +183,8 @@ class Benchmark(Generic[Own]):
         reading: how pictures are scored, and the form of answers in a table.
         values: of an item, from the answers about its pictures, in order; none if the item is dropped.
         derived: further figures, from those that are means of values.
-        released: the answers in the authors' own file or folder; None if the path is no such one.
+        released: the answers in the authors' own files of a kind, or folders, by this kind; None if it is no
+            such one.
         pooled: whether figures are means over all pictures, of which a prompt may have more than others.
         wording: whether the metric has the words of the paper's questions, or none.
         partial: whether a picture without answers is left out alone, and not all of its prompt.
@@ -204,7 +202,7 @@ class Benchmark(Generic[Own]):
     reading: Reading
     values: Callable[[Own, BenchmarkItem, Sequence[Answers]], Values]
     derived: Callable[[Own, Figures], Figures] = no_more
-    released: Callable[[Path, Sequence[BenchmarkItem]], Found | None] = not_released
+    released: Mapping[str, Released] = field(default_factory=dict)
     pooled: bool = False
     wording: bool = False
     partial: bool = False
@@ -254,7 +252,8 @@ def answers_of(
     found: dict[str, Found] = {}
     unscored: dict[str, Placed] = {}
     for name, path in settings.answers.items():  # all are read before models are loaded
-        if (own := benchmark.released(path, items)) is not None:
+        released = benchmark.released.get(FOLDER_KIND if path.is_dir() else kind(path))
+        if released and (own := released(path, items)):
             found[name] = own
         elif placed := images_of(path, items, name):
             unscored[name] = placed

@@ -154,15 +154,13 @@ def zeroed(
     return counted
 
 
-def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
+def released(path: Path, items: Sequence[BenchmarkItem]) -> Found:
     """
     Return the answers in the released script's `…_detail.txt`: picture, box of the tile, question and answer.
 
     Raises:
         BadInput: a line has another form, or is about no item or question.
     """
-    if path.suffix != ".txt":
-        return None
     of_id = {item.id: item for item in items}
     rows = list[QuestionEntry]()
     for number, line in enumerate(path.read_text("utf-8", errors="replace").strip("\n").split("\n"), 1):
@@ -189,5 +187,5 @@ DPG = Benchmark(
     items,
     YES_NO,
     values,
-    released=released,
+    released={".txt": released},
 )

@@ -30,7 +30,7 @@ from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric_name
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput, kind
+from scoregate.records import BadInput
 from scoregate.settings import Setting
 
 FOLDER = "fullset"  # the authors' folder of pictures has this name
@@ -110,7 +110,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     Raises:
         BadInput: a score is none from 0 to 10, or an edit is there twice.
     """
-    if kind(path) != ".csv" or not (table := rows_of(path)).has("sementics_score"):
+    if not (table := rows_of(path)).has("sementics_score"):
         return None
     of_id, rows, others = {item.id: item for item in items}, list[QuestionEntry](), 0
     scores = [table.each(name, READING.parse) for name in ("sementics_score", "quality_score")]
@@ -138,5 +138,5 @@ GEDIT = Benchmark(
     READING,
     values,
     derived,
-    released,
+    {".csv": released},
 )

@@ -23,7 +23,7 @@ from statistics import fmean
 from scoregate.bench.answers import PROBABILITY, Answers, BenchmarkItem, Found, Question, share
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput, json_of, kind
+from scoregate.records import BadInput, json_of
 
 ARITHMETIC, GEOMETRIC = "arithmetic", "geometric"  # Soft-TIFA AM and GM
 
@@ -73,7 +73,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     Raises:
         BadInput: a list has another length, or a value is no probability.
     """
-    lists = json_of(path) if kind(path) == ".json" else None
+    lists = json_of(path)
     if not isinstance(lists, list):
         return None
     if len(lists) != len(items):
@@ -96,6 +96,6 @@ GENEVAL2 = Benchmark(
     items,
     PROBABILITY,
     values,
-    released=released,
+    released={".json": released},
     wording=True,
 )

@@ -26,7 +26,7 @@ from typing import Annotated
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric_name
-from scoregate.records import BadInput, json_of, kind
+from scoregate.records import BadInput, json_of
 from scoregate.settings import Setting
 
 GRADES = ("compliance", "appearance", "detail")
@@ -123,7 +123,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
 
     An edit without three grades is without answers.
     """
-    content = json_of(path) if kind(path) == ".json" else None
+    content = json_of(path)
     of_id = {item.id: item for item in items}
     if not (isinstance(content, Mapping) and content.keys() & of_id.keys()):
         return None
@@ -157,5 +157,5 @@ IMGEDIT = Benchmark(
     grades_from(1, 5),
     values,
     derived,
-    released,
+    {".json": released},
 )

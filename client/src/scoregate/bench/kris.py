@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
+from scoregate.bench.answers import FOLDER_KIND, Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Paper, Values
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, image_in, questions_of, rubric_name
 from scoregate.records import BadInput, json_of
@@ -126,7 +126,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
         BadInput: a file has another form, or a grade is none.
     """
     rows, without, files = list[QuestionEntry](), list[str](), dict[str, Mapping[str, Any]]()
-    for item in items if path.is_dir() else ():
+    for item in items:
         category, _, id = item.id.partition("/")
         file = path / category / "metrics.json"
         if category not in files and file.is_file():
@@ -161,6 +161,6 @@ KRIS = Benchmark(
     items,
     grades_from(1, 5),
     values,
-    released=released,
+    released={FOLDER_KIND: released},
     notes=("unverified: the authors' code has no means, which were read in BAGEL's",),
 )

@@ -31,7 +31,7 @@ from scoregate.bench.answers import (
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.texts import REMARKS, is_chinese, matches, plain, without_remarks
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput, kind
+from scoregate.records import BadInput
 from scoregate.settings import Setting
 
 WORDS, CHARACTERS = "words", "characters"
@@ -83,7 +83,7 @@ def values(settings: LongTextSettings, item: BenchmarkItem, images: Sequence[Ans
 
 def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     """Return the texts in the released script's `results.jsonl`: `image` and `ocr_results`."""
-    if kind(path) != ".jsonl" or not (table := rows_of(path)).has("ocr_results"):
+    if not (table := rows_of(path)).has("ocr_results"):
         return None
     of_id = {item.id: item for item in items}
     rows = list[QuestionEntry]()
@@ -104,7 +104,7 @@ LONGTEXT = Benchmark(
     items,
     TEXT,
     values,
-    released=released,
+    released={".jsonl": released},
     wording=True,
     pooled=True,
 )

@@ -23,6 +23,7 @@ from statistics import fmean
 from typing import Annotated, Any
 
 from scoregate.bench.answers import (
+    FOLDER_KIND,
     GENERATOR,
     YES_NO,
     Answer,
@@ -165,7 +166,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     Raises:
         BadInput: a file has another form.
     """
-    files = sorted(path.glob("*/*/*.json")) if path.is_dir() else []
+    files = sorted(path.glob("*/*/*.json"))
     if not files:
         return None
     found = Found()
@@ -197,5 +198,5 @@ TIIF = Benchmark(
     YES_NO,
     values,
     derived=derived,
-    released=released,
+    released={FOLDER_KIND: released},
 )

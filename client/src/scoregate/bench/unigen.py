@@ -42,7 +42,7 @@ from scoregate.bench.answers import (
 )
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.evaluation.tables import first_of, rows_of
-from scoregate.records import BadInput, Record, kind
+from scoregate.records import BadInput, Record
 from scoregate.settings import Setting
 
 # Columns of the prompt and of its test points, and their names there, in both languages.
@@ -125,7 +125,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     Raises:
         BadInput: a row is about no item, or has not a grade for each of its test points.
     """
-    if kind(path) != ".csv" or not (table := rows_of(path)).has("img_path"):
+    if not (table := rows_of(path)).has("img_path"):
         return None
     of_id = {item.id: item for item in items}
     rows, without = list[QuestionEntry](), list[tuple[str, str]]()
@@ -185,7 +185,7 @@ UNIGEN = Benchmark(
     items,
     Reading((METRIC,), options, answers, share),
     values,
-    released=released,
+    released={".csv": released},
     partial=True,
     pooled=True,
 )

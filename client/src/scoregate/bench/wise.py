@@ -23,12 +23,13 @@ from math import fsum
 from pathlib import Path
 from typing import Annotated, Any
 
-from scoregate.bench.answers import Answer, Answers, BenchmarkItem, Found, QuestionEntry, in_rows
+from scoregate.bench.answers import FOLDER_KIND, Answer, Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, questions_of, rubric_name
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput, kind
+from scoregate.records import BadInput
 
+RELEASED_KINDS = (FOLDER_KIND, ".jsonl")  # kinds of the authors' answers
 CATEGORIES = {  # the names of the data, in small letters
     "cultural knowledge": "culture",
     "time": "time",
@@ -106,7 +107,7 @@ def released(
     Raises:
         BadInput: a grade is missing or none, its prompt is not in the data, or is there twice.
     """
-    files = sorted(path.glob("*results.jsonl")) if path.is_dir() else [path] * (kind(path) == ".jsonl")
+    files = sorted(path.glob("*results.jsonl")) if path.is_dir() else [path]
     of_id, rows = {item.id: item for item in items}, list[QuestionEntry]()
     names = [question.text for question in items[0].questions.values()]
     for table in map(rows_of, files):
@@ -131,5 +132,5 @@ WISE = Benchmark(
     READING,
     values,
     partial(whole, SHARES),
-    released,
+    dict.fromkeys(RELEASED_KINDS, released),
 )

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from scoregate.bench.answers import Answers, BenchmarkItem
 from scoregate.bench.benchmark import Benchmark, Paper, Values
 from scoregate.bench.grades import JudgeSettings, grades_from, rubric_name
-from scoregate.bench.wise import items, released, whole
+from scoregate.bench.wise import RELEASED_KINDS, items, released, whole
 from scoregate.records import number as number_in
 
 SHARES = {"culture": 0.4, **dict.fromkeys(("time", "space", "biology", "physics", "chemistry"), 0.12)}
@@ -53,5 +53,5 @@ WISE_VERIFIED = Benchmark(
     READING,
     values,
     partial(whole, SHARES),
-    partial(released, parse=READING.parse),
+    dict.fromkeys(RELEASED_KINDS, partial(released, parse=READING.parse)),
 )
