@@ -22,12 +22,11 @@ from scoregate.errors import (
     ScoregateError,
     TooLargeError,
     UrlFailedError,
-    error_of,
 )
 from scoregate.images import ImageLike
 from scoregate.items import Files, Item, ScoreParams
 from scoregate.records import Line, Store
-from scoregate.results import Notice, Result, is_number, results_of, understood, without_warned
+from scoregate.results import Result, results_of, understood, without_warned
 from scoregate.text import Progress
 
 MAX_ITEMS = 128  # items of a request by the service's default
@@ -283,7 +282,7 @@ class Resume(Store[int]):
         try:
             line: Line = json.loads(data)
             line["key"] = str(line["key"])
-            result_in(line)
+            Result.of_json(line)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:
             raise BadResultsError(f"{place}: not a line of score_many") from exc
         return line
@@ -307,7 +306,7 @@ class Resume(Store[int]):
                 f"{self.name}: item {index} is another one, or was scored with other parameters;"
                 " name another file for another run"
             )
-        result = result_in(line)
+        result = Result.of_json(line)
         if missing := set(self._params.metrics_of(item)) - {*result.scores, *result.errors}:
             raise BadResultsError(f"{self.name}: item {index} has no {', '.join(sorted(missing))}")
         return result
@@ -317,27 +316,8 @@ class Resume(Store[int]):
         for result in results:
             key = self._keys.pop(result.index)
             if result.index not in self.starts and all(map(lasts, result.errors.values())):
-                self.append(line_of(result, key), result.index)
+                self.append({"index": result.index, "key": key} | result.as_json(), result.index)
         self.flush()
-
-
-def result_in(entry: Mapping[str, Any]) -> Result:
-    """Parse a line of the file.  Raises a built-in exception if it is not valid."""
-    index, scores, request_id = entry["index"], entry["scores"], str(entry["request_id"])
-    if type(index) is not int or not all(map(is_number, scores.values())):
-        raise ValueError("an index or a score is no number")
-    return Result(
-        index,
-        entry["id"],
-        dict(scores),
-        {name: error_of(each, request_id=request_id) for name, each in entry["errors"].items()},
-        dict(entry["details"]),
-        dict(entry["cache"]),
-        request_id,
-        dict(entry.get("models", {})),  # older runs noted neither these nor warnings
-        tuple(map(Notice.of_json, entry.get("warnings", ()))),
-        dict(entry.get("question_sets", {})),
-    )
 
 
 def key_of(item: Item, params: ScoreParams) -> str:
@@ -362,20 +342,3 @@ def lasts(error: ScoregateError) -> bool:
     """Return True if an error is permanent; a file that the client could not read may exist later."""
     lasting = isinstance(error, LASTING) and not isinstance(error, UrlFailedError)
     return lasting and bool(error.request_id)
-
-
-def line_of(result: Result, key: str) -> Line:
-    """Return a result as a line of the file."""
-    return {
-        "index": result.index,
-        "key": key,
-        "id": result.id,
-        "scores": dict(result.scores),
-        "errors": {name: error.as_json() for name, error in result.errors.items()},
-        "details": result.details,
-        "cache": result.cache,
-        "models": dict(result.models),
-        "warnings": [notice.as_json() for notice in result.warnings],
-        "request_id": result.request_id,
-        "question_sets": dict(result.question_sets),
-    }

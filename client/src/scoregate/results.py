@@ -94,6 +94,40 @@ class Result:
         """Return the result of an item that has the same error under every metric."""
         return cls(index, id, {}, dict.fromkeys(metrics, error), {}, {}, error.request_id)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as in a file of results, without its provenance."""
+        return {
+            "index": self.index,
+            "id": self.id,
+            "scores": dict(self.scores),
+            "errors": {name: error.as_json() for name, error in self.errors.items()},
+            "details": dict(self.details),
+            "cache": dict(self.cache),
+            "models": dict(self.models),
+            "warnings": [notice.as_json() for notice in self.warnings],
+            "request_id": self.request_id,
+            "question_sets": dict(self.question_sets),
+        }
+
+    @classmethod
+    def of_json(cls, entry: Mapping[str, Any]) -> Result:
+        """Parse `as_json`.  Raises a built-in exception if it is not valid."""
+        index, scores, request_id = entry["index"], entry["scores"], str(entry["request_id"])
+        if type(index) is not int or not all(map(is_number, scores.values())):
+            raise ValueError("an index or a score is no number")
+        return cls(
+            index,
+            entry["id"],
+            dict(scores),
+            {name: error_of(each, request_id=request_id) for name, each in entry["errors"].items()},
+            dict(entry["details"]),
+            dict(entry["cache"]),
+            request_id,
+            dict(entry.get("models", {})),  # older runs noted neither these nor warnings
+            tuple(map(Notice.of_json, entry.get("warnings", ()))),
+            dict(entry.get("question_sets", {})),
+        )
+
     def score(self, metric: str) -> float:
         """Return the score of *metric*.  Raises its error, or `KeyError` for a metric not requested."""
         if metric in self.errors:

@@ -413,7 +413,7 @@ def scored_rows(
         )
         for answer in answers:
             part, row, known = next_request(sent)
-            part.results.add(row, plan.line(row, answer, known))
+            part.results.add(row, plan.line(row, answer.as_json(), known))
             asked += 1
             part.seen(answer)
             progress.step(failed=bool(answer.errors))

@@ -18,7 +18,7 @@ from scoregate.data.rows import Row, dumped_options, is_column
 from scoregate.many import change_of
 from scoregate.records import TABLES_OF_TEXT, BadInput, kind
 from scoregate.records import Line as Line
-from scoregate.results import Notice, Result, is_number, lower_is_better
+from scoregate.results import Notice, is_number, lower_is_better
 from scoregate.settings import ANY_MODELS
 
 if TYPE_CHECKING:
@@ -93,37 +93,37 @@ class Plan:
         """Return True if the scores of *line* do not count, for what the service warned about."""
         return self.strict and bool(line.get("warnings"))
 
-    def line(self, row: Row, answer: Result, known: Line) -> Line:
+    def line(self, row: Row, answer: Line, known: Line) -> Line:
         """
         Return the line of a row.
 
         A score of an earlier run stays if there is no new one and it is from the same models.
 
         Args:
+            answer: a result, as JSON.
             known: the line of an earlier run; empty without one.
 
         Raises:
             BadInput: the models are not those of the plan, which does not allow for others.
         """
-        models = dict(answer.models)
-        if answer.scores and self.has_others(models) and not self.any_models:
+        models, given = answer["models"], answer["scores"]
+        if given and self.has_others(models) and not self.any_models:
             raise BadInput(
                 f"the service has other models now: {change_of(self.models, models)}. Name another file and"
                 f" start anew, or give {ANY_MODELS}: each line then says which models gave its scores"
             )
         other = known.get("own_metrics", []) != list(row.metrics)
-        if other or self.refuses(known) or (answer.scores and known.get("models", {}) != models):
+        if other or self.refuses(known) or (given and known.get("models", {}) != models):
             known = {}
-        scores = known.get("scores", {}) | dict(answer.scores)
-        noted = [notice.as_json() for notice in answer.warnings]
+        scores, noted = known.get("scores", {}) | given, answer["warnings"]
         return self.content(
             row,
             scores,
-            {metric: error.as_json() for metric, error in answer.errors.items() if metric not in scores},
-            models=known.get("models", {}) if known.get("scores") and not answer.scores else models,
-            question_sets=known.get("question_sets", {}) | dict(answer.question_sets),
-            details=known.get("details", {}) | dict(answer.details),
-            warnings=[*(each for each in known.get("warnings", []) if each not in noted), *noted],
+            {metric: error for metric, error in answer["errors"].items() if metric not in scores},
+            models=known.get("models", {}) if known.get("scores") and not given else models,
+            question_sets=known.get("question_sets", {}) | answer["question_sets"],
+            details=known.get("details", {}) | answer["details"],
+            warnings=[each for each in known.get("warnings", []) if each not in noted] + noted,
         )
 
     def unreadable(self, row: Row, why: str) -> Line:
