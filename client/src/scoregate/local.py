@@ -19,7 +19,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -371,8 +371,6 @@ class Service:
         timeout_s: of a call with its retries.
         strict: a score that the service warns about is an error.
         policies: a file of policies for models of this process; a service has its own.
-        metrics, options: of all calls, if known: models of this process are loaded for these alone, and
-            mistakes in them are found before.
     """
 
     base_url: str | None = None
@@ -381,8 +379,6 @@ class Service:
     timeout_s: float = 60.0
     strict: bool = False
     policies: str = ""
-    metrics: Sequence[str] = ()
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def models(self) -> list[str]:
@@ -393,11 +389,19 @@ class Service:
             raise BadInput(f"--local and {named[0]}: models of this process have no address and no key")
         return [*self.local] or ([] if named else os.environ.get("SCOREGATE_LOCAL", "").split())
 
-    def client(self, **more: Any) -> Client:
+    def client(
+        self,
+        *,
+        metrics: Sequence[str] = (),
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        **more: Any,
+    ) -> Client:
         """
         Return a client, a context manager.
 
         Args:
+            metrics, options: of all calls, if known: models of this process are loaded for these alone, and
+                mistakes in them are found before.
             more: further arguments of `scoregate.Client`.
 
         Raises:
@@ -409,7 +413,7 @@ class Service:
             if names := self.models:
                 if self.policies and not Path(self.policies).is_file():
                     raise BadInput(f"{self.policies}: no such file{meant_file(self.policies)}")
-                given = given_of(names, (), "", self.policies, self.metrics, self.options)
+                given = given_of(names, (), "", self.policies, metrics, options)
                 return _loaded(given, more)
             if self.policies:
                 raise BadInput("--policy-file is for models of --local: a service has policies of its own")

@@ -6,7 +6,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, replace
+from dataclasses import MISSING
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -386,22 +386,14 @@ def service_of(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> S
     return Service(timeout_s=getattr(arguments, "timeout", timeout_s), **given)
 
 
-def connected(
-    arguments: argparse.Namespace,
-    timeout_s: float = TIMEOUT_S,
-    *,
-    metrics: Sequence[str] = (),
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    **more: Any,
-) -> scoregate.Client:
+def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **more: Any) -> scoregate.Client:
     """
     Return a client of the service, a context manager; one in this process if models are named for it.
 
     Args:
-        metrics, options: of all calls, if known; see `Service`.
+        more: as of `Service.client`.
     """
-    service = service_of(arguments, timeout_s)
-    return replace(service, metrics=metrics, options=options or {}).client(**more)
+    return service_of(arguments, timeout_s).client(**more)
 
 
 def check_plot(path: Path) -> None:

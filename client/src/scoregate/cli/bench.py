@@ -19,7 +19,7 @@ from scoregate.cli.arguments import (
     add_options,
     add_service,
     add_settings,
-    connected,
+    service_of,
     settings_of,
 )
 from scoregate.formats import FORMATS, printed
@@ -85,7 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the tables.  Raises `BadInput` if the data or a column has no information."""
     benchmark = BENCHMARKS[arguments.benchmark].benchmark
     tables = benchmark.tables(
-        own_settings(benchmark, arguments), partial(connected, arguments, TIMEOUT_S, outage=say_outage)
+        own_settings(benchmark, arguments),
+        partial(service_of(arguments, TIMEOUT_S).client, outage=say_outage),
     )
     content = {"benchmark": benchmark.name} | tables
     if arguments.json:
@@ -122,7 +123,7 @@ def run_of_suite(arguments: argparse.Namespace) -> int:
 
     generators = once_each(map(named_folder, arguments.generators))
     settings = settings_of(SuiteSettings, arguments, generators=generators)
-    report = run_suite(settings, partial(connected, arguments, TIMEOUT_S, outage=say_outage))
+    report = run_suite(settings, partial(service_of(arguments, TIMEOUT_S).client, outage=say_outage))
     differ = report.differences
     if differ:
         for head, rows in (("PROVENANCE", differ.facts), ("FIGURE", differ.figures)):

@@ -296,9 +296,9 @@ def session(
     policy: str | None = None,
 ) -> Iterator[Session]:
     """Yield the session of a client, by default one of *service* that is closed at the end."""
-    if not policy:  # its service has the metrics of a policy
-        service = replace(service, metrics=settings.names, options=settings.options)
-    with nullcontext(client) if client else service.client(outage=say_outage) as here:
+    # The service has the metrics of a policy.
+    known: dict[str, Any] = {} if policy else {"metrics": settings.names, "options": settings.options}
+    with nullcontext(client) if client else service.client(outage=say_outage, **known) as here:
         yield session_of(here, settings, dataset, policy)
 
 

@@ -6,6 +6,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import scoregate
 from scoregate.data.datasets import Dataset
@@ -155,9 +156,9 @@ def scored_generators(
         for name, file in files.items():
             check_output(datasets[name][1], file, page)
             check_replaced(file)
-        if not policy:  # its service has the metrics of a policy
-            service = replace(service, metrics=settings.names, options=settings.options)
-        with nullcontext(client) if client else service.client(outage=say_outage) as here:
+        # The service has the metrics of a policy.
+        known: dict[str, Any] = {} if policy else {"metrics": settings.names, "options": settings.options}
+        with nullcontext(client) if client else service.client(outage=say_outage, **known) as here:
             sessions = {name: session_of(here, *each, policy) for name, each in datasets.items()}
             counts, requested = scored_files(sessions, files)
         found |= {name: {file: counts[file]} for name, file in files.items()}
