@@ -40,6 +40,10 @@ SEPARATORS = ",;\t"  # CSV has the first of them if none stands in the first lin
 BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)  # a file that is not packed as its name says, or is cut
 
 
+PLAIN = ("row", "image", "prompt", "sha256")  # fields of a line of results, the same in all formats
+NO_ROW = 0  # `row` of a line that is of no row of the data set any more
+
+
 class BadInput(ValueError):
     """A file, a table or a column is not valid for its use; the message is one line."""
 
@@ -99,6 +103,10 @@ class Record:
     values: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
     name: str | None = None
+
+    def is_left_over(self) -> bool:
+        """Return True for a line of results that is of no row of the data set any more."""
+        return str(self.values.get("row")) == str(NO_ROW) and self.values.keys() >= {*PLAIN, "errors"}
 
 
 def records(path: Path) -> Iterator[Record]:

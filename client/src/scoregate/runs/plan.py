@@ -16,7 +16,7 @@ import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, dumped_options, is_column
 from scoregate.many import change_of
-from scoregate.records import TABLES_OF_TEXT, BadInput, kind
+from scoregate.records import PLAIN, TABLES_OF_TEXT, BadInput, kind
 from scoregate.records import Line as Line
 from scoregate.results import Notice, is_number, lower_is_better
 from scoregate.settings import ANY_MODELS
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scoregate.runs.batch_settings import Scoring
 
 Key = tuple[str | None, str | None, str]
-FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
+FIELDS = {*PLAIN, "scores", "errors"}
 OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
 LISTS = ("warnings", "lower_is_better", "own_metrics")
 DECISION_FIELDS = ("policy", "decision", "because")  # a row that a policy decided about has these

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from io import BytesIO
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, filterfalse, islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
@@ -30,6 +30,8 @@ from typing import Any, BinaryIO, NamedTuple
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, RELATED_COLUMNS, Row, digest, is_column
 from scoregate.records import (
+    NO_ROW,
+    PLAIN,
     BadInput,
     Record,
     Store,
@@ -57,7 +59,6 @@ from scoregate.text import complain
 
 log = logging.getLogger("scoregate.results")
 
-NO_ROW = 0  # `row` of a line that is of no row of the data set any more
 JOURNAL = ".part.jsonl"  # the end of the name of a file with the lines of a run, next to a table
 
 
@@ -319,13 +320,7 @@ def records_in(path: Path) -> Iterator[Record]:
     Raises:
         BadInput: there are no results in the folder; others as `records`.
     """
-    return records_below(path) if path.is_dir() else filter(is_of_row, records(path))
-
-
-def is_of_row(record: Record) -> bool:
-    """Return False for a line of results that is of no row; True for a row of any other table."""
-    values = record.values
-    return str(values.get("row")) != str(NO_ROW) or not values.keys() >= {*PLAIN, "errors"}
+    return records_below(path) if path.is_dir() else filterfalse(Record.is_left_over, records(path))
 
 
 def records_below(folder: Path) -> Iterator[Record]:
@@ -335,7 +330,7 @@ def records_below(folder: Path) -> Iterator[Record]:
         raise BadInput(f"{folder}: there are no results of `scoregate batch` in this folder")
     if unfinished := sorted(each.name for each in folder.glob(f"*{JOURNAL}")):
         log.warning("%s: %d shards are not finished, first %s", folder, len(unfinished), unfinished[0])
-    each_row = ((file, record) for file in files for record in filter(is_of_row, records(file)))
+    each_row = ((file, record) for file in files for record in records_in(file))
     for number, (file, record) in enumerate(each_row, 1):
         yield replace(record, number=number, name=f"{file}, row {record.number}")
 
@@ -385,7 +380,6 @@ TEXTS = (
     "lower_is_better",
     "orient",
 )
-PLAIN = ("row", "image", "prompt", "sha256")
 ROWS_PER_GROUP = 1000  # rows that are written together
 INTEGER_LIMIT = 2**63
 NESTED_FIELDS = ("scores", "columns")  # in CSV each entry of these fields of a line is a column
