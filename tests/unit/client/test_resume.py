@@ -10,6 +10,7 @@ from scoregate import Client, Item
 from scoregate.errors import OverloadedError
 from scoregate.items import ScoreParams
 from scoregate.many import Resume, key_of
+from scoregate.results import Result
 from tests.support.answers import numbered, problem, request_of, scored
 from tests.support.pictures import png
 
@@ -49,6 +50,14 @@ def test_a_second_run_asks_for_the_rest_alone(run):
     assert 8 <= len(first)
     assert ([], results) == run()
     assert 23 == len(run.path.read_text().splitlines())
+
+
+def test_a_result_is_the_same_after_json(run):
+    """As it is in a file, except for what the request was computed with."""
+    _, results = run()
+
+    for result in results:
+        assert result == Result.of_json(json.loads(json.dumps(result.as_json())))
 
 
 def test_a_torn_line_is_scored_again(run):

@@ -229,6 +229,17 @@ def test_pictures_with_the_names_of_the_prompts_are_those_of_the_items(capsys, n
     assert {id: [folder / each for each in of_item] for id, of_item in files.items()} == placed.of_item
 
 
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".csv", ".txt"])
+def test_a_folder_has_pictures_whatever_its_name(refused, name, sample, tmp_path, suffix):
+    """The name of a folder may end as that of a file of answers."""
+    folder = tmp_path / f"v1{suffix}"
+    folder.mkdir()
+    (folder / "none-of-them.png").touch()
+
+    said = refused("bench", name, sample.data, *sample.words, f"a={folder}")
+    assert f"{folder}: no picture has the name of an item" in said
+
+
 def settings(name, sample, **more):
     """The settings of the sample's arguments."""
     names = [word.removeprefix("--").replace("-", "_") for word in sample.words[::2]]
