@@ -13,6 +13,9 @@ MODULE = """
 import os
 import pytest
 
+with open("{collected}", "a") as file:
+    print(os.environ["PYTEST_XDIST_WORKER"], __file__, file=file)
+
 @pytest.mark.parametrize("number", range(9))
 def test_it(number):
     with open("{log}", "a") as file:
@@ -27,16 +30,22 @@ PLUGINS = ("-p", "xdist", "-p", "tests.support.schedule")
 
 
 @pytest.fixture(scope="module")
-def workers(tmp_path_factory):
-    """Of two workers, those that ran tests of each module."""
+def folder(tmp_path_factory):
+    """A folder of modules that two workers have run, and their notes."""
     folder = tmp_path_factory.mktemp("schedule")
     for module in MODULES:
         path = folder / "tests" / module
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(MODULE.format(log=folder / path.stem))
+        path.write_text(MODULE.format(log=folder / path.stem, collected=folder / "collected"))
     environment = ("env", f"PYTHONPATH={ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1")
     options = ("--rootdir", folder, "--numprocesses", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
     subprocess.run([*environment, sys.executable, "-m", "pytest", *PLUGINS, *options, folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def workers(folder):
+    """Of both workers, those that ran tests of each module."""
     return {module: set((folder / Path(module).stem).read_text().split()) for module in MODULES}
 
 
@@ -62,6 +71,16 @@ def test_tests_of_a_shared_server_share_a_worker(workers):
 
     assert 1 == len(first)
     assert first == second
+
+
+def test_workers_begin_to_collect_at_different_files(folder):
+    """Each collects all of them; the one compiles what the other would have compiled at the same moment."""
+    notes = [line.split() for line in (folder / "collected").read_text().splitlines()]
+    first, second = ([path for worker, path in notes if worker == name] for name in ("gw0", "gw1"))
+
+    assert len(MODULES) == len(first)
+    assert sorted(first) == sorted(second)
+    assert first[0] == second[len(MODULES) // 2]
 
 
 def test_files_that_use_a_shared_server_are_named_with_it(request):

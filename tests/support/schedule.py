@@ -1,5 +1,7 @@
 """The order of the tests, and which of them share a worker."""
 
+from pathlib import Path
+
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -69,9 +71,29 @@ def rank(nodeid: str) -> tuple[int, bool]:
     return ORDER.index(f"{name}/{own}" if name == "external" else name), own not in (*SHARED, *LONG)
 
 
+def files(argument: str) -> list[str]:
+    """Return the files of tests in a folder; an argument that is no folder as it is."""
+    folder = Path(argument)
+    return sorted(map(str, folder.rglob("test_*.py"))) if folder.is_dir() else [argument]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """
+    Have each worker begin to collect at another file.
+
+    In the same order, all of them would compile each module at the same moment, in a fresh checkout.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker:
+        number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+        paths = list(dict.fromkeys(path for argument in config.args for path in files(argument)))
+        begin = len(paths) * number // workers
+        config.args = paths[begin:] + paths[:begin]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort by that order."""
-    items.sort(key=lambda item: rank(item.nodeid))
+    """Sort by that order, whatever the order in which a worker has collected them."""
+    items.sort(key=lambda item: (rank(item.nodeid), item.path))
 
 
 class Groups(LoadScopeScheduling):
